@@ -1,8 +1,8 @@
 //! Sends X-Trace reports to a collector as fast as possible, and prints the rate.
 //!
-//! `load tcp|udp ADDRESS REPORTS [CONNECTIONS [RATE]]`: RATE is the number of reports per second of all connections
-//! together; by default it is unlimited. Over TCP, each connection finally asks how many of its reports are on the
-//! disk, and fails if it is not all of them.
+//! `load tcp|udp ADDRESS REPORTS [CONNECTIONS [RATE]]`: RATE is the total number of reports per second over all
+//! connections. By default it is unlimited. Over TCP, each connection finally asks how many of its reports are on the
+//! disk, and fails if some are missing.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -20,7 +20,7 @@ const REPORT: &str = "X-Trace Report ver 1.0\nX-Trace: 19AAAAAAAAAAAAAAAABBBBBBB
 /// Number of reports per task.
 const REPORTS_OF_TASK: u64 = 100;
 
-/// Writes the digits of a number over a part of a text.
+/// Overwrites a part of a text with the digits of a number.
 fn put(text: &mut [u8], at: usize, number: u64) {
     for digit in 0..16 {
         text[at + digit] = b"0123456789ABCDEF"[(number >> (60 - 4 * digit) & 15) as usize];
@@ -64,7 +64,7 @@ impl Pace {
         if let Some(rate) = self.rate {
             let due = Duration::from_secs_f64(number as f64 / rate);
             let early = due.saturating_sub(self.begun.elapsed());
-            // The system does not sleep for less.
+            // The system cannot sleep for a shorter time.
             if early > Duration::from_millis(1) {
                 std::thread::sleep(early);
             }

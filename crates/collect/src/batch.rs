@@ -1,6 +1,6 @@
-//! Batches of reports on their way from the network to the disk.
+//! Batches with received reports, waiting for the disk.
 
-use crate::statistics::Counters;
+use crate::statistics::CollectorCounters;
 use std::hash::{BuildHasher, RandomState};
 
 use ichnos_io::CollectSettings;
@@ -11,20 +11,20 @@ pub(crate) const BATCH_BYTES: usize = 256 << 10;
 /// Maximum number of batches that wait to be written.
 pub(crate) const WAITING_BATCHES: usize = 32;
 
-/// Reports on their way from the network to the disk.
+/// Received reports, waiting for the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// Reports in stored form.
     pub(crate) text: Vec<u8>,
-    /// Hash of each report.
+    /// One hash per report.
     pub(crate) hashes: Vec<u64>,
-    /// Connections that asked for the state of their reports.
-    pub(crate) syncs: Vec<Sync>,
+    /// Connections that asked which of their reports are on the disk.
+    pub(crate) syncs: Vec<SyncQuestion>,
 }
 
-/// A question of a connection for the state of its reports, asked once or several times in a row.
+/// Question of a connection: how many of its reports are on the disk? The count merges repeated questions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sync {
+pub(crate) struct SyncQuestion {
     pub(crate) connection: usize,
     /// Number of accepted reports before the question.
     pub(crate) reports: u64,
@@ -46,19 +46,19 @@ impl Batch {
 
 /// Checks reports and appends them to batches.
 #[derive(Debug)]
-pub(crate) struct Checker {
+pub(crate) struct ReportChecker {
     collect: CollectSettings,
     /// Hasher shared by all checkers of a collector. Its key is random, so that a sender cannot forge duplicates.
     hashes: RandomState,
 }
 
-impl Checker {
+impl ReportChecker {
     pub(crate) fn new(collect: CollectSettings, hashes: RandomState) -> Self {
         Self { collect, hashes }
     }
 
-    /// Takes a report if it is valid. Returns `true` if it is.
-    pub(crate) fn take(&self, report: &[u8], batch: &mut Batch, counters: &Counters) -> bool {
+    /// Appends a report to the batch. Returns `false` if the report is invalid.
+    pub(crate) fn take(&self, report: &[u8], batch: &mut Batch, counters: &CollectorCounters) -> bool {
         let from = batch.text.len();
         if (self.collect.store)(report, &mut batch.text).is_err() {
             batch.text.truncate(from);

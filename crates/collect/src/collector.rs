@@ -12,35 +12,36 @@ use ichnos_io::CollectSettings;
 use mio::{Interest, Poll, Token, Waker};
 
 use crate::batch::WAITING_BATCHES;
-use crate::directory::{self, Directory};
+use crate::directory::{self, CollectorDirectory};
 use crate::indexer::Indexer;
 use crate::recovery::recover;
 use crate::shared::CollectorState;
 use crate::statistics::Statistics;
 use crate::tcp::{self, Tcp};
 use crate::udp::{self, Udp};
-use crate::writer::{AnswerSender, ReportWriter};
+use crate::writer::{AnswerSender, SegmentWriter};
 use crate::{CollectError, CollectorOptions, Notice};
 
-/// Upper limit of [`CollectorOptions::longest`], since longer reports cannot be distinguished from damage.
+/// Upper limit for [`CollectorOptions::longest`], because longer reports cannot be distinguished from damage.
 const LONGEST: usize = 8 << 20;
 
-/// Collects reports on threads of its own, until it is [stopped](Self::stop).
+/// Receives reports on its own threads until it is [stopped](Self::stop).
 #[derive(Debug)]
 pub struct Collector {
     shared: Arc<CollectorState>,
     udp: Vec<SocketAddr>,
     tcp: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
-    _directory: Arc<Directory>,
+    _directory: Arc<CollectorDirectory>,
 }
 
 impl Collector {
-    /// Recovers a directory, and begins to collect reports of a format in it. `notify` receives messages for people;
-    /// several threads call it.
+    /// Recovers a directory, and starts collecting reports in one format into it. Several threads call `notify` with
+    /// messages for people.
     ///
     /// # Errors
-    /// If the directory cannot be written or belongs to another format or collector, or an address cannot be used.
+    /// If the directory cannot be written, belongs to another format or another collector, or an address cannot be
+    /// used.
     pub fn start(
         path: &Path,
         format: &str,
@@ -59,7 +60,7 @@ impl Collector {
             .iter()
             .map(|address| tcp::bind(*address, options.connections).map_err(address_error("TCP", *address)));
         let mut tcp = tcp.collect::<Result<Vec<_>, _>>()?;
-        let directory = Arc::new(Directory::open(path, format)?);
+        let directory = Arc::new(CollectorDirectory::open(path, format)?);
         let shared = Arc::new(CollectorState::new(options, collect, Box::new(notify)));
         let indexer = Indexer::new(path, collect).only_in(&directory);
         let behind = bring_into_order(path, &indexer, &shared, &collect)?;
@@ -91,21 +92,21 @@ impl Collector {
             let udp = Udp::new(Arc::clone(&shared), udp, batches.clone()).map_err(CollectError::Thread)?;
             collector.spawn("collect-udp", move || udp.run())?;
         }
-        // The writer ends when all receiving threads have ended.
+        // The writer ends after all receiving threads.
         drop(batches);
-        let writer = ReportWriter::new(Arc::clone(&shared), directory, waiting, close, tell);
+        let writer = SegmentWriter::new(Arc::clone(&shared), directory, waiting, close, tell);
         collector.spawn("collect-write", move || writer.run())?;
         collector.spawn("collect-index", move || indexer.run(behind, &closed, &shared))?;
         Ok(collector)
     }
 
-    /// Returns the addresses for datagrams, with the ports that the system chose for port 0.
+    /// Returns the UDP addresses. Port 0 is replaced by the port that the system chose.
     #[must_use]
     pub fn udp(&self) -> &[SocketAddr] {
         &self.udp
     }
 
-    /// Returns the addresses for connections, with the ports that the system chose for port 0.
+    /// Returns the TCP addresses. Port 0 is replaced by the port that the system chose.
     #[must_use]
     pub fn tcp(&self) -> &[SocketAddr] {
         &self.tcp
@@ -127,7 +128,7 @@ impl Collector {
         Ok(self.statistics())
     }
 
-    /// `true` if everything works; `false` after a thread has ended because of an error of the system.
+    /// Returns `false` after a system error has ended a thread.
     #[must_use]
     pub fn is_running(&self) -> bool {
         !self.threads.iter().any(std::thread::JoinHandle::is_finished)
@@ -153,13 +154,13 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // The error cannot be reported here.
+        // `drop` cannot return the error.
         let _ = self.end();
     }
 }
 
-/// Recovers segments that were not closed properly, and updates the index. Returns the segments that could not be
-/// indexed yet.
+/// Recovers segments that were not closed properly, and updates the index. Returns the segments that must still be
+/// indexed.
 fn bring_into_order(
     path: &Path,
     indexer: &Indexer,
@@ -172,7 +173,7 @@ fn bring_into_order(
             Ok(Some(notice)) => shared.notice(&notice),
             Ok(None) => {}
             Err(error) => {
-                // New reports go to another segment. As it is not in the index, recovery is tried again at the next start.
+                // New reports go to another segment. The next start recovers this one, because it is not in the index.
                 shared.notice(&Notice::NotClosed { error: error.to_string() });
                 segments.remove(&number);
             }
@@ -187,7 +188,7 @@ fn bring_into_order(
     match result {
         Ok(()) => Ok(BTreeSet::new()),
         Err(error) => {
-            // Collecting works without the index, which can be rebuilt.
+            // Collecting works without an index, and the index can be rebuilt.
             shared.notice(&Notice::Index { error: error.to_string() });
             Ok(segments)
         }
@@ -206,7 +207,7 @@ pub fn rebuild_index(
 ) -> Result<u64, CollectError> {
     // Do not create the directory if it is missing.
     crate::format_of(path)?;
-    let _directory = Directory::open(path, format)?;
+    let _directory = CollectorDirectory::open(path, format)?;
     let segments = directory::segments(path)?;
     for number in &segments {
         if let Some(notice) = recover(path, *number, collect)? {

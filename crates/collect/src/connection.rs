@@ -1,19 +1,18 @@
-//! Protocol of connections.
+//! TCP protocol.
 
-use crate::batch::{Batch, Checker, Sync};
-use crate::statistics::Counters;
+use crate::batch::{Batch, ReportChecker, SyncQuestion};
+use crate::statistics::CollectorCounters;
 
 /// Value that a client sends instead of a length to ask how many of its reports are on the disk.
 ///
-/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first is the number of this
-/// connection's reports on the disk, the second the number of refused reports. Together they are all reports sent
-/// before the question.
+/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first number counts this connection's
+/// reports on the disk, the second its refused reports. The sum is the number of reports sent before the question.
 pub const SYNC: u32 = u32::MAX;
 
-/// Size of the length before a report, in bytes.
+/// Size of the length in front of a report, in bytes.
 const LENGTH: usize = size_of::<u32>();
 
-/// Parser of a connection's reports, each preceded by its length in 32 bits, most significant byte first.
+/// Parser for a connection's reports, each preceded by its length in 32 bits, most significant byte first.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     /// An incomplete report with its length.
@@ -24,23 +23,27 @@ pub(crate) struct Frames {
     refused: u64,
 }
 
-/// Error for a length that is 0 or above the limit: later data cannot be parsed.
+/// Length of 0 or above the limit. The data after it cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BadLength;
+pub(crate) struct InvalidLength;
 
-/// Destination of a connection's reports.
+/// Destination for a connection's reports.
 #[derive(Debug)]
 pub(crate) struct ReportTarget<'a> {
     pub(crate) connection: usize,
     pub(crate) longest: usize,
-    pub(crate) checker: &'a Checker,
-    pub(crate) counters: &'a Counters,
+    pub(crate) checker: &'a ReportChecker,
+    pub(crate) counters: &'a CollectorCounters,
     pub(crate) batch: &'a mut Batch,
 }
 
 impl Frames {
     /// Parses received data. Returns the number of questions in it.
-    pub(crate) fn take(&mut self, mut input: &[u8], target: &mut ReportTarget<'_>) -> Result<u32, BadLength> {
+    pub(crate) fn take(
+        &mut self,
+        mut input: &[u8],
+        target: &mut ReportTarget<'_>,
+    ) -> Result<u32, InvalidLength> {
         let mut syncs = 0;
         while !input.is_empty() {
             if self.partial.is_empty()
@@ -91,7 +94,7 @@ impl Frames {
     }
 
     /// Returns the number of complete reports.
-    pub(crate) fn whole(&self) -> u64 {
+    pub(crate) fn complete_reports(&self) -> u64 {
         self.reports + self.refused
     }
 
@@ -113,14 +116,14 @@ impl Frames {
             Some(last) if (last.connection, last.reports, last.refused) == (connection, reports, refused) => {
                 last.count = last.count.saturating_add(1);
             }
-            _ => target.batch.syncs.push(Sync { connection, reports, refused, count: 1 }),
+            _ => target.batch.syncs.push(SyncQuestion { connection, reports, refused, count: 1 }),
         }
     }
 }
 
-fn checked(length: u32, longest: usize) -> Result<usize, BadLength> {
-    let length = usize::try_from(length).map_err(|_| BadLength)?;
-    if length == 0 || length > longest { Err(BadLength) } else { Ok(length) }
+fn checked(length: u32, longest: usize) -> Result<usize, InvalidLength> {
+    let length = usize::try_from(length).map_err(|_| InvalidLength)?;
+    if length == 0 || length > longest { Err(InvalidLength) } else { Ok(length) }
 }
 
 #[cfg(test)]
@@ -142,10 +145,10 @@ mod tests {
         TaskKey::new(b"task").ok_or("too long")
     }
 
-    /// Parses bytes in parts of a given length. Returns the result, the text and the questions.
-    fn take(bytes: &[u8], part: usize) -> (Result<u32, BadLength>, String, Vec<(u64, u64)>) {
-        let checker = Checker::new(CollectSettings::new(1, 8, store), RandomState::new());
-        let (mut batch, counters) = (Batch::default(), Counters::default());
+    /// Parses bytes in chunks of `part` bytes. Returns the result, the text and the questions.
+    fn take(bytes: &[u8], part: usize) -> (Result<u32, InvalidLength>, String, Vec<(u64, u64)>) {
+        let checker = ReportChecker::new(CollectSettings::new(1, 8, store), RandomState::new());
+        let (mut batch, counters) = (Batch::default(), CollectorCounters::default());
         let mut frames = Frames::default();
         let mut result = Ok(0);
         for part in bytes.chunks(part) {
@@ -167,7 +170,8 @@ mod tests {
         }
         assert_eq!(frames.reports, batch.hashes.len() as u64);
         assert_eq!(frames.refused, counters.refused.get());
-        let repeated = |sync: &Sync| std::iter::repeat_n((sync.reports, sync.refused), sync.count as usize);
+        let repeated =
+            |sync: &SyncQuestion| std::iter::repeat_n((sync.reports, sync.refused), sync.count as usize);
         let syncs = batch.syncs.iter().flat_map(repeated).collect();
         (result, String::from_utf8_lossy(&batch.text).into_owned(), syncs)
     }
@@ -193,7 +197,7 @@ mod tests {
         for bad in [frame(""), frame("123456789"), b"GET / HTTP/1.1\r\n\r\n".to_vec()] {
             let bytes = [frame("one"), bad, frame("two")].concat();
             for part in 1..=bytes.len() {
-                assert_eq!(take(&bytes, part), (Err(BadLength), "one\n\n".to_owned(), vec![]), "{part}");
+                assert_eq!(take(&bytes, part), (Err(InvalidLength), "one\n\n".to_owned(), vec![]), "{part}");
             }
         }
     }

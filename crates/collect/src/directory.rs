@@ -1,4 +1,4 @@
-//! Directory of a collector.
+//! Collector directory.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -17,16 +17,16 @@ const SUMS: &str = "sums";
 const DAMAGED: &str = "damaged";
 const INDEX: &str = "index.redb";
 
-/// Directory of a collector, locked against other processes while this exists.
+/// Collector directory, locked against other processes during the lifetime of this value.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct CollectorDirectory {
     path: PathBuf,
-    /// Locked until it is closed.
+    /// Holds the lock until it is closed.
     description: File,
 }
 
-impl Directory {
-    /// Opens the directory for reports of a format; creates it if it is missing.
+impl CollectorDirectory {
+    /// Opens the directory for reports in a format. Creates the directory if it is missing.
     pub(crate) fn open(path: &Path, format: &str) -> Result<Self, CollectError> {
         let parents = parents_of_missing(path);
         fs::create_dir_all(path).map_err(CollectError::at(path))?;
@@ -60,7 +60,7 @@ impl Directory {
                     wanted: format.to_owned(),
                 });
             }
-            // It is new, or the process that created it was killed in between.
+            // The file is new, or the process that created it was killed before writing it.
             None if format!("{COLLECTION_HEAD}{format}\n").starts_with(&text) => {
                 write(&mut description, &text, format).map_err(at)?;
                 sync_directory(path).map_err(CollectError::at(path))?;
@@ -86,7 +86,7 @@ impl Directory {
     }
 }
 
-/// Returns the parents of a directory and its ancestors, if these do not exist.
+/// Returns each missing directory's parent on a path.
 fn parents_of_missing(path: &Path) -> Vec<&Path> {
     let missing = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
     let parents = missing.filter_map(Path::parent);
@@ -119,38 +119,38 @@ pub fn format_of(directory: &Path) -> Result<String, CollectError> {
     parse(&text).map(str::to_owned).ok_or_else(none)
 }
 
-/// Returns the path of the index.
+/// Returns the index path.
 pub(crate) fn index(directory: &Path) -> PathBuf {
     directory.join(INDEX)
 }
 
-/// Returns the path of a segment.
+/// Returns a segment's path.
 pub(crate) fn segment(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{SEGMENT}"))
 }
 
-/// Returns the path of a segment's checksums.
+/// Returns the path for a segment's checksums.
 pub(crate) fn sums(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{SUMS}"))
 }
 
-/// Returns the path for data of a segment that is not a report.
+/// Returns the path for the damaged data of a segment.
 pub(crate) fn damaged(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{DAMAGED}"))
 }
 
-/// Returns the numbers of all segments, in order.
+/// Returns the sorted numbers of all segments.
 pub(crate) fn segments(directory: &Path) -> Result<Vec<u32>, CollectError> {
     numbers(directory, |extension| extension == SEGMENT)
 }
 
-/// Returns the number of the next segment, not used by any file, including files of removed segments.
+/// Returns the next segment number. Even files of removed segments do not use this number.
 pub(crate) fn next_number(directory: &Path) -> Result<u32, CollectError> {
     let all = numbers(directory, |extension| [SEGMENT, SUMS, DAMAGED].contains(&extension))?;
     Ok(all.last().map_or(1, |last| last.saturating_add(1)))
 }
 
-/// Returns `true` if a directory contains nothing but segments, their checksums and the index.
+/// Returns `true` if a directory contains only segments, their checksums and the index.
 pub(crate) fn is_plain(directory: &Path) -> io::Result<bool> {
     for item in fs::read_dir(directory)? {
         let name = item?.file_name();
@@ -176,7 +176,7 @@ fn numbers(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u32
     Ok(numbers)
 }
 
-/// Ensures that new files of a directory survive a power failure.
+/// Flushes a directory, so that new files in it survive a power failure.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     // Other systems do not allow opening a directory.
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
@@ -191,21 +191,21 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new");
         assert!(matches!(format_of(&path), Err(CollectError::NoCollection { .. })));
-        let first = Directory::open(&path, "beats").unwrap();
-        assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::InUse { .. })));
+        let first = CollectorDirectory::open(&path, "beats").unwrap();
+        assert!(matches!(CollectorDirectory::open(&path, "beats"), Err(CollectError::InUse { .. })));
         assert_eq!(format_of(&path).unwrap(), "beats");
         drop(first);
-        let error = Directory::open(&path, "sundials").unwrap_err();
+        let error = CollectorDirectory::open(&path, "sundials").unwrap_err();
         assert!(matches!(error, CollectError::Format { .. }), "{error}");
-        // The process that made it was killed in between.
+        // A process was killed while it created the directory.
         fs::write(path.join(COLLECTION), "ichnos coll").unwrap();
-        Directory::open(&path, "beats").unwrap();
+        CollectorDirectory::open(&path, "beats").unwrap();
         assert_eq!(format_of(&path).unwrap(), "beats");
         fs::write(path.join(COLLECTION), "something else").unwrap();
-        assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::NoCollection { .. })));
+        assert!(matches!(CollectorDirectory::open(&path, "beats"), Err(CollectError::NoCollection { .. })));
     }
 
-    /// All directories that get a new entry, and no others.
+    /// Exactly the directories that get a new entry.
     #[test]
     fn parents_of_what_is_made() {
         let directory = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(parents_of_missing(&below), [&path.join("a/b"), &path.join("a")]);
         let relative = Path::new("no such directory/b/");
         assert_eq!(parents_of_missing(relative), [Path::new("no such directory"), Path::new(".")]);
-        Directory::open(&below, "beats").unwrap();
+        CollectorDirectory::open(&below, "beats").unwrap();
         assert!(parents_of_missing(&below).is_empty());
     }
 

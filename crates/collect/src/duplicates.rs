@@ -1,4 +1,4 @@
-//! Detects duplicates of recent reports.
+//! Detects reports that are equal to a recent report.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,13 +9,13 @@ const WINDOW: usize = 1 << 19;
 /// Hashes of recent reports: at least the last [`WINDOW`], at most twice as many.
 #[derive(Debug, Default)]
 pub(crate) struct Duplicates {
-    recent: HashSet<u64, AsItIs>,
-    older: HashSet<u64, AsItIs>,
+    recent: HashSet<u64, IdentityHash>,
+    older: HashSet<u64, IdentityHash>,
 }
 
 impl Duplicates {
-    /// Remembers a report. Returns `true` if it is a duplicate.
-    pub(crate) fn came_before(&mut self, hash: u64) -> bool {
+    /// Remembers a report. Returns `true` for a duplicate.
+    pub(crate) fn is_duplicate(&mut self, hash: u64) -> bool {
         if self.recent.contains(&hash) {
             return true;
         }
@@ -30,13 +30,13 @@ impl Duplicates {
     }
 }
 
-type AsItIs = BuildHasherDefault<Identity>;
+type IdentityHash = BuildHasherDefault<IdentityHasher>;
 
-/// Hasher of values that are hashes already.
+/// Hasher for values that are already hashes.
 #[derive(Debug, Default)]
-pub(crate) struct Identity(u64);
+pub(crate) struct IdentityHasher(u64);
 
-impl Hasher for Identity {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -62,13 +62,13 @@ mod tests {
         let hash = |number: usize| (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let most = 3 * WINDOW;
         for number in 0..most {
-            assert!(!duplicates.came_before(hash(number)), "{number}");
+            assert!(!duplicates.is_duplicate(hash(number)), "{number}");
         }
         for number in most - WINDOW..most {
-            assert!(duplicates.came_before(hash(number)), "{number}");
+            assert!(duplicates.is_duplicate(hash(number)), "{number}");
         }
-        assert!(!duplicates.came_before(hash(0)));
-        assert!(duplicates.came_before(hash(0)));
+        assert!(!duplicates.is_duplicate(hash(0)));
+        assert!(duplicates.is_duplicate(hash(0)));
         assert!(duplicates.recent.len() <= WINDOW && duplicates.older.len() <= WINDOW);
     }
 }

@@ -1,19 +1,19 @@
-//! Errors of collecting, and of reading collected reports.
+//! Errors while collecting, or while reading collected reports.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Error of collecting, or of reading collected reports.
+/// Error while collecting, or while reading collected reports.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CollectError {
     /// A file or the directory cannot be read, created or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Path of the file.
+        /// File path.
         path: PathBuf,
-        /// Error of the system.
+        /// System error.
         error: io::Error,
     },
     /// An address cannot be used.
@@ -23,7 +23,7 @@ pub enum CollectError {
         protocol: &'static str,
         /// The address.
         address: SocketAddr,
-        /// Error of the system.
+        /// System error.
         error: io::Error,
     },
     /// Another collector uses the directory.
@@ -38,14 +38,14 @@ pub enum CollectError {
         /// Original path of the directory.
         path: PathBuf,
     },
-    /// The directory contains reports of another format.
+    /// The directory contains reports in another format.
     #[error("{}: expected reports of the format {wanted}, found {found}", path.display())]
     Format {
         /// The directory.
         path: PathBuf,
-        /// Format of its reports.
+        /// Format in the directory.
         found: String,
-        /// Requested format.
+        /// Expected format.
         wanted: String,
     },
     /// The directory was not made by a collector.
@@ -57,9 +57,9 @@ pub enum CollectError {
     /// The index cannot be read or written.
     #[error("{}: {error}", path.display())]
     Index {
-        /// File of the index.
+        /// Index path.
         path: PathBuf,
-        /// Error of the database.
+        /// Database error.
         error: Box<redb::Error>,
     },
     /// A thread cannot be started, or has failed.
@@ -68,7 +68,7 @@ pub enum CollectError {
 }
 
 impl CollectError {
-    /// Returns a conversion for errors of a file.
+    /// Returns a function that adds a file's path to an error.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::File { path, error }

@@ -1,4 +1,4 @@
-//! Files of a collector's directory: plain files, never written through symbolic links.
+//! Files of a collector directory: plain files, never written through symbolic links.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -52,7 +52,7 @@ mod tests {
         fs::write(&foreign, "foreign").unwrap();
         std::os::unix::fs::symlink(&foreign, &link).unwrap();
         assert!(create(&link).is_err() && read(&link).is_err());
-        // A link is replaced, and not what it leads to.
+        // The link is replaced, not its target.
         replace(&link).unwrap();
         assert_eq!((fs::read(&foreign).unwrap(), fs::read(&link).unwrap()), (b"foreign".to_vec(), vec![]));
     }

@@ -1,4 +1,4 @@
-//! Index of the reports of each task.
+//! Index: locates each task's reports.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,16 +18,16 @@ use crate::{CollectError, directory, files};
 /// Indexed segments: size in bytes, and number of reports.
 pub(crate) const SEGMENTS: TableDefinition<'_, u32, (u64, u64)> = TableDefinition::new("segments");
 
-/// Number of reports of a task, and times of the first and the last one.
+/// Number of reports of a task, and the times of its first and last report.
 pub(crate) const TASKS: TableDefinition<'_, &[u8], (u64, u64, u64)> = TableDefinition::new("tasks");
 
-/// Offsets of a task's reports in a segment, and their lengths.
-pub(crate) const REPORTS: TableDefinition<'_, TaskInSegment, Places> = TableDefinition::new("reports");
+/// Offsets and lengths for a task's reports in a segment.
+pub(crate) const REPORTS: TableDefinition<'_, TaskInSegment, ReportPlaces> = TableDefinition::new("reports");
 
 type TaskInSegment = (&'static [u8], u32);
-type Places = Vec<(u64, u32)>;
+type ReportPlaces = Vec<(u64, u32)>;
 
-/// Size of the database's page cache, in bytes.
+/// Page cache size for the database, in bytes.
 pub(crate) const CACHE: usize = 32 << 20;
 
 /// Number of attempts to open an index that another process uses, and the pause between them.
@@ -38,7 +38,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Task {
-    /// Identifier of the task.
+    /// Task identifier.
     pub key: TaskKey,
     /// Number of reports, including duplicates.
     pub reports: u64,
@@ -48,7 +48,7 @@ pub struct Task {
     pub last: u64,
 }
 
-/// Location of a report.
+/// Report location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Location {
@@ -56,21 +56,21 @@ pub struct Location {
     pub segment: u32,
     /// Offset in the segment, in bytes.
     pub offset: u64,
-    /// Length in bytes, with the empty line at its end.
+    /// Length in bytes, including the empty line after the report.
     pub length: u32,
 }
 
-/// Index of the reports of each task in a directory, as of its opening.
+/// Index of a directory: locates each task's reports. It shows the directory as it was when opened.
 ///
-/// A collector may write to the directory at the same time. It indexes reports when their segment is closed;
-/// [`open`](Self::open) searches the segments for reports that are not indexed yet, or for all reports if there is no
-/// index.
+/// A collector may write to the directory at the same time. It indexes reports when their segment is closed.
+/// [`open`](Self::open) searches the segments for reports that are not indexed yet. Without an index, it searches all
+/// segments.
 pub struct Index {
     directory: PathBuf,
     /// `None` if the index is missing or cannot be used.
     database: Option<ReadOnlyDatabase>,
-    /// Reports that are not in the index.
-    rest: Contents,
+    /// Reports that are missing in the index.
+    rest: IndexContents,
 }
 
 impl fmt::Debug for Index {
@@ -80,10 +80,10 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// Reads the index of a directory. `collect` belongs to the [format](crate::format_of) of its reports.
+    /// Reads a directory's index. `collect` has the rules of the [format](crate::format_of).
     ///
     /// # Errors
-    /// If the directory was not made by a collector, or cannot be read.
+    /// If no collector made the directory, or it cannot be read.
     pub fn open(directory: &Path, collect: &CollectSettings) -> Result<Self, CollectError> {
         crate::format_of(directory)?;
         let mut database = open_database(&directory::index(directory));
@@ -103,7 +103,7 @@ impl Index {
         if known.iter().any(|(number, known)| length(*number) != *known) {
             (database, known) = (None, BTreeMap::new());
         }
-        let mut rest = Contents::default();
+        let mut rest = IndexContents::default();
         for number in segments.into_iter().filter(|number| !known.contains_key(number)) {
             // Segments removed in the meantime add nothing.
             rest.add(directory, number, collect)?;
@@ -141,7 +141,7 @@ impl Index {
         Ok(tasks.into_values().collect())
     }
 
-    /// Returns the distinct keys of all tasks.
+    /// Returns all distinct task keys.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -162,14 +162,14 @@ impl Index {
         Ok(keys)
     }
 
-    /// Returns `true` if all files of the directory are covered by the index, unlike those of damaged reports.
+    /// Returns `true` if the index covers all files in the directory. Files with damaged data are not covered.
     #[must_use]
     pub fn is_complete(&self) -> bool {
+        // An unreadable directory may contain other files.
         directory::is_plain(&self.directory).unwrap_or_default()
     }
 
-    /// Returns the locations of a task's reports, in the order in which they were written. Empty if the task is
-    /// unknown.
+    /// Returns the locations of a task's reports, in the order of writing. An unknown task has no locations.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -195,7 +195,7 @@ impl Index {
         Ok(locations)
     }
 
-    /// Returns the locations of reports that contain one of these texts. Reads all segments.
+    /// Returns the locations of reports that contain at least one of these texts. Reads all segments.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -226,7 +226,7 @@ impl Index {
         Ok(locations)
     }
 
-    /// Reads reports and concatenates them to a text of the format.
+    /// Reads reports and concatenates them to one text.
     ///
     /// # Errors
     /// If a segment cannot be read, or was truncated.
@@ -252,7 +252,7 @@ impl Index {
         Ok(text)
     }
 
-    /// Returns the number of reports that had to be searched in segments because they are not in the index.
+    /// Returns the number of reports found outside the index, by reading segments.
     #[must_use]
     pub fn reports_without_index(&self) -> u64 {
         self.rest.reports
@@ -272,14 +272,14 @@ fn joined(one: Task, other: Task) -> Task {
     }
 }
 
-/// Opens the database; `None` if it is missing or cannot be used.
+/// Opens the database. Returns `None` if it is missing or unusable.
 fn open_database(path: &Path) -> Option<ReadOnlyDatabase> {
-    // A link is ignored.
+    // Links are ignored.
     files::open(path).ok()?;
     for _ in 0..ATTEMPTS {
         match redb::Builder::new().set_cache_size(CACHE).open_read_only(path) {
             Ok(database) => return Some(database),
-            // The collector has opened it for a moment.
+            // The collector is using the database for a moment.
             Err(redb::DatabaseError::DatabaseAlreadyOpen) => std::thread::sleep(PAUSE),
             Err(_) => return None,
         }
@@ -298,23 +298,23 @@ fn covered(database: &ReadOnlyDatabase) -> Result<BTreeMap<u32, u64>, redb::Erro
     Ok(covered)
 }
 
-/// Tasks of some segments.
+/// Tasks in some segments.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub(crate) struct IndexContents {
     pub(crate) tasks: BTreeMap<TaskKey, SegmentTask>,
     pub(crate) reports: u64,
-    /// End of the last segment.
+    /// Last segment's end offset.
     pub(crate) length: u64,
 }
 
-/// A task of some segments.
+/// One task in some segments.
 #[derive(Debug)]
 pub(crate) struct SegmentTask {
     pub(crate) task: Task,
     pub(crate) locations: Vec<Location>,
 }
 
-impl Contents {
+impl IndexContents {
     /// Reads a segment. Returns `false` if it is missing: closed segments may be removed at any time.
     pub(crate) fn add(
         &mut self,
@@ -339,7 +339,7 @@ impl Contents {
         collect: &CollectSettings,
     ) -> io::Result<()> {
         let status = file.metadata()?;
-        // Time of reports after the last checksum, for instance in an open segment: the time of the file.
+        // Reports after the last checksum, for example in an open segment, get the file's modification time.
         let modified =
             status.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
@@ -353,7 +353,7 @@ impl Contents {
             stored.clear();
             let Ok(key) = (collect.store)(piece.text, &mut stored) else { continue };
             if !piece.text.ends_with(END) {
-                // The collector is still writing it.
+                // The collector is still writing this segment.
                 continue;
             }
             while sums.next_if(|sum| sum.end() <= piece.offset).is_some() {}

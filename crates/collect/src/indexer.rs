@@ -10,8 +10,8 @@ use std::sync::mpsc::Receiver;
 use ichnos_io::CollectSettings;
 use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
-use crate::directory::Directory;
-use crate::index::{ATTEMPTS, CACHE, Contents, PAUSE, REPORTS, SEGMENTS, TASKS};
+use crate::directory::CollectorDirectory;
+use crate::index::{ATTEMPTS, CACHE, IndexContents, PAUSE, REPORTS, SEGMENTS, TASKS};
 use crate::shared::CollectorState;
 use crate::{CollectError, Notice, directory};
 
@@ -19,8 +19,8 @@ use crate::{CollectError, Notice, directory};
 #[derive(Debug)]
 pub(crate) struct Indexer {
     directory: PathBuf,
-    /// The collector's directory, if the path must be checked to still lead to it.
-    opened: Option<Arc<Directory>>,
+    /// The collector's directory. If set, its path must still lead to it.
+    opened: Option<Arc<CollectorDirectory>>,
     collect: CollectSettings,
 }
 
@@ -30,7 +30,7 @@ impl Indexer {
     }
 
     /// Restricts writing to the time while the path leads to this directory.
-    pub(crate) fn only_in(self, directory: &Arc<Directory>) -> Self {
+    pub(crate) fn only_in(self, directory: &Arc<CollectorDirectory>) -> Self {
         Self { opened: Some(Arc::clone(directory)), ..self }
     }
 
@@ -38,8 +38,8 @@ impl Indexer {
         self.opened.as_ref().map_or(Ok(()), |directory| directory.check())
     }
 
-    /// Adds segments to the index as they are closed, until the sender is gone. `behind` are the segments that are
-    /// not indexed correctly yet.
+    /// Adds segments to the index as they are closed, until the sender is gone. `behind` contains the segments that are
+    /// missing or outdated in the index.
     pub(crate) fn run(
         &self,
         mut behind: BTreeSet<u32>,
@@ -49,7 +49,7 @@ impl Indexer {
         let mut waiting = BTreeSet::new();
         let mut tasks = shared.counters.tasks.get();
         while let Ok(number) = closed.recv() {
-            // Include those that failed before.
+            // Retry segments that failed before.
             waiting.insert(number);
             waiting.extend(closed.try_iter());
             let result = if behind.is_empty() {
@@ -65,8 +65,7 @@ impl Indexer {
         }
     }
 
-    /// Returns the segments that are not in the index with their current content; they may not have been closed
-    /// properly.
+    /// Returns the segments whose current content is not in the index. They may not have been closed properly.
     pub(crate) fn unknown(&self, all: &BTreeSet<u32>) -> BTreeSet<u32> {
         match self.missing(all) {
             Ok(Some(missing)) => missing,
@@ -74,12 +73,12 @@ impl Indexer {
         }
     }
 
-    /// Adds missing segments to the index, and rebuilds it if it contradicts the segments. `closed` are all segments.
-    /// Sets `tasks` to the number of tasks.
+    /// Adds missing segments to the index. Rebuilds the index if it contradicts the segments. `closed` contains all
+    /// segments. Sets `tasks` to the number of tasks.
     pub(crate) fn catch_up(&self, closed: &BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
         match self.missing(closed) {
             Ok(Some(mut missing)) => self.add(&mut missing, tasks),
-            // Another process has the index open for long; it is not damaged.
+            // Another process keeps the index open for long. The index is not damaged.
             Err(CollectError::Index { path, error })
                 if matches!(*error, redb::Error::DatabaseAlreadyOpen) =>
             {
@@ -100,7 +99,7 @@ impl Indexer {
         }
     }
 
-    /// Returns the segments that are not in the index; `None` if it has segments that do not exist.
+    /// Returns the segments that are missing in the index, or `None` if the index has segments that do not exist.
     fn missing(&self, closed: &BTreeSet<u32>) -> Result<Option<BTreeSet<u32>>, CollectError> {
         self.check()?;
         let mut missing = closed.clone();
@@ -123,18 +122,19 @@ impl Indexer {
         Ok((!is_old).then_some(missing))
     }
 
-    /// Adds segments to the index, and removes those that are indexed or were deleted from `waiting`. Sets `tasks` to
-    /// the number of tasks.
+    /// Adds segments to the index. Removes indexed and deleted segments from `waiting`. Sets `tasks` to the number of
+    /// tasks.
     ///
     /// # Errors
-    /// If the index cannot be written, or some of the segments cannot be read: the others are in the index.
+    /// If the index cannot be written, or some segments cannot be read. The others are in the index.
     fn add(&self, waiting: &mut BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
         self.check()?;
         let database = self.open().map_err(|error| self.error(error))?;
+        // The number is only shown, so an unreadable index counts as empty.
         *tasks = count(&database).unwrap_or_default();
         let mut failed = None;
         for number in waiting.clone() {
-            let mut contents = Contents::default();
+            let mut contents = IndexContents::default();
             match contents.add(&self.directory, number, &self.collect) {
                 Ok(true) => {
                     *tasks = write(&database, number, &contents).map_err(|error| self.error(error))?;
@@ -182,8 +182,8 @@ fn count(database: &Database) -> Result<u64, redb::Error> {
     Ok(database.begin_read()?.open_table(TASKS)?.len()?)
 }
 
-/// Adds a segment to the index completely, or not at all. Returns the number of tasks.
-fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, redb::Error> {
+/// Adds a whole segment to the index in one transaction. Returns the number of tasks.
+fn write(database: &Database, number: u32, contents: &IndexContents) -> Result<u64, redb::Error> {
     let writing = database.begin_write()?;
     let count;
     {
@@ -192,7 +192,7 @@ fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, r
         let known = segments.insert(number, new)?.map(|known| known.value());
         let is_there = known.is_some();
         if known.is_some_and(|known| known != new) {
-            // It was indexed before it was closed, so the index must be rebuilt.
+            // The segment was indexed before it was closed, so the index must be rebuilt.
             return Err(redb::Error::Corrupted(format!("segment {number} has changed")));
         }
         let mut tasks = writing.open_table(TASKS)?;
@@ -231,7 +231,7 @@ mod tests {
     use crate::segment::Segment;
     use crate::{CollectorOptions, Index};
 
-    /// The task is the complete report.
+    /// Uses the whole report as the task key.
     fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
         buffer.extend_from_slice(report.trim_ascii_end());
         buffer.extend_from_slice(END);
@@ -240,15 +240,15 @@ mod tests {
 
     const COLLECT: CollectSettings = CollectSettings::new(1, 100, store);
 
-    struct Case {
+    struct IndexerCase {
         directory: tempfile::TempDir,
         indexer: Indexer,
         shared: Arc<CollectorState>,
         notices: Arc<Mutex<Vec<String>>>,
     }
 
-    impl Case {
-        /// Makes segments with a report each, of different tasks.
+    impl IndexerCase {
+        /// Creates segments with one report each, all of different tasks.
         fn new(segments: u32) -> Self {
             let directory = tempfile::tempdir().unwrap();
             fs::write(directory.path().join("collection"), "ichnos collection 1\nformat: test\n").unwrap();
@@ -280,7 +280,7 @@ mod tests {
             fs::remove_file(directory::segment(self.directory.path(), number)).unwrap();
         }
 
-        /// Returns the number of tasks, and of reports that are not in the index.
+        /// Returns the number of tasks, and the number of reports outside the index.
         fn tasks(&self) -> (usize, u64) {
             let index = Index::open(self.directory.path(), &COLLECT).unwrap();
             (index.tasks().unwrap().len(), index.reports_without_index())
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn one_that_was_removed_before_it_is_there() {
-        let case = Case::new(4);
+        let case = IndexerCase::new(4);
         case.remove(2);
         assert!(case.run(&[], &[1, 2, 3]).is_empty());
         assert_eq!((case.tasks(), case.shared.counters.tasks.get()), ((3, 1), 2));
@@ -301,10 +301,10 @@ mod tests {
         assert!(crate::recovery::recover(case.directory.path(), 2, &COLLECT).unwrap().is_none());
     }
 
-    /// The others are indexed, and this one later.
+    /// An unreadable segment is indexed later than the others.
     #[test]
     fn one_that_cannot_be_read() {
-        let case = Case::new(3);
+        let case = IndexerCase::new(3);
         let sums = directory::sums(case.directory.path(), 2);
         fs::rename(&sums, sums.with_extension("away")).unwrap();
         fs::create_dir(&sums).unwrap();
@@ -317,10 +317,10 @@ mod tests {
         assert_eq!((waiting.len(), tasks, case.tasks()), (0, 3, (3, 0)));
     }
 
-    /// The index does not change, and missing segments are added later.
+    /// While somebody reads the index for long, it does not change. Missing segments are added later.
     #[test]
     fn somebody_reads_for_long() {
-        let case = Case::new(4);
+        let case = IndexerCase::new(4);
         assert!(case.run(&[], &[1, 2]).is_empty());
         let path = directory::index(case.directory.path());
         let before = fs::read(&path).unwrap();

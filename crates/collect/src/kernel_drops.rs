@@ -7,16 +7,16 @@ use mio::net::UdpSocket;
 /// Files with the kernel's sockets for datagrams (proc_net_udp(5)).
 const FILES: [&str; 2] = ["/proc/net/udp", "/proc/net/udp6"];
 
-/// Columns of these files with the inode and with the number of drops.
+/// Columns of these files: the inode, and the number of drops.
 const INODE: usize = 9;
 const DROPS: usize = 12;
 
-/// Counts the datagrams that the kernel has dropped for sockets because their buffers were full.
+/// Counts the datagrams that the kernel dropped because a receive buffer was full.
 ///
-/// The kernel can add its count to each datagram (`SO_RXQ_OVFL`), but then drops after the last one would be missed.
+/// The kernel can add its count to each datagram (`SO_RXQ_OVFL`). Drops after the last datagram would be missed.
 #[derive(Debug)]
 pub(crate) struct KernelDrops {
-    /// Inodes, and the last count of each.
+    /// Inode and last count for each socket.
     sockets: Vec<(u64, u32)>,
 }
 
@@ -27,7 +27,7 @@ impl KernelDrops {
     }
 
     /// Returns the number of datagrams dropped since the last call.
-    pub(crate) fn more(&mut self) -> u64 {
+    pub(crate) fn count_new(&mut self) -> u64 {
         let mut more = 0;
         for text in FILES.iter().filter_map(|path| std::fs::read_to_string(path).ok()) {
             more += self.count(&text);
@@ -43,7 +43,7 @@ impl KernelDrops {
             let Some((_, known)) = self.sockets.iter_mut().find(|(socket, _)| *socket == inode) else {
                 continue;
             };
-            // 32 bits with overflow.
+            // A 32-bit counter that wraps around.
             let Some(drops) = number(DROPS).map(|drops: u64| drops as u32) else { continue };
             more += u64::from(drops.wrapping_sub(*known));
             *known = drops;

@@ -1,9 +1,9 @@
-//! Collects the reports of running programs, and stores them.
+//! Collects and stores reports from running programs.
 //!
-//! A [`Collector`] receives reports over UDP (a report per datagram) and TCP (reports preceded by their length),
-//! checks them by the rules of their [format](ichnos_io::FormatInfo::collect), and appends them to *segments*: plain text
-//! files in a directory, with checksums next to them. An [`Index`] locates the reports of each task; it is made from
-//! the segments, and can be rebuilt. `docs/collect.md` describes the protocol, the files and the guarantees.
+//! A [`Collector`] receives reports over UDP (one report per datagram) and TCP (a length before each report). It checks
+//! them by the rules of their [format](ichnos_io::FormatInfo::collect), and appends them to *segments*: plain text
+//! files in a directory, with checksums next to them. An [`Index`] locates the reports of each task. The index is made
+//! from the segments, and can be rebuilt. `docs/collect.md` describes the protocol, the files and the guarantees.
 #![forbid(unsafe_code)]
 
 mod batch;

@@ -1,9 +1,9 @@
-//! Messages for people while reports are collected.
+//! Messages for people while a collector runs.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A message for people while reports are collected.
+/// A message for people while a collector runs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Notice {
@@ -13,27 +13,27 @@ pub enum Notice {
         path: PathBuf,
         /// Number of complete reports without a valid checksum.
         reports: u64,
-        /// Size of damaged data, now in the file `damaged`, in bytes.
+        /// Number of damaged bytes, now in the file `damaged`.
         damaged_bytes: u64,
         /// File with the damaged data.
         damaged: PathBuf,
-        /// Number of bytes that had a checksum and are missing.
+        /// Number of missing bytes that had a checksum.
         missing_bytes: u64,
     },
-    /// Nothing can be written at the moment. No reports are accepted until it can.
+    /// Writing fails at the moment. No reports are accepted until it works again.
     CannotWrite {
-        /// The file, and the reason.
+        /// The file and the reason.
         error: String,
     },
-    /// A segment cannot be closed properly. Its reports are on the disk; without checksums, they are checked one by
-    /// one at the next start.
+    /// A segment cannot be closed properly. Its reports are on the disk, without checksums. The next start checks them
+    /// one by one.
     NotClosed {
-        /// The file, and the reason.
+        /// The file and the reason.
         error: String,
     },
     /// Writing works again.
     WritesAgain,
-    /// Accepted reports were not flushed before the end. Those in the segment are recovered at the next start.
+    /// Accepted reports were not flushed before the collector stopped. The next start recovers those in the segment.
     NotWritten {
         /// Number of reports.
         reports: u64,
@@ -59,14 +59,14 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recovered { path, reports, damaged_bytes, damaged, missing_bytes } => {
-                let (path, reports) = (path.display(), Count(*reports, "report"));
+                let (path, reports) = (path.display(), CountedNoun(*reports, "report"));
                 write!(f, "{path}: not closed properly: recovered {reports} without a checksum")?;
                 if *damaged_bytes > 0 {
-                    let bytes = Count(*damaged_bytes, "byte");
+                    let bytes = CountedNoun(*damaged_bytes, "byte");
                     write!(f, "; moved {bytes} of damaged data to {}", damaged.display())?;
                 }
                 if *missing_bytes > 0 {
-                    write!(f, "; missing {} with a checksum", Count(*missing_bytes, "byte"))?;
+                    write!(f, "; missing {} with a checksum", CountedNoun(*missing_bytes, "byte"))?;
                 }
                 Ok(())
             }
@@ -76,7 +76,7 @@ impl fmt::Display for Notice {
             Self::WritesAgain => f.write_str("writing works again"),
             Self::NotClosed { error } => write!(f, "{error}: segment not closed properly"),
             Self::NotWritten { reports } => {
-                write!(f, "{} accepted but not written, possibly lost", Count(*reports, "report"))
+                write!(f, "{} accepted but not written, possibly lost", CountedNoun(*reports, "report"))
             }
             Self::Index { error } => write!(f, "cannot write the index at the moment: {error}"),
             Self::CannotAccept { error } => write!(f, "cannot accept connections at the moment: {error}"),
@@ -86,9 +86,9 @@ impl fmt::Display for Notice {
 }
 
 /// A count with its noun.
-struct Count(u64, &'static str);
+struct CountedNoun(u64, &'static str);
 
-impl fmt::Display for Count {
+impl fmt::Display for CountedNoun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(count, noun) = self;
         write!(f, "{count} {noun}{}", if *count == 1 { "" } else { "s" })

@@ -1,21 +1,21 @@
-//! Options of a collector.
+//! Collector options.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use ichnos_io::CollectSettings;
 
-/// Options of a [`Collector`](crate::Collector).
+/// Options for a [`Collector`](crate::Collector).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CollectorOptions {
-    /// Addresses for datagrams.
+    /// UDP addresses.
     pub udp: Vec<SocketAddr>,
-    /// Addresses for connections.
+    /// TCP addresses.
     pub tcp: Vec<SocketAddr>,
-    /// Maximum length of a report in bytes, at least 1. Also the maximum memory per connection.
+    /// Maximum report length in bytes, at least 1. Also the maximum memory per connection.
     pub longest: usize,
-    /// Maximum number of connections. Further ones are closed immediately.
+    /// Maximum number of connections. Additional connections are closed immediately.
     pub connections: usize,
     /// Time without data after which a connection is closed.
     pub idle: Duration,
@@ -27,12 +27,12 @@ pub struct CollectorOptions {
     pub flush_bytes: usize,
     /// Maximum time until a report is flushed.
     pub flush_age: Duration,
-    /// Size of the system's receive buffer to request for datagrams, in bytes.
+    /// Receive buffer size for UDP, requested from the system, in bytes.
     pub receive_buffer: usize,
 }
 
 impl CollectorOptions {
-    /// Makes the default options for a format, without addresses.
+    /// Creates the default options for a format, without addresses.
     #[must_use]
     pub fn new(collect: &CollectSettings) -> Self {
         Self {

@@ -1,53 +1,53 @@
-//! Reports of a segment, read one by one.
+//! Splits segments into reports.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use memchr::memmem;
 
-/// End of a report.
+/// Separator after each report.
 pub(crate) const END: &[u8] = b"\n\n";
 
 const CHUNK: usize = 1 << 20;
 
-/// Maximum length of a report; longer pieces of a segment are invalid even if they have an end.
+/// Maximum report length. A longer piece is invalid, even with a separator.
 const LONGEST: usize = 16 << 20;
 
-/// Splits a range of a segment at the ends of reports.
+/// Splits a range of a segment after each report separator.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     file: File,
-    /// Data not returned yet begins at `from`.
+    /// Read data. The unreturned part starts at `from`.
     buffer: Vec<u8>,
     from: usize,
     /// Offset of `from` in the file.
     offset: u64,
-    /// Number of bytes still to be read.
+    /// Number of unread bytes.
     left: u64,
 }
 
-/// Text between the ends of two reports.
+/// Text between two report separators.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
     /// Offset in the segment.
     pub(crate) offset: u64,
-    /// Text with its end, if it has one.
+    /// Text with its separator, if it has one.
     pub(crate) text: &'a [u8],
 }
 
 impl Pieces {
-    /// Reads from one offset to another.
+    /// Reads from `begin` to `end`.
     pub(crate) fn new(mut file: File, begin: u64, end: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(begin))?;
         Ok(Self { file, buffer: Vec::new(), from: 0, offset: begin, left: end.saturating_sub(begin) })
     }
 
-    /// Returns the next piece. Only the last piece, and pieces that are too long, have no end.
+    /// Returns the next piece. Only the last piece, and pieces that are too long, lack the separator.
     pub(crate) fn next_piece(&mut self) -> io::Result<Option<Piece<'_>>> {
         let mut searched = 0;
         let length = loop {
             let rest = self.buffer.get(self.from..).unwrap_or_default();
-            // The first half of an end may already have been searched.
+            // The search may have stopped between both bytes of a separator.
             let begin = searched.min(rest.len());
             if let Some(at) = memmem::find(rest.get(begin..).unwrap_or_default(), END) {
                 break begin + at + END.len();
@@ -70,13 +70,13 @@ impl Pieces {
         Ok(Some(Piece { offset, text }))
     }
 
-    /// Reads more. Returns the number of bytes.
+    /// Reads more data. Returns the number of bytes.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.drain(..self.from);
         self.from = 0;
         let most = self.left.min(CHUNK as u64);
         let read = (&mut self.file).take(most).read_to_end(&mut self.buffer)?;
-        // Nothing remains of a truncated file.
+        // The file was truncated.
         self.left = if read == 0 { 0 } else { self.left.saturating_sub(read as u64) };
         Ok(read)
     }
@@ -109,7 +109,7 @@ mod tests {
         assert!(pieces(b"", 0, 100).is_empty() && pieces(text, 50, 100).is_empty());
     }
 
-    /// Ends that are split between two reads, and text without an end.
+    /// Separators that two reads split, and text without a separator.
     #[test]
     fn splits_what_is_read_in_parts() {
         for length in [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1] {

@@ -1,4 +1,4 @@
-//! Recovery of segments that were not closed properly.
+//! Recovers segments that were not closed properly.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -12,11 +12,11 @@ use crate::pieces::{END, Pieces};
 use crate::sums::{self, Sum};
 use crate::{CollectError, Notice, files};
 
-/// Approximate maximum size of a part with a new checksum, in bytes.
+/// Approximate maximum size for a part with a new checksum, in bytes.
 const PART: u64 = 4 << 20;
 
-/// Recovers a segment that no process writes to: afterwards, it consists only of reports with checksums. Damaged data
-/// is moved to a file of its own. Returns `None` if there was nothing to do, or the segment was removed.
+/// Recovers a segment that no process writes to, so that it consists only of reports with checksums. Moves damaged data
+/// to a separate file. Returns `None` if there was nothing to do, or the segment was removed.
 pub(crate) fn recover(
     directory: &Path,
     number: u32,
@@ -32,15 +32,15 @@ pub(crate) fn recover(
 
 fn recover_segment(directory: &Path, number: u32, collect: &CollectSettings) -> io::Result<Option<Notice>> {
     let path = directory::segment(directory, number);
-    // A closed segment may be a link: it is only read.
+    // A closed segment may be a link, so it is only read.
     let mut file = ichnos_io::open_linked(&path)?;
     let length = file.metadata()?.len();
     let modified = file.metadata()?.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
     let sums = sums::read(&directory::sums(directory, number))?;
     let mut found = SegmentContent::default();
-    // `bad` is the begin and the time of data without a valid checksum. It is checked together up to the next part
-    // with a valid checksum, as the bounds of invalid parts are uncertain and may be within reports.
+    // `bad` has the start and the time of data without a valid checksum. Consecutive invalid parts are checked
+    // together: their bounds are uncertain and may be within reports.
     let (mut end, mut bad) = (0, None);
     for sum in sums.iter().take_while(|sum| sum.end() <= length) {
         if crc(&mut file, sum)? == sum.crc {
@@ -61,12 +61,12 @@ fn recover_segment(directory: &Path, number: u32, collect: &CollectSettings) -> 
     if found.damaged.is_empty() && found.parts.iter().eq(&sums) {
         return Ok(None);
     }
-    // Files to change must be plain files.
+    // Changed files must be plain files.
     let mut file = files::open(&path)?;
     let damaged = directory::damaged(directory, number);
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {
-        // First the copy, then the change: a kill in between only means to copy twice.
+        // Copy first, then change: after a kill in between, the data is only copied twice.
         append(&mut file, &found.damaged, &damaged)?;
         directory::sync_directory(directory)?;
     }
@@ -79,8 +79,8 @@ fn recover_segment(directory: &Path, number: u32, collect: &CollectSettings) -> 
         offset = part.end();
     }
     file.sync_all()?;
-    // Parts before the first damage do not move, so their checksums are valid before and after the change. The others
-    // must be removed before the change. Data without a checksum is checked report by report.
+    // Parts before the first damage do not move, so their checksums stay valid. Later checksums must be removed before
+    // the change. Data without a checksum is checked report by report.
     write_sums(directory, number, found.parts.get(..before).unwrap_or_default())?;
     if before < kept.len() {
         keep_only(&mut file, &kept, &path)?;
@@ -91,7 +91,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &CollectSettings) -> 
         segment.set_len(offset)?;
         segment.sync_all()?;
     }
-    // Data that had a checksum and is missing.
+    // Data with a checksum that is missing in the file.
     let missing_bytes = sums.last().map_or(0, Sum::end).saturating_sub(length);
     let reports = found.reports;
     let is_worth_telling = reports > 0 || damaged_bytes > 0 || missing_bytes > 0;
@@ -99,7 +99,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &CollectSettings) -> 
     Ok(is_worth_telling.then_some(notice))
 }
 
-/// Replaces a file by ranges of it.
+/// Keeps only the given ranges of a file.
 fn keep_only(file: &mut File, ranges: &[(u64, u64)], path: &Path) -> io::Result<()> {
     let new = path.with_extension("new");
     let copied = copy(file, ranges, &files::replace(&new)?);
@@ -107,22 +107,22 @@ fn keep_only(file: &mut File, ranges: &[(u64, u64)], path: &Path) -> io::Result<
     fs::rename(&new, path)
 }
 
-/// Appends ranges of a file to another file, or nothing if that fails.
+/// Appends ranges of a file to another file. A failed copy appends nothing.
 fn append(file: &mut File, ranges: &[(u64, u64)], path: &Path) -> io::Result<()> {
     let out = ichnos_io::open_plain(OpenOptions::new().create(true).append(true), path)?;
     let before = out.metadata()?.len();
     copy(file, ranges, &out).inspect_err(|_| {
-        // Otherwise, repeated partial copies would fill a full disk further.
+        // Otherwise repeated partial copies would fill the disk.
         let _ = out.set_len(before);
     })
 }
 
-/// Content of a segment.
+/// Recovered segment content.
 #[derive(Debug, Default)]
 struct SegmentContent {
-    /// Parts in order, by their old offsets.
+    /// Parts, sorted by their old offsets.
     parts: Vec<Sum>,
-    /// Ranges of damaged data: begin, end.
+    /// Start and end of each damaged range.
     damaged: Vec<(u64, u64)>,
     /// Number of reports without a valid checksum.
     reports: u64,
@@ -133,7 +133,7 @@ impl SegmentContent {
         self.damaged.is_empty() && self.reports == 0 && self.parts.len() == parts
     }
 
-    /// Searches a range for reports, one by one.
+    /// Checks a range report by report.
     fn check(
         &mut self,
         file: &File,
@@ -149,7 +149,7 @@ impl SegmentContent {
             stored.clear();
             let is_whole = piece.text.ends_with(END) && (collect.store)(piece.text, &mut stored).is_ok();
             let length = piece.text.len() as u64;
-            // A collector would not have stored it in this form.
+            // A collector would have stored this report in another form.
             if !is_whole || stored != piece.text {
                 self.close(&mut open);
                 match self.damaged.last_mut().filter(|(_, end)| *end == piece.offset) {
@@ -181,7 +181,7 @@ impl SegmentContent {
     }
 }
 
-/// Returns the checksum of a part's content.
+/// Returns the checksum for a part's content.
 fn crc(file: &mut File, part: &Sum) -> io::Result<u32> {
     file.seek(SeekFrom::Start(part.offset))?;
     let mut hasher = crc32fast::Hasher::new();
@@ -238,12 +238,12 @@ mod tests {
 
     const COLLECT: CollectSettings = CollectSettings::new(1, 100, store);
 
-    struct Case {
+    struct RecoveryCase {
         directory: tempfile::TempDir,
     }
 
-    impl Case {
-        /// Makes a segment of two parts with checksums, followed by other data.
+    impl RecoveryCase {
+        /// Creates a segment with two parts and their checksums, followed by other data.
         fn new(behind: &[u8]) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let mut segment = Segment::create(directory.path(), 1).unwrap();
@@ -259,7 +259,7 @@ mod tests {
             fs::read_to_string(path(self.directory.path(), 1)).unwrap_or_default()
         }
 
-        /// Recovers the segment, and checks that it is valid. Returns the number of recovered reports, and the text.
+        /// Recovers the segment, and checks the result. Returns the number of recovered reports, and the text.
         fn recover(&self) -> (u64, String) {
             let notice = recover(self.directory.path(), 1, &COLLECT).unwrap();
             assert!(recover(self.directory.path(), 1, &COLLECT).unwrap().is_none());
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn what_is_in_order_stays() {
-        let case = Case::new(b"");
+        let case = RecoveryCase::new(b"");
         let sums = case.read(directory::sums);
         assert_eq!(case.recover(), (0, WHOLE.to_owned()));
         assert_eq!(case.read(directory::sums), sums);
@@ -293,28 +293,28 @@ mod tests {
 
     #[test]
     fn a_torn_tail() {
-        let case = Case::new(b"5\n\n6\n\n7");
+        let case = RecoveryCase::new(b"5\n\n6\n\n7");
         assert_eq!(case.recover(), (2, format!("{WHOLE}5\n\n6\n\n")));
         assert_eq!(case.read(directory::damaged), "7");
-        let case = Case::new(b"5\n\n6\n");
+        let case = RecoveryCase::new(b"5\n\n6\n");
         assert_eq!(case.recover(), (1, format!("{WHOLE}5\n\n")));
         assert_eq!(case.read(directory::damaged), "6\n");
-        let case = Case::new(b"5\n\n");
+        let case = RecoveryCase::new(b"5\n\n");
         assert_eq!(case.recover(), (1, format!("{WHOLE}5\n\n")));
         assert_eq!(case.read(directory::damaged), "");
     }
 
-    /// Zeros between reports, as found after a power failure.
+    /// Zeros between reports, as after a power failure.
     #[test]
     fn damage_between_reports() {
-        let case = Case::new(b"5\n\n\0\0\0\n\n6\n\nx\n\n");
+        let case = RecoveryCase::new(b"5\n\n\0\0\0\n\n6\n\nx\n\n");
         assert_eq!(case.recover(), (2, format!("{WHOLE}5\n\n6\n\n")));
         assert_eq!(case.read(directory::damaged), "\0\0\0\n\nx\n\n");
     }
 
     #[test]
     fn a_part_whose_checksum_is_wrong() {
-        let case = Case::new(b"5\n\n");
+        let case = RecoveryCase::new(b"5\n\n");
         let path = directory::segment(case.directory.path(), 1);
         fs::write(&path, b"1\n\nX\n\n3\n\n4\n\n5\n\n").unwrap();
         assert_eq!(case.recover(), (2, "1\n\n3\n\n4\n\n5\n\n".to_owned()));
@@ -324,35 +324,35 @@ mod tests {
     #[test]
     fn without_checksums() {
         for sums in ["", "garbage", "# offset length crc32 reports time_ms\n0 100 00000000 1 1\n"] {
-            let case = Case::new(b"");
+            let case = RecoveryCase::new(b"");
             fs::write(directory::sums(case.directory.path(), 1), sums).unwrap();
             assert_eq!(case.recover(), (4, WHOLE.to_owned()), "{sums}");
         }
-        let case = Case::new(b"");
+        let case = RecoveryCase::new(b"");
         fs::remove_file(directory::sums(case.directory.path(), 1)).unwrap();
         assert_eq!(case.recover(), (4, WHOLE.to_owned()));
-        let case = Case::new(b"");
+        let case = RecoveryCase::new(b"");
         fs::write(directory::segment(case.directory.path(), 1), "").unwrap();
         assert_eq!(case.recover(), (0, String::new()));
     }
 
-    /// Reports of different lengths, a few in each part; none ends like another one.
+    /// Reports of different lengths, a few in each part. No two reports end alike.
     const PARTS: [&str; 4] =
         ["101\n\n2000002\n\n", "303\n\n", "40004\n\n505\n\n6000006\n\n", "70007\n\n808\n\n"];
 
-    /// Makes a segment of these parts.
-    fn parts() -> Case {
+    /// Creates a segment of these parts.
+    fn parts() -> RecoveryCase {
         let directory = tempfile::tempdir().unwrap();
         let mut segment = Segment::create(directory.path(), 1).unwrap();
         for part in PARTS {
             segment.write(part.as_bytes()).unwrap();
             segment.flush(part.as_bytes(), part.matches("\n\n").count() as u64).unwrap();
         }
-        Case { directory }
+        RecoveryCase { directory }
     }
 
-    /// A killed recovery has left a segment without its damage, and all or the first of the old checksums: no report
-    /// is lost.
+    /// A killed recovery has left a segment without its damage, and all or the first of the old checksums. No report is
+    /// lost.
     #[test]
     fn checksums_of_the_segment_before() {
         let whole = PARTS.concat();
@@ -392,7 +392,7 @@ mod tests {
         }
     }
 
-    /// Damage only loses the reports that it hits, and parts before and after keep their checksums.
+    /// Damage loses only the reports that it hits. Parts before and after keep their checksums.
     #[test]
     fn damage_within_a_part() {
         let whole = PARTS.concat();
@@ -404,7 +404,7 @@ mod tests {
             fs::write(directory::segment(case.directory.path(), 1), &text).unwrap();
             let (_, left) = case.recover();
             let left: Vec<_> = left.split_inclusive("\n\n").collect();
-            // Two reports without an end between them are damage. Other parts are not affected.
+            // Two reports without a separator between them are damage. Other parts are not affected.
             let text = String::from_utf8(text).unwrap();
             let parts = before.iter().map(|sum| &text[sum.offset as usize..sum.end() as usize]);
             let pieces = parts.flat_map(|part| part.split_inclusive("\n\n"));
@@ -417,11 +417,11 @@ mod tests {
         }
     }
 
-    /// A segment that is truncated anywhere keeps all complete reports.
+    /// A segment truncated anywhere keeps all complete reports.
     #[test]
     fn cut_anywhere() {
         for end in 0..WHOLE.len() {
-            let case = Case::new(b"");
+            let case = RecoveryCase::new(b"");
             let path = directory::segment(case.directory.path(), 1);
             OpenOptions::new().write(true).open(&path).unwrap().set_len(end as u64).unwrap();
             let (_, text) = case.recover();

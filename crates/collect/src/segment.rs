@@ -10,8 +10,8 @@ use crate::{directory, files};
 
 /// The open segment.
 ///
-/// *Written* data is in the file, and survives the end of this process. *Flushed* data is on the disk, has a
-/// checksum, and also survives a crash of the system.
+/// *Written* data is in the file, and survives the end of this process. *Flushed* data is on the disk, has a checksum,
+/// and also survives a system crash.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) number: u32,
@@ -22,17 +22,17 @@ pub(crate) struct Segment {
     flushed: u64,
     /// Number of flushed reports.
     reports: u64,
-    /// Size of the checksums, in bytes.
+    /// Checksum file size in bytes.
     sums_length: u64,
-    /// Number of written bytes after the flushed ones.
+    /// Number of written but unflushed bytes.
     written: usize,
     /// `true` after a failure: the files must be reset to the flushed data.
     is_untidy: bool,
-    begun: Instant,
+    start_time: Instant,
 }
 
 impl Segment {
-    /// Begins a segment.
+    /// Creates a segment.
     pub(crate) fn create(directory: &Path, number: u32) -> io::Result<Self> {
         let path = directory::segment(directory, number);
         let file = files::create(&path)?;
@@ -54,10 +54,10 @@ impl Segment {
                 sums_length: sums::HEAD.len() as u64,
                 written: 0,
                 is_untidy: false,
-                begun: Instant::now(),
+                start_time: Instant::now(),
             }),
             Err(error) => {
-                // It is empty, and the next attempt creates it again.
+                // The file is empty, and the next attempt creates it again.
                 let _ = std::fs::remove_file(&path);
                 let _ = std::fs::remove_file(directory::sums(directory, number));
                 Err(error)
@@ -75,14 +75,14 @@ impl Segment {
         self.reports
     }
 
-    pub(crate) fn begun(&self) -> Instant {
-        self.begun
+    pub(crate) fn start_time(&self) -> Instant {
+        self.start_time
     }
 
-    /// Writes the data after the flushed bytes, except the part already written.
+    /// Writes the unflushed data. Skips the part that is already written.
     ///
     /// # Errors
-    /// If the data cannot be written. The next call continues after the failure.
+    /// If the data cannot be written. The next call continues at the failure.
     pub(crate) fn write(&mut self, pending: &[u8]) -> io::Result<()> {
         if self.is_untidy {
             self.tidy()?;
@@ -101,7 +101,7 @@ impl Segment {
     /// Flushes the data that [`write`](Self::write) has written: all of `pending`.
     ///
     /// # Errors
-    /// If the data cannot be flushed. None of it counts as flushed then, and it has to be written again.
+    /// If the data cannot be flushed. Then all of it must be written again.
     pub(crate) fn flush(&mut self, pending: &[u8], reports: u64) -> io::Result<()> {
         let result = self.try_flush(pending, reports);
         self.is_untidy |= result.is_err();
@@ -110,7 +110,7 @@ impl Segment {
 
     fn try_flush(&mut self, pending: &[u8], reports: u64) -> io::Result<()> {
         self.file.sync_data()?;
-        // Data in a moved or removed file would not be found.
+        // Nobody would find data in a moved or removed file.
         if !self.is_in_place()? {
             return Err(io::Error::new(io::ErrorKind::NotFound, "moved, replaced or removed during writing"));
         }
@@ -122,7 +122,7 @@ impl Segment {
             time: now(),
         }
         .line();
-        // Checksums need not be on the disk yet: reports without one are recovered.
+        // The checksums may reach the disk later: reports without a checksum are recovered.
         self.sums.write_all(line.as_bytes())?;
         self.sums_length += line.len() as u64;
         self.flushed += pending.len() as u64;
@@ -136,8 +136,8 @@ impl Segment {
         files::is_at(&self.file, &self.path)
     }
 
-    /// Resets the files to the flushed data. After a failed flush, the state of later bytes is unknown: the system
-    /// may have dropped them.
+    /// Resets the files to the flushed data. After a failed flush, later bytes are in an unknown state, because the
+    /// system may have dropped them.
     fn tidy(&mut self) -> io::Result<()> {
         self.file.set_len(self.flushed)?;
         self.file.seek(SeekFrom::Start(self.flushed))?;
@@ -148,7 +148,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Closes the segment after flushing its checksums.
+    /// Flushes the checksums and closes the segment.
     pub(crate) fn close(self) -> io::Result<()> {
         self.sums.sync_all()?;
         self.file.sync_all()
@@ -172,7 +172,7 @@ mod tests {
         let mut segment = Segment::create(path, 1).unwrap();
         segment.write(b"one\n\n").unwrap();
         segment.flush(b"one\n\n", 1).unwrap();
-        // The flush of the second report has failed.
+        // Flushing the second report has failed.
         segment.write(b"two\n\n").unwrap();
         segment.is_untidy = true;
         segment.write(b"two\n\nthree\n\n").unwrap();

@@ -1,4 +1,4 @@
-//! State shared by the threads of a collector.
+//! State shared by collector threads.
 
 use std::fmt;
 use std::hash::RandomState;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_io::CollectSettings;
 
-use crate::batch::Checker;
-use crate::statistics::Counters;
+use crate::batch::ReportChecker;
+use crate::statistics::CollectorCounters;
 use crate::{CollectorOptions, Notice};
 
-/// State shared by the threads of a collector.
+/// State shared by collector threads.
 pub(crate) struct CollectorState {
     pub(crate) options: CollectorOptions,
-    pub(crate) counters: Counters,
+    pub(crate) counters: CollectorCounters,
     collect: CollectSettings,
     hashes: RandomState,
     notify: Box<dyn Fn(&Notice) + Send + Sync>,
@@ -28,7 +28,7 @@ impl CollectorState {
     ) -> Self {
         Self {
             options,
-            counters: Counters::default(),
+            counters: CollectorCounters::default(),
             collect,
             hashes: RandomState::new(),
             notify,
@@ -36,12 +36,12 @@ impl CollectorState {
         }
     }
 
-    /// Returns a checker of reports for a thread.
-    pub(crate) fn checker(&self) -> Checker {
-        Checker::new(self.collect, self.hashes.clone())
+    /// Creates a report checker for one thread.
+    pub(crate) fn checker(&self) -> ReportChecker {
+        ReportChecker::new(self.collect, self.hashes.clone())
     }
 
-    /// Sends a message for people.
+    /// Sends a message to people.
     pub(crate) fn notice(&self, notice: &Notice) {
         (self.notify)(notice);
     }
@@ -51,7 +51,7 @@ impl CollectorState {
         self.is_stopping.store(true, Ordering::Release);
     }
 
-    /// `true` if all threads must end.
+    /// Returns `true` if all threads must end.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
     }

@@ -1,8 +1,8 @@
-//! Counts of a collector.
+//! Collector statistics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of a collector since its start.
+/// Collector counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -10,12 +10,11 @@ pub struct Statistics {
     pub reports: u64,
     /// Size of these reports, in bytes.
     pub bytes: u64,
-    /// Number of reports equal to one of the last 524,288 or more; included in `reports`.
+    /// Number of reports equal to one of the last 524,288 or more reports. Included in `reports`.
     pub duplicates: u64,
     /// Number of invalid reports.
     pub refused: u64,
-    /// Number of datagrams and frames that are too long or have the length 0. Over TCP, each of them ended its
-    /// connection.
+    /// Number of datagrams and frames that are too long or empty. Over TCP, each of them ended its connection.
     pub bad_lengths: u64,
     /// Number of connections that ended within a report.
     pub cut_off: u64,
@@ -35,16 +34,15 @@ pub struct Statistics {
     pub syncs: u64,
     /// Number of flushes to the disk.
     pub flushes: u64,
-    /// Number of accepted reports that were lost because they could not be written before the end.
+    /// Number of accepted reports that were lost because writing them failed until the collector stopped.
     pub not_written: u64,
-    /// Number of tasks in the index, including those of earlier runs. Reports are indexed when their segment is
-    /// closed.
+    /// Number of tasks in the index, including earlier runs. Reports are indexed when their segment is closed.
     pub tasks: u64,
 }
 
 /// Counters shared by several threads.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct CollectorCounters {
     pub(crate) reports: SharedCounter,
     pub(crate) bytes: SharedCounter,
     pub(crate) duplicates: SharedCounter,
@@ -63,7 +61,7 @@ pub(crate) struct Counters {
     pub(crate) tasks: SharedCounter,
 }
 
-/// A number to which several threads add.
+/// Counter that several threads increment.
 #[derive(Debug, Default)]
 pub(crate) struct SharedCounter(AtomicU64);
 
@@ -81,7 +79,7 @@ impl SharedCounter {
     }
 }
 
-impl Counters {
+impl CollectorCounters {
     pub(crate) fn statistics(&self) -> Statistics {
         Statistics {
             reports: self.reports.get(),

@@ -1,8 +1,8 @@
-//! Checksums of a segment, in a file next to it.
+//! Checksums for a segment, in a file next to it.
 //!
-//! The file has a line for each part of the segment that was written to the disk: offset, length in bytes, CRC-32 in
-//! hexadecimal digits, number of reports, and time of writing in milliseconds since 1970. Reading ends at an
-//! incomplete line, or one that does not continue the previous part.
+//! The file has one line per flushed part of the segment: offset, length in bytes, CRC-32 in hexadecimal digits, number
+//! of reports, and time of writing in milliseconds since 1970. Reading stops at an incomplete line, or at a line that
+//! does not continue the previous part.
 
 use std::fmt::Write as _;
 use std::io;
@@ -10,10 +10,10 @@ use std::path::Path;
 
 use crate::files;
 
-/// First line of the file, for people.
+/// First line in the file, for people.
 pub(crate) const HEAD: &str = "# offset length crc32 reports time_ms\n";
 
-/// A part of a segment.
+/// Flushed part in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) offset: u64,
@@ -32,7 +32,7 @@ impl Sum {
     pub(crate) fn line(&self) -> String {
         let mut line = String::new();
         let Self { offset, length, crc, reports, time } = self;
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         let _ = writeln!(line, "{offset} {length} {crc:08x} {reports} {time}");
         line
     }
@@ -49,7 +49,7 @@ impl Sum {
     }
 }
 
-/// Reads the consecutive parts of a segment; none if the file is missing.
+/// Reads a segment's consecutive parts. A missing file has no parts.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<Sum>> {
     match files::read(path) {
         Ok(text) => Ok(parse(&text)),
@@ -86,7 +86,7 @@ mod tests {
             let sums = parse(&text.as_bytes()[..end]);
             assert_eq!(sums.len(), usize::from(end >= HEAD.len() + first.line().len()), "{end}");
         }
-        // A part that does not continue the previous one.
+        // A part must continue the previous part.
         assert_eq!(parse(format!("{HEAD}{}{}", first.line(), first.line()).as_bytes()), [first]);
         for bad in
             ["", "0", "0 0 00000000 0 0", "0 1 0 0 0", "0 1 0000000g 0 0", "0 1 00000000 0 0 0", "\u{1F600}"]

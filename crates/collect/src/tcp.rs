@@ -1,4 +1,4 @@
-//! Receives reports over connections.
+//! Receives reports over TCP.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -11,75 +11,75 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
 use crate::Notice;
-use crate::batch::{Batch, Checker, Sync};
+use crate::batch::{Batch, ReportChecker, SyncQuestion};
 use crate::connection::{Frames, ReportTarget};
 use crate::shared::CollectorState;
 
-/// Token for waking the thread when there are answers for clients.
+/// Token that wakes the thread when answers are ready.
 pub(crate) const WAKER: Token = Token(0);
 
-/// Maximum number of events per call of the system.
+/// Maximum number of events per system call.
 const EVENTS: usize = 1_024;
 
 /// Size of the read buffer shared by all connections, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// Maximum number of bytes read from a connection in its turn.
+/// Maximum number of bytes read from a connection in one turn.
 const TURN: usize = 512 << 10;
 
-/// Maximum size of unsent answers, in bytes. A client is not read from until it reads them.
+/// Maximum size for unsent answers, in bytes. Above it, the client must read answers before it can send more.
 const ANSWERS: usize = 4 << 10;
 
-/// Pause before passing on received data again.
+/// Pause before the writer is offered received data again.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Number of files that the process may need besides connections.
+/// Number of files that the process needs for other purposes than connections.
 const OWN_FILES: u64 = 64;
 
-/// Interval of periodic checks.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between periodic checks.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Maximum time to read pending data at the end.
+/// Maximum time for reading pending data when stopping.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// Maximum time to send answers at the end.
+/// Maximum time for sending answers when stopping.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Receives reports over connections.
+/// Receives reports over TCP.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     shared: Arc<CollectorState>,
-    checker: Checker,
+    checker: ReportChecker,
     poll: Poll,
     listeners: Vec<TcpListener>,
-    /// `true` if connections may wait to be accepted.
+    /// `true` if connections may be waiting.
     waits: bool,
     /// `true` if the last attempt to accept a connection failed.
     cannot_accept: bool,
-    connections: HashMap<usize, Connection>,
+    connections: HashMap<usize, ClientConnection>,
     /// Maximum number of connections.
-    most: usize,
+    max_connections: usize,
     next: usize,
-    /// Connections that may have data to read.
+    /// Connections that may have unread data.
     ready: VecDeque<usize>,
     buffer: Vec<u8>,
     batch: Batch,
-    /// `None` when nothing more is sent.
+    /// `None` after the last batch.
     batches: Option<SyncSender<Batch>>,
-    done: Receiver<Sync>,
+    done: Receiver<SyncQuestion>,
 }
 
 /// A connection.
 #[derive(Debug)]
-struct Connection {
+struct ClientConnection {
     stream: TcpStream,
     frames: Frames,
     answers: Answers,
     /// Number of unanswered questions.
     asked: u32,
-    /// `true` if the connection is in the list of ready ones.
+    /// `true` if the connection is in the `ready` list.
     is_ready: bool,
-    /// `true` if the client sends no more.
+    /// `true` if the client has stopped sending.
     has_ended: bool,
     last: Instant,
 }
@@ -96,7 +96,7 @@ struct Answers {
 }
 
 impl Answers {
-    fn add(&mut self, sync: &Sync) {
+    fn add(&mut self, sync: &SyncQuestion) {
         let mut answer = [0; 16];
         answer[..8].copy_from_slice(&sync.reports.to_be_bytes());
         answer[8..].copy_from_slice(&sync.refused.to_be_bytes());
@@ -108,7 +108,7 @@ impl Answers {
         self.bytes.is_empty() && self.count == 0
     }
 
-    /// Returns the next bytes to send: a part, if there are many.
+    /// Returns the next bytes to send. Many answers take several calls.
     fn next(&mut self) -> &[u8] {
         while self.bytes.len() < ANSWERS
             && let Some((answer, count)) = self.waiting.front_mut()
@@ -123,37 +123,37 @@ impl Answers {
         &self.bytes
     }
 
-    /// Removes sent bytes.
+    /// Removes bytes that were sent.
     fn sent(&mut self, size: usize) {
         self.bytes.drain(..size.min(self.bytes.len()));
     }
 }
 
 /// Result of reading from a connection.
-enum Turn {
-    /// No data for now.
+enum TurnResult {
+    /// No data at the moment.
     Empty,
-    /// There may be more.
+    /// There may be more data.
     More,
     /// The client must read its answers first.
     Blocked,
-    /// The client sends no more.
+    /// The client has stopped sending.
     End,
-    /// The connection cannot be used any more.
+    /// The connection is unusable.
     Broken,
 }
 
-/// Result of passing on received data.
-enum Passed {
-    /// Passed on.
-    On,
+/// Result of sending received data to the writer.
+enum SendResult {
+    /// Sent.
+    Sent,
     /// The queue is full.
-    Waits,
-    /// The receiver is gone.
-    Over,
+    QueueFull,
+    /// The writer is gone.
+    Closed,
 }
 
-/// Returns the maximum number of connections: `wanted`, or fewer if the system limits the open files of the process.
+/// Returns the maximum number of connections: `wanted`, or fewer if the system limits open files.
 #[cfg(unix)]
 fn most_connections(wanted: usize) -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -163,7 +163,7 @@ fn most_connections(wanted: usize) -> usize {
     if limit.current.is_some_and(|current| current < needed) {
         let most = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
         limit.current = limit.current.max(Some(most));
-        // If it is refused, the limit is lower.
+        // If this fails, the limit stays lower.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     let current = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -175,8 +175,8 @@ fn most_connections(wanted: usize) -> usize {
     wanted
 }
 
-/// Opens a listener whose queue holds as many waiting connections as allowed: the system resets connections that do
-/// not fit, some time after their clients have begun to send.
+/// Opens a listener with the longest allowed queue of waiting connections. The system resets connections that do not
+/// fit, some time after their clients have started sending.
 pub(crate) fn bind(address: SocketAddr, connections: usize) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     #[cfg(unix)]
@@ -187,17 +187,17 @@ pub(crate) fn bind(address: SocketAddr, connections: usize) -> io::Result<TcpLis
 }
 
 impl Tcp {
-    /// Makes a receiver; `poll` knows the listeners by tokens from 1 on.
+    /// Creates a receiver. `poll` knows the listeners by tokens from 1 on.
     pub(crate) fn new(
         shared: Arc<CollectorState>,
         poll: Poll,
         listeners: Vec<TcpListener>,
         batches: SyncSender<Batch>,
-        done: Receiver<Sync>,
+        done: Receiver<SyncQuestion>,
     ) -> Self {
         Self {
             checker: shared.checker(),
-            most: most_connections(shared.options.connections),
+            max_connections: most_connections(shared.options.connections),
             shared,
             poll,
             next: 1 + listeners.len(),
@@ -223,7 +223,7 @@ impl Tcp {
                 () if self.batch.is_full() => RETRY,
                 () if !self.ready.is_empty() || self.waits => Duration::ZERO,
                 () if !self.batch.is_empty() => RETRY,
-                () => LOOK,
+                () => CHECK_INTERVAL,
             };
             if let Err(error) = self.wait(&mut events, patience) {
                 self.shared.notice(&Notice::CannotReceive { error: error.to_string() });
@@ -248,7 +248,7 @@ impl Tcp {
             if !self.read() {
                 break;
             }
-            if looked.elapsed() >= LOOK && events.iter().count() < EVENTS {
+            if looked.elapsed() >= CHECK_INTERVAL && events.iter().count() < EVENTS {
                 looked = Instant::now();
                 self.waits |= self.cannot_accept;
                 self.close_idle();
@@ -299,7 +299,7 @@ impl Tcp {
                 match listener.accept() {
                     Ok((stream, _)) => self.begin(stream),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // An error of the connection, not of the listener.
+                    // A connection failed, not the listener.
                     Err(error)
                         if matches!(
                             error.kind(),
@@ -309,7 +309,7 @@ impl Tcp {
                         if !self.cannot_accept {
                             self.shared.notice(&Notice::CannotAccept { error: error.to_string() });
                         }
-                        // Accepting is tried again at the next check.
+                        // The next check tries again.
                         self.cannot_accept = true;
                         break;
                     }
@@ -320,7 +320,7 @@ impl Tcp {
 
     fn begin(&mut self, mut stream: TcpStream) {
         let counters = &self.shared.counters;
-        if self.connections.len() >= self.most {
+        if self.connections.len() >= self.max_connections {
             counters.refused_connections.add(1);
             return;
         }
@@ -334,7 +334,7 @@ impl Tcp {
         // Answers are short, and clients wait for them.
         let _ = stream.set_nodelay(true);
         counters.connections.add(1);
-        let connection = Connection {
+        let connection = ClientConnection {
             stream,
             frames: Frames::default(),
             answers: Answers::default(),
@@ -347,63 +347,63 @@ impl Tcp {
         counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Reads a turn of each ready connection, and passes on the data while there is space. Returns `false` if the
-    /// receiver is gone.
+    /// Reads one turn from each ready connection, and sends the data to the writer while its queue has space. Returns
+    /// `false` if the writer is gone.
     fn read(&mut self) -> bool {
         if self.batch.is_full() {
             match self.pass_on() {
-                Passed::On => {}
-                Passed::Waits => return true,
-                Passed::Over => return false,
+                SendResult::Sent => {}
+                SendResult::QueueFull => return true,
+                SendResult::Closed => return false,
             }
         }
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
             match self.read_turn(token) {
-                Turn::More => self.ready.push_back(token),
+                TurnResult::More => self.ready.push_back(token),
                 // A blocked connection becomes ready again when its answers are sent.
-                Turn::Empty | Turn::Blocked => {
+                TurnResult::Empty | TurnResult::Blocked => {
                     if let Some(connection) = self.connections.get_mut(&token) {
                         connection.is_ready = false;
                     }
                 }
-                Turn::End => self.end_of_input(token),
-                Turn::Broken => self.close(token),
+                TurnResult::End => self.end_of_input(token),
+                TurnResult::Broken => self.close(token),
             }
             if self.batch.is_full() {
                 match self.pass_on() {
-                    Passed::On => {}
-                    Passed::Waits => return true,
-                    Passed::Over => return false,
+                    SendResult::Sent => {}
+                    SendResult::QueueFull => return true,
+                    SendResult::Closed => return false,
                 }
             }
         }
-        !matches!(self.pass_on(), Passed::Over)
+        !matches!(self.pass_on(), SendResult::Closed)
     }
 
-    fn read_turn(&mut self, token: usize) -> Turn {
-        let Some(connection) = self.connections.get_mut(&token) else { return Turn::Empty };
+    fn read_turn(&mut self, token: usize) -> TurnResult {
+        let Some(connection) = self.connections.get_mut(&token) else { return TurnResult::Empty };
         if connection.has_ended {
-            return Turn::Empty;
+            return TurnResult::Empty;
         }
         let counters = &self.shared.counters;
         let mut read = 0;
         while read < TURN && !self.batch.is_full() {
             if !connection.answers.is_empty() || 16 * connection.asked as usize > ANSWERS {
-                return Turn::Blocked;
+                return TurnResult::Blocked;
             }
             let size = match connection.stream.read(&mut self.buffer) {
-                Ok(0) => return Turn::End,
+                Ok(0) => return TurnResult::End,
                 Ok(size) => size,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Turn::Empty,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return TurnResult::Empty,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => {
                     counters.cut_off.add(u64::from(connection.frames.is_within_report()));
-                    return Turn::Broken;
+                    return TurnResult::Broken;
                 }
             };
             read += size;
-            let whole = connection.frames.whole();
+            let whole = connection.frames.complete_reports();
             let mut target = ReportTarget {
                 connection: token,
                 longest: self.shared.options.longest,
@@ -414,21 +414,21 @@ impl Tcp {
             match connection.frames.take(self.buffer.get(..size).unwrap_or_default(), &mut target) {
                 Ok(syncs) => {
                     connection.asked = connection.asked.saturating_add(syncs);
-                    // Single bytes do not keep a connection open.
-                    if syncs > 0 || connection.frames.whole() > whole {
+                    // Single bytes must not keep a connection open.
+                    if syncs > 0 || connection.frames.complete_reports() > whole {
                         connection.last = Instant::now();
                     }
                 }
                 Err(_) => {
                     counters.bad_lengths.add(1);
-                    return Turn::Broken;
+                    return TurnResult::Broken;
                 }
             }
         }
-        Turn::More
+        TurnResult::More
     }
 
-    /// Handles a client that sends no more, but may wait for answers.
+    /// Handles a client that has stopped sending, but may wait for answers.
     fn end_of_input(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         self.shared.counters.cut_off.add(u64::from(connection.frames.is_within_report()));
@@ -439,20 +439,20 @@ impl Tcp {
         }
     }
 
-    /// Passes on received data if there is space, without waiting: clients are still answered and closed while the
-    /// disk is slow.
-    fn pass_on(&mut self) -> Passed {
+    /// Sends received data to the writer if its queue has space. Does not wait, so that clients are still answered and
+    /// closed while the disk is slow.
+    fn pass_on(&mut self) -> SendResult {
         if self.batch.is_empty() {
-            return Passed::On;
+            return SendResult::Sent;
         }
-        let Some(batches) = &self.batches else { return Passed::Over };
+        let Some(batches) = &self.batches else { return SendResult::Closed };
         match batches.try_send(std::mem::take(&mut self.batch)) {
-            Ok(()) => Passed::On,
+            Ok(()) => SendResult::Sent,
             Err(TrySendError::Full(batch)) => {
                 self.batch = batch;
-                Passed::Waits
+                SendResult::QueueFull
             }
-            Err(TrySendError::Disconnected(_)) => Passed::Over,
+            Err(TrySendError::Disconnected(_)) => SendResult::Closed,
         }
     }
 
@@ -463,13 +463,13 @@ impl Tcp {
             self.add_answer(sync);
             answered.push(sync.connection);
         }
-        // Answers of one client are sent together.
+        // One client's answers are sent together.
         answered.sort_unstable();
         answered.dedup();
         answered.into_iter().for_each(|token| self.send(token));
     }
 
-    fn add_answer(&mut self, sync: Sync) {
+    fn add_answer(&mut self, sync: SyncQuestion) {
         if let Some(connection) = self.connections.get_mut(&sync.connection) {
             connection.answers.add(&sync);
             connection.asked = connection.asked.saturating_sub(sync.count);
@@ -494,15 +494,15 @@ impl Tcp {
         if connection.has_ended && connection.asked == 0 {
             self.close(token);
         } else {
-            // It may have been blocked until now.
+            // The connection may have been blocked until now.
             self.make_ready(token);
         }
     }
 
     fn close_idle(&mut self) {
         let idle = self.shared.options.idle;
-        // A client without an answer waits for the disk.
-        let is_idle = |it: &Connection| !it.is_ready && it.asked == 0 && it.last.elapsed() >= idle;
+        // A client without an answer is waiting for the disk.
+        let is_idle = |it: &ClientConnection| !it.is_ready && it.asked == 0 && it.last.elapsed() >= idle;
         let all = self.connections.iter();
         let closed: Vec<usize> = all.filter(|(_, it)| is_idle(it)).map(|(token, _)| *token).collect();
         for token in closed {
@@ -518,14 +518,14 @@ impl Tcp {
         self.shared.counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Stops accepting data, and sends the last answers.
+    /// Stops receiving, and sends the last answers.
     fn end(mut self, events: &mut Events) {
         self.listeners.clear();
         if let (Some(batches), false) = (&self.batches, self.batch.is_empty()) {
-            // Waiting for the disk is fine, as nothing else is to be done.
+            // Waiting for the disk is fine: nothing else is left to do.
             let _ = batches.send(std::mem::take(&mut self.batch));
         }
-        // Now the writer can end, and then there are no more answers.
+        // Now the writer can end. After that, there are no more answers.
         self.batches = None;
         let begun = Instant::now();
         while begun.elapsed() < LAST_ANSWERS {
@@ -536,13 +536,13 @@ impl Tcp {
                     self.send(connection);
                 }
                 Err(TryRecvError::Empty) => {
-                    let _ = self.wait(events, LOOK);
+                    let _ = self.wait(events, CHECK_INTERVAL);
                 }
                 Err(TryRecvError::Disconnected) => {
                     if self.connections.values().all(|it| it.answers.is_empty()) {
                         break;
                     }
-                    let _ = self.wait(events, LOOK);
+                    let _ = self.wait(events, CHECK_INTERVAL);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Receives datagrams.
+//! Receives reports over UDP.
 
 use std::cell::Cell;
 use std::io;
@@ -11,36 +11,36 @@ use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::Notice;
-use crate::batch::{Batch, Checker};
+use crate::batch::{Batch, ReportChecker};
 use crate::shared::CollectorState;
 
-/// Interval of periodic checks.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between periodic checks.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Size of the read buffer, more than that of the longest datagram, in bytes.
+/// Size of the read buffer, larger than any datagram, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Maximum number of datagrams received from a socket in its turn.
+/// Maximum number of datagrams received from a socket in one turn.
 const TURN: usize = 4_096;
 
-/// Maximum time to receive pending datagrams at the end.
+/// Maximum time for receiving pending datagrams when stopping.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// Receives datagrams.
+/// Receives reports over UDP.
 #[derive(Debug)]
 pub(crate) struct Udp {
     shared: Arc<CollectorState>,
-    checker: Checker,
+    checker: ReportChecker,
     poll: Poll,
     sockets: Vec<UdpSocket>,
     #[cfg(target_os = "linux")]
     drops: crate::kernel_drops::KernelDrops,
     batches: SyncSender<Batch>,
-    /// `true` after a failure to read a socket was reported.
+    /// `true` after a socket failure was reported.
     has_failed: Cell<bool>,
 }
 
-/// Opens a socket for datagrams, and requests a receive buffer of this size.
+/// Opens a UDP socket, and requests a receive buffer of this size.
 pub(crate) fn bind(address: SocketAddr, receive_buffer: usize) -> io::Result<UdpSocket> {
     let socket = std::net::UdpSocket::bind(address)?;
     enlarge(&socket, receive_buffer);
@@ -48,7 +48,7 @@ pub(crate) fn bind(address: SocketAddr, receive_buffer: usize) -> io::Result<Udp
     Ok(UdpSocket::from_std(socket))
 }
 
-/// Requests a receive buffer, above the system's limit if the process has the permission.
+/// Requests a receive buffer. Exceeds the system's limit if the process has the permission.
 #[cfg(unix)]
 fn enlarge(socket: &std::net::UdpSocket, bytes: usize) {
     use rustix::net::sockopt;
@@ -94,7 +94,7 @@ impl Udp {
         let mut counted = Instant::now();
         let mut is_more = true;
         loop {
-            let patience = if is_more { Duration::ZERO } else { LOOK };
+            let patience = if is_more { Duration::ZERO } else { CHECK_INTERVAL };
             match self.poll.poll(&mut events, Some(patience)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                     self.shared.notice(&Notice::CannotReceive { error: error.to_string() });
@@ -102,7 +102,7 @@ impl Udp {
                 }
                 _ => {}
             }
-            // Read before the last turn of the sockets, so that everything that has arrived until then is received.
+            // Read this flag before the last turn, so that everything that arrived before stopping is received.
             let is_stopping = self.shared.is_stopping();
             is_more = false;
             let mut is_over = false;
@@ -114,7 +114,7 @@ impl Udp {
             if is_over {
                 break;
             }
-            if counted.elapsed() >= LOOK {
+            if counted.elapsed() >= CHECK_INTERVAL {
                 counted = Instant::now();
                 self.count_drops();
             }
@@ -128,7 +128,7 @@ impl Udp {
         self.count_drops();
     }
 
-    /// Receives a turn of datagrams. Returns `true` if there may be more.
+    /// Receives one turn of datagrams. Returns `true` if there may be more.
     fn receive(&self, socket: &UdpSocket, buffer: &mut [u8], batch: &mut Batch) -> bool {
         let counters = &self.shared.counters;
         let mut received = 0;
@@ -150,7 +150,7 @@ impl Udp {
                             | io::ErrorKind::ConnectionReset
                     ) =>
                 {
-                    // On some systems, this is the error of an earlier sent datagram.
+                    // On some systems, this error belongs to a datagram that was sent earlier.
                     continue;
                 }
                 Err(error) => {
@@ -174,7 +174,7 @@ impl Udp {
 
     #[cfg(target_os = "linux")]
     fn count_drops(&mut self) {
-        self.shared.counters.kernel_drops.add(self.drops.more());
+        self.shared.counters.kernel_drops.add(self.drops.count_new());
     }
 
     #[cfg(not(target_os = "linux"))]

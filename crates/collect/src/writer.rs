@@ -4,32 +4,32 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use crate::batch::{Batch, Sync};
-use crate::directory::Directory;
+use crate::batch::{Batch, SyncQuestion};
+use crate::directory::CollectorDirectory;
 use crate::duplicates::Duplicates;
 use crate::segment::Segment;
 use crate::shared::CollectorState;
 use crate::{CollectError, Notice, directory};
 
-/// Pause between attempts to write.
+/// Pause between two attempts to write.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// Maximum time to try writing at the end.
+/// Maximum time for the last attempts when stopping.
 const LAST_TRIES: Duration = Duration::from_secs(2);
 
-/// Interval of periodic checks.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval between periodic checks.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Number of reports at which a segment is closed, since they are indexed together.
+/// Number of reports at which a segment is closed, because they are indexed together.
 const SEGMENT_REPORTS: u64 = 1 << 18;
 
-/// Writes reports to the disk. All unflushed reports stay in memory, so that they can be written again.
+/// Writes reports to the disk. Unflushed reports stay in memory, so that they can be written again.
 #[derive(Debug)]
-pub(crate) struct ReportWriter {
+pub(crate) struct SegmentWriter {
     shared: Arc<CollectorState>,
-    directory: Arc<Directory>,
+    directory: Arc<CollectorDirectory>,
     batches: Receiver<Batch>,
-    /// Receives the numbers of closed segments.
+    /// Tells the indexer which segments are closed.
     closed: Sender<u32>,
     answers: AnswerSender,
     duplicates: Duplicates,
@@ -38,25 +38,25 @@ pub(crate) struct ReportWriter {
     pending: Vec<u8>,
     reports: u64,
     repeated: u64,
-    syncs: Vec<Sync>,
-    /// Time at which the first pending report arrived.
+    syncs: Vec<SyncQuestion>,
+    /// Arrival time for the oldest pending report.
     since: Option<Instant>,
-    /// Time since which writing has failed.
+    /// First failure time. `None` while writing works.
     failing: Option<Instant>,
 }
 
 /// Sends answers about flushed reports to connections.
 #[derive(Debug)]
 pub(crate) struct AnswerSender {
-    pub(crate) done: Sender<Sync>,
-    /// `None` if no connections are accepted.
+    pub(crate) done: Sender<SyncQuestion>,
+    /// `None` without TCP.
     pub(crate) waker: Option<Arc<mio::Waker>>,
 }
 
-impl ReportWriter {
+impl SegmentWriter {
     pub(crate) fn new(
         shared: Arc<CollectorState>,
-        directory: Arc<Directory>,
+        directory: Arc<CollectorDirectory>,
         batches: Receiver<Batch>,
         closed: Sender<u32>,
         answers: AnswerSender,
@@ -105,7 +105,7 @@ impl ReportWriter {
     /// Returns the time until the next action.
     fn patience(&self) -> Duration {
         let age = self.shared.options.flush_age;
-        self.since.map_or(LOOK, |since| age.saturating_sub(since.elapsed()).min(LOOK))
+        self.since.map_or(CHECK_INTERVAL, |since| age.saturating_sub(since.elapsed()).min(CHECK_INTERVAL))
     }
 
     fn take(&mut self, batch: Batch) {
@@ -116,12 +116,12 @@ impl ReportWriter {
         }
         self.reports += batch.hashes.len() as u64;
         self.repeated +=
-            batch.hashes.into_iter().filter(|hash| self.duplicates.came_before(*hash)).count() as u64;
+            batch.hashes.into_iter().filter(|hash| self.duplicates.is_duplicate(*hash)).count() as u64;
         self.syncs.extend(batch.syncs);
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// Takes waiting batches, as much as is flushed together.
+    /// Takes as many waiting batches as are flushed together.
     fn take_waiting(&mut self) {
         while self.pending.len() < self.shared.options.flush_bytes
             && let Ok(batch) = self.batches.try_recv()
@@ -130,7 +130,7 @@ impl ReportWriter {
         }
     }
 
-    /// `true` if it is time to flush.
+    /// Returns `true` if it is time to flush.
     fn is_due(&self) -> bool {
         let options = &self.shared.options;
         !self.syncs.is_empty()
@@ -138,8 +138,8 @@ impl ReportWriter {
             || self.since.is_some_and(|since| since.elapsed() >= options.flush_age)
     }
 
-    /// Writes pending reports, and flushes them if it is time, however long that takes. Returns `false` if it fails
-    /// until the end.
+    /// Writes pending reports, and flushes them if it is time, however long that takes. Returns `false` if writing
+    /// fails until the end.
     fn write(&mut self, is_over: bool) -> bool {
         loop {
             let Err(error) = self.try_write(is_over) else {
@@ -151,7 +151,7 @@ impl ReportWriter {
             if self.failing.is_none() {
                 self.shared.notice(&Notice::CannotWrite { error: error.to_string() });
             }
-            // When stopping, the time of the failure before does not count, so that there are some last attempts.
+            // When stopping, earlier failures do not count, so that there are some last attempts.
             let since = self.failing.get_or_insert_with(Instant::now);
             if self.shared.is_stopping() {
                 if since.elapsed() >= LAST_TRIES {
@@ -172,7 +172,7 @@ impl ReportWriter {
             let segment = match &mut self.segment {
                 Some(segment) => segment,
                 None => {
-                    // Other processes do not write to this directory, but may write to one that replaced it.
+                    // Other processes do not write to this directory, but they may write to its replacement.
                     self.directory.check()?;
                     let path = self.directory.path();
                     let number = directory::next_number(path)?;
@@ -194,8 +194,8 @@ impl ReportWriter {
         if let (Some(segment), false) = (&mut self.segment, self.pending.is_empty()) {
             let path = segment.path.clone();
             if let Err(error) = segment.flush(&self.pending, self.reports) {
-                // It was moved with its directory, which may come back, or alone: then the next attempt begins
-                // another segment.
+                // The segment was moved with its directory, which may come back, or alone. If alone, the next attempt
+                // creates another segment.
                 if !segment.is_in_place().unwrap_or(true) {
                     self.directory.check()?;
                     self.segment = None;
@@ -208,7 +208,7 @@ impl ReportWriter {
             counters.flushes.add(1);
         }
         self.pending.clear();
-        // A batch may have been longer than usual.
+        // A batch may have been unusually long.
         self.pending.shrink_to(2 * self.shared.options.flush_bytes);
         (self.reports, self.repeated, self.since) = (0, 0, None);
         if !self.syncs.is_empty() {
@@ -229,7 +229,7 @@ impl ReportWriter {
         let is_over = |segment: &Segment| {
             segment.length() >= options.segment_bytes
                 || segment.reports() >= SEGMENT_REPORTS
-                || segment.begun().elapsed() >= options.segment_age
+                || segment.start_time().elapsed() >= options.segment_age
         };
         if self.pending.is_empty() && self.segment.as_ref().is_some_and(is_over) {
             self.close_segment();
@@ -240,16 +240,16 @@ impl ReportWriter {
         let Some(segment) = self.segment.take() else { return };
         let (number, path) = (segment.number, segment.path.clone());
         if let Err(error) = segment.close() {
-            // All reports are on the disk; without checksums, they are checked one by one at the next start.
+            // All reports are on the disk. Without checksums, the next start checks them one by one.
             let error = CollectError::File { path, error };
             self.shared.notice(&Notice::NotClosed { error: error.to_string() });
         }
         let _ = self.closed.send(number);
     }
 
-    /// Reports data that could not be written before the end.
+    /// Reports that data could not be written before the end.
     fn give_up(self) {
-        // Receiving threads may wait for space: this ends when they have ended.
+        // Receiving threads may wait for space. This loop ends when they have ended.
         let waiting: u64 = self.batches.iter().map(|batch| batch.hashes.len() as u64).sum();
         let reports = self.reports + waiting;
         self.shared.counters.not_written.add(reports);

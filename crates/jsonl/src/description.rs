@@ -1,4 +1,4 @@
-//! Descriptions of traces, clocks, data streams and event record classes in lines.
+//! Lines that describe traces, clocks, data streams and event record classes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use ichnos_model::{
 };
 use uuid::Uuid;
 
-use crate::fault::Parsed;
-use crate::field_class::{Classes, scope_name};
-use crate::line::Kind;
-use crate::members::{Made, Members, attributes, integer_of, text};
+use crate::fault::ParseResult;
+use crate::field_class::{FieldClassCodec, scope_name};
+use crate::line::LineType;
+use crate::members::{DescriptionResult, Members, attributes, integer_of, text};
 
-/// Message of an event, as a member of its resource.
+/// Name of the resource member that contains the event's message.
 pub(crate) const MESSAGE: &str = "message";
 
-/// Members of descriptions by what has them.
+/// Known members of each description, with its name for messages.
 const STREAM_BEGIN: (&str, &[&str]) =
     ("a line `stream-begin`", &["type", "stream", "name", "id", "class", "trace", "clock", "other_clocks"]);
 const EVENT_CLASS: (&str, &[&str]) = (
@@ -82,15 +82,15 @@ const CLOCK: (&str, &[&str]) = (
     ],
 );
 
-/// Member that a description does not have: what has it, its offset, and its name.
+/// Unknown member of a description: the description's name, the member's offset, and the member's name.
 pub(crate) type UnknownMember = (&'static str, (usize, String));
 
-/// Returns the members of a line at an offset that lines of this kind, their traces and their clocks do not have.
-pub(crate) fn unknown_members(kind: Kind, line: &str, at: usize) -> Parsed<Vec<UnknownMember>> {
+/// Returns the unknown members of a describing line at an offset, including its trace and clocks.
+pub(crate) fn unknown_members(kind: LineType, line: &str, at: usize) -> ParseResult<Vec<UnknownMember>> {
     let known = match kind {
-        Kind::StreamBegin => STREAM_BEGIN,
-        Kind::EventClass => EVENT_CLASS,
-        Kind::Stack => STACK,
+        LineType::StreamBegin => STREAM_BEGIN,
+        LineType::EventClass => EVENT_CLASS,
+        LineType::Stack => STACK,
         _ => return Ok(Vec::new()),
     };
     let mut unknown = Vec::new();
@@ -104,8 +104,8 @@ fn find_unknown(
     (of, known): (&'static str, &[&str]),
     offset: usize,
     unknown: &mut Vec<UnknownMember>,
-) -> Parsed<()> {
-    /// Maximum number of members that are named, and maximum length of their names in bytes.
+) -> ParseResult<()> {
+    /// Maximum number of reported members, and maximum length of their names in bytes.
     const MOST: usize = 64;
     const MOST_NAME: usize = 100;
     json.expect(b'{', "an object")?;
@@ -130,8 +130,8 @@ fn find_unknown(
     Ok(())
 }
 
-/// Returns a trace without clocks and data stream classes, and its label.
-pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
+/// Reads a trace without its clocks and data stream classes. Also returns its label.
+pub(crate) fn trace_class(value: &Value) -> DescriptionResult<(TraceClass, String)> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let class = TraceClass {
         dialect: owned("format").unwrap_or_else(|| "JSON Lines".to_owned()),
@@ -140,6 +140,7 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
         name: owned("name"),
         uid: owned("uid"),
         uuid: uuid(value)?,
+        // Omitted if the UUID identifies the trace. Unknown names count as omitted.
         uuid_of: text(value, "uuid_of").and_then(UuidOf::from_name).unwrap_or_default(),
         environment: match value.get("environment") {
             Some(Value::Map(entries)) => entries.clone(),
@@ -152,16 +153,17 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
         },
         ..TraceClass::default()
     };
+    // Only traces without a name have a label.
     Ok((class, owned("label").unwrap_or_default()))
 }
 
-fn uuid(value: &Value) -> Made<Option<Uuid>> {
+fn uuid(value: &Value) -> DescriptionResult<Option<Uuid>> {
     let uuid = text(value, "uuid").map(Uuid::parse_str).transpose();
     uuid.map_err(|_| "an invalid `uuid`".to_owned())
 }
 
-/// Returns a clock.
-pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
+/// Reads a clock.
+pub(crate) fn clock_class(value: &Value) -> DescriptionResult<ClockClass> {
     let mut clock = ClockClass::new("", 1);
     clock_members(&mut Members::Read(value), &mut clock)?;
     if clock.frequency == 0 {
@@ -173,12 +175,12 @@ pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
 /// Writes a clock as an object.
 pub(crate) fn write_clock_class(place: ValueWriter<'_>, clock: &ClockClass) {
     let mut object = place.object();
-    // Only reading fails.
+    // Members only fail when reading.
     let _ = clock_members(&mut Members::Write(&mut object), &mut clock.clone());
     object.end();
 }
 
-fn clock_members(m: &mut Members<'_, '_>, clock: &mut ClockClass) -> Made<()> {
+fn clock_members(m: &mut Members<'_, '_>, clock: &mut ClockClass) -> DescriptionResult<()> {
     m.text("id", &mut clock.id, "default");
     m.optional_text("namespace", &mut clock.namespace);
     m.optional_text("name", &mut clock.name);
@@ -220,8 +222,8 @@ fn clock_members(m: &mut Members<'_, '_>, clock: &mut ClockClass) -> Made<()> {
 /// Origin of clocks that count from 1970.
 const UNIX_EPOCH: &str = "unix-epoch";
 
-/// Returns an id.
-pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
+/// Reads an id.
+pub(crate) fn id(value: &Value) -> DescriptionResult<Option<u128>> {
     let Some(id) = value.get("id") else { return Ok(None) };
     let wide = || match id {
         Value::Map(_) => id.get("$int")?.as_text()?.parse().ok(),
@@ -232,26 +234,28 @@ pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
     found.map(Some).ok_or_else(|| "an `id` that is not an integer of up to 128 bits".to_owned())
 }
 
-/// Returns the number of a log level, also by its name.
+/// Reads a log level, given as number or name.
 pub(crate) fn log_level(value: &Value) -> Option<i64> {
     let by_name = value.as_text().and_then(log_level_number);
     by_name.or_else(|| i64::try_from(integer_of(value)?).ok())
 }
 
-/// Returns an event record class without its scopes and meanings.
-pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
+/// Reads an event record class without its scopes and meanings.
+pub(crate) fn event_class(value: &Value) -> DescriptionResult<EventRecordClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let attributes = attributes(value.get("attributes"));
-    // Attributes can have it, too.
+    // The value can also be among the attributes.
     let attribute =
         |name: &str| TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
     let recorded = |member, name| value.get(member).or_else(|| attribute(name));
     Ok(EventRecordClass {
+        // If the line lacks an id, `add_class` assigns one.
         id: id(value)?.unwrap_or_default(),
         namespace: owned("namespace"),
         name: owned("name"),
         uid: owned("uid"),
         log_level: recorded("log_level", "log-level").and_then(log_level),
+        // Omitted for instants. Unknown roles count as omitted.
         role: text(value, "role").and_then(|role| role.parse().ok()).unwrap_or_default(),
         display: value.get("display").map(|display| Arc::new(EventDisplay::from_value(display))),
         is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),
@@ -262,18 +266,22 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     })
 }
 
-/// Returns the class of a scope in a member `fields`.
-pub(crate) fn scope_class(fields: &Value, scope: Scope, classes: Classes<'_>) -> Made<Option<FieldClass>> {
+/// Reads the class of a scope from a member `fields`.
+pub(crate) fn scope_class(
+    fields: &Value,
+    scope: Scope,
+    classes: FieldClassCodec<'_>,
+) -> DescriptionResult<Option<FieldClass>> {
     let Some(value) = fields.get(scope_name(scope)) else { return Ok(None) };
     classes.read(value).map(Some)
 }
 
-/// Indexes of the members of each name.
-pub(crate) struct Places<'m>(HashMap<&'m str, Vec<usize>>);
+/// Member indexes by name.
+pub(crate) struct MemberIndexes<'m>(HashMap<&'m str, Vec<usize>>);
 
-impl<'m> Places<'m> {
-    /// Returns those of members that can have a meaning.
-    pub(crate) fn of(members: &'m [Member]) -> Self {
+impl<'m> MemberIndexes<'m> {
+    /// Indexes the members that can have a meaning.
+    pub(crate) fn from_members(members: &'m [Member]) -> Self {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, member) in members.iter().enumerate() {
             if !matches!(member.class.kind, FieldKind::Padding(_)) {
@@ -283,20 +291,20 @@ impl<'m> Places<'m> {
         Self(places)
     }
 
-    /// Returns the first member of a name from an index on, otherwise the first of all.
+    /// Returns the first member with a name from an index on. Otherwise returns the first member with this name.
     fn first_from(&self, name: &str, from: usize) -> Option<usize> {
         let places = self.0.get(name)?;
         places.get(places.partition_point(|place| *place < from)).or(places.first()).copied()
     }
 }
 
-/// Finds the members with meanings. `places` returns those of a scope's members.
-pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) -> Meanings {
+/// Finds the members with meanings. `places` indexes the members of a scope.
+pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> MemberIndexes<'m>) -> Meanings {
     let mut meanings = Meanings::default();
     for scope in Scope::ALL.into_iter().skip(1) {
         let Some(Value::Map(members)) = value.get(scope_name(scope)) else { continue };
         let places = places(scope);
-        // The order of the class finds members of one name; different names may have any order.
+        // Members with equal names follow class order. Different names may have any order.
         let mut next = 0;
         for (member, meaning) in members {
             let Some(meaning) = meaning.as_text().and_then(|meaning| meaning.parse::<Meaning>().ok()) else {
@@ -311,7 +319,7 @@ pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) 
     meanings
 }
 
-/// Returns the role of events that are lines of a log.
+/// Reads the role of events that are log lines.
 fn log_role(value: &Value) -> Option<LogRole> {
     let severity = match value.get("severity") {
         None => LogSeverity::Unknown,

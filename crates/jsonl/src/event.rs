@@ -1,4 +1,4 @@
-//! Reader for the lines of events.
+//! Reads event lines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,51 +10,51 @@ use ichnos_model::{
     Meanings, Member, Scope, Value, Window,
 };
 
-use crate::description::{self, Places, log_level};
-use crate::fault::{Fault, Parsed, end, fault, value};
+use crate::description::{self, MemberIndexes, log_level};
+use crate::fault::{LineFault, ParseResult, end, fault, value};
 use crate::field_class::{StreamScopes, scope_name};
-use crate::line::{Kind, integer};
-use crate::shape::Shape;
-use crate::stacks::{Numbers, frames};
-use crate::stream::{ClassEntry, StreamPart};
+use crate::line::{LineType, integer};
+use crate::shape::ValueShape;
+use crate::stacks::{StackNumberMap, frames};
+use crate::stream::{DescribedClass, LineStream};
 use crate::time;
 use crate::values::ValueReader;
 
 /// Class of the event.
 #[derive(Clone, Debug)]
-pub(crate) enum Class {
+pub(crate) enum LineClass {
     None,
     Declared(usize),
     Dynamic(Arc<DynamicClass>),
 }
 
-/// Reads events, in memory that is reused.
+/// Reads events into reused memory.
 #[derive(Debug)]
 pub(crate) struct EventReader {
     pub(crate) values_of: ValueReader,
     pub(crate) values: EventValues,
-    pub(crate) class: Class,
+    pub(crate) class: LineClass,
     pub(crate) clock: Option<ClockValue>,
     pub(crate) other_clocks: Vec<(u16, u64)>,
-    /// Members that events do not have: offset in the file, and name.
+    /// Unknown members of the event: offset in the file, and name.
     pub(crate) unknown: Vec<(usize, String)>,
-    /// Last class of each name, among those that no line describes.
+    /// Latest undescribed class for each name.
     last: HashMap<String, ShapeClass>,
     key: Vec<u8>,
 }
 
-/// Class of events of one shape.
+/// Class for events of one shape.
 #[derive(Clone, Debug)]
 struct ShapeClass {
     class: Arc<DynamicClass>,
     id: Option<u128>,
-    /// Number of members of the specific context that belong to the common context.
+    /// Number of specific context members that belong to the common context.
     common: usize,
 }
 
-/// Parts of a line.
+/// Parts of an event line.
 #[derive(Default)]
-struct Parts<'a> {
+struct EventLineParts<'a> {
     time: Option<i128>,
     date: Option<i128>,
     cycles: Option<u64>,
@@ -68,9 +68,9 @@ struct Parts<'a> {
     payload: Option<Reader<'a>>,
 }
 
-impl<'a> Parts<'a> {
-    /// Reads the parts of a line that determine the class of an event, if it is one.
-    fn of(text: &'a str) -> Parsed<Option<Self>> {
+impl<'a> EventLineParts<'a> {
+    /// Reads the parts that determine the event's class. Returns `None` for other lines.
+    fn parse(text: &'a str) -> ParseResult<Option<Self>> {
         let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
         let mut is_first = true;
@@ -79,7 +79,7 @@ impl<'a> Parts<'a> {
             json.peek();
             match key.plain().unwrap_or_default() {
                 "type" => {
-                    if Kind::from_name(&json.string()?.text()) != Some(Kind::Event) {
+                    if LineType::from_name(&json.string()?.text()) != Some(LineType::Event) {
                         return Ok(None);
                     }
                 }
@@ -101,7 +101,7 @@ impl<'a> Parts<'a> {
         Ok(Some(parts))
     }
 
-    /// Removes contexts and payloads that are null, which count as missing.
+    /// Removes contexts and payloads that are null. Null is equal to a missing value.
     fn without_nulls(mut self) -> Self {
         for part in [&mut self.common, &mut self.specific, &mut self.payload] {
             part.take_if(|json| json.clone().literal("null"));
@@ -109,47 +109,47 @@ impl<'a> Parts<'a> {
         self
     }
 
-    /// Returns the id of the described class with the name of the event.
-    fn id_of_name(&self, part: &StreamPart) -> Option<u128> {
+    /// Returns the id of the described class with the event's name.
+    fn id_of_name(&self, part: &LineStream) -> Option<u128> {
         *part.names.get(&*self.name?.text())?
     }
 }
 
-/// Returns the id by which an event refers to its class, if no line describes the fields of that.
-pub(crate) fn undescribed_id(text: &str, part: &StreamPart) -> Option<u128> {
-    let parts = Parts::of(text).ok()??;
+/// Returns the class id in an event, unless a line describes the fields of this class.
+pub(crate) fn undescribed_id(text: &str, part: &LineStream) -> Option<u128> {
+    let parts = EventLineParts::parse(text).ok()??;
     let id = parts.id.or_else(|| parts.id_of_name(part))?;
-    (!matches!(part.classes.get(&id), Some(ClassEntry::Declared { .. }))).then_some(id)
+    (!matches!(part.classes.get(&id), Some(DescribedClass::Declared { .. }))).then_some(id)
 }
 
-/// Returns the key of an event's undescribed class, or `None` if the line is no event or unreadable.
-pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
-    let mut parts = Parts::of(text).ok()??.without_nulls();
+/// Returns the key of an event's undescribed class, or `None` if the line is unreadable or not an event.
+pub(crate) fn key_of(text: &str, part: &LineStream) -> Option<Vec<u8>> {
+    let mut parts = EventLineParts::parse(text).ok()??.without_nulls();
     parts.id = parts.id.or_else(|| parts.id_of_name(part));
     if part.stream.class().common_context.is_some() {
         parts.common = None;
     }
     let mut key = Vec::new();
     let is_named = parts.id.is_some_and(|id| part.classes.contains_key(&id));
-    EventShape::of(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
+    EventShape::from_parts(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
     Some(key)
 }
 
 /// Shape of an event.
 #[derive(Debug)]
 struct EventShape {
-    context: Option<Shape>,
-    payload: Option<Shape>,
-    /// Number of members of the context that belong to the common context.
+    context: Option<ValueShape>,
+    payload: Option<ValueShape>,
+    /// Number of context members that belong to the common context.
     common: usize,
     log_level: Option<i64>,
 }
 
 impl EventShape {
-    fn of(parts: &Parts<'_>, part: &StreamPart) -> Parsed<Self> {
+    fn from_parts(parts: &EventLineParts<'_>, part: &LineStream) -> ParseResult<Self> {
         let mut left = part.file.limits.field_classes;
-        let mut object = |json: &Option<Reader<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
-            json.clone().map(|mut json| Shape::of_scope(&mut json, &mut left)).transpose()
+        let mut object = |json: &Option<Reader<'_>>| -> ParseResult<Option<Vec<(String, ValueShape)>>> {
+            json.clone().map(|mut json| ValueShape::read_scope(&mut json, &mut left)).transpose()
         };
         let (common, specific) = (object(&parts.common)?, object(&parts.specific)?);
         let level = parts.log_level.clone().map(|mut level| value(&mut level)).transpose()?;
@@ -158,17 +158,17 @@ impl EventShape {
             context: match (common, specific) {
                 (None, None) => None,
                 (common, specific) => {
-                    Some(Shape::Object([common, specific].into_iter().flatten().flatten().collect()))
+                    Some(ValueShape::Object([common, specific].into_iter().flatten().flatten().collect()))
                 }
             },
-            payload: object(&parts.payload)?.map(Shape::Object),
+            payload: object(&parts.payload)?.map(ValueShape::Object),
             log_level: level.as_ref().and_then(log_level),
         })
     }
 
-    /// Appends a key that only events of one class share. If that class `is_named`, a line contains its name
-    /// and log level.
-    fn push_key(&self, parts: &Parts<'_>, is_named: bool, key: &mut Vec<u8>) {
+    /// Appends a key that is unique to the event's class. `is_named` means that a line contains the name and log level
+    /// of this class.
+    fn push_key(&self, parts: &EventLineParts<'_>, is_named: bool, key: &mut Vec<u8>) {
         let name = parts.name.filter(|_| !is_named).map(Raw::text);
         let log_level = self.log_level.filter(|_| !is_named);
         let name_or_empty = name.as_deref().unwrap_or_default();
@@ -188,18 +188,18 @@ impl EventShape {
     }
 }
 
-/// Maximum number of names with a class that are kept.
+/// Maximum number of names with a cached class.
 const MOST_NAMES: usize = 4096;
 
 /// Maximum length of such a name in bytes.
 const LONGEST_NAME: usize = 4096;
 
 impl EventReader {
-    pub(crate) fn new(_: &Arc<StreamPart>) -> Self {
+    pub(crate) fn new(_: &Arc<LineStream>) -> Self {
         Self {
             values_of: ValueReader::default(),
             values: EventValues::default(),
-            class: Class::None,
+            class: LineClass::None,
             clock: None,
             other_clocks: Vec::new(),
             unknown: Vec::new(),
@@ -208,27 +208,27 @@ impl EventReader {
         }
     }
 
-    /// Clears the event before.
+    /// Clears the previous event.
     pub(crate) fn begin(&mut self) {
         self.values.clear();
-        self.class = Class::None;
+        self.class = LineClass::None;
         self.clock = None;
         self.other_clocks.clear();
         self.unknown.clear();
     }
 
-    /// Reads a line at an offset of the file. Returns `false` if the event is outside of the window.
+    /// Reads a line at a file offset. Returns `false` if the event is outside of the time window.
     pub(crate) fn read(
         &mut self,
         text: &str,
         offset: usize,
         window: Window,
-        part: &StreamPart,
-    ) -> Parsed<bool> {
+        part: &LineStream,
+    ) -> ParseResult<bool> {
         let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
         let mut is_first = true;
-        let mut parts = Parts::default();
+        let mut parts = EventLineParts::default();
         let mut declared: Option<(usize, &[(Scope, u32)])> = None;
         while let Some(key) = json.key(&mut is_first)? {
             json.peek();
@@ -252,7 +252,7 @@ impl EventReader {
                 "id" => {
                     let id = description_id(&mut json)?;
                     parts.id = Some(id);
-                    if let Some(ClassEntry::Declared { index, stacks }) = part.classes.get(&id) {
+                    if let Some(DescribedClass::Declared { index, stacks }) = part.classes.get(&id) {
                         declared = Some((*index, stacks));
                     }
                 }
@@ -273,7 +273,7 @@ impl EventReader {
         }
         if parts.id.is_none() {
             parts.id = parts.id_of_name(part);
-            if let Some(ClassEntry::Declared { index, stacks }) =
+            if let Some(DescribedClass::Declared { index, stacks }) =
                 parts.id.and_then(|id| part.classes.get(&id))
             {
                 declared = Some((*index, stacks));
@@ -286,19 +286,19 @@ impl EventReader {
         Ok(true)
     }
 
-    /// Reads a scope, or keeps it for later if its class is not known yet. `declared` is the index of the event's class if
-    /// a line describes it, and its members that are call stacks.
+    /// Reads a scope, or keeps it for later if its class is unknown. `declared` is set if a line describes the event's
+    /// class. It has the class index, and the members that are call stacks.
     fn read_scope<'a>(
         &mut self,
         name: Raw<'_>,
         json: &mut Reader<'a>,
         offset: usize,
         declared: Option<(usize, &[(Scope, u32)])>,
-        parts: &mut Parts<'a>,
-        part: &StreamPart,
-    ) -> Parsed<()> {
+        parts: &mut EventLineParts<'a>,
+        part: &LineStream,
+    ) -> ParseResult<()> {
         let stream_class = part.stream.class();
-        // Contexts with call stacks are read later: the stacks may come last.
+        // Contexts with call stacks are read later, because the stacks may be at the end of the line.
         let declared = declared.filter(|(_, stacks)| stacks.is_empty());
         let record = declared.and_then(|(index, _)| stream_class.event_records.get(index));
         let (scope, class, place) = match name.plain().unwrap_or_default() {
@@ -325,7 +325,7 @@ impl EventReader {
         Ok(())
     }
 
-    fn scope(&mut self, json: &mut Reader<'_>, scope: Scope, class: &FieldClass) -> Parsed<()> {
+    fn scope(&mut self, json: &mut Reader<'_>, scope: Scope, class: &FieldClass) -> ParseResult<()> {
         if self.values.has(scope) {
             return fault(json, "each scope once");
         }
@@ -334,8 +334,8 @@ impl EventReader {
         self.values_of.scope(json, scope, class, &[], &mut self.values)
     }
 
-    fn ignore(&mut self, json: &mut Reader<'_>, at: usize, name: Raw<'_>) -> Parsed<()> {
-        /// Maximum number of named members. All further members of an event count as one.
+    fn ignore(&mut self, json: &mut Reader<'_>, at: usize, name: Raw<'_>) -> ParseResult<()> {
+        /// Maximum number of reported members. All other unknown members of an event count as one.
         const MOST: usize = 64;
         /// Maximum length of their names, in bytes.
         const MOST_NAME: usize = 100;
@@ -352,15 +352,15 @@ impl EventReader {
         Ok(())
     }
 
-    /// Reads the rest of an event of a class that a line describes.
+    /// Reads the rest of an event whose class is described by a line.
     fn read_declared(
         &mut self,
         index: usize,
         stacks: &[(Scope, u32)],
-        parts: Parts<'_>,
+        parts: EventLineParts<'_>,
         end: &Reader<'_>,
-        part: &StreamPart,
-    ) -> Parsed<()> {
+        part: &LineStream,
+    ) -> ParseResult<()> {
         let stream_class = part.stream.class();
         let Some(class) = stream_class.event_records.get(index) else { return fault(end, "a known class") };
         let with_frames = parts.stacks.map(|mut stacks| value(&mut stacks)).transpose()?;
@@ -386,7 +386,7 @@ impl EventReader {
                 let known = with_frames.as_ref().and_then(|stacks| frames(stacks.get(name)?));
                 let known =
                     known.and_then(|frames| part.stream.stacks().table.intern(frames.into_iter().rev()));
-                Some((*member, known.map_or(Numbers::Of(&part.stacks), Numbers::Known)))
+                Some((*member, known.map_or(StackNumberMap::Of(&part.stacks), StackNumberMap::Known)))
             });
             let numbers: Vec<_> = numbers.collect();
             self.values_of.takes_json = false;
@@ -400,12 +400,12 @@ impl EventReader {
             read?;
         }
         self.read_missing(end, part)?;
-        self.class = Class::Declared(index);
+        self.class = LineClass::Declared(index);
         Ok(())
     }
 
-    /// Reads the scopes that all events of the data stream have.
-    fn read_missing(&mut self, end: &Reader<'_>, part: &StreamPart) -> Parsed<()> {
+    /// Checks the scopes that all events of the data stream must have.
+    fn read_missing(&mut self, end: &Reader<'_>, part: &LineStream) -> ParseResult<()> {
         for scope in StreamScopes::all() {
             let class = scope_class(scope, Some(&part.stream.trace.class), part.stream.class(), None);
             if let Some(class) = class
@@ -419,7 +419,12 @@ impl EventReader {
     }
 
     /// Reads the rest of an event whose shape determines its class.
-    fn read_undeclared(&mut self, parts: Parts<'_>, end: &Reader<'_>, part: &StreamPart) -> Parsed<()> {
+    fn read_undeclared(
+        &mut self,
+        parts: EventLineParts<'_>,
+        end: &Reader<'_>,
+        part: &LineStream,
+    ) -> ParseResult<()> {
         let mut parts = parts.without_nulls();
         if let (Some(class), Some(mut json)) = (&part.stream.class().common_context, parts.common.clone()) {
             self.scope(&mut json, Scope::CommonContext, class)?;
@@ -433,7 +438,7 @@ impl EventReader {
             && parts.log_level.is_none() | template.is_some()
             && self.read_members(&parts, &last, true).is_ok()
         {
-            self.class = Class::Dynamic(last.class);
+            self.class = LineClass::Dynamic(last.class);
             return Ok(());
         }
         let found = self.class_of(&parts, name.as_deref(), template, part)?;
@@ -442,12 +447,17 @@ impl EventReader {
         if name.len() <= LONGEST_NAME && (self.last.len() < MOST_NAMES || self.last.contains_key(&*name)) {
             self.last.insert(name.into_owned(), found.clone());
         }
-        self.class = Class::Dynamic(found.class);
+        self.class = LineClass::Dynamic(found.class);
         Ok(())
     }
 
-    /// Reads the members of an event; with `is_strict`, only if its shape gives exactly this class.
-    fn read_members(&mut self, parts: &Parts<'_>, last: &ShapeClass, is_strict: bool) -> Parsed<()> {
+    /// Reads an event's members. With `is_strict`, fails unless the event's shape gives exactly this class.
+    fn read_members(
+        &mut self,
+        parts: &EventLineParts<'_>,
+        last: &ShapeClass,
+        is_strict: bool,
+    ) -> ParseResult<()> {
         self.values_of.is_strict = is_strict;
         self.values_of.takes_json = !is_strict;
         let class = &last.class.plans.class;
@@ -474,29 +484,29 @@ impl EventReader {
         Ok(())
     }
 
-    /// Returns the class of an event's shape.
+    /// Returns the class for an event's shape.
     fn class_of(
         &mut self,
-        parts: &Parts<'_>,
+        parts: &EventLineParts<'_>,
         name: Option<&str>,
-        template: Option<&ClassEntry>,
-        part: &StreamPart,
-    ) -> Parsed<ShapeClass> {
-        let event_shape = EventShape::of(parts, part)?;
+        template: Option<&DescribedClass>,
+        part: &LineStream,
+    ) -> ParseResult<ShapeClass> {
+        let event_shape = EventShape::from_parts(parts, part)?;
         self.key.clear();
         event_shape.push_key(parts, template.is_some(), &mut self.key);
         let key = &self.key;
         let make = || {
-            let id = part.ids.give(parts.id, key, part);
+            let id = part.ids.allocate(parts.id, key, part);
             let (class, meanings) = match template {
-                Some(ClassEntry::Template(template)) => (template.0.clone(), template.1.clone()),
+                Some(DescribedClass::Template(template)) => (template.0.clone(), template.1.clone()),
                 _ => {
                     let (name, log_level) = (name.map(str::to_owned), event_shape.log_level);
                     (EventRecordClass { name, log_level, ..EventRecordClass::default() }, Value::Null)
                 }
             };
-            let [specific_context, payload] =
-                [&event_shape.context, &event_shape.payload].map(|shape| shape.as_ref().map(Shape::class));
+            let [specific_context, payload] = [&event_shape.context, &event_shape.payload]
+                .map(|shape| shape.as_ref().map(ValueShape::class));
             let mut class = EventRecordClass { id, specific_context, payload, ..class };
             class.meanings = undescribed_meanings(&meanings, &class, event_shape.common);
             class
@@ -504,12 +514,12 @@ impl EventReader {
         let Some(classes) = part.stream.trace.dynamic_classes(part.stream.class_index) else {
             return fault(&Reader::new(""), "a class");
         };
-        let fault = || Fault { at: 0, expected: "an event with a class within the limits".into() };
+        let fault = || LineFault { at: 0, expected: "an event with a class within the limits".into() };
         let class = classes.intern(key, make).ok().flatten().ok_or_else(fault)?;
         Ok(ShapeClass { class, id: parts.id, common: event_shape.common })
     }
 
-    fn read_other_clocks(&mut self, mut json: Reader<'_>, part: &StreamPart) -> Parsed<()> {
+    fn read_other_clocks(&mut self, mut json: Reader<'_>, part: &LineStream) -> ParseResult<()> {
         let mut is_first = true;
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
@@ -523,12 +533,12 @@ impl EventReader {
         Ok(())
     }
 
-    /// Returns the value of the clock of the data stream.
+    /// Returns the value of the data stream's clock.
     pub(crate) fn clock_value(
         &self,
         nanoseconds: Option<i128>,
         cycles: Option<u64>,
-        part: &StreamPart,
+        part: &LineStream,
     ) -> Option<ClockValue> {
         const BILLION: i128 = 1_000_000_000;
         let clock = part.stream.clock()?;
@@ -548,10 +558,10 @@ impl EventReader {
                 let nanoseconds = nanoseconds.saturating_add(part.clock_offset);
                 let of_time = || {
                     let since = nanoseconds.saturating_sub(i128::from(clock.offset_seconds) * BILLION);
-                    // First value with this time.
+                    // Smallest clock value with this time.
                     let cycles = -(-since.checked_mul(clock.frequency.into())?).div_euclid(BILLION);
                     let cycles = cycles.checked_sub(clock.offset_cycles.into())?;
-                    // Times outside of the clock's range become its begin or its end.
+                    // Times outside of the clock's range become its first or last value.
                     Some(u64::try_from(cycles.max(0)).unwrap_or(u64::MAX))
                 };
                 ClockValue { nanoseconds, cycles: cycles.or_else(of_time).unwrap_or_default() }
@@ -561,7 +571,7 @@ impl EventReader {
 }
 
 /// Skips a value that is read later.
-fn later<'a>(json: &mut Reader<'a>) -> Parsed<Reader<'a>> {
+fn later<'a>(json: &mut Reader<'a>) -> ParseResult<Reader<'a>> {
     let value = json.clone();
     json.skip()?;
     Ok(value)
@@ -574,7 +584,7 @@ fn members(class: Option<&FieldClass>) -> &[Member] {
     }
 }
 
-/// Returns the meanings of members of a class that events' shapes determine.
+/// Returns the meanings of the members in a class that was derived from event shapes.
 fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) -> Meanings {
     let place = |scope: Scope| match scope {
         Scope::CommonContext => (members(class.specific_context.as_deref()).get(..common), 0),
@@ -583,7 +593,8 @@ fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) 
         _ => (None, 0),
     };
     let mut all = Meanings::default();
-    let found = description::meanings(value, |scope| Places::of(place(scope).0.unwrap_or_default()));
+    let found =
+        description::meanings(value, |scope| MemberIndexes::from_members(place(scope).0.unwrap_or_default()));
     for (member, meaning) in found.iter() {
         let scope = if member.scope == Scope::CommonContext { Scope::SpecificContext } else { member.scope };
         all.insert(scope, place(member.scope).1 + member.index as usize, meaning);
@@ -592,7 +603,7 @@ fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) 
 }
 
 /// Reads an id of any size.
-fn description_id(json: &mut Reader<'_>) -> Parsed<u128> {
+fn description_id(json: &mut Reader<'_>) -> ParseResult<u128> {
     if json.peek() != Some(b'{') {
         return integer(json);
     }
@@ -600,6 +611,6 @@ fn description_id(json: &mut Reader<'_>) -> Parsed<u128> {
     let value = Value::Map(vec![("id".to_owned(), value(json)?)]);
     match description::id(&value) {
         Ok(Some(id)) => Ok(id),
-        _ => Err(Fault { at, expected: "an id".into() }),
+        _ => Err(LineFault { at, expected: "an id".into() }),
     }
 }

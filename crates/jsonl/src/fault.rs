@@ -1,46 +1,46 @@
-//! Faults in lines, and values read as a whole.
+//! Errors in lines, and values that are parsed as a tree.
 
 use std::borrow::Cow;
 
 use ichnos_json::read::{self, ErrorKind, MAX_DEPTH, Reader};
 use ichnos_model::Value;
 
-/// Maximum number of values of a line read as a whole, each of up to 64 bytes of memory and two of text.
+/// Maximum number of values in a tree. Each takes up to 64 bytes of memory, and two bytes of text.
 pub(crate) const MOST_VALUES: u64 = 1 << 20;
 
-/// Reason why a line cannot be read.
+/// Reason why a line is unreadable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    /// Offset in the line in bytes.
+pub(crate) struct LineFault {
+    /// Byte offset in the line.
     pub(crate) at: usize,
     pub(crate) expected: Cow<'static, str>,
 }
 
-impl From<read::Error> for Fault {
+impl From<read::Error> for LineFault {
     fn from(error: read::Error) -> Self {
         Self { at: error.offset, expected: error.kind.expected().into() }
     }
 }
 
-pub(crate) type Parsed<T> = Result<T, Fault>;
+pub(crate) type ParseResult<T> = Result<T, LineFault>;
 
-/// Returns the fault that the text at the position of a reader is unexpected.
-pub(crate) fn fault<T>(json: &Reader<'_>, expected: impl Into<Cow<'static, str>>) -> Parsed<T> {
-    Err(Fault { at: json.offset(), expected: expected.into() })
+/// Returns an error for unexpected text at the reader's position.
+pub(crate) fn fault<T>(json: &Reader<'_>, expected: impl Into<Cow<'static, str>>) -> ParseResult<T> {
+    Err(LineFault { at: json.offset(), expected: expected.into() })
 }
 
 /// Checks that only white space follows.
-pub(crate) fn end(json: &mut Reader<'_>) -> Parsed<()> {
+pub(crate) fn end(json: &mut Reader<'_>) -> ParseResult<()> {
     if json.peek().is_none() { Ok(()) } else { fault(json, "the end of the line") }
 }
 
-/// Reads a value as a whole, for the few lines that describe something.
-pub(crate) fn value(json: &mut Reader<'_>) -> Parsed<Value> {
+/// Parses a value as a tree. Used for the few lines with descriptions.
+pub(crate) fn value(json: &mut Reader<'_>) -> ParseResult<Value> {
     value_within(json, &mut { MOST_VALUES })
 }
 
-/// Reads a value that consists of at most `left` values, and subtracts their number.
-pub(crate) fn value_within(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Value> {
+/// Parses a value as a tree of at most `left` values. Subtracts their number from `left`.
+pub(crate) fn value_within(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Value> {
     Ok(nested_value(json, MAX_DEPTH, left)?)
 }
 
@@ -75,7 +75,7 @@ fn nested_value(json: &mut Reader<'_>, depth: u32, left: &mut u64) -> read::Resu
         _ => {
             let number = json.number()?;
             match number.parse() {
-                // Kept as written, also "-0".
+                // Other numbers and "-0" keep their text.
                 Ok(integer) if number != "-0" => Value::Integer(integer),
                 _ => Value::Number(number.to_owned()),
             }

@@ -1,4 +1,4 @@
-//! Field classes of the member `fields` of lines.
+//! Field classes in the member `fields` of lines.
 
 use std::sync::Arc;
 
@@ -11,20 +11,21 @@ use ichnos_model::{
     WideInteger, WideRange,
 };
 
-use crate::members::{Made, Members, text};
+use crate::members::{DescriptionResult, Members, text};
 
 /// Reads and writes field classes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Classes<'a> {
+pub(crate) struct FieldClassCodec<'a> {
     /// Clocks of the trace.
     pub(crate) clocks: &'a [ClockClass],
-    /// `true` if fields keep selectors and length fields; otherwise values determine options and lengths.
+    /// `true` if optionals, variants and arrays have selector and length fields. Otherwise, values determine options
+    /// and lengths.
     pub(crate) with_selectors: bool,
-    /// Scopes of packets and data streams that lines have: fields in others select nothing here.
+    /// Packet and data stream scopes in lines. Fields in other scopes cannot be selectors.
     pub(crate) scopes: StreamScopes,
 }
 
-/// Returns the name of a scope in lines.
+/// Returns a scope's name in lines.
 pub(crate) const fn scope_name(scope: Scope) -> &'static str {
     match scope {
         Scope::PacketHeader => "packet_header",
@@ -42,13 +43,13 @@ pub(crate) const fn scope_name(scope: Scope) -> &'static str {
 pub(crate) struct StreamScopes([bool; 4]);
 
 impl StreamScopes {
-    /// Returns all of these scopes.
+    /// Iterates over all possible scopes.
     pub(crate) fn all() -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().take(Self::default().0.len())
     }
 
-    /// Returns the scopes in the member `fields` of a data stream class.
-    pub(crate) fn of(fields: Option<&Value>) -> Self {
+    /// Reads the scopes in the member `fields` of a data stream class.
+    pub(crate) fn from_fields(fields: Option<&Value>) -> Self {
         let mut scopes = Self::default();
         for (scope, is_there) in Self::all().zip(&mut scopes.0) {
             *is_there = fields.and_then(|fields| fields.get(scope_name(scope))).is_some();
@@ -56,18 +57,18 @@ impl StreamScopes {
         scopes
     }
 
-    /// Returns `true` if events do not have a scope.
+    /// Returns `true` if events lack a scope.
     fn lack(self, scope: Scope) -> bool {
         self.0.get(scope as usize) == Some(&false)
     }
 }
 
-/// Returns a class to be replaced by one that is read.
+/// Returns a placeholder for a class that will be read.
 fn nothing() -> Arc<FieldClass> {
     Arc::new(FieldClass::new(FieldKind::Null { alignment: 1 }))
 }
 
-/// Returns a kind by its name, to be completed; `None` for an unknown name.
+/// Returns the kind with a name, without its properties. Returns `None` for an unknown name.
 fn kind(name: &str) -> Option<FieldKind> {
     let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
     let variable = |value| FieldKind::VariableLength { value, alignment: 8 };
@@ -95,9 +96,9 @@ fn kind(name: &str) -> Option<FieldKind> {
     kinds.into_iter().map(FieldClass::new).find(|class| class.type_name() == name).map(|class| class.kind)
 }
 
-impl Classes<'_> {
-    /// Returns the class that an object describes.
-    pub(crate) fn read(self, value: &Value) -> Made<FieldClass> {
+impl FieldClassCodec<'_> {
+    /// Reads a class from an object.
+    pub(crate) fn read(self, value: &Value) -> DescriptionResult<FieldClass> {
         let name = text(value, "type").ok_or("a field class without `type`")?;
         let kind = kind(name).ok_or_else(|| format!("a field class of the unknown type `{name}`"))?;
         let mut class = FieldClass::new(kind);
@@ -105,17 +106,17 @@ impl Classes<'_> {
         Ok(class)
     }
 
-    /// Writes a class as an object. What most classes have is left out.
+    /// Writes a class as an object. Omits the usual values.
     pub(crate) fn write(self, place: ValueWriter<'_>, class: &FieldClass) {
         let mut object = place.object();
         object.member("type").string(class.type_name());
-        // Only reading fails.
+        // Members only fail when reading.
         let _ = self.class_members(&mut Members::Write(&mut object), &mut class.clone());
         object.end();
     }
 
-    fn class_members(self, m: &mut Members<'_, '_>, class: &mut FieldClass) -> Made<()> {
-        // An absent field has no member in lines of events, so it needs no selector.
+    fn class_members(self, m: &mut Members<'_, '_>, class: &mut FieldClass) -> DescriptionResult<()> {
+        // Event lines omit an absent field, so it needs no selector.
         let needs_selector = m.is_read() || !class.is_shown_if_present();
         match &mut class.kind {
             FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Padding(bits) => {
@@ -176,14 +177,14 @@ impl Classes<'_> {
         Ok(())
     }
 
-    /// Class in another class.
+    /// Member with an inner class.
     fn inner(
         self,
         m: &mut Members<'_, '_>,
         name: &'static str,
         class: &mut Arc<FieldClass>,
         what: &str,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         match m {
             Members::Read(source) => {
                 let value = source.get(name).ok_or_else(|| format!("{what} without `{name}`"))?;
@@ -194,7 +195,7 @@ impl Classes<'_> {
         Ok(())
     }
 
-    fn members(self, m: &mut Members<'_, '_>, members: &mut Vec<Member>) -> Made<()> {
+    fn members(self, m: &mut Members<'_, '_>, members: &mut Vec<Member>) -> DescriptionResult<()> {
         let make = || Member::new("", nothing());
         let is_there = m.objects("members", members, make, |m, member| {
             m.needed_text("name", &mut member.name, "a member")?;
@@ -208,13 +209,13 @@ impl Classes<'_> {
         if is_there { Ok(()) } else { Err("no `members`".to_owned()) }
     }
 
-    /// Selector of an optional, and its values for which the field is present.
+    /// Selector of an optional, and the selector values with which the field is present.
     fn selector_ranges(
         self,
         m: &mut Members<'_, '_>,
         selector: &mut FieldLocation,
         ranges: &mut Option<RangeSet>,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         self.location(m, "selector", selector)?;
         if m.source().is_some_and(|source| source.get("ranges").is_some()) {
             *ranges = Some(RangeSet(Vec::new())).filter(|_| !selector.is_by_values());
@@ -225,7 +226,7 @@ impl Classes<'_> {
         }
     }
 
-    fn options(self, m: &mut Members<'_, '_>, options: &mut Vec<VariantOption>) -> Made<()> {
+    fn options(self, m: &mut Members<'_, '_>, options: &mut Vec<VariantOption>) -> DescriptionResult<()> {
         let make = || VariantOption {
             name: None,
             class: nothing(),
@@ -248,19 +249,19 @@ impl Classes<'_> {
         encoding: &mut StringEncoding,
         length: &mut StringLength,
         alignment: &mut u64,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         let mut unusual = Some(*encoding).filter(|encoding| *encoding != StringEncoding::Utf8);
         m.named("encoding", &mut unusual, &StringEncoding::ALL, StringEncoding::name, "encoding")?;
         *encoding = unusual.unwrap_or(StringEncoding::Utf8);
         self.string_length(m, length)?;
         m.alignment("alignment", alignment, 8)?;
-        // Strings with a length can begin within a byte, others cannot.
+        // Only strings with a length can start within a byte.
         let has_length = matches!(length, StringLength::Static(_) | StringLength::Dynamic(_));
         *alignment = (*alignment).max(if has_length { 1 } else { 8 });
         Ok(())
     }
 
-    fn length(self, m: &mut Members<'_, '_>, length: &mut Length) -> Made<()> {
+    fn length(self, m: &mut Members<'_, '_>, length: &mut Length) -> DescriptionResult<()> {
         if let Some(source) = m.source() {
             *length = match source.get("length") {
                 Some(_) => Length::Static(0),
@@ -273,7 +274,7 @@ impl Classes<'_> {
         }
     }
 
-    fn string_length(self, m: &mut Members<'_, '_>, length: &mut StringLength) -> Made<()> {
+    fn string_length(self, m: &mut Members<'_, '_>, length: &mut StringLength) -> DescriptionResult<()> {
         if let Some(source) = m.source() {
             *length = match source.get("length") {
                 None if source.get("length_prefix").is_some() => {
@@ -301,8 +302,13 @@ impl Classes<'_> {
         }
     }
 
-    /// Location of the field that selects, or has a length.
-    fn location(self, m: &mut Members<'_, '_>, name: &'static str, location: &mut FieldLocation) -> Made<()> {
+    /// Location of a selector or length field.
+    fn location(
+        self,
+        m: &mut Members<'_, '_>,
+        name: &'static str,
+        location: &mut FieldLocation,
+    ) -> DescriptionResult<()> {
         match m {
             Members::Read(source) if source.get(name).is_none() || !self.with_selectors => return Ok(()),
             Members::Write(_) if location.is_by_values() => return Ok(()),
@@ -320,7 +326,7 @@ impl Classes<'_> {
         Ok(())
     }
 
-    /// Roles of a class, and its clock.
+    /// Roles and clock of a class.
     fn roles(self, m: &mut Members<'_, '_>, class: &mut FieldClass) {
         let clock = class.roles.clock.and_then(|index| self.clocks.get(usize::from(index)));
         let mut id = clock.map(|clock| clock.id.clone());
@@ -343,7 +349,7 @@ impl Classes<'_> {
     }
 }
 
-/// Steps of a location: names, and nulls for the structure around.
+/// Steps of a location: names, or null for the parent structure.
 fn path(m: &mut Members<'_, '_>, path: &mut Vec<LocationStep>) {
     match m {
         Members::Read(source) => {
@@ -359,8 +365,8 @@ fn path(m: &mut Members<'_, '_>, path: &mut Vec<LocationStep>) {
     }
 }
 
-/// Alignment of a field that begins with a byte.
-fn byte_alignment(m: &mut Members<'_, '_>, alignment: &mut u64) -> Made<()> {
+/// Alignment of a field that starts at a byte boundary.
+fn byte_alignment(m: &mut Members<'_, '_>, alignment: &mut u64) -> DescriptionResult<()> {
     m.alignment("alignment", alignment, 8)?;
     *alignment = (*alignment).max(8);
     Ok(())
@@ -370,21 +376,21 @@ fn variable_length(
     m: &mut Members<'_, '_>,
     value: &mut VariableLengthValue,
     alignment: &mut u64,
-) -> Made<()> {
+) -> DescriptionResult<()> {
     if let VariableLengthValue::Integer(properties) = value {
         integer(m, properties)?;
     }
     byte_alignment(m, alignment)
 }
 
-fn activity_process(m: &mut Members<'_, '_>, paths: &mut Option<ActivityPaths>) -> Made<()> {
+fn activity_process(m: &mut Members<'_, '_>, paths: &mut Option<ActivityPaths>) -> DescriptionResult<()> {
     let mut process = paths.map(|paths| paths.process);
     m.optional_number("activity_process", &mut process)?;
     *paths = process.map(|process| ActivityPaths { process });
     Ok(())
 }
 
-fn float(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
+fn float(m: &mut Members<'_, '_>, bits: &mut BitField) -> DescriptionResult<()> {
     layout(m, bits)?;
     let is_known = matches!(bits.length, 16 | 32 | 64) || bits.length >= 128 && bits.length % 32 == 0;
     match m.is_read() && !is_known {
@@ -393,8 +399,8 @@ fn float(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
     }
 }
 
-/// Length, orders and alignment of bits.
-fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
+/// Length, alignment, byte order and bit order.
+fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> DescriptionResult<()> {
     /// Maximum number of bits.
     const MOST: u64 = 1 << 16;
     m.number("length", &mut bits.length, "bits")?;
@@ -411,7 +417,7 @@ fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
     Ok(())
 }
 
-fn integer(m: &mut Members<'_, '_>, integer: &mut IntegerProperties) -> Made<()> {
+fn integer(m: &mut Members<'_, '_>, integer: &mut IntegerProperties) -> DescriptionResult<()> {
     m.flag("signed", &mut integer.signed, false);
     let mut radix = integer.preferred_base.radix();
     m.usual_number("preferred_display_base", &mut radix, DisplayBase::Decimal.radix())?;
@@ -437,33 +443,33 @@ fn integer(m: &mut Members<'_, '_>, integer: &mut IntegerProperties) -> Made<()>
     Ok(())
 }
 
-/// Name of values of an integer or of bits.
+/// Name for integer or bit map values.
 #[derive(Default)]
-struct Label {
+struct ValueLabel {
     name: String,
     ranges: RangeSet,
     wide: Vec<(WideInteger, WideInteger)>,
 }
 
-/// List of names, not an object: order counts, and a name may come twice.
+/// Label list. Not an object, because order counts, and a name may appear twice.
 fn mappings(
     m: &mut Members<'_, '_>,
     name: &'static str,
     mappings: &mut Mappings,
     wide: &mut Vec<WideRange>,
-) -> Made<()> {
-    let label = |mapping: ichnos_model::Mapping<'_>| Label {
+) -> DescriptionResult<()> {
+    let label = |mapping: ichnos_model::Mapping<'_>| ValueLabel {
         name: mapping.name.to_owned(),
         ranges: RangeSet(mapping.ranges.iter().collect()),
         wide: Vec::new(),
     };
-    let mut labels: Vec<Label> = mappings.iter().map(label).collect();
+    let mut labels: Vec<ValueLabel> = mappings.iter().map(label).collect();
     for range in wide.drain(..) {
         if let Some(label) = labels.get_mut(range.mapping) {
             label.wide.push((range.lower, range.upper));
         }
     }
-    m.objects(name, &mut labels, Label::default, |m, label| {
+    m.objects(name, &mut labels, ValueLabel::default, |m, label| {
         m.needed_text("name", &mut label.name, "a mapping")?;
         m.ranges("ranges", &mut label.ranges)?;
         wide_ranges(m, &mut label.wide)
@@ -481,8 +487,11 @@ fn mappings(
     Ok(())
 }
 
-/// Ranges beyond 128 bits, as strings.
-fn wide_ranges(m: &mut Members<'_, '_>, ranges: &mut Vec<(WideInteger, WideInteger)>) -> Made<()> {
+/// Ranges with more than 128 bits, as strings.
+fn wide_ranges(
+    m: &mut Members<'_, '_>,
+    ranges: &mut Vec<(WideInteger, WideInteger)>,
+) -> DescriptionResult<()> {
     match m {
         Members::Read(source) => {
             let Some(Value::Array(list)) = source.get("wide_ranges") else { return Ok(()) };

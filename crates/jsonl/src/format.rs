@@ -1,4 +1,4 @@
-//! JSON Lines in the registry of formats.
+//! Registers the JSON Lines format.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition}
 
 use crate::open;
 use crate::recognition::has_lines;
-use crate::stream::File;
+use crate::stream::LineFile;
 use crate::trace::JsonTrace;
 use crate::writer::JsonLinesWriter;
 
@@ -69,7 +69,7 @@ fn open_file(
     all: &mut Vec<JsonTrace>,
 ) {
     if !options.force && !has_lines(entry) {
-        // The contents of an unreadable file are unknown.
+        // An unreadable file has unknown contents.
         let kind = match (entry.special(), entry.beginning(1)) {
             (Some(found), _) => DamageKind::NotAFile(found),
             (None, Err(error)) => DamageKind::Unreadable(error.to_string()),
@@ -79,7 +79,7 @@ fn open_file(
     }
     let file = read.read(tree, entry, |bytes| (!bytes.is_empty()).then_some(()));
     let Some(ReadFile { name, bytes, .. }) = file else { return };
-    let file = Arc::new(File {
+    let file = Arc::new(LineFile {
         name: name.as_str().into(),
         bytes,
         clock_offsets: options.clock_offsets.clone(),

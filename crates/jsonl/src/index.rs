@@ -1,4 +1,4 @@
-//! Index of the lines of each data stream, built in one pass over the file.
+//! Index of each data stream's lines, built in one pass over the file.
 
 use std::collections::HashMap;
 
@@ -6,44 +6,44 @@ use ichnos_json::read::Reader;
 use ichnos_model::{Limits, Value};
 
 use crate::fault::{MOST_VALUES, value, value_within};
-use crate::line::{self, Kind, Line};
-use crate::marks::{Mark, Marks, push_number};
+use crate::line::{self, LineOutline, LineType};
+use crate::marks::{LineTime, LineTimes, push_number};
 
-/// Lines of a file by data stream.
+/// Index of a file's lines by data stream.
 #[derive(Debug, Default)]
 pub(crate) struct LineIndex {
     pub(crate) streams: Vec<StreamLines>,
-    /// Call stacks: their data streams, and their lines.
+    /// Call stack lines, with the index of their data stream.
     pub(crate) stacks: Vec<(usize, DescribedLine)>,
-    /// Faults in describing lines: offset, length of the line, and reason.
+    /// Unusable descriptions: offset, length of the line, and reason.
     pub(crate) faults: Vec<(usize, usize, String)>,
-    /// Lines outside of any data stream: damage before the first.
+    /// Lines before the first data stream: damage.
     pub(crate) before: Vec<(usize, usize)>,
 }
 
-/// Approximate memory of a value of a description, and of a data stream with its cursor, in bytes.
+/// Approximate memory of a description value, and of a data stream with its cursor, in bytes.
 const VALUE_BYTES: u64 = 64;
 const STREAM_BYTES: u64 = 4096;
 
 /// Lines of a data stream.
 #[derive(Debug, Default)]
 pub(crate) struct StreamLines {
-    /// Line that begins it.
+    /// Line `stream-begin`.
     pub(crate) begin: Option<DescribedLine>,
-    /// Lines of its event record classes.
+    /// Lines `event-class`.
     pub(crate) classes: Vec<DescribedLine>,
     pub(crate) runs: Runs,
-    /// Times of lines that are no events.
-    pub(crate) marks: Marks,
+    /// Times in lines other than events.
+    pub(crate) marks: LineTimes,
     /// `true` if a line has a time.
     pub(crate) has_times: bool,
-    /// Least time of lines without cycles.
+    /// Earliest time among lines without cycles.
     pub(crate) least: Option<i128>,
 }
 
 impl StreamLines {
-    /// Adds the time of an event.
-    fn add_time(&mut self, line: &Line) {
+    /// Adds an event's time.
+    fn add_time(&mut self, line: &LineOutline) {
         let Some(time) = line.time else { return };
         self.has_times = true;
         if !line.has_cycles {
@@ -51,13 +51,13 @@ impl StreamLines {
         }
     }
 
-    /// Returns the value, the offset and the length of the line that begins it.
+    /// Returns the line `stream-begin`: its value, offset and length.
     pub(crate) fn begin(&self) -> (&Value, (usize, usize)) {
         self.begin.as_ref().map_or((&Value::Null, (0, 0)), |line| (&line.value, (line.at, line.length)))
     }
 }
 
-/// Line that describes something.
+/// Line with a description.
 #[derive(Debug)]
 pub(crate) struct DescribedLine {
     /// Offset and length in bytes.
@@ -66,19 +66,19 @@ pub(crate) struct DescribedLine {
     pub(crate) value: Value,
 }
 
-/// Ranges of a file in ascending order, in little memory.
+/// Compressed list of ranges in a file, sorted by offset.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
-    /// Gap before each range and its length, as LEB128; without the last range.
+    /// For each range except the last, the gap before it and its length, as LEB128.
     packed: Vec<u8>,
     packed_end: usize,
     last: Option<(usize, usize)>,
-    /// Bytes of all ranges.
+    /// Total length of all ranges in bytes.
     pub(crate) bytes: usize,
 }
 
 impl Runs {
-    /// Adds a range after all others.
+    /// Appends a range.
     fn add(&mut self, begin: usize, end: usize) {
         self.bytes += end - begin;
         match &mut self.last {
@@ -126,7 +126,7 @@ impl Runs {
     }
 }
 
-/// Position in some [`Runs`].
+/// Cursor over [`Runs`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunCursor {
     at: usize,
@@ -134,7 +134,7 @@ pub(crate) struct RunCursor {
     is_done: bool,
 }
 
-/// Returns the line that begins at an offset, without its line break, and the offset of the next one.
+/// Returns the line at an offset without its line break, and the offset of the next line.
 pub(crate) fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
     let rest = bytes.get(at..).unwrap_or_default();
     match memchr::memchr(b'\n', rest) {
@@ -146,15 +146,15 @@ pub(crate) fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
     }
 }
 
-/// Returns the length of the byte order mark of a file.
+/// Returns the length of the byte order mark at the start of a file.
 pub(crate) fn byte_order_mark(bytes: &[u8]) -> usize {
     if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 }
 }
 
 impl LineIndex {
     /// Indexes a file.
-    pub(crate) fn of(bytes: &[u8], limits: &Limits) -> Self {
-        let mut scan = Scan {
+    pub(crate) fn from_bytes(bytes: &[u8], limits: &Limits) -> Self {
+        let mut scan = IndexScan {
             index: Self::default(),
             numbers: HashMap::new(),
             last: None,
@@ -178,25 +178,25 @@ impl LineIndex {
     }
 }
 
-struct Scan {
+struct IndexScan {
     index: LineIndex,
-    /// Data streams by number.
+    /// Data stream index by number.
     numbers: HashMap<u64, usize>,
     /// Number and index of the previous line's data stream.
     last: Option<(u64, usize)>,
-    /// Greatest time up to now, and the data stream of the last line.
+    /// Latest time so far, and the data stream of the previous line.
     time: Option<i128>,
     before: Option<usize>,
-    /// Offset of the last data stream's beginning.
+    /// Offset of the latest line `stream-begin`.
     last_begin: usize,
-    /// Number of bytes of descriptions that are still allowed.
+    /// Remaining size limit for descriptions, in bytes.
     left: u64,
-    /// Approximate number of bytes of memory that descriptions may still take.
+    /// Remaining approximate memory limit for descriptions, in bytes.
     left_memory: u64,
     most_faults: usize,
 }
 
-impl Scan {
+impl IndexScan {
     fn line(&mut self, line: &[u8], at: usize, next: usize) {
         if line.iter().all(u8::is_ascii_whitespace) {
             if let Some((_, stream)) = self.last {
@@ -204,9 +204,9 @@ impl Scan {
             }
             return;
         }
-        let found = match Line::of(line) {
+        let found = match LineOutline::parse(line) {
             Ok(found) => found,
-            // Reading reports it later, in the data stream of the previous line.
+            // The reader reports this line later, in the data stream of the previous line.
             Err(_) => {
                 let last = self.last.map(|(_, stream)| stream);
                 let Some(stream) = last.or_else(|| self.stream_of(None, at, next)) else { return };
@@ -214,7 +214,7 @@ impl Scan {
             }
         };
         match found.kind {
-            Kind::Event => {
+            LineType::Event => {
                 let Some(stream) = self.stream_of(found.stream, at, next) else { return };
                 self.before = Some(stream);
                 let lines = &mut self.index.streams[stream];
@@ -222,8 +222,9 @@ impl Scan {
                 lines.add_time(&found);
                 self.time = self.time.max(found.time);
             }
-            Kind::StreamBegin => {
+            LineType::StreamBegin => {
                 let Some(described) = self.describe(line, at) else { return };
+                // A line without a number belongs to data stream 0.
                 let number = found.stream.unwrap_or_default();
                 self.numbers.remove(&number);
                 self.last = None;
@@ -232,18 +233,18 @@ impl Scan {
                 self.index.streams[stream].begin = Some(described);
                 self.index.streams[stream].runs.add(at, next);
             }
-            Kind::EventClass | Kind::Stack => {
+            LineType::EventClass | LineType::Stack => {
                 let Some(stream) = self.stream_of(found.stream, at, next) else { return };
                 self.index.streams[stream].runs.add(at, next);
                 let Some(described) = self.describe(line, at) else { return };
-                if found.kind == Kind::Stack {
+                if found.kind == LineType::Stack {
                     self.index.stacks.push((stream, described));
                 } else {
                     self.index.streams[stream].classes.push(described);
                 }
             }
-            // Damage is in the named data stream, otherwise in that of the previous line.
-            Kind::Damage => match self.damaged(line) {
+            // Damage is in the named data stream, or else in that of the previous line.
+            LineType::Damage => match self.damaged(line) {
                 Some(stream) => self.mark(stream, at, next, None),
                 None => self.index.before.push((at, next)),
             },
@@ -255,7 +256,7 @@ impl Scan {
         }
     }
 
-    /// Returns the index of a data stream, or `None` if there are too many.
+    /// Returns a data stream's index, or `None` above the limit.
     #[inline]
     fn stream(&mut self, number: u64) -> Option<usize> {
         if let Some((last, stream)) = self.last
@@ -277,8 +278,9 @@ impl Scan {
         Some(stream)
     }
 
-    /// Returns the index of the data stream of a line, which is damage if there are too many.
+    /// Returns the index of a line's data stream. Above the limit of data streams, the line is damage.
     fn stream_of(&mut self, number: Option<u64>, at: usize, next: usize) -> Option<usize> {
+        // A line without a number belongs to data stream 0.
         let stream = self.stream(number.unwrap_or_default());
         if stream.is_none() {
             self.fault(at, next - at, "there are more data streams than the limit allows".to_owned());
@@ -286,17 +288,17 @@ impl Scan {
         stream
     }
 
-    /// Adds a line that is no event, which can have its own time.
+    /// Adds a line other than an event. `own` is its time, if it has one.
     fn mark(&mut self, stream: usize, at: usize, next: usize, own: Option<i128>) {
-        // At equal times, data streams are in order of their indexes.
+        // At equal times, data streams are sorted by index.
         let is_behind = self.before.replace(stream).is_some_and(|before| before > stream);
         self.time = self.time.map(|time| time + i128::from(is_behind)).or(own);
         let lines = &mut self.index.streams[stream];
-        lines.marks.push(Mark { at, time: self.time });
+        lines.marks.push(LineTime { at, time: self.time });
         lines.runs.add(at, next);
     }
 
-    /// Returns the data stream of damage.
+    /// Returns the data stream of a damage line.
     fn damaged(&self, line: &[u8]) -> Option<usize> {
         let streams = &self.index.streams;
         let of = || -> Option<usize> {
@@ -305,7 +307,7 @@ impl Scan {
             let is_named = |lines: &StreamLines| {
                 lines.begin.as_ref().and_then(|begin| begin.value.get("name")) == Some(name)
             };
-            // If there are several, prefer that of the previous line.
+            // If there are several, prefer the data stream of the previous line.
             let last =
                 self.last.map(|(_, last)| last).filter(|last| streams.get(*last).is_some_and(is_named));
             last.or_else(|| streams.iter().take(1 << 12).position(is_named))
@@ -313,7 +315,7 @@ impl Scan {
         of().or(self.last.map(|(_, last)| last))
     }
 
-    /// Reads a line that describes something.
+    /// Reads a line with a description.
     fn describe(&mut self, line: &[u8], at: usize) -> Option<DescribedLine> {
         const EXCEEDED: &str =
             "the lines that describe data streams, classes and stacks take more bytes than the limit";
@@ -367,13 +369,13 @@ mod tests {
             {\"type\":\"event\",\"stream\":4,\"ts\":5,\"cycles\":1}\n\
             {\"type\":\"event\",\"stream\":7,\"ts\":6}\r\n\nnonsense\n\
             {\"type\":\"damage\",\"stream_name\":\"a\"}\n{\"type\":\"stream-end\",\"stream\":7}";
-        let index = LineIndex::of(text.as_bytes(), &Limits::default());
+        let index = LineIndex::from_bytes(text.as_bytes(), &Limits::default());
         let [a, b] = &index.streams[..] else { panic!() };
         assert_eq!((a.begin.is_some(), a.has_times, a.least), (true, true, None));
         assert_eq!((b.begin.is_some(), b.has_times, b.least), (false, true, Some(6)));
-        // After the line of a later data stream.
+        // After the first line of a later data stream.
         let damage = text.find("{\"type\":\"damage\"").unwrap();
-        assert_eq!(a.marks.cursor().take(&a.marks, damage), Some(Mark { at: damage, time: Some(7) }));
+        assert_eq!(a.marks.cursor().take(&a.marks, damage), Some(LineTime { at: damage, time: Some(7) }));
         assert_eq!(a.runs.bytes + b.runs.bytes, text.len());
     }
 }

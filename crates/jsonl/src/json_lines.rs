@@ -1,4 +1,4 @@
-//! One JSON object per line and message, for other programs. `docs/jsonl.md` describes the format.
+//! Writes one JSON object per line and message, for other programs. `docs/jsonl.md` describes the format.
 
 mod classes;
 mod meanings;
@@ -23,25 +23,25 @@ use ichnos_model::{
 
 use crate::description::write_clock_class;
 use crate::members::{write_list, write_map, write_value};
-use opening::Openings;
-use resume::{Introduced, Resumed, Subject, introduce};
+use opening::OpeningCache;
 pub use resume::{Introduction, JsonLinesState};
+use resume::{ResumptionState, StreamIntroductions, Subject, introduce};
 
 /// Options of [`JsonLines`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JsonLinesOptions {
-    /// Lines for the begin and the end of data streams, and for event record classes.
+    /// Writes lines for the start and the end of data streams, and for event record classes.
     pub streams: bool,
-    /// Lines for the begin and the end of packets.
+    /// Writes lines for the start and the end of packets.
     pub packets: bool,
-    /// Lines for discarded events, discarded packets and damage.
+    /// Writes lines for discarded events, discarded packets and damage.
     pub losses: bool,
-    /// The frames of call stacks in each event, with their symbols at its time, instead of lines for stacks.
+    /// Writes call stack frames in each event, with their symbols at its time, instead of stack lines.
     pub stacks: bool,
-    /// Clock values in cycles, in addition to times.
+    /// Writes clock values in cycles, in addition to times.
     pub cycles: bool,
-    /// Format of times: the members `ts` and `time`.
+    /// Format of the members `ts` and `time`.
     pub time: JsonTime,
     /// Representation of all integers.
     pub integers: Integers,
@@ -61,23 +61,24 @@ impl Default for JsonLinesOptions {
     }
 }
 
-/// State of a data stream. There can be very many.
+/// Data stream state. Must be small, because there can be very many.
 #[derive(Debug)]
-struct StreamState {
+struct LineStreamState {
     /// Number of the data stream in lines.
     number: u64,
-    introduced: Introduced,
-    /// Present if events have a common context.
+    introduced: StreamIntroductions,
+    /// Set if events have a common context.
     common_context: Option<Box<Repeated>>,
 }
 
-impl StreamState {
-    /// Writes lines for the class of an event, if `with_classes`, and for its call stacks, unless they were written before.
+impl LineStreamState {
+    /// Writes the lines that an event needs and that were not written before: its class, if `with_classes`, and its
+    /// call stacks.
     #[inline]
     fn introduce<W: TextWriter>(
         &mut self,
         output: &mut TextBuffer<W>,
-        resumed: &mut Option<Resumed>,
+        resumed: &mut Option<ResumptionState>,
         event: &Event<'_>,
         class: &ClassState,
         with_classes: bool,
@@ -103,40 +104,40 @@ impl StreamState {
     }
 }
 
-/// State of a data stream class.
+/// Data stream class state.
 #[derive(Debug)]
 struct StreamClassState {
     time: TimeWriter,
-    /// Keys of event record headers, if these have more than the fields written for all events.
+    /// Keys in the event record header, if its fields are not only those that every event line has.
     header: Option<Keys>,
     common: Keys,
     resource: Keys,
-    /// Texts of common contexts that are values.
+    /// JSON texts for recent common contexts.
     common_contexts: ValueCache,
-    /// Texts of the members of resources.
+    /// JSON texts for recent resources, without the braces.
     resources: ValueCache,
 }
 
-/// Largest number of common contexts and of resources whose texts are kept, for each data stream class.
+/// Maximum number of cached texts per data stream class, for common contexts and for resources.
 const MOST_TEXTS: usize = 256;
 
-/// What is known of an event record class.
+/// Event record class state.
 #[derive(Debug)]
 struct ClassState {
-    /// Text between time and scopes.
+    /// Text between the time and the scopes.
     identity: Box<[u8]>,
     specific: Keys,
     payload: Keys,
-    /// Members that are numbers of call stacks, for lines of stacks.
+    /// Members with call stack numbers, for stack lines.
     stacks: Box<[FieldRef]>,
     /// The same members, for frames in the events.
     frames: EventStacks,
-    /// Formats the message, unless it is just a member or the name of the class.
+    /// Formats the message. `None` if it is equal to a member or to the class name.
     message: Option<LogText>,
 }
 
 impl ClassState {
-    fn of(event: &Event<'_>, with_frames: bool) -> Self {
+    fn from_event(event: &Event<'_>, with_frames: bool) -> Self {
         let class = event.class;
         let mut out = Vec::new();
         let mut line = ObjectWriter::resume(&mut out, true);
@@ -154,7 +155,7 @@ impl ClassState {
     }
 }
 
-/// Writes one JSON object per line and message; `docs/jsonl.md` describes the format.
+/// Writes one JSON object per line and message. `docs/jsonl.md` describes the format.
 ///
 /// ```text
 /// {"type":"event-class","stream":0,"id":0,"name":"my_app:temperature"}
@@ -164,11 +165,11 @@ pub struct JsonLines<W> {
     output: TextBuffer<W>,
     options: JsonLinesOptions,
     scratch: Scratch,
-    streams: StreamTable<StreamState, StreamClassState, ClassState>,
+    streams: StreamTable<LineStreamState, StreamClassState, ClassState>,
     next_stream: u64,
-    openings: Openings,
-    /// `None` if nothing was written before.
-    resumed: Option<Resumed>,
+    openings: OpeningCache,
+    /// `None` if this is the start of the output.
+    resumed: Option<ResumptionState>,
 }
 
 impl<W> std::fmt::Debug for JsonLines<W> {
@@ -178,7 +179,7 @@ impl<W> std::fmt::Debug for JsonLines<W> {
 }
 
 impl<W: TextWriter> JsonLines<W> {
-    /// Writes to `writer`.
+    /// Creates a sink that writes to `writer`.
     pub fn new(writer: W, options: JsonLinesOptions) -> Self {
         Self {
             output: TextBuffer::new(writer).with_integers(options.integers),
@@ -186,7 +187,7 @@ impl<W: TextWriter> JsonLines<W> {
             scratch: Scratch::default(),
             streams: StreamTable::default(),
             next_stream: 0,
-            openings: Openings::default(),
+            openings: OpeningCache::default(),
             resumed: None,
         }
     }
@@ -196,33 +197,33 @@ impl<W: TextWriter> JsonLines<W> {
         self.output.writer()
     }
 
-    /// Frees the buffer, which then grows with the lines: for one of very many sinks.
+    /// Frees the buffer, which grows again with the next lines. For programs with very many sinks.
     pub(crate) fn without_room(mut self) -> Self {
         self.output.buffer = Vec::new();
         self
     }
 
-    /// Returns the writer to change it.
+    /// Returns the writer, mutably.
     pub(crate) fn writer_mut(&mut self) -> &mut W {
         self.output.writer_mut()
     }
 
-    /// Returns the number of bytes that were not passed to the writer yet.
+    /// Returns the number of buffered bytes.
     pub(crate) fn waiting(&self) -> usize {
         self.output.buffer.len()
     }
 
-    /// Returns the number of values written as `NaN` whose sign or further bits are not in the lines.
+    /// Returns the number of NaN values whose sign or payload bits are lost, because lines contain `NaN`.
     pub(crate) fn inexact_nans(&self) -> u64 {
         self.scratch.inexact_nans
     }
 
-    /// Returns `true` if a data stream has begun and not ended.
+    /// Returns `true` if a data stream has started and not ended.
     pub(crate) fn has_begun(&self, stream: &DataStream) -> bool {
         self.streams.has(stream)
     }
 
-    /// Passes all bytes to the writer.
+    /// Passes all buffered bytes to the writer.
     ///
     /// # Errors
     /// If the writer fails.
@@ -230,7 +231,7 @@ impl<W: TextWriter> JsonLines<W> {
         self.output.flush()
     }
 
-    /// Adds the state of a data stream unless it exists.
+    /// Adds state for a data stream, unless it exists.
     #[inline]
     fn prepare(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
@@ -238,16 +239,16 @@ impl<W: TextWriter> JsonLines<W> {
         }
     }
 
-    /// Numbers a data stream and introduces it.
+    /// Assigns a number to a data stream, and writes its line.
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let (number, introduced) = match &mut self.resumed {
-            Some(resumed) => resumed.begun(stream),
-            None => (self.next_stream, Introduced::default()),
+            Some(resumed) => resumed.resume_stream(stream),
+            None => (self.next_stream, StreamIntroductions::default()),
         };
         self.next_stream += 1;
         let plans = stream.plans();
-        let part = StreamState {
+        let part = LineStreamState {
             number,
             introduced,
             common_context: plans.common_context.is_some().then(Box::default),
@@ -268,7 +269,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
     }
 
-    /// Number that lines call a data stream by.
+    /// Returns the number of a data stream in lines.
     fn number_of(&mut self, stream: &DataStream) -> u64 {
         self.prepare(stream);
         self.streams.get(stream.key).map_or(0, |(part, _)| part.number)
@@ -279,7 +280,7 @@ impl<W: TextWriter> JsonLines<W> {
         let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let class = classes.for_event(event, || ClassState::of(event, self.options.stacks));
+        let class = classes.for_event(event, || ClassState::from_event(event, self.options.stacks));
         part.introduce(&mut self.output, &mut self.resumed, event, class, self.options.streams);
         let out = &mut self.output.buffer;
         self.openings.push(out, part.number, event.clock, &mut known.time, self.options.cycles);
@@ -342,7 +343,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
         line.unsigned("sequence_number", packet.sequence_number);
         if !begins {
-            // These are not final until the packet has ended.
+            // These counters are not final until the packet has ended.
             line.unsigned("discarded_counter", packet.discarded_counter);
             line.unsigned("content_bits", Some(packet.content_length));
             line.unsigned("total_bits", Some(packet.total_length));
@@ -433,7 +434,7 @@ impl<W: TextWriter> Sink for JsonLines<W> {
     }
 }
 
-/// Appends the resource of an event, and the message formatted from its fields.
+/// Appends an event's resource, and the message that is formatted from its fields.
 #[inline(never)]
 fn push_resource(
     out: &mut Vec<u8>,
@@ -448,7 +449,7 @@ fn push_resource(
     if event.has_resource() {
         let StreamClassState { resource: keys, resources, .. } = known;
         result = resources.push(out, event, |out| {
-            // The members of its object.
+            // Removes the end of the resource object, so that members can follow.
             out.pop();
             let mut writer = FieldWriter::new(out, scratch, keys);
             let result = event.visit(Scope::Resource, &mut writer);
@@ -462,7 +463,7 @@ fn push_resource(
             out.push(b',');
         }
         out.extend_from_slice(b"\"message\":\"");
-        // Writing to a vector does not fail.
+        // Writing to a vector never fails.
         let _ = (message.write)(event, &mut Escaped(out));
         out.push(b'"');
     }
@@ -470,7 +471,7 @@ fn push_resource(
     result
 }
 
-/// Begins a line about a data stream.
+/// Starts a line about a data stream.
 fn begin<'o>(out: &'o mut Vec<u8>, kind: &str, stream: u64) -> ObjectWriter<'o> {
     let mut line = ValueWriter::new(out).object();
     line.member("type").string(kind);
@@ -483,13 +484,13 @@ fn end(mut line: ObjectWriter<'_>) {
     line.buffer().extend_from_slice(b"}\n");
 }
 
-/// Writes the members of a clock value.
+/// Writes a clock value's members.
 fn write_clock(object: &mut ObjectWriter<'_>, value: ClockValue, time: &mut TimeWriter, cycles: bool) {
     time.push(object.member("ts").raw(), value.nanoseconds);
     object.unsigned("cycles", cycles.then_some(value.cycles));
 }
 
-/// Writes the name of a log level, or its number if it has no name.
+/// Writes a log level as its name, or as a number without a name.
 fn write_log_level(line: &mut ObjectWriter<'_>, class: &EventRecordClass) {
     match (log_level_name(class), class.log_level) {
         (Some(name), _) => line.member("log_level").string(name),
@@ -511,7 +512,7 @@ fn push_other_clocks(out: &mut Vec<u8>, event: &Event<'_>) {
     object.end();
 }
 
-/// Appends the line that introduces an event record class.
+/// Appends the line for an event record class.
 fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     let class = event.class;
     let mut line = begin(out, "event-class", stream);
@@ -550,7 +551,7 @@ fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) {
     }
 }
 
-/// Appends the line that introduces a data stream.
+/// Appends the line for a data stream.
 fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64, with_packets: bool) {
     let class = stream.class();
     let mut line = begin(out, "stream-begin", number);

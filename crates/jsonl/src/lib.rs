@@ -1,20 +1,20 @@
-//! Traces as JSON Lines: a reader for lines from ichnos or any program that writes a line for each event, and the sink
-//! [`JsonLines`]. The format is documented in `docs/jsonl.md`.
+//! Traces as JSON Lines. A reader for lines from ichnos, or from any program that writes one line per event, and the
+//! sink [`JsonLines`]. `docs/jsonl.md` documents the format.
 //!
-//! # Mapping of lines to the model
+//! # Mapping from lines to the model
 //!
 //! | format | model |
 //! |---|---|
 //! | lines `stream-begin` with equal `trace` | trace |
-//! | line `stream-begin` | data stream; its clock is the default one; equal `class` are one data stream class |
+//! | line `stream-begin` | data stream with its default clock (equal `class`: same data stream class) |
 //! | line `event-class` with `fields` | event record class, declared |
-//! | line `event-class` without them, or event without such a line | event record class found while reading, from the shape of the event |
+//! | line `event-class` without `fields`, or event without it | event record class, derived from the event's shape |
 //! | line `event` | event record: values |
-//! | lines `packet-begin`, `packet-end` | packet, whose header and context are those of events in it, too |
+//! | lines `packet-begin`, `packet-end` | packet, whose header and context also belong to its events |
 //! | lines `discarded-events`, `discarded-packets` | loss |
-//! | line `stack` | call stack in the table of the trace |
+//! | line `stack` | call stack in the trace's table |
 //! | line `damage` | damage |
-//! | line that cannot be read | damage; reading continues with the next line |
+//! | unreadable line | damage, and reading continues with the next line |
 #![forbid(unsafe_code)]
 
 mod class_ids;

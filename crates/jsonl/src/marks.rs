@@ -1,64 +1,64 @@
-//! Times of lines that are no events.
+//! Times in lines other than events.
 
-/// Times of a data stream's lines that are no events, relative to all lines of the file, in their order. Uses
-/// little memory, because a file can consist of such lines alone.
+/// Times of a data stream's lines other than events, in the order of the file. Compressed, because a whole file can
+/// consist of such lines.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Marks {
-    /// For each line, the distance from the one before, and 0 if it has no time, otherwise the difference
-    /// from the time before, as LEB128.
+pub(crate) struct LineTimes {
+    /// Two LEB128 numbers per line: the distance from the previous line, and the time difference plus 1, or 0 without a
+    /// time.
     packed: Vec<u8>,
-    last: Mark,
-    /// Offset of the file's last data stream: lines after it without a time come before all times, but after
-    /// the begins of all data streams.
+    last: LineTime,
+    /// Offset of the last line `stream-begin` in the file. Later lines without a time are sorted before all times, but
+    /// after all data stream starts.
     pub(crate) last_begin: usize,
 }
 
-/// Offset and time of a line.
+/// Line offset and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mark {
-    /// Offset of the line.
+pub(crate) struct LineTime {
+    /// Line offset.
     pub(crate) at: usize,
     pub(crate) time: Option<i128>,
 }
 
-impl Marks {
-    /// Adds a line after all others.
-    pub(crate) fn push(&mut self, mark: Mark) {
+impl LineTimes {
+    /// Appends a line.
+    pub(crate) fn push(&mut self, mark: LineTime) {
         push_number(&mut self.packed, (mark.at - self.last.at) as u128);
         let by = mark.time.map(|time| {
             let by = time.wrapping_sub(self.last.time.unwrap_or_default());
-            // Small numbers of both signs.
+            // Zigzag encoding: small numbers of both signs.
             ((by << 1) ^ (by >> 127)) as u128
         });
         push_number(&mut self.packed, by.map_or(0, |by| by.saturating_add(1)));
-        self.last = Mark { at: mark.at, time: mark.time.or(self.last.time) };
+        self.last = LineTime { at: mark.at, time: mark.time.or(self.last.time) };
     }
 
     /// Returns a cursor over all lines.
-    pub(crate) fn cursor(&self) -> MarkCursor {
-        let mut cursor = MarkCursor::default();
+    pub(crate) fn cursor(&self) -> LineTimeCursor {
+        let mut cursor = LineTimeCursor::default();
         cursor.advance(self);
         cursor
     }
 }
 
-/// Position in some [`Marks`].
+/// Cursor over [`LineTimes`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct MarkCursor {
+pub(crate) struct LineTimeCursor {
     at: usize,
-    last: Mark,
-    next: Option<Mark>,
+    last: LineTime,
+    next: Option<LineTime>,
 }
 
-impl MarkCursor {
-    /// Takes the line at an offset, if it is the next one.
-    pub(crate) fn take(&mut self, marks: &Marks, at: usize) -> Option<Mark> {
+impl LineTimeCursor {
+    /// Returns the line at an offset and advances, if it is the next line.
+    pub(crate) fn take(&mut self, marks: &LineTimes, at: usize) -> Option<LineTime> {
         let mark = self.next.filter(|mark| mark.at == at)?;
         self.advance(marks);
         Some(mark)
     }
 
-    fn advance(&mut self, marks: &Marks) {
+    fn advance(&mut self, marks: &LineTimes) {
         self.next = None;
         let Some(gap) = self.number(marks) else { return };
         let Some(by) = self.number(marks) else { return };
@@ -67,12 +67,12 @@ impl MarkCursor {
             let by = (by >> 1) as i128 ^ -((by & 1) as i128);
             self.last.time.unwrap_or_default().wrapping_add(by)
         });
-        self.last = Mark { at, time: time.or(self.last.time) };
+        self.last = LineTime { at, time: time.or(self.last.time) };
         let before_all = (at > marks.last_begin).then_some(i128::from(i64::MIN) + 1);
-        self.next = Some(Mark { at, time: time.or(before_all) });
+        self.next = Some(LineTime { at, time: time.or(before_all) });
     }
 
-    fn number(&mut self, marks: &Marks) -> Option<u128> {
+    fn number(&mut self, marks: &LineTimes) -> Option<u128> {
         let (mut value, mut shift) = (0, 0);
         loop {
             let byte = *marks.packed.get(self.at)?;
@@ -104,9 +104,9 @@ mod tests {
         let most = 1 << 120;
         let times =
             [None, Some(5), Some(5), Some(-most), Some(most), None, Some(0), Some(i128::from(i64::MIN))];
-        let expected: Vec<Mark> =
-            times.iter().enumerate().map(|(i, time)| Mark { at: i * i * 1000, time: *time }).collect();
-        let mut marks = Marks { last_begin: usize::MAX, ..Marks::default() };
+        let expected: Vec<LineTime> =
+            times.iter().enumerate().map(|(i, time)| LineTime { at: i * i * 1000, time: *time }).collect();
+        let mut marks = LineTimes { last_begin: usize::MAX, ..LineTimes::default() };
         expected.iter().for_each(|mark| marks.push(*mark));
         let mut cursor = marks.cursor();
         assert_eq!(cursor.take(&marks, 7), None);
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn lines_of_a_byte_take_few() {
-        let mut marks = Marks::default();
-        (0..1000).for_each(|at| marks.push(Mark { at: at * 2, time: Some(1 << 60) }));
+        let mut marks = LineTimes::default();
+        (0..1000).for_each(|at| marks.push(LineTime { at: at * 2, time: Some(1 << 60) }));
         assert!(marks.packed.len() < 2100);
     }
 }

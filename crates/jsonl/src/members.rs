@@ -1,30 +1,30 @@
-//! Members of JSON objects, read and written by the same code, so that both have the same names and defaults.
+//! JSON object members. The same code reads and writes them, so that names and defaults agree.
 
 use ichnos_export::documents::write_ranges;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Attributes, IntegerRange, RangeSet, Value};
 
-/// Result, or the fault of a description.
-pub(crate) type Made<T> = Result<T, String>;
+/// Result, or an error in a description.
+pub(crate) type DescriptionResult<T> = Result<T, String>;
 
-/// Integer of any type.
+/// Any integer type.
 pub(crate) trait JsonInteger: Copy + PartialEq + TryFrom<i128> + Into<i128> {}
 
 impl<T: Copy + PartialEq + TryFrom<i128> + Into<i128>> JsonInteger for T {}
 
-/// Members of an object.
+/// Reader or writer for an object's members.
 ///
-/// Each function writes a value as a member, or replaces it by the member that is read. A member that has the usual
-/// value is not written.
+/// Each function writes a value as a member, or reads the member into the value. Members with their usual value are not
+/// written.
 pub(crate) enum Members<'m, 'o> {
-    /// Members that are read.
+    /// Object to read.
     Read(&'m Value),
-    /// Object that they are written to.
+    /// Object to write.
     Write(&'m mut ObjectWriter<'o>),
 }
 
 impl Members<'_, '_> {
-    /// Returns the object that is read.
+    /// Returns the object to read.
     pub(crate) fn source(&self) -> Option<&Value> {
         match self {
             Self::Read(source) => Some(source),
@@ -32,43 +32,43 @@ impl Members<'_, '_> {
         }
     }
 
-    /// Returns `true` if members are read.
+    /// Returns `true` when reading.
     pub(crate) fn is_read(&self) -> bool {
         self.source().is_some()
     }
 
-    /// Number that is always written, and must be there. `what` names the object, for errors.
+    /// Required number, always written. `what` names the object in errors.
     pub(crate) fn number<T: JsonInteger>(
         &mut self,
         name: &'static str,
         value: &mut T,
         what: &str,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         let mut found = Some(*value);
         self.optional_number(name, &mut found)?;
         found.map(|found| *value = found).ok_or_else(|| format!("{what} without `{name}`"))
     }
 
-    /// Number that is always written; `missing` if there is none.
+    /// Number that is always written. A missing member reads as `missing`.
     pub(crate) fn number_or<T: JsonInteger>(
         &mut self,
         name: &'static str,
         value: &mut T,
         missing: T,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         let mut found = Some(*value);
         self.optional_number(name, &mut found)?;
         *value = found.unwrap_or(missing);
         Ok(())
     }
 
-    /// Number that is only written if it is not the usual one.
+    /// Number that is only written if it differs from `usual`.
     pub(crate) fn usual_number<T: JsonInteger>(
         &mut self,
         name: &'static str,
         value: &mut T,
         usual: T,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         let mut found = Some(*value).filter(|value| *value != usual);
         self.optional_number(name, &mut found)?;
         *value = found.unwrap_or(usual);
@@ -79,7 +79,7 @@ impl Members<'_, '_> {
         &mut self,
         name: &'static str,
         value: &mut Option<T>,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         match (self, *value) {
             (Self::Read(source), _) => *value = number(source, name)?,
             (Self::Write(object), Some(value)) => object.member(name).integer(value.into()),
@@ -89,7 +89,12 @@ impl Members<'_, '_> {
     }
 
     /// Alignment in bits.
-    pub(crate) fn alignment(&mut self, name: &'static str, value: &mut u64, usual: u64) -> Made<()> {
+    pub(crate) fn alignment(
+        &mut self,
+        name: &'static str,
+        value: &mut u64,
+        usual: u64,
+    ) -> DescriptionResult<()> {
         self.usual_number(name, value, usual)?;
         match self.is_read() && !value.is_power_of_two() {
             true => Err(format!("`{name}` that is not a power of two")),
@@ -97,7 +102,7 @@ impl Members<'_, '_> {
         }
     }
 
-    /// Truth value. It is `usual` if it is missing, or not a truth value.
+    /// Boolean. Missing or other values read as `usual`.
     pub(crate) fn flag(&mut self, name: &'static str, value: &mut bool, usual: bool) {
         match self {
             Self::Read(source) => {
@@ -111,7 +116,7 @@ impl Members<'_, '_> {
         }
     }
 
-    /// Text that is always written; `missing` if there is none.
+    /// Text that is always written. A missing member reads as `missing`.
     pub(crate) fn text(&mut self, name: &'static str, value: &mut String, missing: &str) {
         match self {
             Self::Read(source) => *value = text(source, name).unwrap_or(missing).to_owned(),
@@ -119,8 +124,13 @@ impl Members<'_, '_> {
         }
     }
 
-    /// Text that must be there. `what` names the object, for errors.
-    pub(crate) fn needed_text(&mut self, name: &'static str, value: &mut String, what: &str) -> Made<()> {
+    /// Required text. `what` names the object in errors.
+    pub(crate) fn needed_text(
+        &mut self,
+        name: &'static str,
+        value: &mut String,
+        what: &str,
+    ) -> DescriptionResult<()> {
         match self {
             Self::Read(source) if text(source, name).is_none() => Err(format!("{what} without `{name}`")),
             _ => {
@@ -137,7 +147,7 @@ impl Members<'_, '_> {
         }
     }
 
-    /// One of some values that have names. `what` is what the name is of, for errors.
+    /// One of several named values. `what` names the property in errors.
     pub(crate) fn named<T: Copy + PartialEq>(
         &mut self,
         name: &'static str,
@@ -145,7 +155,7 @@ impl Members<'_, '_> {
         all: &[T],
         name_of: fn(T) -> &'static str,
         what: &str,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         match self {
             Self::Read(source) => {
                 let of_name = |name: &str| {
@@ -159,7 +169,7 @@ impl Members<'_, '_> {
         Ok(())
     }
 
-    /// Text that is only written, since it has always the same value.
+    /// Constant text, which is written but never read.
     pub(crate) fn constant(&mut self, name: &'static str, value: &str) {
         if let Self::Write(object) = self {
             object.member(name).string(value);
@@ -170,8 +180,8 @@ impl Members<'_, '_> {
     pub(crate) fn object(
         &mut self,
         name: &'static str,
-        members: impl FnOnce(&mut Members<'_, '_>) -> Made<()>,
-    ) -> Made<()> {
+        members: impl FnOnce(&mut Members<'_, '_>) -> DescriptionResult<()>,
+    ) -> DescriptionResult<()> {
         match self {
             Self::Read(source) => members(&mut Members::Read(source.get(name).unwrap_or(&Value::Null))),
             Self::Write(object) => {
@@ -183,14 +193,14 @@ impl Members<'_, '_> {
         }
     }
 
-    /// List of objects, which are made by `make` before they are read. Returns `false` if there is no list to read.
+    /// List of objects. `make` creates each element before it is read. Returns `false` if there is no list to read.
     pub(crate) fn objects<T>(
         &mut self,
         name: &'static str,
         items: &mut Vec<T>,
         make: impl Fn() -> T,
-        mut members: impl FnMut(&mut Members<'_, '_>, &mut T) -> Made<()>,
-    ) -> Made<bool> {
+        mut members: impl FnMut(&mut Members<'_, '_>, &mut T) -> DescriptionResult<()>,
+    ) -> DescriptionResult<bool> {
         match self {
             Self::Read(source) => {
                 let Some(Value::Array(list)) = source.get(name) else { return Ok(false) };
@@ -213,8 +223,8 @@ impl Members<'_, '_> {
         Ok(true)
     }
 
-    /// List of pairs of integers.
-    pub(crate) fn ranges(&mut self, name: &'static str, ranges: &mut RangeSet) -> Made<()> {
+    /// List of integer pairs.
+    pub(crate) fn ranges(&mut self, name: &'static str, ranges: &mut RangeSet) -> DescriptionResult<()> {
         match self {
             Self::Read(source) => {
                 let list = match source.get(name) {
@@ -229,7 +239,7 @@ impl Members<'_, '_> {
                     let (lower, upper) = bound(0).zip(bound(1)).ok_or("a range that is not two integers")?;
                     Ok(IntegerRange { lower, upper })
                 };
-                ranges.0 = list.iter().map(range).collect::<Made<_>>()?;
+                ranges.0 = list.iter().map(range).collect::<DescriptionResult<_>>()?;
             }
             Self::Write(object) => write_ranges(object.member(name), ranges.0.iter().copied()),
         }
@@ -248,24 +258,24 @@ impl Members<'_, '_> {
     }
 }
 
-/// Returns the text of a member of an object.
+/// Returns a member's text.
 pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_text()
 }
 
-/// Reads an integer from a number, or from a string of its digits.
+/// Reads an integer from a number, or from a string of digits.
 pub(crate) fn integer_of(value: &Value) -> Option<i128> {
     match value {
         Value::Integer(integer) => Some(*integer),
         Value::Text(text) => text.parse().ok(),
-        // An identifier of more than 64 bits.
+        // An identifier with more than 64 bits.
         Value::Map(_) => value.get("$int")?.as_text()?.parse().ok(),
         _ => None,
     }
 }
 
-/// Returns the number in a member of an object, if it has that.
-pub(crate) fn number<T: TryFrom<i128>>(value: &Value, name: &str) -> Made<Option<T>> {
+/// Returns the number in a member, if the member exists.
+pub(crate) fn number<T: TryFrom<i128>>(value: &Value, name: &str) -> DescriptionResult<Option<T>> {
     let Some(value) = value.get(name) else { return Ok(None) };
     let number = integer_of(value).and_then(|integer| T::try_from(integer).ok());
     number.map(Some).ok_or_else(|| format!("a value of `{name}` that is not an integer of its range"))
@@ -291,7 +301,7 @@ pub(crate) fn write_map(place: ValueWriter<'_>, entries: &[(String, Value)]) {
     object.end();
 }
 
-/// Writes a value of any type.
+/// Writes a value with any type.
 pub(crate) fn write_value(place: ValueWriter<'_>, value: &Value) {
     match value {
         Value::Null => place.null(),

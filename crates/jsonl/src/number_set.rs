@@ -1,14 +1,14 @@
-//! Sets of small numbers, such as those of call stacks.
+//! Sets with small numbers, for example call stack numbers.
 
 use std::collections::HashSet;
 
-/// Numbers of a page: bits of 512 bytes.
+/// Numbers per page, which has 512 bytes.
 const PAGE: u32 = 1 << 12;
 
-/// Numbers from here on are kept one by one: a single one of them would take a long list of pages.
+/// Larger numbers are stored one by one. A page for such a number would need a long page list.
 const LARGE: u32 = 1 << 22;
 
-/// Set of numbers, of which most are small and near to others.
+/// Set of numbers. Efficient if most numbers are small and close together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NumberSet {
     pages: Vec<Option<Box<[u64; (PAGE / 64) as usize]>>>,
@@ -16,7 +16,7 @@ pub(crate) struct NumberSet {
 }
 
 impl NumberSet {
-    /// Adds a number; returns `true` if it is new.
+    /// Adds a number. Returns `true` if it is new.
     #[inline]
     pub(crate) fn insert(&mut self, number: u32) -> bool {
         let (page, bit) = ((number / PAGE) as usize, number % PAGE);
@@ -31,7 +31,7 @@ impl NumberSet {
         is_new
     }
 
-    /// Adds a number that is large, or makes its page.
+    /// Adds a large number, or a number whose page does not exist.
     #[cold]
     fn insert_elsewhere(&mut self, number: u32) -> bool {
         if number >= LARGE {

@@ -1,4 +1,4 @@
-//! Opens traces from the lines that describe them.
+//! Builds traces from describing lines.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,47 +10,47 @@ use ichnos_model::{
     FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
 };
 
-use crate::class_ids::{self, ClassIds};
-use crate::description::{self, MESSAGE, Places};
+use crate::class_ids::{self, ClassIdAllocator};
+use crate::description::{self, MESSAGE, MemberIndexes};
 use crate::fault::value;
-use crate::field_class::{Classes, StreamScopes};
+use crate::field_class::{FieldClassCodec, StreamScopes};
 use crate::index::{LineIndex, StreamLines};
-use crate::members::{Made, text};
+use crate::members::{DescriptionResult, text};
 use crate::rule::LineRule;
 use crate::source::damage_of;
-use crate::stacks::{self, Renumbered};
-use crate::stream::{ClassEntry, File, StreamPart};
+use crate::stacks::{self, StackRenumbering};
+use crate::stream::{DescribedClass, LineFile, LineStream};
 use crate::trace::JsonTrace;
 
-/// A trace that is being built.
-struct Draft<'i> {
+/// Trace under construction.
+struct TraceDraft<'i> {
     class: TraceClass,
     label: String,
     path: String,
     clocks: HashMap<String, Option<u16>>,
-    /// Cycles to add to clock values in lines, by clock index: the clock starts earlier than described.
+    /// Cycles to add to clock values in lines, by clock index. Non-zero if the clock must start earlier than described.
     added_cycles: HashMap<u16, u64>,
-    /// Data stream classes by their keys in lines.
+    /// Data stream class index by key in lines.
     stream_classes: HashMap<String, usize>,
-    /// `true` for each data stream class with an id in its lines.
+    /// `true` for each data stream class whose lines have an id.
     have_ids: Vec<bool>,
-    /// Known event record classes of each data stream class.
+    /// Described event record classes of each data stream class.
     entries: Vec<DescribedClasses<'i>>,
-    /// Data streams: their index in the file, and in the data stream classes.
+    /// Data streams: index in the file, and data stream class index.
     streams: Vec<(usize, usize)>,
 }
 
-/// Event record classes of a data stream class that lines describe.
+/// Described event record classes in a data stream class.
 #[derive(Default)]
 struct DescribedClasses<'i> {
-    /// Classes by id, with their lines.
-    by_id: HashMap<u128, (ClassEntry, &'i Value)>,
-    /// Ids, by name, of classes whose lines have none.
+    /// Classes and their lines by id.
+    by_id: HashMap<u128, (DescribedClass, &'i Value)>,
+    /// Assigned ids by name, for classes whose lines lack an id.
     without_id: HashMap<Option<String>, u128>,
 }
 
 impl DescribedClasses<'_> {
-    /// Returns the id of a class whose line has none: one that no other class has.
+    /// Returns an unused id for a class whose line lacks an id.
     fn id_of_name(&mut self, name: &Option<String>) -> u128 {
         if let Some(known) = self.without_id.get(name) {
             return *known;
@@ -64,14 +64,14 @@ impl DescribedClasses<'_> {
     }
 }
 
-/// Faults in descriptions.
+/// Errors in descriptions.
 struct Faults<'a> {
-    file: &'a Arc<File>,
+    file: &'a Arc<LineFile>,
     damage: Vec<Damage>,
 }
 
 impl Faults<'_> {
-    /// Adds a line, given by offset and length, with an unusable description.
+    /// Adds a line with an unusable description. The line is given by offset and length.
     fn add(&mut self, (at, length): (usize, usize), what: &str, stream: Option<&str>) {
         if self.damage.len() >= self.file.limits.diagnostics {
             return;
@@ -88,8 +88,8 @@ impl Faults<'_> {
 ///
 /// # Errors
 /// Returns an error if the described classes exceed the limits.
-pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
-    let index = LineIndex::of(&file.bytes, &file.limits);
+pub(crate) fn open(file: &Arc<LineFile>) -> Result<Vec<JsonTrace>, PlanError> {
+    let index = LineIndex::from_bytes(&file.bytes, &file.limits);
     let mut faults = Faults { file, damage: Vec::new() };
     for (begin, end) in &index.before {
         let line = file.bytes.get(*begin..*end).unwrap_or_default();
@@ -99,7 +99,7 @@ pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
     for (at, length, what) in &index.faults {
         faults.add((*at, *length), what, None);
     }
-    // The selectors of fields are only known if they are among the fields.
+    // Selectors are known only if they are among the fields.
     match make(file, &index, true, &mut faults.damage.clone()) {
         Err(PlanError::Locations(_) | PlanError::Slots) => make(file, &index, false, &mut faults.damage),
         Err(error) => Err(error),
@@ -108,20 +108,20 @@ pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
 }
 
 fn make(
-    file: &Arc<File>,
+    file: &Arc<LineFile>,
     index: &LineIndex,
     with_selectors: bool,
     damage: &mut Vec<Damage>,
 ) -> Result<Vec<JsonTrace>, PlanError> {
     let mut faults = Faults { file, damage: std::mem::take(damage) };
-    let mut drafts: Vec<Draft<'_>> = Vec::new();
+    let mut drafts: Vec<TraceDraft<'_>> = Vec::new();
     let mut by_text = HashMap::new();
     let least_times = least_times(index);
     for (number, lines) in index.streams.iter().enumerate() {
         let (begin, at) = lines.begin();
         let value = begin.get("trace").unwrap_or(&Value::Null);
         let draft = *by_text.entry(format!("{value:?}")).or_insert_with(|| {
-            drafts.push(Draft::new(value, at, &mut faults));
+            drafts.push(TraceDraft::new(value, at, &mut faults));
             drafts.len() - 1
         });
         if let Some(draft) = drafts.get_mut(draft) {
@@ -136,7 +136,7 @@ fn make(
         }
     }
     if drafts.is_empty() {
-        drafts.push(Draft::new(&Value::Null, (0, 0), &mut faults));
+        drafts.push(TraceDraft::new(&Value::Null, (0, 0), &mut faults));
     }
     let mut traces = Vec::new();
     for draft in drafts {
@@ -148,7 +148,7 @@ fn make(
     Ok(traces)
 }
 
-/// Returns the least time of lines without cycles for each clock that lines describe.
+/// Returns the earliest time without cycles for each described clock.
 fn least_times(index: &LineIndex) -> HashMap<String, i128> {
     let mut times = HashMap::new();
     for lines in &index.streams {
@@ -160,7 +160,7 @@ fn least_times(index: &LineIndex) -> HashMap<String, i128> {
     times
 }
 
-/// Starts a clock whole seconds earlier if a time is before its start. Returns the number of added cycles.
+/// Moves the clock's start back by whole seconds if a time is earlier. Returns the number of added cycles.
 fn begin_before(clock: &mut ClockClass, time: i128) -> Option<u64> {
     const BILLION: i128 = 1_000_000_000;
     let begin = clock.nanoseconds_in(ClockArithmetic::Exact, 0);
@@ -171,7 +171,7 @@ fn begin_before(clock: &mut ClockClass, time: i128) -> Option<u64> {
     Some(cycles)
 }
 
-impl<'i> Draft<'i> {
+impl<'i> TraceDraft<'i> {
     fn new(value: &Value, at: (usize, usize), faults: &mut Faults<'_>) -> Self {
         let (class, label) = match description::trace_class(value) {
             Ok(found) => found,
@@ -193,7 +193,7 @@ impl<'i> Draft<'i> {
         }
     }
 
-    /// Returns the index of a clock, or `None` if there are too many, or it cannot be read.
+    /// Returns a clock's index, or `None` if it is invalid or exceeds the limit.
     fn clock(
         &mut self,
         value: &Value,
@@ -209,7 +209,7 @@ impl<'i> Draft<'i> {
         let mut added = None;
         let clock = match description::clock_class(value) {
             Ok(mut clock) => {
-                // Values of a clock are not negative, but times of lines may be earlier than its begin.
+                // Clock values cannot be negative, but lines may have times before the clock's start.
                 added = least_times.get(&key).and_then(|least| begin_before(&mut clock, *least));
                 Some(clock)
             }
@@ -248,9 +248,9 @@ impl<'i> Draft<'i> {
             None => None,
         };
         if default_clock.is_none() && lines.has_times {
-            // A clock that is earlier than all times.
+            // Use a clock that starts before all times.
             let least = lines.least.unwrap_or_default().div_euclid(1_000_000_000);
-            // Clocks have times of 64 bits.
+            // Clock times have 64 bits.
             let least = least.clamp(-(i128::from(i64::MAX) / 1_000_000_000), 0);
             let key = format!("of its own {least}");
             default_clock = match self.clocks.get(&key) {
@@ -272,11 +272,11 @@ impl<'i> Draft<'i> {
         }
         let value = begin.get("class").unwrap_or(&Value::Null);
         let key = format!("{value:?} {default_clock:?} {other_clocks:?}");
-        let scopes = StreamScopes::of(value.get("fields"));
+        let scopes = StreamScopes::from_fields(value.get("fields"));
         let index = match self.stream_classes.get(&key) {
             Some(index) => *index,
             None => {
-                let classes = Classes { clocks: &self.class.clocks, with_selectors, scopes };
+                let classes = FieldClassCodec { clocks: &self.class.clocks, with_selectors, scopes };
                 let made = stream_class(value, classes, &mut self.class.packet_header);
                 let mut class = made.unwrap_or_else(|what| {
                     faults.add(at, &what, text(begin, "name"));
@@ -292,7 +292,7 @@ impl<'i> Draft<'i> {
             }
         };
         self.streams.push((number, index));
-        let classes = Classes { clocks: &self.class.clocks, with_selectors, scopes };
+        let classes = FieldClassCodec { clocks: &self.class.clocks, with_selectors, scopes };
         let (Some(stream), Some(entries)) =
             (self.class.data_streams.get_mut(index), self.entries.get_mut(index))
         else {
@@ -306,7 +306,7 @@ impl<'i> Draft<'i> {
         Ok(())
     }
 
-    /// Gives data stream classes without an id, or with a duplicate one, the least free id.
+    /// Assigns the smallest free id to each data stream class without a unique id.
     fn number_stream_classes(&mut self) {
         let mut used = HashSet::new();
         let classes = self.class.data_streams.iter_mut().zip(&self.have_ids);
@@ -320,7 +320,7 @@ impl<'i> Draft<'i> {
         }
     }
 
-    fn finish(mut self, file: &Arc<File>, index: &LineIndex) -> Result<JsonTrace, PlanError> {
+    fn finish(mut self, file: &Arc<LineFile>, index: &LineIndex) -> Result<JsonTrace, PlanError> {
         self.number_stream_classes();
         let mut trace = Trace::with_class_map(self.class, self.label, &file.limits, file.class_map.as_ref())?;
         trace.path = self.path;
@@ -335,7 +335,7 @@ impl<'i> Draft<'i> {
         let ids = (0..entries.len()).map(|class| {
             let streams = self.streams.iter().filter(|(_, of)| *of == class);
             let lines = streams.filter_map(|(number, _)| runs.get(*number).cloned());
-            Arc::new(ClassIds::new(lines.collect()))
+            Arc::new(ClassIdAllocator::new(lines.collect()))
         });
         let ids: Vec<_> = ids.collect();
         let added_cycles = Arc::new(self.added_cycles);
@@ -348,7 +348,7 @@ impl<'i> Draft<'i> {
             let name = text(begin, "name").unwrap_or(&file.name);
             let Some(stream) = DataStream::new(Arc::clone(&trace), class, id, name) else { continue };
             let offsets = &file.clock_offsets;
-            streams.push(Arc::new(StreamPart {
+            streams.push(Arc::new(LineStream {
                 file: Arc::clone(file),
                 added_cycles: Arc::clone(&added_cycles),
                 clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.for_clock(clock)),
@@ -358,6 +358,7 @@ impl<'i> Draft<'i> {
                 marks: lines.marks.clone(),
                 classes: Arc::clone(classes),
                 ids: Arc::clone(ids),
+                // Without an entry, all stacks keep their numbers.
                 stacks: renumbered.get(&class).cloned().unwrap_or_default(),
             }));
         }
@@ -365,13 +366,13 @@ impl<'i> Draft<'i> {
     }
 }
 
-/// Adds the call stacks of lines to a trace of these data streams, each with the index of its class. Returns the numbers
-/// of stacks that differ from those in the file, by data stream class.
+/// Adds the call stacks in lines to the trace of these data streams. `classes` maps each data stream to its class.
+/// Returns the stack numbers that differ from the file, by data stream class.
 fn add_stacks(
     trace: &mut Trace,
     streams: &[(usize, usize)],
     index: &LineIndex,
-) -> HashMap<usize, Arc<Renumbered>> {
+) -> HashMap<usize, Arc<StackRenumbering>> {
     let own = |stream: usize| streams.iter().any(|(number, _)| *number == stream);
     let owned: Vec<bool> = match streams.len() == index.streams.len() {
         true => vec![true; index.streams.len()],
@@ -381,7 +382,7 @@ fn add_stacks(
     let lines = index.stacks.iter().filter(|(stream, _)| owned.get(*stream) == Some(&true));
     let lines: Vec<(usize, &Value)> =
         lines.filter_map(|(stream, line)| Some((*classes.get(stream)?, &line.value))).collect();
-    let mut renumbered: HashMap<usize, Arc<Renumbered>> = HashMap::new();
+    let mut renumbered: HashMap<usize, Arc<StackRenumbering>> = HashMap::new();
     if stacks::differ(lines.iter().copied()) {
         let mut by_class: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
         lines.into_iter().for_each(|(class, line)| by_class.entry(class).or_default().push(line));
@@ -397,15 +398,18 @@ fn add_stacks(
     renumbered
 }
 
-/// Returns the ids of the classes of a data stream by their names; `None` for a name of several classes.
-fn ids_by_name(stream: &DataStream, classes: &HashMap<u128, ClassEntry>) -> HashMap<String, Option<u128>> {
+/// Returns the class ids of a data stream by class name. `None` if several classes share a name.
+fn ids_by_name(
+    stream: &DataStream,
+    classes: &HashMap<u128, DescribedClass>,
+) -> HashMap<String, Option<u128>> {
     let mut names = HashMap::new();
     for (id, entry) in classes {
         let class = match entry {
-            ClassEntry::Declared { index, .. } => {
+            DescribedClass::Declared { index, .. } => {
                 stream.class().event_records.get(*index).map(|class| &**class)
             }
-            ClassEntry::Template(template) => Some(&template.0),
+            DescribedClass::Template(template) => Some(&template.0),
         };
         if let Some(name) = class.and_then(|class| class.name.clone()) {
             names.entry(name).and_modify(|known| *known = None).or_insert(Some(*id));
@@ -414,14 +418,15 @@ fn ids_by_name(stream: &DataStream, classes: &HashMap<u128, ClassEntry>) -> Hash
     names
 }
 
-/// Returns a data stream class without event record classes.
+/// Reads a data stream class without its event record classes.
 fn stream_class(
     value: &Value,
-    classes: Classes<'_>,
+    classes: FieldClassCodec<'_>,
     packet_header: &mut Option<Arc<FieldClass>>,
-) -> Made<DataStreamClass> {
+) -> DescriptionResult<DataStreamClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let mut class = DataStreamClass {
+        // If the lines lack an id, `number_stream_classes` assigns one.
         id: description::id(value)?.unwrap_or_default(),
         namespace: owned("namespace"),
         name: owned("name"),
@@ -451,17 +456,17 @@ fn members(class: Option<&FieldClass>) -> &[Member] {
 /// Adds an event record class to a data stream class.
 fn add_class<'i>(
     value: &'i Value,
-    classes: Classes<'_>,
+    classes: FieldClassCodec<'_>,
     stream: &mut DataStreamClass,
     entries: &mut DescribedClasses<'i>,
-) -> Made<()> {
+) -> DescriptionResult<()> {
     let mut class: EventRecordClass = description::event_class(value)?;
     if value.get("id").is_none() {
         class.id = entries.id_of_name(&class.name);
     }
     let meanings = value.get("meanings").unwrap_or(&Value::Null);
     if let Some((_, known)) = entries.by_id.get(&class.id) {
-        // Each data stream repeats the line.
+        // Each data stream repeats this line.
         return if is_same(value, known) {
             Ok(())
         } else {
@@ -470,7 +475,7 @@ fn add_class<'i>(
     }
     let Some(fields) = value.get("fields") else {
         let id = class.id;
-        let entry = ClassEntry::Template(Arc::new((class, meanings.clone())));
+        let entry = DescribedClass::Template(Arc::new((class, meanings.clone())));
         entries.by_id.insert(id, (entry, value));
         return Ok(());
     };
@@ -486,15 +491,15 @@ fn add_class<'i>(
     }
     class.meanings = description::meanings(meanings, |scope| {
         let class = scope_class(scope, None, stream, Some(&class));
-        Places::of(members(class.map(|class| &**class)))
+        MemberIndexes::from_members(members(class.map(|class| &**class)))
     });
-    let entry = ClassEntry::declared(stream.event_records.len(), &class);
+    let entry = DescribedClass::declared(stream.event_records.len(), &class);
     entries.by_id.insert(class.id, (entry, value));
     stream.event_records.push(Arc::new(class));
     Ok(())
 }
 
-/// Returns `true` if two lines describe a class equally, possibly in different data streams.
+/// Returns `true` if two lines describe a class equally, even for different data streams.
 fn is_same(a: &Value, b: &Value) -> bool {
     let (Value::Map(a), Value::Map(b)) = (a, b) else { return a == b };
     let is_compared = |(name, _): &&(String, Value)| name != "stream";

@@ -1,15 +1,15 @@
-//! Recognition of files with lines of a trace.
+//! Recognizes files with trace lines.
 
 use ichnos_io::Entry;
 use ichnos_json::read::Reader;
 
 use crate::index::{byte_order_mark, line_at};
-use crate::line::{EVENT_MEMBERS, Kind, LONGEST, Line, text};
+use crate::line::{EVENT_MEMBERS, LONGEST, LineOutline, LineType, text};
 
-/// Sizes in bytes of the beginning of a file, which is read until the first line is recognized.
+/// Sizes of the tried file prefixes, in bytes. A longer prefix is read if the first line is not recognized yet.
 const PROBED: [usize; 3] = [512, 64 << 10, LONGEST];
 
-/// Returns `true` if a file has lines of a trace.
+/// Returns `true` if a file has trace lines.
 pub(crate) fn has_lines(entry: &Entry) -> bool {
     for most in PROBED {
         let Ok(beginning) = entry.beginning(most) else { return false };
@@ -21,20 +21,20 @@ pub(crate) fn has_lines(entry: &Entry) -> bool {
         }
         let is_cut = next >= beginning.len() && beginning.len() >= most;
         let outline = match std::str::from_utf8(line) {
-            Ok(text) => Outline::of(text),
-            // The end of what was read may be within a character.
-            Err(error) if is_cut => {
-                Outline::of(text(line.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default())
-            }
+            Ok(text) => ProbedMembers::parse(text),
+            // The prefix may end within a character.
+            Err(error) if is_cut => ProbedMembers::parse(
+                text(line.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default(),
+            ),
             Err(_) => return false,
         };
         if !is_cut {
-            return outline.is_of_trace() && Line::of(line).is_ok();
+            return outline.is_of_trace() && LineOutline::parse(line).is_ok();
         }
         let is_of_trace = match outline.kind {
-            LineKind::Unknown => Some(false),
-            // Members that no event has may follow.
-            LineKind::Untyped | LineKind::Of(Kind::Event) if !outline.has_fields => {
+            ProbedType::Unknown => Some(false),
+            // Members that do not exist in events may follow.
+            ProbedType::Untyped | ProbedType::Of(LineType::Event) if !outline.has_fields => {
                 outline.has_unknown.then_some(false)
             }
             _ => outline.is_of_trace().then_some(true),
@@ -48,31 +48,31 @@ pub(crate) fn has_lines(entry: &Entry) -> bool {
 
 /// Kind of a line, as far as its members are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LineKind {
-    /// No `type` is known.
+enum ProbedType {
+    /// No `type` so far.
     Untyped,
-    Of(Kind),
+    Of(LineType),
     Unknown,
 }
 
-/// Members of a line, up to its end or the end of what was read.
-struct Outline {
-    kind: LineKind,
+/// Members in a line, up to its end or the end of the prefix.
+struct ProbedMembers {
+    kind: ProbedType,
     has_time: bool,
-    /// `true` for `name` or `id`.
+    /// `true` if there is a `name` or an `id`.
     has_name: bool,
-    /// `true` for a context or a payload.
+    /// `true` if there is a context or a payload.
     has_fields: bool,
     has_file: bool,
     has_message: bool,
-    /// `true` if there is a member that no event has.
+    /// `true` if there is a member that events lack.
     has_unknown: bool,
 }
 
-impl Outline {
-    fn of(text: &str) -> Self {
+impl ProbedMembers {
+    fn parse(text: &str) -> Self {
         let mut outline = Self {
-            kind: LineKind::Untyped,
+            kind: ProbedType::Untyped,
             has_time: false,
             has_name: false,
             has_fields: false,
@@ -87,8 +87,8 @@ impl Outline {
             let name = key.text();
             match &*name {
                 "type" => {
-                    let kind = json.clone().string().ok().and_then(|kind| Kind::from_name(&kind.text()));
-                    outline.kind = kind.map_or(LineKind::Unknown, LineKind::Of);
+                    let kind = json.clone().string().ok().and_then(|kind| LineType::from_name(&kind.text()));
+                    outline.kind = kind.map_or(ProbedType::Unknown, ProbedType::Of);
                 }
                 "ts" | "time" => outline.has_time = true,
                 "name" | "id" => outline.has_name = true,
@@ -105,16 +105,16 @@ impl Outline {
         outline
     }
 
-    /// Returns `true` if the line differs from other JSON. Other programs write the fields of an event as members of the
-    /// line, a trace has them in `payload`.
+    /// Returns `true` if the line is a trace line and not other JSON. Other programs write event fields directly as
+    /// members of the line. Trace lines have them in `payload`.
     fn is_of_trace(&self) -> bool {
         let is_own = self.has_fields || !self.has_unknown;
         match self.kind {
-            LineKind::Unknown => false,
-            LineKind::Untyped => self.has_time && self.has_name && is_own,
-            LineKind::Of(Kind::Event) => self.has_name && is_own,
-            LineKind::Of(Kind::Damage) => self.has_file && self.has_message,
-            LineKind::Of(_) => true,
+            ProbedType::Unknown => false,
+            ProbedType::Untyped => self.has_time && self.has_name && is_own,
+            ProbedType::Of(LineType::Event) => self.has_name && is_own,
+            ProbedType::Of(LineType::Damage) => self.has_file && self.has_message,
+            ProbedType::Of(_) => true,
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
             ("{\"type\":\"event\",\"id\":1}\n", true),
             ("{\"ts\":5}\n", false),
             ("{\"name\":\"x\"}\n", false),
-            // Fuchsia logs, CTF 2 metadata, X-Trace reports, and something else.
+            // Fuchsia logs, CTF 2 metadata, X-Trace reports, and other JSON.
             (
                 "{\"moniker\":\"a\",\"version\":1,\"data_source\":\"Logs\",\"metadata\":{\"timestamp\":5}}\n",
                 false,
@@ -143,7 +143,7 @@ mod tests {
             ("[{\"id\":\"01\",\"reports\":[]}]\n", false),
             ("{\"id\":\"01\",\"reports\":[{\"ts\":1}]}\n", false),
             ("{\"type\":\"event\"}\n", false),
-            // Fields among the members of the line: a logger, or a mistake that a message explains.
+            // Fields directly in the line: from a logger, or a mistake that a message explains.
             ("{\"time\":\"2020-01-01T00:00:00Z\",\"name\":\"x\",\"level\":30,\"msg\":\"a\"}\n", false),
             ("{\"ts\":5,\"name\":\"x\",\"y\":1}\n", false),
             ("{\"type\":\"event\",\"ts\":5,\"name\":\"x\",\"y\":1}\n", false),
@@ -153,7 +153,7 @@ mod tests {
         ] {
             assert_eq!(has_lines(&Entry::from_bytes("a", text.as_bytes().to_vec())), expected, "{text}");
         }
-        // Lines of any length up to the limit, whose members come in any order.
+        // Lines of any length up to the limit, with members in any order.
         let long = |begin: &str, end: &str| {
             let line = format!("{begin}{}{end}\n", "ü".repeat(40_000));
             has_lines(&Entry::from_bytes("a", line.into_bytes()))

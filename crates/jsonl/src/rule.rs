@@ -1,15 +1,15 @@
-//! Rules that lines can break.
+//! Rules for lines.
 
 ichnos_model::rules! {
-    /// Rule of lines.
+    /// Rule for lines.
     #[derive(Clone, Copy, Debug)]
     pub(crate) enum LineRule {
-        /// A line is an object with the members of its type.
+        /// Each line is an object with the members of its type.
         Line: "line", true,
             "fix the program that wrote the line; if bytes in the file were changed, copy the file again";
-        /// A line that describes something is complete, and describes something possible.
+        /// Each description is complete and valid.
         Description: "description", true, "fix the program that wrote the line";
-        /// The trace from which the lines were written was not damaged.
+        /// The trace from which the lines were written was undamaged.
         ReportedDamage: "reported-damage", true,
             "the trace that was converted to these lines was damaged: check that trace";
     }

@@ -1,4 +1,4 @@
-//! Values of selectors, found in the JSON of the scope that also contains the selected field.
+//! Finds selector values in the JSON of the scope that contains the selected field.
 
 use ichnos_json::read::Reader;
 use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope, Value};
@@ -6,36 +6,36 @@ use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, S
 use crate::fault::value;
 use crate::members::integer_of;
 
-/// A structure that is being read.
+/// Structure that is being read.
 #[derive(Clone, Debug)]
-pub(crate) struct Surroundings<'s, 'a> {
+pub(crate) struct EnclosingStructure<'s, 'a> {
     scope: Scope,
-    /// Position at the beginning of its object.
+    /// Position at the start of its object.
     json: Reader<'a>,
     members: &'s [Member],
-    /// Enclosing member; `None` for a scope.
-    outer: Option<Place<'s, 'a>>,
+    /// Enclosing member, or `None` for a scope.
+    outer: Option<MemberPlace<'s, 'a>>,
 }
 
-/// A member of a structure that is being read.
+/// Member in a structure that is being read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'s, 'a> {
-    pub(crate) structure: &'s Surroundings<'s, 'a>,
+pub(crate) struct MemberPlace<'s, 'a> {
+    pub(crate) structure: &'s EnclosingStructure<'s, 'a>,
     pub(crate) member: &'s Member,
 }
 
-impl<'s, 'a> Surroundings<'s, 'a> {
-    /// Returns the object of a scope.
-    pub(crate) fn of_scope(scope: Scope, json: Reader<'a>, members: &'s [Member]) -> Self {
+impl<'s, 'a> EnclosingStructure<'s, 'a> {
+    /// Creates the outermost structure of a scope.
+    pub(crate) fn from_scope(scope: Scope, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope, json, members, outer: None }
     }
 
-    /// Returns an object within a member of another structure.
-    pub(crate) fn within(outer: Place<'s, 'a>, json: Reader<'a>, members: &'s [Member]) -> Self {
+    /// Creates a structure within a member of another structure.
+    pub(crate) fn within(outer: MemberPlace<'s, 'a>, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope: outer.structure.scope, json, members, outer: Some(outer) }
     }
 
-    /// Returns the value of the field at a location, relative to a member of the structure, or `None` if it
+    /// Returns the value of the field at a location relative to a member of the structure. Returns `None` if the value
     /// is unknown or in another scope. `work` is the number of members that may still be visited.
     pub(crate) fn value(&self, location: &FieldLocation, work: &mut u64) -> Option<i128> {
         let mut path = location.path.as_slice();
@@ -46,14 +46,14 @@ impl<'s, 'a> Surroundings<'s, 'a> {
                     (from, path) = (from.outer?.structure, rest);
                 }
             }
-            // The path leaves the current structures at the deepest one that it passes.
+            // Start at the deepest current structure on the path.
             Some(scope) if scope == self.scope => (from, path) = self.deepest(path),
             Some(_) => return None,
         }
         member_value(from.json.clone(), from.members, path, work)
     }
 
-    /// Returns the deepest structure that a path from the scope passes, with the rest of the path there.
+    /// Returns the deepest current structure on a path from the scope, and the rest of the path.
     fn deepest<'p>(&self, path: &'p [LocationStep]) -> (&Self, &'p [LocationStep]) {
         let Some(outer) = self.outer else { return (self, path) };
         let (found, rest) = outer.structure.deepest(path);

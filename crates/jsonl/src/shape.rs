@@ -1,4 +1,4 @@
-//! Shapes of values, which determine classes that no line describes.
+//! Value shapes. They determine classes without a describing line.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,38 +7,38 @@ use ichnos_model::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Member,
 };
 
-use crate::fault::{Parsed, fault};
+use crate::fault::{ParseResult, fault};
 
-/// Shape of a value.
+/// Value shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     Null,
     Boolean,
-    /// Signed integer of 64 bits.
+    /// Signed 64-bit integer.
     Signed,
-    /// Greater one of 64 bits.
+    /// Unsigned 64-bit integer above the signed range.
     Unsigned,
     /// Integer with more bits.
     Wide(u64),
     Float,
     Text,
     Blob(String),
-    Array(Box<Shape>),
-    Object(Vec<(String, Shape)>),
+    Array(Box<ValueShape>),
+    Object(Vec<(String, ValueShape)>),
     /// Some values are missing.
-    Optional(Box<Shape>),
-    /// Values of several kinds: strings, and other values as their JSON.
+    Optional(Box<ValueShape>),
+    /// Values with mixed kinds. Strings are read unchanged, other values as their JSON text.
     Any,
 }
 
-impl Shape {
-    /// Reads the shape of a value that consists of at most `left` values, and subtracts their number.
-    pub(crate) fn of(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Self> {
+impl ValueShape {
+    /// Reads the shape of a value with at most `left` inner values. Subtracts their number from `left`.
+    pub(crate) fn read(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Self> {
         let mut is_first = true;
         Ok(match json.peek() {
             Some(b'{') => {
                 let begin = json.offset();
-                let members = Self::of_scope(json, left)?;
+                let members = Self::read_scope(json, left)?;
                 special(json.since(begin)).unwrap_or(Self::Object(members))
             }
             Some(b'[') => {
@@ -46,12 +46,12 @@ impl Shape {
                 let mut element = None;
                 let before = *left;
                 while json.element(&mut is_first)? {
-                    let found = Self::of(json, left)?;
+                    let found = Self::read(json, left)?;
                     let common = match element {
                         None => found,
                         Some(known) => Self::common(known, found),
                     };
-                    // Only the common shape of all elements is kept.
+                    // Only the common shape of all elements remains.
                     *left = before.saturating_sub(common.size());
                     element = Some(common);
                 }
@@ -76,8 +76,8 @@ impl Shape {
         })
     }
 
-    /// Reads the members of the object of a scope.
-    pub(crate) fn of_scope(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Vec<(String, Self)>> {
+    /// Reads a scope object's members.
+    pub(crate) fn read_scope(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Vec<(String, Self)>> {
         let mut is_first = true;
         let mut members = Vec::new();
         json.expect(b'{', "an object")?;
@@ -86,12 +86,12 @@ impl Shape {
                 return fault(json, "an event with a class within the limits");
             };
             *left = fewer;
-            members.push((key.text().into_owned(), Self::of(json, left)?));
+            members.push((key.text().into_owned(), Self::read(json, left)?));
         }
         Ok(members)
     }
 
-    /// Returns the common shape of two elements of an array.
+    /// Returns the common shape for two array elements.
     fn common(a: Self, b: Self) -> Self {
         match (a, b) {
             (a, b) if a == b => a,
@@ -115,7 +115,7 @@ impl Shape {
         }
     }
 
-    /// Appends a key that only equal shapes share.
+    /// Appends a key that is unique to this shape.
     pub(crate) fn push_key(&self, key: &mut Vec<u8>) {
         let text = |key: &mut Vec<u8>, text: &str| {
             key.extend_from_slice(&(text.len() as u64).to_le_bytes());
@@ -131,7 +131,7 @@ impl Shape {
                 key.extend_from_slice(&length.to_le_bytes());
             }
             Self::Float => key.push(b'f'),
-            // The classes are the same.
+            // Both shapes have the same class.
             Self::Text | Self::Any => key.push(b't'),
             Self::Blob(media) => {
                 key.push(b'x');
@@ -157,7 +157,7 @@ impl Shape {
         }
     }
 
-    /// Returns the class of such values. The most frequent classes are shared.
+    /// Returns the class for values with this shape. Frequent classes are shared.
     pub(crate) fn class(&self) -> Arc<FieldClass> {
         static SIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::signed(64)));
         static UNSIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::unsigned(64)));
@@ -193,7 +193,7 @@ impl Shape {
         Arc::new(FieldClass::new(kind))
     }
 
-    /// Returns the number of its classes.
+    /// Returns the number of shapes in this shape.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Array(inner) | Self::Optional(inner) => 1 + inner.size(),
@@ -203,15 +203,15 @@ impl Shape {
     }
 }
 
-/// Returns the number of bits of an integer with its sign, in steps of 64 bits.
+/// Returns the number of bits for an integer with its sign, in multiples of 64.
 fn bits_of(digits: &str) -> u64 {
-    // A digit is less than 3.33 bits.
+    // A decimal digit has less than 3.33 bits.
     let bits = digits.len() as u64 * 10 / 3 + 2;
     bits.next_multiple_of(64).max(128)
 }
 
-/// Returns the shape of an object that represents a value which JSON does not have.
-pub(crate) fn special(object: &str) -> Option<Shape> {
+/// Returns the shape of an object that represents a value without a JSON type.
+pub(crate) fn special(object: &str) -> Option<ValueShape> {
     let mut json = Reader::new(object);
     json.take(b'{').then_some(())?;
     let mut is_first = true;
@@ -219,13 +219,15 @@ pub(crate) fn special(object: &str) -> Option<Shape> {
     let text = json.string().ok()?.plain()?;
     let is_float = matches!(text, "NaN" | "Infinity" | "-Infinity");
     let shape = match key {
-        "$int" if is_integer(text) => Shape::Wide(bits_of(text)),
-        "$float" if is_float => Shape::Float,
-        // In another encoding, the bytes would be another text.
-        "$bytes" if is_hex(text) => Shape::Text,
+        "$int" if is_integer(text) => ValueShape::Wide(bits_of(text)),
+        "$float" if is_float => ValueShape::Float,
+        // In another encoding, these bytes would be another text.
+        "$bytes" if is_hex(text) => ValueShape::Text,
         "$blob" if is_hex(text) => {
-            let Some(key) = json.key(&mut is_first).ok()? else { return Some(Shape::Blob(String::new())) };
-            Shape::Blob(json.string().ok().filter(|_| key.is("media_type"))?.text().into_owned())
+            let Some(key) = json.key(&mut is_first).ok()? else {
+                return Some(ValueShape::Blob(String::new()));
+            };
+            ValueShape::Blob(json.string().ok().filter(|_| key.is("media_type"))?.text().into_owned())
         }
         _ => return None,
     };

@@ -1,4 +1,4 @@
-//! Source of the messages of a data stream.
+//! Reads a data stream's messages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,41 +11,41 @@ use ichnos_model::{
 };
 
 use crate::description::{UnknownMember, unknown_members};
-use crate::event::{Class, EventReader};
-use crate::fault::{Fault, Parsed, fault, value};
+use crate::event::{EventReader, LineClass};
+use crate::fault::{LineFault, ParseResult, fault, value};
 use crate::index::{RunCursor, byte_order_mark, line_at};
-use crate::line::{self, Kind, LONGEST};
-use crate::marks::MarkCursor;
+use crate::line::{self, LONGEST, LineType};
+use crate::marks::LineTimeCursor;
 use crate::members::integer_of;
 use crate::rule::LineRule;
-use crate::stream::StreamPart;
+use crate::stream::LineStream;
 use crate::time;
 
-/// Reads the lines of a data stream.
+/// Reads a data stream's lines.
 #[derive(Debug)]
 pub(crate) struct LineSource {
-    part: Arc<StreamPart>,
+    part: Arc<LineStream>,
     window: Window,
     runs: RunCursor,
-    /// Offset of the current line.
+    /// Current line offset.
     begin: usize,
-    /// Offset of the next line, and end of the range of lines.
+    /// Next line offset, and the end of the current run.
     at: usize,
     end: usize,
-    /// Next line that is no event.
-    mark: MarkCursor,
+    /// Next line other than an event.
+    mark: LineTimeCursor,
     reader: EventReader,
-    /// Unknown members of the current line, which describes something.
+    /// Unknown members in the current describing line.
     unknown: Vec<UnknownMember>,
-    /// Line of the current packet.
+    /// Current packet's line.
     packet: Option<PacketLine>,
-    /// `true` if the end of the current packet was queued.
+    /// `true` if the end of the current packet is in the queue.
     is_packet_over: bool,
     packet_values: EventValues,
     is_loss_reported: bool,
 }
 
-/// Values of packet lines.
+/// Values in packet lines.
 #[derive(Clone, Debug, Default)]
 struct PacketLine {
     begin: Option<ClockValue>,
@@ -54,12 +54,12 @@ struct PacketLine {
     discarded_counter: Option<u64>,
     content_length: u64,
     total_length: u64,
-    /// Range of the line with the header and the context of the packet.
+    /// Range of the line with the packet's header and context.
     line: (usize, usize),
 }
 
 impl LineSource {
-    pub(crate) fn new(part: Arc<StreamPart>, window: Window) -> Self {
+    pub(crate) fn new(part: Arc<LineStream>, window: Window) -> Self {
         Self {
             runs: part.runs.cursor(),
             reader: EventReader::new(&part),
@@ -97,15 +97,15 @@ impl LineSource {
         NextRecord::End
     }
 
-    /// Reads a line. Returns `None` if it is no message.
-    fn line(&mut self, text: &str, at: usize, next: usize) -> Parsed<Option<QueuedMessage>> {
-        // All lines of ichnos begin with their type.
+    /// Reads a line. Returns `None` if it does not produce a message.
+    fn line(&mut self, text: &str, at: usize, next: usize) -> ParseResult<Option<QueuedMessage>> {
+        // All lines from ichnos start with their type.
         let kind = match text.strip_prefix("{\"type\":\"event\",") {
-            Some(_) => Kind::Event,
+            Some(_) => LineType::Event,
             None => kind_of(text)?,
         };
         match kind {
-            Kind::Event => {
+            LineType::Event => {
                 self.reader.begin();
                 if let Some(packet) = &self.packet
                     && let Some(text) = self.part.file.bytes.get(packet.line.0..packet.line.1)
@@ -118,18 +118,18 @@ impl LineSource {
                 let is_event = self.reader.read(text, begin, self.window, &self.part)?;
                 Ok(is_event.then_some(QueuedMessage::Event))
             }
-            Kind::StreamBegin | Kind::EventClass | Kind::Stack => {
+            LineType::StreamBegin | LineType::EventClass | LineType::Stack => {
                 self.unknown = unknown_members(kind, text, at)?;
                 Ok(None)
             }
-            Kind::StreamEnd => {
-                // It is the last message anyway.
+            LineType::StreamEnd => {
+                // This is the last message anyway.
                 let mut runs = self.runs.clone();
                 let is_last = self.at >= self.end && self.part.runs.next(&mut runs).is_none();
                 Ok(is_last.then_some(QueuedMessage::StreamEnd))
             }
-            Kind::PacketBegin | Kind::PacketEnd => self.packet_line(kind, text, at..next).map(Some),
-            Kind::DiscardedEvents | Kind::DiscardedPackets => {
+            LineType::PacketBegin | LineType::PacketEnd => self.packet_line(kind, text, at..next).map(Some),
+            LineType::DiscardedEvents | LineType::DiscardedPackets => {
                 let value = value(&mut Reader::new(text))?;
                 let clock = |name: &str| value.get(name).and_then(|value| self.clock(value));
                 let loss = Box::new(StreamLoss {
@@ -139,23 +139,23 @@ impl LineSource {
                     end: clock("end"),
                 });
                 Ok(Some(match kind {
-                    Kind::DiscardedEvents => QueuedMessage::DiscardedEvents(loss),
+                    LineType::DiscardedEvents => QueuedMessage::DiscardedEvents(loss),
                     _ => QueuedMessage::DiscardedPackets(loss),
                 }))
             }
-            Kind::Damage => {
+            LineType::Damage => {
                 let damage = damage_of(&value(&mut Reader::new(text))?);
                 Ok(Some(QueuedMessage::Damage(Box::new(damage))))
             }
         }
     }
 
-    /// Reads a line of a packet.
-    fn packet_line(&mut self, kind: Kind, text: &str, line: Range<usize>) -> Parsed<QueuedMessage> {
+    /// Reads a packet line.
+    fn packet_line(&mut self, kind: LineType, text: &str, line: Range<usize>) -> ParseResult<QueuedMessage> {
         let value = value(&mut Reader::new(text))?;
         let clock = self.clock(&value);
         let number = |name: &str| u64_of(&value, name);
-        let is_begin = kind == Kind::PacketBegin;
+        let is_begin = kind == LineType::PacketBegin;
         if is_begin {
             self.packet_values.clear();
             packet_scopes(&mut self.reader.values_of, text, &self.part.stream, &mut self.packet_values)?;
@@ -167,13 +167,14 @@ impl LineSource {
         if !is_begin {
             packet.end = clock;
             packet.discarded_counter = number("discarded_counter");
+            // Lines from other programs may lack the sizes, which nothing depends on.
             packet.content_length = number("content_bits").unwrap_or_default();
             packet.total_length = number("total_bits").unwrap_or_default();
         }
         Ok(if is_begin { QueuedMessage::PacketBegin } else { QueuedMessage::PacketEnd })
     }
 
-    /// Returns the clock value of an object with `ts` and `cycles`.
+    /// Reads a clock value from an object with `ts` and `cycles`.
     fn clock(&self, value: &Value) -> Option<ClockValue> {
         let nanoseconds = value.get("ts").and_then(|time| match time {
             Value::Text(text) => text.parse().ok().or_else(|| time::date(text)),
@@ -182,7 +183,7 @@ impl LineSource {
         self.reader.clock_value(nanoseconds, u64_of(value, "cycles"), &self.part)
     }
 
-    fn fault(&self, line: &[u8], at: usize, fault: &Fault) -> Damage {
+    fn fault(&self, line: &[u8], at: usize, fault: &LineFault) -> Damage {
         let found = match line.get(fault.at) {
             None => "the end".to_owned(),
             Some(_) => {
@@ -198,7 +199,7 @@ impl LineSource {
         damage.in_stream(&*self.part.stream.name).skipping(line.len() as u64 * 8)
     }
 
-    /// Pushes the damage of the unknown members of the current line. Returns `true` if there are some.
+    /// Adds the unknown members of the current line as damage. Returns `true` if there are any.
     fn push_unknown(&mut self, record: &mut Record) -> bool {
         let unknown = std::mem::take(&mut self.unknown);
         for (of, member) in &unknown {
@@ -207,7 +208,7 @@ impl LineSource {
         !unknown.is_empty()
     }
 
-    /// Returns the damage of a member that events, or other lines, do not have, at its offset.
+    /// Creates the damage for an unknown member. `of` names the line type.
     fn unknown_member(&self, (at, member): (usize, String), of: &'static str) -> Damage {
         let kind = DamageKind::UnknownMember { member, of };
         Damage::new(&*self.part.file.name, at as u64 * 8, kind).in_stream(&*self.part.stream.name)
@@ -215,29 +216,29 @@ impl LineSource {
 
     fn plans(&self) -> Option<&EventRecordPlans> {
         match &self.reader.class {
-            Class::None => None,
-            Class::Declared(index) => self.part.stream.plans().event_records.get(*index),
-            Class::Dynamic(class) => Some(&class.plans),
+            LineClass::None => None,
+            LineClass::Declared(index) => self.part.stream.plans().event_records.get(*index),
+            LineClass::Dynamic(class) => Some(&class.plans),
         }
     }
 }
 
-/// Returns the type of a line.
-fn kind_of(text: &str) -> Parsed<Kind> {
-    line::Line::of(text.as_bytes()).map(|line| line.kind)
+/// Returns a line's type.
+fn kind_of(text: &str) -> ParseResult<LineType> {
+    line::LineOutline::parse(text.as_bytes()).map(|line| line.kind)
 }
 
 fn u64_of(value: &Value, name: &str) -> Option<u64> {
     value.get(name).and_then(integer_of)?.try_into().ok()
 }
 
-/// Reads the header and the context of a packet.
+/// Reads a packet's header and context.
 fn packet_scopes(
     reader: &mut crate::values::ValueReader,
     text: &str,
     stream: &DataStream,
     values: &mut EventValues,
-) -> Parsed<()> {
+) -> ParseResult<()> {
     let classes = [
         ("header", Scope::PacketHeader, stream.trace.class.packet_header.as_deref()),
         ("context", Scope::PacketContext, stream.class().packet_context.as_deref()),
@@ -261,8 +262,9 @@ fn packet_scopes(
     Ok(())
 }
 
-/// Returns the damage that a line reports.
+/// Reads a damage line.
 pub(crate) fn damage_of(value: &Value) -> Damage {
+    // A damage line is reported even if members are missing.
     let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default();
     let rule = LineRule::ReportedDamage.broken(text("message"));
     let mut damage = Damage::new(text("file"), u64_of(value, "bit").unwrap_or_default(), rule.into());
@@ -271,7 +273,7 @@ pub(crate) fn damage_of(value: &Value) -> Damage {
 }
 
 impl LineSource {
-    /// Returns the event of the line, with its unknown members.
+    /// Returns the line's event, with its unknown members.
     #[inline]
     fn event(&mut self, record: &mut Record) -> NextRecord {
         if self.reader.unknown.is_empty() {
@@ -305,7 +307,10 @@ impl Source for LineSource {
                 continue;
             }
             let read = if line.len() > LONGEST {
-                Err(Fault { at: LONGEST, expected: "the end of the line: it is longer than 16 MiB".into() })
+                Err(LineFault {
+                    at: LONGEST,
+                    expected: "the end of the line: it is longer than 16 MiB".into(),
+                })
             } else {
                 line::text(line).and_then(|text| self.line(text, at, next))
             };
@@ -325,7 +330,7 @@ impl Source for LineSource {
                     record.time = time.or(record.time);
                     match message {
                         QueuedMessage::StreamEnd => return NextRecord::End,
-                        // Packets are kept as a whole.
+                        // Filters apply to whole packets.
                         QueuedMessage::DiscardedEvents(_) | QueuedMessage::DiscardedPackets(_)
                             if self.is_outside(time) => {}
                         message => {

@@ -1,4 +1,4 @@
-//! Call stacks: those of separate lines, and those within events.
+//! Call stacks in separate lines and within events.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,18 +6,18 @@ use ichnos_model::{Frame, StackTable, Value};
 
 use crate::members::number;
 
-/// Numbers of stacks in the table of the trace, if they differ from those in the file.
-pub(crate) type Renumbered = HashMap<u32, u32>;
+/// Changed stack numbers: the key is the number in the file, the value the number in the trace's table.
+pub(crate) type StackRenumbering = HashMap<u32, u32>;
 
-/// Mapping of a stack's number in a line.
+/// Mapping of a line's stack number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Numbers<'a> {
-    Of(&'a Renumbered),
-    /// Fixed number: the frames are in the line.
+pub(crate) enum StackNumberMap<'a> {
+    Of(&'a StackRenumbering),
+    /// Number in the table. The frames are in the line.
     Known(u32),
 }
 
-impl Numbers<'_> {
+impl StackNumberMap<'_> {
     /// Returns the mapped number, or `None` if it is unchanged.
     pub(crate) fn get(&self, number: u32) -> Option<u32> {
         match self {
@@ -27,15 +27,15 @@ impl Numbers<'_> {
     }
 }
 
-/// A stack of a line.
-struct Stack {
+/// Stack in a line.
+struct LineStack {
     number: u32,
-    /// Frames, the innermost one first.
+    /// Frames, innermost first.
     frames: Vec<Frame>,
     callers: Option<Vec<u32>>,
 }
 
-/// Returns `true` if data stream classes, given by index, have different stacks of the same number.
+/// Returns `true` if data stream classes use the same number for different stacks. The index is the class.
 pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> bool {
     let mut known: HashMap<u32, (usize, &Value)> = HashMap::new();
     for (class, line) in lines {
@@ -48,9 +48,9 @@ pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> boo
     false
 }
 
-/// Adds the stacks of lines to a table, with their numbers in the file if possible.
-pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value>) -> Renumbered {
-    let stacks: Vec<Stack> = lines.filter_map(stack_of).collect();
+/// Adds stacks in lines to a table. Keeps their numbers if possible.
+pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value>) -> StackRenumbering {
+    let stacks: Vec<LineStack> = lines.filter_map(stack_of).collect();
     let mut nodes = BTreeMap::new();
     for stack in &stacks {
         let Some(callers) = stack.callers.as_ref().filter(|callers| callers.len() + 1 == stack.frames.len())
@@ -63,9 +63,9 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
             nodes.insert(number, (caller, frame));
         }
     }
-    let mut renumbered = Renumbered::new();
+    let mut renumbered = StackRenumbering::new();
     let mut is_filled = false;
-    // In a recorded trace, most stacks of the table belong to some event.
+    // In a recorded trace, most stacks in the table belong to some event.
     let most = nodes.len() as u64 * 16 + 1024;
     if let Some(last) = nodes.last_key_value().map(|(last, _)| *last).filter(|last| u64::from(*last) < most) {
         is_filled = true;
@@ -76,7 +76,7 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
                     let caller = renumbered.get(caller).copied().unwrap_or(*caller);
                     table.push(Some(caller), (*frame).clone())
                 }
-                // Placeholder for an unused number, which equals no other stack.
+                // Placeholder for an unused number. It is not equal to any other stack.
                 _ => table.push(None, Frame::at(u64::from(number)).in_space(u32::MAX)),
             };
             if let Some(found) = found.filter(|found| *found != number) {
@@ -95,7 +95,7 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
     renumbered
 }
 
-fn stack_of(line: &Value) -> Option<Stack> {
+fn stack_of(line: &Value) -> Option<LineStack> {
     let number = number(line, "stack").ok()??;
     let frames = frames(line.get("frames")?)?;
     let callers = match line.get("callers") {
@@ -106,10 +106,10 @@ fn stack_of(line: &Value) -> Option<Stack> {
         }
         _ => (frames.len() == 1).then(Vec::new),
     };
-    Some(Stack { number, frames, callers })
+    Some(LineStack { number, frames, callers })
 }
 
-/// Returns the frames of a list, the innermost one first.
+/// Returns the frames in a list, innermost first.
 pub(crate) fn frames(list: &Value) -> Option<Vec<Frame>> {
     let Value::Array(frames) = list else { return None };
     let frame = |value: &Value| {
@@ -117,6 +117,7 @@ pub(crate) fn frames(list: &Value) -> Option<Vec<Frame>> {
         frame.address = number(value, "address").ok()?;
         frame.symbol = value.get("symbol").and_then(Value::as_text).map(Into::into);
         frame.module = value.get("module").and_then(Value::as_text).map(Into::into);
+        // Omitted for address space 0.
         frame.address_space = number(value, "address_space").ok()?.unwrap_or_default();
         Some(frame)
     };

@@ -1,4 +1,4 @@
-//! Properties of a data stream that are known before its events are read.
+//! Data stream properties that are known before events are read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,45 +8,45 @@ use ichnos_model::{
     ClassMap, ClockArithmetic, ClockOffsets, DataStream, EventRecordClass, Limits, Meaning, Scope, Value,
 };
 
-use crate::class_ids::ClassIds;
+use crate::class_ids::ClassIdAllocator;
 use crate::index::Runs;
-use crate::marks::Marks;
-use crate::stacks::Renumbered;
+use crate::marks::LineTimes;
+use crate::stacks::StackRenumbering;
 
-/// Properties that all data streams of a file share.
+/// Properties shared by all data streams of a file.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct LineFile {
     pub(crate) name: Arc<str>,
     pub(crate) bytes: Bytes,
     /// Nanoseconds to add to times.
     pub(crate) clock_offsets: ClockOffsets,
     pub(crate) class_map: Option<ClassMap>,
-    /// Conversion of cycles to nanoseconds.
+    /// Conversion from cycles to nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
     pub(crate) limits: Limits,
 }
 
-/// A data stream in a file.
+/// Data stream in a file.
 #[derive(Debug)]
-pub(crate) struct StreamPart {
-    pub(crate) file: Arc<File>,
+pub(crate) struct LineStream {
+    pub(crate) file: Arc<LineFile>,
     pub(crate) stream: Arc<DataStream>,
     pub(crate) runs: Arc<Runs>,
-    pub(crate) marks: Marks,
-    pub(crate) classes: Arc<HashMap<u128, ClassEntry>>,
-    /// Ids of classes that no line describes.
-    pub(crate) ids: Arc<ClassIds>,
-    /// Ids by name, for names that only one class has.
+    pub(crate) marks: LineTimes,
+    pub(crate) classes: Arc<HashMap<u128, DescribedClass>>,
+    /// Ids for undescribed classes.
+    pub(crate) ids: Arc<ClassIdAllocator>,
+    /// Id by name, for names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,
-    pub(crate) stacks: Arc<Renumbered>,
+    pub(crate) stacks: Arc<StackRenumbering>,
     /// Cycles to add to clock values in lines, by clock index.
     pub(crate) added_cycles: Arc<HashMap<u16, u64>>,
-    /// Nanoseconds to add to its times.
+    /// Nanoseconds to add to this data stream's times.
     pub(crate) clock_offset: i128,
 }
 
-impl StreamPart {
-    /// Returns the clock value for a number of cycles in a line.
+impl LineStream {
+    /// Returns the clock value for the cycles in a line.
     pub(crate) fn cycles(&self, clock: u16, cycles: u64) -> u64 {
         match self.added_cycles.get(&clock) {
             Some(added) => cycles.saturating_add(*added),
@@ -55,16 +55,16 @@ impl StreamPart {
     }
 }
 
-/// An event record class that a line describes.
+/// Described event record class.
 #[derive(Clone, Debug)]
-pub(crate) enum ClassEntry {
-    /// With fields: the index of the class, and its members that are numbers of call stacks.
+pub(crate) enum DescribedClass {
+    /// With fields: class index, and the members with call stack numbers.
     Declared { index: usize, stacks: Arc<[(Scope, u32)]> },
     /// Without fields: a class to complete, and the meanings of members.
     Template(Arc<(EventRecordClass, Value)>),
 }
 
-impl ClassEntry {
+impl DescribedClass {
     pub(crate) fn declared(index: usize, class: &EventRecordClass) -> Self {
         let members = class.meanings.members(Meaning::Stack);
         let mut stacks: Vec<_> = members.map(|member| (member.scope, member.index)).collect();

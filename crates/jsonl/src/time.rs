@@ -1,14 +1,14 @@
-//! Times: nanoseconds, or dates of RFC 3339.
+//! Times: nanoseconds, or RFC 3339 dates.
 
 use ichnos_json::read::Reader;
 use jiff::civil::Date;
 
-use crate::fault::{Fault, Parsed};
+use crate::fault::{LineFault, ParseResult};
 
 const BILLION: i128 = 1_000_000_000;
 
-/// Reads a time in nanoseconds: an integer, a string of its digits, or a date.
-pub(crate) fn read(json: &mut Reader<'_>) -> Parsed<i128> {
+/// Reads a time in nanoseconds: an integer, a string of digits, or a date.
+pub(crate) fn read(json: &mut Reader<'_>) -> ParseResult<i128> {
     let is_string = json.peek() == Some(b'"');
     let at = json.offset();
     let found = if is_string {
@@ -16,12 +16,12 @@ pub(crate) fn read(json: &mut Reader<'_>) -> Parsed<i128> {
     } else {
         json.number()?.parse().ok()
     };
-    // Far more than any clock, so that no addition overflows.
+    // Far beyond any clock, but small enough that additions cannot overflow.
     let found = found.filter(|time: &i128| time.unsigned_abs() < 1 << 120);
-    found.ok_or(Fault { at, expected: "a time: nanoseconds as an integer, or a date of RFC 3339".into() })
+    found.ok_or(LineFault { at, expected: "a time: nanoseconds as an integer, or a date of RFC 3339".into() })
 }
 
-/// Returns the nanoseconds since the Unix epoch of a date of RFC 3339.
+/// Converts an RFC 3339 date to nanoseconds since the Unix epoch.
 pub(crate) fn date(text: &str) -> Option<i128> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| {
@@ -48,7 +48,7 @@ pub(crate) fn date(text: &str) -> Option<i128> {
         while bytes.get(at).is_some_and(u8::is_ascii_digit) {
             at += 1;
         }
-        // Fractions of a nanosecond are dropped.
+        // Digits after nanoseconds are dropped.
         let kept = at.min(begin + 9);
         fraction = number(begin, kept)? * 10i128.pow(u32::try_from(9 - (kept - begin)).ok()?);
         if at == begin {

@@ -1,4 +1,4 @@
-//! A trace of some lines of a file.
+//! Trace in a file.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use ichnos_model::{
 };
 
 use crate::source::LineSource;
-use crate::stream::StreamPart;
+use crate::stream::LineStream;
 
-/// Data streams of a file that belong to one trace.
+/// Data streams in a file that belong to one trace.
 #[derive(Debug)]
 pub(crate) struct JsonTrace {
     trace: Arc<Trace>,
     path: String,
-    streams: Vec<Arc<StreamPart>>,
+    streams: Vec<Arc<LineStream>>,
     damage: Vec<Damage>,
 }
 
 impl JsonTrace {
-    pub(crate) fn new(trace: Arc<Trace>, path: &str, streams: Vec<Arc<StreamPart>>) -> Self {
+    pub(crate) fn new(trace: Arc<Trace>, path: &str, streams: Vec<Arc<LineStream>>) -> Self {
         Self { trace, path: path.to_owned(), streams, damage: Vec::new() }
     }
 
-    /// Adds damage that belongs to no data stream.
+    /// Adds damage outside of all data streams.
     pub(crate) fn add_damage(&mut self, damage: Vec<Damage>) {
         self.damage.extend(damage);
     }
@@ -43,7 +43,7 @@ impl OpenedTrace for JsonTrace {
     }
 
     fn streams(&self) -> Vec<StreamSummary> {
-        let summary = |part: &Arc<StreamPart>| StreamSummary {
+        let summary = |part: &Arc<LineStream>| StreamSummary {
             bytes: part.runs.bytes as u64,
             files: vec![part.file.name.to_string()],
             ..StreamSummary::new(Arc::clone(&part.stream))

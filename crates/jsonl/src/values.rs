@@ -1,4 +1,4 @@
-//! Reader for field values of known classes.
+//! Reads field values whose class is known.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,55 +10,55 @@ use ichnos_model::{
 };
 use uuid::Uuid;
 
-use crate::fault::{Fault, Parsed, fault};
-use crate::selectors::{Place, Surroundings};
-use crate::shape::{Shape, is_integer, special};
-use crate::stacks::Numbers;
+use crate::fault::{LineFault, ParseResult, fault};
+use crate::selectors::{EnclosingStructure, MemberPlace};
+use crate::shape::{ValueShape, is_integer, special};
+use crate::stacks::StackNumberMap;
 use crate::time;
 use crate::variants::looks_like;
 
-/// Number of comparisons of fields to find the options of a scope's variants: a minimum for short lines, and
+/// Maximum number of field comparisons for finding variant options in a scope. There is a minimum for short lines, and
 /// a number for each byte of the line.
 const FEW_COMPARED: u64 = 1 << 13;
 const COMPARED_PER_BYTE: u64 = 64;
 
-/// Reads values, in memory that is reused.
+/// Reads values into reused memory.
 #[derive(Debug, Default)]
 pub(crate) struct ValueReader {
     text: String,
     bytes: Vec<u8>,
     words: Vec<u64>,
-    /// Number of comparisons of fields that are left to find the options of variants.
+    /// Remaining number of field comparisons for finding variant options.
     work: u64,
-    /// `true` if a string can be any value: its JSON.
+    /// `true` if strings can hold any value as JSON text.
     pub(crate) takes_json: bool,
-    /// `true` to accept only values whose shape gives exactly this class if no line describes one: no digits
-    /// in strings, no whole numbers as floating-point numbers. Ambiguous values also fail.
+    /// `true` to accept only values whose shape gives exactly this undescribed class. Rejects digits in strings, and
+    /// whole numbers as floating-point numbers. Also rejects ambiguous values.
     pub(crate) is_strict: bool,
 }
 
-/// Names and values of an object, to find members in any order.
+/// Names and values in an object, to find members in any order.
 #[derive(Default)]
-struct Entries<'a> {
+struct ObjectEntries<'a> {
     names: Vec<Cow<'a, str>>,
-    /// `None` after the value was taken.
+    /// `None` for a value that was taken.
     values: Vec<Option<Reader<'a>>>,
 }
 
-/// Finds members of an object.
+/// Finds object members.
 #[derive(Default)]
-struct Finder<'n> {
-    /// Number of members that were taken from the front.
+struct MemberFinder<'n> {
+    /// Number of members taken from the front.
     first: usize,
-    /// Indexes of the members of each name, the first one last; only for objects of many members.
+    /// Member indexes by name, first member last. Only for objects with many members.
     by_name: Option<HashMap<&'n str, Vec<usize>>>,
 }
 
-impl<'n> Finder<'n> {
+impl<'n> MemberFinder<'n> {
     /// Maximum number of members for a linear search.
     const FEW: usize = 32;
 
-    /// Takes the value of the first remaining member of a name.
+    /// Takes the first remaining value with a name.
     fn take<'a>(
         &mut self,
         names: &'n [Cow<'a, str>],
@@ -87,30 +87,31 @@ impl<'n> Finder<'n> {
 }
 
 impl ValueReader {
-    /// Reads the value of a scope: an object, unless its class is not a structure. `stacks` are the members that are numbers of call stacks, in order.
+    /// Reads a scope's value: an object, unless its class is not a structure. `stacks` contains the members with
+    /// call stack numbers, in order.
     pub(crate) fn scope(
         &mut self,
         json: &mut Reader<'_>,
         scope: Scope,
         class: &FieldClass,
-        stacks: &[(u32, Numbers<'_>)],
+        stacks: &[(u32, StackNumberMap<'_>)],
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         let begin = json.offset();
         self.work = FEW_COMPARED + COMPARED_PER_BYTE * json.text().len() as u64;
         values.begin(scope);
         json.peek();
         let FieldKind::Structure { members, .. } = &class.kind else {
             let root = Member::new("", class.clone());
-            let around = Surroundings::of_scope(scope, json.clone(), &[]);
-            let place = Place { structure: &around, member: &root };
+            let around = EnclosingStructure::from_scope(scope, json.clone(), &[]);
+            let place = MemberPlace { structure: &around, member: &root };
             return self.field(json, place, class, values, true);
         };
-        let around = Surroundings::of_scope(scope, json.clone(), members);
+        let around = EnclosingStructure::from_scope(scope, json.clone(), members);
         if self.members(json, &around, members, stacks, values, false).is_ok() {
             return Ok(());
         }
-        // Retry for another order of members.
+        // Retry with another member order.
         json.seek(begin);
         values.begin(scope);
         self.members(json, &around, members, stacks, values, true)
@@ -122,20 +123,20 @@ impl ValueReader {
         json: &mut Reader<'_>,
         members: &[Member],
         values: &mut EventValues,
-    ) -> Parsed<()> {
-        let around = Surroundings::of_scope(Scope::Payload, json.clone(), members);
+    ) -> ParseResult<()> {
+        let around = EnclosingStructure::from_scope(Scope::Payload, json.clone(), members);
         self.members(json, &around, members, &[], values, false)
     }
 
     fn members<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        around: &Surroundings<'_, 'a>,
+        around: &EnclosingStructure<'_, 'a>,
         members: &[Member],
-        stacks: &[(u32, Numbers<'_>)],
+        stacks: &[(u32, StackNumberMap<'_>)],
         values: &mut EventValues,
         in_any_order: bool,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         let begin = json.offset();
         json.expect(b'{', "an object")?;
         if in_any_order {
@@ -149,7 +150,7 @@ impl ValueReader {
                 continue;
             }
             if key.is_some_and(|key| key.is(&member.name)) {
-                let place = Place { structure: around, member };
+                let place = MemberPlace { structure: around, member };
                 match stack(stacks, index) {
                     Some(numbers) => self.stack(json, place, numbers, values)?,
                     None => self.field(json, place, &member.class, values, in_any_order)?,
@@ -170,12 +171,12 @@ impl ValueReader {
     fn members_in_any_order<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        around: &Surroundings<'_, 'a>,
+        around: &EnclosingStructure<'_, 'a>,
         members: &[Member],
-        stacks: &[(u32, Numbers<'_>)],
+        stacks: &[(u32, StackNumberMap<'_>)],
         values: &mut EventValues,
-    ) -> Parsed<()> {
-        let mut entries = Entries::default();
+    ) -> ParseResult<()> {
+        let mut entries = ObjectEntries::default();
         let mut is_first = true;
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
@@ -184,14 +185,14 @@ impl ValueReader {
             entries.values.push(Some(json.clone()));
             json.skip()?;
         }
-        let mut finder = Finder::default();
+        let mut finder = MemberFinder::default();
         for (index, member) in members.iter().enumerate() {
             if matches!(member.class.kind, FieldKind::Padding(_)) {
                 continue;
             }
             match finder.take(&entries.names, &mut entries.values, &member.name) {
                 Some(mut value) => {
-                    let place = Place { structure: around, member };
+                    let place = MemberPlace { structure: around, member };
                     match stack(stacks, index) {
                         Some(numbers) => self.stack(&mut value, place, numbers, values)?,
                         None => self.field(&mut value, place, &member.class, values, true)?,
@@ -216,11 +217,11 @@ impl ValueReader {
     fn field<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        place: Place<'_, 'a>,
+        place: MemberPlace<'_, 'a>,
         class: &FieldClass,
         values: &mut EventValues,
         in_any_order: bool,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         if self.is_strict && !is_just(json, class) {
             return fault(json, "the same shape as the previous event");
         }
@@ -245,7 +246,7 @@ impl ValueReader {
             FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
                 values.begin_structure();
                 json.peek();
-                let around = Surroundings::within(place, json.clone(), members);
+                let around = EnclosingStructure::within(place, json.clone(), members);
                 self.members(json, &around, members, &[], values, in_any_order)?;
                 values.end();
                 Ok(())
@@ -277,7 +278,7 @@ impl ValueReader {
         }
     }
 
-    fn blob(&mut self, json: &mut Reader<'_>, length: &Length, values: &mut EventValues) -> Parsed<()> {
+    fn blob(&mut self, json: &mut Reader<'_>, length: &Length, values: &mut EventValues) -> ParseResult<()> {
         let begin = json.offset();
         self.tagged(json, "$blob", "a BLOB: an object with `$blob`")?;
         if let Length::Static(length) = length
@@ -293,11 +294,11 @@ impl ValueReader {
     fn array<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        place: Place<'_, 'a>,
+        place: MemberPlace<'_, 'a>,
         (element, length): (&FieldClass, &Length),
         values: &mut EventValues,
         in_any_order: bool,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         json.expect(b'[', "an array")?;
         values.begin_array();
         let (mut is_first, mut count) = (true, 0);
@@ -314,15 +315,15 @@ impl ValueReader {
         }
     }
 
-    /// Returns the index of the option that a value has: the selected option if the value looks like it, or the first
-    /// option that it looks like.
+    /// Returns the option index for a value. Prefers the selected option if the value matches it, otherwise returns the
+    /// first match.
     fn option<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        place: Place<'_, 'a>,
+        place: MemberPlace<'_, 'a>,
         options: &[VariantOption],
         selector: &FieldLocation,
-    ) -> Parsed<usize> {
+    ) -> ParseResult<usize> {
         json.peek();
         let selected = match selector.is_by_values() {
             true => None,
@@ -339,14 +340,14 @@ impl ValueReader {
         }
     }
 
-    /// Reads the number of a call stack, and appends its number in the table.
+    /// Reads a call stack number, and appends its number in the table.
     fn stack<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        place: Place<'_, 'a>,
-        numbers: &Numbers<'_>,
+        place: MemberPlace<'_, 'a>,
+        numbers: &StackNumberMap<'_>,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         let class = &*place.member.class;
         let (begin, mut value) = (json.offset(), json.clone());
         let number = value.number().ok().or_else(|| value.string().ok()?.plain());
@@ -370,14 +371,14 @@ impl ValueReader {
         Ok(())
     }
 
-    /// Reads an integer; of a variable length if there are no `bits`.
+    /// Reads an integer. Without `bits`, its length is variable.
     fn integer(
         &mut self,
         json: &mut Reader<'_>,
         bits: Option<BitField>,
         integer: &IntegerProperties,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         if integer.mappings.is_some() {
             json.expect(b'{', "an object with `value`, as the integer has labels")?;
             let (mut is_first, mut is_found) = (true, false);
@@ -404,7 +405,7 @@ impl ValueReader {
         bits: Option<BitField>,
         integer: &IntegerProperties,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         json.peek();
         let at = json.offset();
         let wide;
@@ -418,8 +419,9 @@ impl ValueReader {
                 {
                     let since = nanoseconds - i128::from(clock.epoch_seconds()) * 1_000_000_000;
                     let cycles = since.checked_mul(clock.frequency().into());
-                    // First value with that date.
+                    // Smallest clock value with this date.
                     let cycles = cycles.map(|cycles| -(-cycles).div_euclid(1_000_000_000));
+                    // The empty text is rejected below.
                     wide = cycles.map(|cycles| cycles.to_string()).unwrap_or_default();
                     &wide
                 } else {
@@ -452,7 +454,7 @@ impl ValueReader {
     }
 
     /// Reads `{"$int": "DIGITS"}`. Returns the digits.
-    fn tagged_integer<'a>(&mut self, json: &mut Reader<'a>) -> Parsed<&'a str> {
+    fn tagged_integer<'a>(&mut self, json: &mut Reader<'a>) -> ParseResult<&'a str> {
         json.expect(b'{', "an integer")?;
         let mut is_first = true;
         let key = json.key(&mut is_first)?;
@@ -467,9 +469,9 @@ impl ValueReader {
         }
     }
 
-    /// Returns the words of an integer of more than 64 bits, or `None` if it does not fit, or is invalid.
+    /// Returns the words in an integer with more than 64 bits. Returns `None` if it is invalid or too large.
     fn wide(&mut self, digits: &str, length: Option<u64>, signed: bool) -> Option<Wide<'_>> {
-        /// Maximum number of digits: no class allows more.
+        /// Maximum number of digits. No class allows more.
         const MOST_DIGITS: usize = 20_000;
         let (is_negative, digits) = match digits.strip_prefix('-') {
             Some(digits) => (true, digits),
@@ -497,9 +499,9 @@ impl ValueReader {
         }
         let used = words.len() as u64 * 64 - words.last().map_or(0, |word| u64::from(word.leading_zeros()));
         let is_power = words.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
-        // In two's complement, the least number has as many bits as its distance from 0.
+        // In two's complement, the smallest number needs no additional sign bit.
         let needed = if signed && !(is_negative && is_power) { used + 1 } else { used };
-        // Variable lengths are groups of 7 bits.
+        // Variable-length integers have groups of 7 bits.
         let length = length.unwrap_or_else(|| needed.max(65).div_ceil(7) * 7);
         if needed > length {
             return None;
@@ -514,13 +516,13 @@ impl ValueReader {
         Some(Wide { words, length, signed })
     }
 
-    /// Reads `{"bits": INTEGER}`, with flags or without.
+    /// Reads `{"bits": INTEGER}`, with or without flags.
     fn bits(
         &mut self,
         json: &mut Reader<'_>,
         bits: Option<BitField>,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         json.expect(b'{', "an object with `bits`")?;
         let (mut is_first, mut is_found) = (true, false);
         while let Some(key) = json.key(&mut is_first)? {
@@ -532,6 +534,7 @@ impl ValueReader {
             json.peek();
             let at = json.offset();
             let digits = match json.peek() {
+                // Digits need no escapes, and the empty text is rejected below.
                 Some(b'"') => json.string()?.plain().unwrap_or_default(),
                 Some(b'{') => self.tagged_integer(json)?,
                 _ => json.number()?,
@@ -542,20 +545,20 @@ impl ValueReader {
                 Some(value) => values.push(FieldValue::Bits(value)),
                 None if bits.is_none_or(|bits| bits.length > 64) && is_integer(digits) => {
                     let wide = self.wide(digits, bits.map(|bits| bits.length), false);
-                    let wide = wide.ok_or(Fault { at, expected: format!("{length} bits").into() })?;
+                    let wide = wide.ok_or(LineFault { at, expected: format!("{length} bits").into() })?;
                     values.push(FieldValue::Wide(wide));
                 }
-                None => return Err(Fault { at, expected: format!("{length} bits").into() }),
+                None => return Err(LineFault { at, expected: format!("{length} bits").into() }),
             }
         }
         if is_found { Ok(()) } else { fault(json, "the member `bits` before the end of the object") }
     }
 
-    fn float(&mut self, json: &mut Reader<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {
-        const EXPECTED: &str = "a floating-point number with the size of its class";
+    fn float(&mut self, json: &mut Reader<'_>, length: u64, values: &mut EventValues) -> ParseResult<()> {
+        const EXPECTED: &str = "a floating-point number of the size of the class";
         json.peek();
         let at = json.offset();
-        let wrong = || Fault { at, expected: EXPECTED.into() };
+        let wrong = || LineFault { at, expected: EXPECTED.into() };
         if json.peek() != Some(b'{') {
             let number = json.number()?;
             let real = match length {
@@ -613,7 +616,7 @@ impl ValueReader {
         json: &mut Reader<'_>,
         encoding: StringEncoding,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         if json.peek() == Some(b'"') {
             let quoted = json.string()?;
             let text = match quoted.plain() {
@@ -641,8 +644,13 @@ impl ValueReader {
         Ok(())
     }
 
-    /// Reads an object whose first member is hexadecimal digits, and stores their bytes.
-    fn tagged(&mut self, json: &mut Reader<'_>, name: &'static str, expected: &'static str) -> Parsed<()> {
+    /// Reads an object whose first member has hexadecimal digits. Stores their bytes.
+    fn tagged(
+        &mut self,
+        json: &mut Reader<'_>,
+        name: &'static str,
+        expected: &'static str,
+    ) -> ParseResult<()> {
         json.expect(b'{', expected)?;
         let mut is_first = true;
         if !json.key(&mut is_first)?.is_some_and(|key| key.is(name)) {
@@ -655,7 +663,7 @@ impl ValueReader {
         for pair in digits.chunks(2) {
             let digit = |index: usize| char::from(*pair.get(index)?).to_digit(16);
             let byte = digit(0).zip(digit(1)).map(|(high, low)| (high << 4 | low) as u8);
-            self.bytes.push(byte.ok_or(Fault { at, expected: "pairs of hexadecimal digits".into() })?);
+            self.bytes.push(byte.ok_or(LineFault { at, expected: "pairs of hexadecimal digits".into() })?);
         }
         while json.key(&mut is_first)?.is_some() {
             json.skip()?;
@@ -664,7 +672,7 @@ impl ValueReader {
     }
 }
 
-fn boolean(json: &mut Reader<'_>, values: &mut EventValues) -> Parsed<()> {
+fn boolean(json: &mut Reader<'_>, values: &mut EventValues) -> ParseResult<()> {
     let value = json.literal("true");
     if !value && !json.literal("false") {
         return fault(json, "a boolean");
@@ -673,15 +681,15 @@ fn boolean(json: &mut Reader<'_>, values: &mut EventValues) -> Parsed<()> {
     Ok(())
 }
 
-fn guid(json: &mut Reader<'_>, values: &mut EventValues) -> Parsed<()> {
+fn guid(json: &mut Reader<'_>, values: &mut EventValues) -> ParseResult<()> {
     json.peek();
     let at = json.offset();
     let guid = json.string()?.plain().and_then(|text| Uuid::parse_str(text).ok());
-    values.push(guid.ok_or(Fault { at, expected: "a GUID".into() })?);
+    values.push(guid.ok_or(LineFault { at, expected: "a GUID".into() })?);
     Ok(())
 }
 
-fn stack<'s, 'n>(stacks: &'s [(u32, Numbers<'n>)], index: usize) -> Option<&'s Numbers<'n>> {
+fn stack<'s, 'n>(stacks: &'s [(u32, StackNumberMap<'n>)], index: usize) -> Option<&'s StackNumberMap<'n>> {
     let at = stacks.binary_search_by_key(&index, |(member, _)| *member as usize).ok()?;
     stacks.get(at).map(|(_, numbers)| numbers)
 }
@@ -695,23 +703,23 @@ fn fits_signed(value: i64, length: u64) -> bool {
 }
 
 #[cold]
-fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperties) -> Parsed<T> {
+fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperties) -> ParseResult<T> {
     let sign = if integer.signed { "a signed" } else { "an unsigned" };
     let expected = match bits {
         Some(bits) => format!("{sign} integer of {} bits", bits.length),
         None => format!("{sign} integer"),
     };
-    Err(Fault { at, expected: expected.into() })
+    Err(LineFault { at, expected: expected.into() })
 }
 
-/// Returns `true` if the shape of a value gives exactly this class if no line describes one, as far as a
-/// quick check shows.
+/// Returns `true` if the shape of a value gives exactly this undescribed class. This quick check accepts some other
+/// values.
 fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
     let mut json = json.clone();
     let first = json.peek();
     match &class.kind {
         FieldKind::Integer { bits, integer } => {
-            // Reading it checks that it is an integer that fits.
+            // The reader checks that the number is an integer and fits.
             bits.length == 64
                 && matches!(first, Some(b'-' | b'0'..=b'9'))
                 && match integer.signed {
@@ -722,7 +730,7 @@ fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
         FieldKind::Float(_) => json.number().is_ok_and(|number| !is_integer(number) || number == "-0"),
         FieldKind::String { .. } => first == Some(b'"'),
         FieldKind::Structure { .. } => {
-            // It may represent a value that JSON does not have.
+            // The object may represent a value without a JSON type.
             json.take(b'{')
                 && !json.key(&mut true).ok().flatten().is_some_and(|key| key.text().starts_with('$'))
         }
@@ -731,14 +739,14 @@ fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
             !is_empty || matches!(element.kind, FieldKind::Null { .. })
         }
         FieldKind::Boolean(_) | FieldKind::Null { .. } => true,
-        // There can be no value, or another one.
+        // Missing or different values are possible.
         _ => false,
     }
 }
 
-/// Returns `true` if a value represents the bytes of a string.
+/// Returns `true` if a value represents a string's bytes.
 fn is_bytes(json: &Reader<'_>) -> bool {
-    json.clone().skip().is_ok_and(|text| special(text) == Some(Shape::Text))
+    json.clone().skip().is_ok_and(|text| special(text) == Some(ValueShape::Text))
 }
 
 /// Converts a text to another encoding.

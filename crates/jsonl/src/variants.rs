@@ -1,4 +1,4 @@
-//! Selection of variant options by values.
+//! Selects variant options by value.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::fault::value;
 use crate::members::integer_of;
 use crate::shape::is_integer;
 
-/// Returns `true` if a value can be a field of a class. `work` is the number of comparisons left.
+/// Returns `true` if a value can be a field of a class. `work` is the remaining number of comparisons.
 pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u64) -> bool {
     let Some(less) = work.checked_sub(1) else { return false };
     *work = less;
@@ -40,7 +40,7 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
         FieldKind::BitMap { .. } => has_keys(json, &["bits", "flags"]),
         FieldKind::Float(bits) => float_fits(json, bits.length),
         FieldKind::String { encoding, .. } => match first {
-            // Other encodings than UTF-8 are given.
+            // Encodings other than UTF-8 are named in the object.
             Some(b'{') if *encoding == StringEncoding::Utf8 => has_keys(json, &["$bytes"]),
             Some(b'{') => has_keys(json, &["$bytes", "encoding"]),
             first => first == Some(b'"'),
@@ -64,7 +64,7 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
     }
 }
 
-/// Returns `true` if a value can be an integer of this length in bits, or of any length.
+/// Returns `true` if a value can be an integer with this number of bits. `None` means any number of bits.
 fn integer_fits(mut json: Reader<'_>, length: Option<u64>, signed: bool) -> bool {
     let digits = match json.peek() {
         Some(b'"') => json.string().ok().and_then(|text| text.plain()),
@@ -85,7 +85,7 @@ fn integer_fits(mut json: Reader<'_>, length: Option<u64>, signed: bool) -> bool
     }
 }
 
-/// Returns `true` if a value can be a floating-point number of this length in bits.
+/// Returns `true` if a value can be a floating-point number with this number of bits.
 fn float_fits(mut json: Reader<'_>, length: u64) -> bool {
     match json.peek() {
         Some(b'{') => first_key(json).is_some_and(|key| match length {
@@ -96,7 +96,7 @@ fn float_fits(mut json: Reader<'_>, length: u64) -> bool {
             let number = json.number().unwrap_or_default();
             match length {
                 16 => number.parse().ok().and_then(Real::exact_half).is_some(),
-                // The shortest digits of a number of 32 bits are no more than 9.
+                // The shortest decimal form of a 32-bit number has at most 9 digits.
                 32 => number.parse().is_ok_and(|value: f64| {
                     let single = value as f32;
                     single.is_finite() && number.parse() == Ok(single) && shortest_digits(number) <= 9
@@ -109,7 +109,7 @@ fn float_fits(mut json: Reader<'_>, length: u64) -> bool {
     }
 }
 
-/// Returns the number of elements of an array if all of them can be of a class.
+/// Returns the number of array elements if all of them match a class.
 fn matching_elements(mut json: Reader<'_>, element: &FieldClass, work: &mut u64) -> Option<u64> {
     json.take(b'[').then_some(())?;
     let (mut is_first, mut count) = (true, 0);
@@ -122,7 +122,7 @@ fn matching_elements(mut json: Reader<'_>, element: &FieldClass, work: &mut u64)
     Some(count)
 }
 
-/// Returns `true` if a value is an object of these members, of which optional ones can be missing.
+/// Returns `true` if a value is an object with these members. Optional members can be missing.
 fn members_fit(mut json: Reader<'_>, members: &[Member], work: &mut u64) -> bool {
     let is_optional = |member: &Member| matches!(member.class.kind, FieldKind::Optional { .. });
     let mut names = members.iter().filter(|member| !member.class.is_padding());
@@ -141,7 +141,7 @@ fn members_fit(mut json: Reader<'_>, members: &[Member], work: &mut u64) -> bool
     names.all(is_optional)
 }
 
-/// Returns the number of digits of a number without leading and trailing zeros.
+/// Returns the number of digits without leading and trailing zeros.
 fn shortest_digits(number: &str) -> usize {
     let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();

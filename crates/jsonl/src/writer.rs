@@ -1,7 +1,7 @@
-//! Writes traces of any format as JSON Lines.
+//! Writes traces in any format as JSON Lines.
 //!
-//! The lines are those of [`JsonLines`](crate::JsonLines) with its default options, of all data streams merged by time.
-//! Lines of packets are not among them: their headers and contexts are losses.
+//! The lines are equal to [`JsonLines`](crate::JsonLines) with default options, for all data streams merged by time.
+//! Packet lines are omitted, so packet headers and contexts are losses.
 
 mod line_encoder;
 mod losses;
@@ -15,9 +15,9 @@ use ichnos_io::{
 };
 
 use crate::recognition::has_lines;
-use line_encoder::{LineEncoder, LineRules};
+use line_encoder::{LineEncoder, LineWriterRules};
 
-/// Approximate size of blocks in bytes.
+/// Approximate block size in bytes.
 const BLOCK: usize = 256 << 10;
 
 /// Writes JSON Lines.
@@ -45,7 +45,7 @@ impl WriterFactory for JsonLinesWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         options.dialect_index(&[])?;
-        file_output::<LineEncoder>(&target, LineRules::new(sources, BLOCK, options), options)
+        file_output::<LineEncoder>(&target, LineWriterRules::new(sources, BLOCK, options), options)
     }
 
     fn create_parts(
@@ -54,6 +54,6 @@ impl WriterFactory for JsonLinesWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         options.dialect_index(&[])?;
-        Ok(file_parts::<LineEncoder>(LineRules::new(sources, 0, options), options))
+        Ok(file_parts::<LineEncoder>(LineWriterRules::new(sources, 0, options), options))
     }
 }

@@ -1,6 +1,6 @@
-//! Cost of reading a file: its headers in the order of time, and all fields of all events.
+//! Cost of reading a file: headers sorted by time, and all fields of all events.
 //!
-//! `ICHNOS_NETTRACE=FILE cargo bench -p ichnos-nettrace`; without a file, nothing is measured.
+//! `ICHNOS_NETTRACE=FILE cargo bench -p ichnos-nettrace`. Without a file, nothing is measured.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use ichnos_model::{
 };
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
-/// Something that cannot be had without looking at each field.
+/// Sum of all fields, so that no field read can be optimized away.
 #[derive(Default)]
 struct Sum(u64);
 

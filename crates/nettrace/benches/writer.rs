@@ -1,8 +1,7 @@
-//! Cost of writing a file again: with every event encoded anew, which includes reading them; as a copy; and of a part of it,
-//! with copied segments.
+//! Cost of writing a file again: with each event read and encoded anew, as a copy, and partly, with copied segments.
 //!
-//! `ICHNOS_NETTRACE=FILE cargo bench -p ichnos-nettrace --bench writer`; without a file, one of 1,000,000 small events
-//! is generated.
+//! `ICHNOS_NETTRACE=FILE cargo bench -p ichnos-nettrace --bench writer`. Without a file, generates a file with
+//! 1,000,000 small events.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::ops::ControlFlow;
@@ -20,7 +19,7 @@ use ichnos_testing::nettrace_file::{
     File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
 };
 
-/// Events of four threads, which take turns of 25 events.
+/// Generates events of four threads, which take turns of 25 events.
 fn generated() -> Vec<u8> {
     let mut file = File::new(Form::V4);
     file.metadata(&[Metadata::new(1, "Number", [field(Form::V4, 12, "number")])]);
@@ -43,7 +42,7 @@ fn generated() -> Vec<u8> {
     file.end()
 }
 
-/// The file to measure.
+/// Returns the file to measure.
 fn file() -> NettraceFile {
     let bytes: Bytes = match std::env::var_os("ICHNOS_NETTRACE").map(PathBuf::from) {
         Some(path) => Tree::open(&path, &IoLimits::default()).unwrap().entries[0].read().unwrap(),
@@ -52,7 +51,7 @@ fn file() -> NettraceFile {
     NettraceFile::open("file", bytes, &NettraceOptions::default()).unwrap()
 }
 
-/// Options to encode all events anew in a dialect, as if others were dropped.
+/// Options that encode all events anew in a dialect, as a filter would.
 fn encoding(dialect: &str) -> WriteOptions {
     let mut options = WriteOptions::default();
     options.dialect = Some(dialect.to_owned());
@@ -60,7 +59,7 @@ fn encoding(dialect: &str) -> WriteOptions {
     options
 }
 
-/// Options for the events after a tenth of the time of a file.
+/// Selects the events after the first tenth of the file's time.
 fn part(file: &NettraceFile) -> WriteOptions {
     let mut options = WriteOptions::default();
     let times = file.streams().first().and_then(|stream| stream.time_range);
@@ -69,7 +68,7 @@ fn part(file: &NettraceFile) -> WriteOptions {
     options
 }
 
-/// Writes the file to nowhere; returns the number of events.
+/// Writes the file and discards the output. Returns the number of events.
 fn rewrite(file: &NettraceFile, options: &WriteOptions) -> u64 {
     let source = WriteSource {
         trace: Arc::clone(file.trace()),

@@ -1,20 +1,20 @@
-//! Blocks of a file.
+//! File blocks.
 
 use std::ops::Range;
 
-/// Version of a file.
+/// File format version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Version {
     /// `.netperf`: .NET Core 2.1, and newer runtimes on request.
     V3,
-    /// `.nettrace` since .NET Core 3.0. Version 5 is the same with tags in its metadata; files have 4 or 5 in their header.
+    /// `.nettrace` since .NET Core 3.0. Version 5 adds tags to the metadata. Its header contains 4 or 5.
     V4,
-    /// Written by one-collect since 2025: major version 6, and this minor version.
+    /// Major version 6, with this minor version. Written by one-collect since 2025.
     V6(u32),
 }
 
-/// Kind of a block.
+/// Block kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockKind {
@@ -22,30 +22,30 @@ pub enum BlockKind {
     Trace,
     /// Events.
     Event,
-    /// Descriptions of events.
+    /// Event descriptions.
     Metadata,
     /// Call stacks.
     Stack,
-    /// A barrier, with sequence numbers of threads.
+    /// Barrier with all threads' sequence numbers.
     SequencePoint,
     /// Threads (version 6).
     Thread,
-    /// Threads that have ended (version 6).
+    /// Ended threads (version 6).
     RemoveThread,
-    /// Lists of labels (version 6).
+    /// Label lists (version 6).
     LabelList,
     /// A kind unknown to this reader.
     Unknown,
 }
 
-/// A block of a file. Offsets are in bytes from the beginning of the file.
+/// Block of a file. Offsets are in bytes from the start of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Kind of the block.
+    /// Block kind.
     pub kind: BlockKind,
-    /// Offset of the block.
+    /// Block offset.
     pub begin: u64,
-    /// Range of its content.
+    /// Content range.
     pub content: Range<u64>,
     /// `true` if the content is complete.
     pub is_whole: bool,

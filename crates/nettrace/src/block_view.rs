@@ -1,4 +1,4 @@
-//! Searches for blocks in the bytes of a file.
+//! Searches bytes for blocks.
 
 use std::ops::Range;
 
@@ -16,11 +16,11 @@ pub(crate) struct BlockView<'a> {
     pub(crate) bytes: &'a [u8],
     /// File offset of the bytes.
     pub(crate) base: u64,
-    /// Number of bytes before the file that are missing, modulo 4.
+    /// Number of missing bytes before the file, modulo 4.
     pub(crate) missing: u64,
-    /// `true` if the file ends after them.
+    /// `true` if the file ends after these bytes.
     pub(crate) is_end: bool,
-    /// `true` if no more bytes exist, or will be examined.
+    /// `true` if no more bytes exist or will be examined.
     pub(crate) is_last: bool,
 }
 
@@ -33,17 +33,17 @@ pub(crate) enum SearchResult {
 }
 
 impl BlockView<'_> {
-    /// Returns a range of the bytes as a range of the file.
+    /// Converts a byte range to a file range.
     pub(crate) fn absolute(self, range: Range<usize>) -> Range<u64> {
         self.base + range.start as u64..self.base + range.end as u64
     }
 
-    /// Returns the answer for missing bytes: `None`, or `otherwise` if no more will come.
+    /// Returns the result if bytes are missing: `None`, or `otherwise` if no more bytes will come.
     fn unknown(self, otherwise: bool) -> Option<bool> {
         self.is_last.then_some(otherwise)
     }
 
-    /// Finds the next object of a known type, from an index on.
+    /// Finds the next object with a known type, from an index on.
     pub(crate) fn find_object(self, from: usize, version: Version) -> SearchResult {
         let tag = if version == Version::V3 { BEGIN_OBJECT } else { BEGIN_PRIVATE_OBJECT };
         let rest = self.bytes.get(from..).unwrap_or_default();
@@ -62,8 +62,8 @@ impl BlockView<'_> {
         if self.is_last { SearchResult::Nothing } else { SearchResult::Short }
     }
 
-    /// Returns `true` if an object can end here: another object begins, or the file ends, also with its mark if
-    /// `may` is set.
+    /// Returns `true` if an object can end here: another object starts, or the file ends. With `may`, the end mark of
+    /// the file is also possible.
     pub(crate) fn ends_here(self, at: usize, may: bool) -> Option<bool> {
         let rest = self.bytes.get(at..).unwrap_or_default();
         match rest {
@@ -77,32 +77,32 @@ impl BlockView<'_> {
         }
     }
 
-    /// Returns `true` if a block of version 6 may begin here, after `unknown` blocks of unknown kinds; `None` if
+    /// Returns `true` if a version 6 block may start here, after `unknown` blocks with unknown kinds. Returns `None` if
     /// more bytes are needed.
     pub(crate) fn may_follow(self, at: usize, unknown: u32) -> Option<bool> {
         // A partial header: the file was truncated.
         let Some(header) = Wire::at(self.bytes, at).u32() else { return self.unknown(true) };
         let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
         match kind {
-            // Nothing can follow the end of the stream.
+            // Nothing may follow the end mark.
             0 if at + 4 + size < self.bytes.len() => Some(false),
             0 => self.unknown(self.is_end && at + 4 + size == self.bytes.len()),
             1 => Some(false),
             2..=8 => self.looks_like(kind, at + 4, size),
-            // Newer kinds are possible, but not many in a row.
+            // Newer versions may have new kinds, but not many in a row.
             _ => {
                 let end = at + 4 + size;
                 match end <= self.bytes.len() {
                     true if unknown < 2 => self.may_follow(end, unknown + 1),
                     true => Some(true),
-                    // Truncated, if the kind is plausible for a newer version.
+                    // The file may be truncated, if the kind is plausible for a newer version.
                     false => self.unknown(self.is_end && kind < 64),
                 }
             }
         }
     }
 
-    /// Returns `true` if the content of a block looks like its kind; `None` if more bytes are needed.
+    /// Returns `true` if a block's content looks like its kind. Returns `None` if more bytes are needed.
     pub(crate) fn looks_like(self, kind: u32, at: usize, size: usize) -> Option<bool> {
         let mut wire = Wire::at(self.bytes, at);
         match kind {
@@ -122,7 +122,7 @@ impl BlockView<'_> {
         }
     }
 
-    /// Returns `true` if a chain of blocks begins here; `None` if more bytes are needed.
+    /// Returns `true` if a block chain starts here. Returns `None` if more bytes are needed.
     pub(crate) fn is_chain(self, mut at: usize) -> Option<bool> {
         for link in 0..3 {
             let Some(header) = Wire::at(self.bytes, at).u32() else {

@@ -1,8 +1,8 @@
 //! Container format: splits bytes into blocks, for all versions.
 //!
-//! Versions up to 5 are objects of the library FastSerialization, each after its type; version 6 has blocks with
-//! a size and a kind. Both are returned as [`Block`]s. No input is read here: [`Container::next`] examines the
-//! given bytes, and returns when it needs more.
+//! Files up to version 5 contain FastSerialization objects, each after its type. Version 6 has blocks with a size
+//! and a kind. Both are returned as [`Block`]s. Nothing here reads input: [`Container::next`] examines the given bytes,
+//! and returns when it needs more.
 
 use std::ops::Range;
 
@@ -16,20 +16,20 @@ use crate::object_type::{
 use crate::rule::{Fault, Rule};
 use crate::wire::Wire;
 
-/// Next item of a file.
+/// Next item in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileItem {
     /// A block.
     Block(Block),
-    /// A broken rule. The next step continues after it.
+    /// A rule violation. The next call continues after it.
     Fault(Fault),
     /// More bytes are needed.
     More,
-    /// The end of the file.
+    /// End of the file.
     End,
 }
 
-/// Reason why a file cannot be read at all.
+/// Reason why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -53,7 +53,7 @@ pub enum Refusal {
     NoTrace {
         /// Offset in bytes.
         offset: u64,
-        /// Object found.
+        /// First object's name.
         found: String,
     },
 }
@@ -61,10 +61,10 @@ pub enum Refusal {
 const MAGIC: &[u8] = b"Nettrace";
 const FAST_SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
-/// Size in bytes of the payload of the object `Trace`, since version 3.
+/// Payload size of the object `Trace` since version 3, in bytes.
 const TRACE_SIZE: u64 = 48;
 
-/// Returns `true` if a file begins like an EventPipe file, even of a version that cannot be read.
+/// Returns `true` if a file starts like an EventPipe file, even with an unsupported version.
 #[must_use]
 pub fn recognise(beginning: &[u8]) -> bool {
     beginning.starts_with(FAST_SERIALIZATION) && !is_of_other_library(beginning)
@@ -73,50 +73,49 @@ pub fn recognise(beginning: &[u8]) -> bool {
                 || beginning.get(8..12) == Some(&[0; 4]))
 }
 
-/// Returns `true` if the first object of a file has another name than `Trace`: TraceEvent and dotnet-gcdump write other
-/// files with the same library.
+/// Returns `true` if a file's first object is not `Trace`. TraceEvent and dotnet-gcdump use FastSerialization for
+/// other files.
 fn is_of_other_library(beginning: &[u8]) -> bool {
-    /// Offset of the length of the name, after tags and versions.
+    /// Offset of the name's length, after tags and versions.
     const LENGTH: usize = FAST_SERIALIZATION.len() + 11;
     let rest = beginning.get(LENGTH..).unwrap_or_default();
     let Some((length, name)) = rest.split_first_chunk::<4>() else { return false };
     let length = u32::from_le_bytes(*length) as usize;
     let name = name.get(..length).unwrap_or(name);
-    // A damaged name is none of theirs.
+    // A damaged name must not count as another name.
     !b"Trace".starts_with(name) && name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'.')
 }
 
-/// Finds the blocks of a file, one after the other.
+/// Iterates over the blocks of a file.
 #[derive(Clone, Debug)]
 pub struct Container {
     version: Version,
-    /// Byte offset of the next block in the file.
+    /// Next block's byte offset in the file.
     at: u64,
-    /// Number of bytes before the file that are missing, modulo 4: blocks are aligned to the beginning.
+    /// Number of missing bytes before the file, modulo 4. Blocks are aligned to the start of the original file.
     missing: u64,
-    /// `true` if the beginning is missing.
+    /// `true` if the start of the file is missing.
     is_rest: bool,
     is_complete: bool,
-    /// Fault after the block returned last.
+    /// Fault after the last returned block.
     fault: Option<Fault>,
     is_done: bool,
-    /// Resync scan position: no chain of blocks begins before this offset (version 6), so that bytes are scanned
-    /// once.
+    /// Resync position: no block chain starts before this offset (version 6). Prevents repeated scans.
     chainless_until: u64,
-    /// File offset up to which bytes are needed before the next step returns anything else.
+    /// File offset up to which bytes are needed for the next result.
     needed: u64,
 }
 
-/// Maximum size of a block in bytes; a block with a larger size is damaged. Recorded ones have 100 KB to 1 MB,
-/// those of version 6 less than 16 MiB.
+/// Maximum block size in bytes. Larger sizes are damage. Recorded blocks have 100 KB to 1 MB, in version 6 less
+/// than 16 MiB.
 pub(crate) const MOST_BLOCK_BYTES: usize = 64 << 20;
 
-/// Maximum look-ahead in bytes for the end of a block, so that results do not depend on the number of bytes
-/// available, and no more than these have to be kept.
+/// Maximum look-ahead for a block's end, in bytes. Results do not depend on the number of available bytes, and no
+/// more bytes must be kept.
 pub(crate) const LOOK_AHEAD: usize = MOST_BLOCK_BYTES + (16 << 20);
 
 impl Container {
-    /// Reads the header of a file from its first bytes; returns `None` if more are needed, unless `is_all`.
+    /// Reads a file's header from its first bytes. Returns `None` if more bytes are needed, unless `is_all`.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -168,7 +167,7 @@ impl Container {
         }
     }
 
-    /// Opens a whole file, or at its first block if its beginning is missing.
+    /// Opens a whole file. If its start is missing, opens it at its first block.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -179,33 +178,33 @@ impl Container {
         }
     }
 
-    /// Opens a file without its beginning at its first block. The first step returns a fault.
+    /// Opens a file at its first block if its start is missing. The first call of `next` returns a fault.
     fn open_rest(bytes: &[u8]) -> Option<Self> {
         let (begin, version) = find_block(bytes)?;
         let begin = begin as u64;
-        // Where the missing bytes are no multiple of 4, the alignment of the first blocks shows it.
+        // The alignment of the first blocks shows how many bytes are missing, modulo 4.
         let with_missing = |missing| Self { missing, ..Self::at(version, begin) };
         let whole_blocks = |container: &Self| {
             let mut container = container.clone();
             let is_whole = |item: &FileItem| matches!(item, FileItem::Block(Block { is_whole: true, .. }));
             std::iter::repeat_with(|| container.next(bytes, 0, true)).take(3).take_while(is_whole).count()
         };
-        // The last one of several maxima would be found.
+        // `max_by_key` returns the last of several maxima, so iterate backwards.
         let found = (0..4).rev().map(with_missing).max_by_key(whole_blocks)?;
         Some(found.without_beginning())
     }
 
-    /// Returns `true` if the beginning of the file is missing.
+    /// Returns `true` if the start of the file is missing.
     pub(crate) fn is_rest(&self) -> bool {
         self.is_rest
     }
 
-    /// Number of bytes before the file that are missing, modulo 4.
+    /// Returns the number of missing bytes before the file, modulo 4.
     pub(crate) fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// Checks the type of the first object, which contains the version of the format.
+    /// Checks the type of the first object, which contains the format version.
     fn check_trace(self, beginning: &[u8], is_all: bool) -> Result<Option<Self>, Refusal> {
         let mut wire = Wire::at(beginning, self.at as usize);
         let object = match ObjectType::read(&mut wire) {
@@ -223,7 +222,7 @@ impl Container {
         match (self.version, object.version, object.least_reader) {
             (_, ..3, _) => Err(Refusal::TooOld(object.version)),
             (_, _, 6..) => Err(Refusal::TooNew(object.least_reader as u32)),
-            // Of a file of version 4, only the first word is missing.
+            // A version 4 file without its first word.
             (Version::V3, version, _) if version > 3 => {
                 Ok(Some(Self { version: Version::V4, ..self }.without_beginning()))
             }
@@ -231,7 +230,7 @@ impl Container {
         }
     }
 
-    /// Returns the container of a file without its beginning: the first step returns a fault.
+    /// Marks the start of the file as missing. The first call of `next` returns a fault.
     fn without_beginning(self) -> Self {
         let begin = self.at;
         let statement = format!("expected `Nettrace`, found a block at byte {begin}: the start is missing");
@@ -239,32 +238,32 @@ impl Container {
         Self { is_rest: true, fault: Some(fault), ..self }
     }
 
-    /// Returns the version of the file.
+    /// Returns the file's version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Byte offset of the next block in the file.
+    /// Returns the next block's byte offset in the file.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.at
     }
 
-    /// Continues at a file offset, at which a block begins.
+    /// Continues at a block's file offset.
     pub fn seek(&mut self, offset: u64) {
         let Self { version, missing, is_rest, .. } = *self;
         *self = Self { missing, is_rest, ..Self::at(version, offset) };
     }
 
-    /// Returns `true` if the end of the stream is marked, as the session was stopped properly.
+    /// Returns `true` if there is an end mark, because the session was stopped properly.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// Returns the next block in `bytes`, which begin at file offset `base`, at the [position](Self::position) or
-    /// before. `is_all` if no more bytes follow.
+    /// Returns the next block. `bytes` start at file offset `base`, at or before the [position](Self::position).
+    /// `is_all` means that no more bytes follow.
     pub fn next(&mut self, bytes: &[u8], base: u64, is_all: bool) -> FileItem {
         if let Some(fault) = self.fault.take() {
             return FileItem::Fault(fault);
@@ -304,14 +303,14 @@ impl Container {
         }
     }
 
-    /// Minimum file offset up to which bytes should be provided after [`FileItem::More`].
+    /// Returns the minimum file offset up to which the caller should provide bytes after [`FileItem::More`].
     #[must_use]
     pub fn needed(&self) -> u64 {
         self.needed
     }
 
-    /// Requests more bytes, at least up to this index; bytes from `from` on are scanned again, so their number
-    /// should double.
+    /// Requests more bytes, at least up to this index. Bytes from `from` on are scanned again, so the caller should
+    /// double their number.
     fn more(&mut self, view: BlockView<'_>, from: usize, until: usize) -> Option<FileItem> {
         let looked_at = view.bytes.len().saturating_sub(from);
         self.needed = view.base + until.max(view.bytes.len() + 1 + looked_at) as u64;
@@ -371,7 +370,7 @@ impl Container {
         }
     }
 
-    /// Returns the end of the stream, unless this is the beginning of an object with a damaged first byte.
+    /// Reads the end mark, unless this is an object with a damaged first byte.
     fn end_mark(&mut self, view: BlockView<'_>, at: usize) -> Option<FileItem> {
         match view.bytes.get(at + 1..).unwrap_or_default() {
             [] | [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT] if !view.is_last => None,
@@ -385,8 +384,8 @@ impl Container {
         }
     }
 
-    /// Returns the part of an object that is too long or has no end. Reading continues at the next recognized object,
-    /// or at the end of the file.
+    /// Returns the start of an object that is too long or lacks its end. Reading continues at the next recognized
+    /// object, or at the end of the file.
     fn damaged_object(
         &mut self,
         view: BlockView<'_>,
@@ -417,14 +416,15 @@ impl Container {
         Some(FileItem::Block(Block { kind, begin, content, is_whole: false }))
     }
 
-    /// Continues at the next object, as none begins here. `is_short` if the bytes could be the beginning of one.
+    /// Continues at the next object, because none starts here. `is_short` means that the bytes could be the start of an
+    /// object.
     fn resync(&mut self, view: BlockView<'_>, at: usize, is_short: bool) -> Option<FileItem> {
         let begin = self.at;
         let (until, rule) = match view.find_object(at + 1, self.version) {
             SearchResult::At(next) => (next, Rule::ObjectBegin),
             SearchResult::Short => return self.more(view, at, 0),
             SearchResult::Nothing if view.is_end && is_short => return None,
-            // Keep bytes that could be the beginning of an object.
+            // Keep bytes that could be the start of an object.
             SearchResult::Nothing if !view.is_end => (view.bytes.len() - LONGEST_TYPE, Rule::ObjectBegin),
             SearchResult::Nothing => {
                 self.is_done = true;
@@ -436,9 +436,9 @@ impl Container {
         Some(FileItem::Fault(fault.skipping(self.at - begin)))
     }
 
-    /// Returns the content and the end of an object of an unknown type: either a block with its size, or only
-    /// tagged values. If it could be both, the end that comes first is used. Returns `None` if more bytes are
-    /// needed, `Some(None)` if it is neither.
+    /// Returns the content and the end of an object with an unknown type. It is either a block with its size, or
+    /// consists of tagged values. If both are possible, the earlier end wins. Returns `None` if more bytes are needed,
+    /// and `Some(None)` if neither is possible.
     #[allow(clippy::option_option)]
     fn unknown_object(
         &mut self,
@@ -447,7 +447,7 @@ impl Container {
     ) -> Option<Option<(Range<usize>, usize)>> {
         let bytes = view.bytes;
         let tagged = match skip_tagged(bytes, behind) {
-            // Without values, an apparent end of the file after it is more likely a size.
+            // Without values, the end of the file after this byte is more likely a block size.
             Tagged::End(end) if end == behind + 1 => (view.ends_here(end, false), end),
             Tagged::End(end) => (view.ends_here(end, true), end),
             Tagged::Short if !view.is_last => (None, usize::MAX),
@@ -485,7 +485,7 @@ impl Container {
         let (size, kind) = ((header & 0xff_ffff) as usize, (header >> 24) as u8);
         let data = at + 4;
         let end = data.checked_add(size)?;
-        // Newer versions may have content in it; if more bytes follow, it is another block with a damaged kind.
+        // Newer versions may have content in the end mark. If more bytes follow, this is a block with a damaged kind.
         if kind == 0 && (size == 0 || view.is_end && end >= view.bytes.len()) {
             self.is_complete = true;
             self.is_done = true;
@@ -500,7 +500,7 @@ impl Container {
             return None;
         }
         if end <= view.bytes.len() {
-            // A damaged size is detected by the bytes after it.
+            // The bytes after the block reveal a damaged size.
             match view.may_follow(end, 0) {
                 Some(true) => {
                     self.at = view.base + end as u64;
@@ -523,7 +523,7 @@ impl Container {
         let is_truncated = next.is_none() && end > view.bytes.len();
         let until = match next {
             Some(next) => next,
-            // The following bytes are unknown, but no better end was found.
+            // The bytes after the block are unknown, but there is no better end.
             None if !is_truncated => end,
             None => view.bytes.len(),
         };
@@ -540,7 +540,7 @@ impl Container {
         Some(FileItem::Block(Block { kind: kind_of(kind), begin, content, is_whole: false }))
     }
 
-    /// Searches for a chain of blocks from a position on. Returns `None` if more bytes are needed.
+    /// Searches for a block chain from a position on. Returns `None` if more bytes are needed.
     #[allow(clippy::option_option)]
     fn find_chain(&mut self, view: BlockView<'_>, from: usize) -> Option<Option<usize>> {
         let searched = self.chainless_until.saturating_sub(view.base) as usize;
@@ -554,13 +554,13 @@ impl Container {
     }
 }
 
-/// Returns the content of an object that is a block, after its size and padding; `None` if more bytes are needed,
+/// Returns a block object's content, after its size and padding. Returns `None` if more bytes are needed, and
 /// `Some(None)` if the size is invalid.
 #[allow(clippy::option_option)]
 fn sized_content(view: BlockView<'_>, behind: usize) -> Option<Option<Range<usize>>> {
     let mut wire = Wire::at(view.bytes, behind);
     let Some(size) = wire.u32() else { return if view.is_end { None } else { view.is_last.then_some(None) } };
-    // Padding to 4 bytes, relative to the beginning of the file.
+    // Padding to 4 bytes, relative to the start of the file.
     let padding = (view.base + view.missing + wire.position() as u64).wrapping_neg() % 4;
     let begin = wire.position() + padding as usize;
     let size = usize::try_from(size as i32).ok().filter(|size| *size <= MOST_BLOCK_BYTES);
@@ -612,7 +612,7 @@ mod tests {
         assert_eq!(new(6).unwrap_err(), Refusal::TooNew(6));
     }
 
-    /// TraceEvent and dotnet-gcdump use the same library.
+    /// TraceEvent and dotnet-gcdump use FastSerialization, too.
     #[test]
     fn other_objects_of_the_library_are_not_recognised() {
         let file = |name: &[u8]| {

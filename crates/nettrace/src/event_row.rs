@@ -1,52 +1,52 @@
-//! Rows of event blocks: headers of events, and positions of payloads.
+//! Rows in event blocks: event headers, and payload positions.
 
 use std::ops::Range;
 
 use crate::Version;
 use crate::wire::Wire;
 
-/// Header of an event.
+/// Event header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventRow {
-    /// Id of the metadata that describes the event; 0 for metadata itself.
+    /// Id of the metadata that describes the event. 0 for metadata rows.
     pub metadata_id: u32,
-    /// Number of events made by the capture thread, modulo 2^32; 0 in version 3, which does not count.
+    /// Number of events from the capture thread, modulo 2^32. 0 in version 3, which has no such counter.
     pub sequence: u32,
-    /// Thread that made the event: its id, or its index in the thread table (version 6).
+    /// Thread that emitted the event: its id, or its index in the thread table (version 6).
     pub capture_thread: u64,
-    /// Processor of the capture thread; `u32::MAX` if unknown.
+    /// Capture thread's processor. `u32::MAX` if unknown.
     pub processor: u32,
     /// Thread that the event is about.
     pub thread: u64,
-    /// Index in the stack table; 0 without a stack. Unused in version 3.
+    /// Index in the stack table. 0 without a stack. Unused in version 3.
     pub stack_id: u32,
     /// Time in ticks.
     pub timestamp: u64,
-    /// Position of the 16-byte id of the event's activity; 0 without an activity (up to version 5).
+    /// Position where the 16-byte activity id starts. 0 without an activity (up to version 5).
     pub activity: usize,
-    /// Position of the 16-byte id of a related activity; 0 without one (up to version 5).
+    /// Position where the 16-byte id for a related activity starts. 0 without a related activity (up to version 5).
     pub related_activity: usize,
-    /// Label list; 0 without one (version 6).
+    /// Label list. 0 without labels (version 6).
     pub label_list: u32,
-    /// `true` if no later event in the file is earlier in time.
+    /// `true` if all later events in the file have the same or a later time.
     pub is_sorted: bool,
-    /// Range of the payload, in bytes from the beginning of the row's source.
+    /// Payload range, in bytes from the start of the row's source.
     pub payload: Range<usize>,
-    /// Range of the stack (version 3 only).
+    /// Stack range (version 3 only).
     pub stack: Range<usize>,
 }
 
-/// Encoding of a block's rows.
+/// Row encoding in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowEncoding {
     /// Version 3.
     V3,
-    /// Version 4 or later, with all members.
+    /// Version 4 or later, all members.
     Full {
-        /// `true` in version 6: with a label list instead of activities.
+        /// `true` in version 6, which has a label list instead of activities.
         labels: bool,
     },
-    /// Version 4 or later, with only the differences to the previous row.
+    /// Version 4 or later, only the differences from the previous row.
     Compressed {
         /// `true` in version 6.
         labels: bool,
@@ -54,7 +54,7 @@ pub enum RowEncoding {
 }
 
 impl RowEncoding {
-    /// Returns the encoding of a block with these flags in a file of this version.
+    /// Returns the encoding for these block flags in this file version.
     #[must_use]
     pub fn new(version: Version, flags: u16) -> Self {
         let labels = matches!(version, Version::V6(_));
@@ -66,28 +66,27 @@ impl RowEncoding {
     }
 }
 
-/// Reads the rows of a block, one after the other.
+/// Iterates over the rows in a block.
 #[derive(Clone, Debug)]
 pub struct EventRows {
     encoding: RowEncoding,
     /// Position of the next row.
     at: usize,
     end: usize,
-    /// Number that added to an index gives the distance from the beginning of the file, modulo 4: rows are
-    /// aligned to it.
+    /// Added to an index, this gives the distance from the start of the file, modulo 4. Rows are aligned to the file.
     alignment: usize,
     row: EventRow,
 }
 
 impl EventRows {
-    /// Reads the rows in `content`, a range of the bytes that begin at file offset `base`.
+    /// Reads the rows in `content`, a range of the bytes that start at file offset `base`.
     #[must_use]
     pub fn new(encoding: RowEncoding, content: Range<usize>, base: u64) -> Self {
         let row = EventRow::default();
         Self { encoding, at: content.start, end: content.end, alignment: (base % 4) as usize, row }
     }
 
-    /// Position of the next row.
+    /// Returns the position of the next row.
     #[must_use]
     pub fn position(&self) -> usize {
         self.at
@@ -99,26 +98,26 @@ impl EventRows {
         self.at >= self.end
     }
 
-    /// Ends the rows at a position: a row that is not complete there is not read.
+    /// Ends the rows at a position. A row that is incomplete there is not read.
     pub(crate) fn end_at(&mut self, position: usize) {
         self.end = self.end.min(position);
     }
 
-    /// Number of bytes not read yet.
+    /// Returns the number of unread bytes.
     #[must_use]
     pub fn rest(&self) -> usize {
         self.end.saturating_sub(self.at)
     }
 
-    /// Returns the row read last.
+    /// Returns the last row that was read.
     #[inline(always)]
     #[must_use]
     pub fn row(&self) -> &EventRow {
         &self.row
     }
 
-    /// Reads the next row of `bytes`. Returns `None` if no complete row follows: the position stays at its
-    /// beginning.
+    /// Reads the next row in `bytes`. Returns `None` without a complete row. Then the position stays at the start of
+    /// the row.
     #[inline(always)]
     pub fn next(&mut self, bytes: &[u8]) -> Option<&EventRow> {
         let bytes = bytes.get(..self.end)?;
@@ -136,7 +135,7 @@ impl EventRows {
     fn compressed<const LABELS: bool>(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut wire = Wire::at(bytes, self.at);
         let flags = wire.u8()?;
-        // An incomplete row leaves the state changed, but nothing is read after it.
+        // An incomplete row changes the state, but nothing is read after it.
         let row = &mut self.row;
         if flags & 1 != 0 {
             row.metadata_id = wire.varuint32()?;
@@ -183,7 +182,7 @@ impl EventRows {
         let metadata = wire.u32()?;
         let row = &mut self.row;
         row.metadata_id = metadata & 0x7fff_ffff;
-        // The document has the opposite; the runtime and the reference reader do it like this.
+        // The document says the opposite. The runtime and the reference reader do this.
         row.is_sorted = metadata >> 31 == 0;
         row.sequence = wire.u32()?;
         row.thread = wire.u64()?;
@@ -200,11 +199,11 @@ impl EventRows {
         let payload = wire.length()?;
         let begin = wire.position();
         row.payload = begin..begin.checked_add(payload).filter(|payload| *payload <= end)?;
-        // The size should include the padding of version 4, but the next row is aligned in any case.
+        // In version 4, the size should include the padding, but the next row is always aligned.
         Some(if labels { end } else { self.aligned(end) })
     }
 
-    /// Returns the next position aligned to 4 bytes from the beginning of the file.
+    /// Rounds a position up to a multiple of 4 bytes from the start of the file.
     fn aligned(&self, end: usize) -> usize {
         (end + (end + self.alignment).wrapping_neg() % 4).min(self.end)
     }
@@ -230,12 +229,12 @@ impl EventRows {
         wire.take(stack)?;
         row.stack = begin..wire.position();
         row.is_sorted = true;
-        // Padding is part of the size, but files without it can be read, too.
+        // The size includes padding, but files without padding must be readable, too.
         Some(self.aligned(end))
     }
 }
 
-/// Position of a GUID; 0 if it is all zeros, which means none.
+/// Returns the position of a GUID, or 0 if the GUID is all zeros.
 #[inline]
 fn guid(wire: &mut Wire<'_>) -> Option<usize> {
     let at = wire.position();
@@ -246,12 +245,12 @@ fn guid(wire: &mut Wire<'_>) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The examples in the document: missing members are repeated, and sequence numbers are incremented.
+    /// The document's examples: missing members repeat the previous row, and sequence numbers are incremented.
     #[test]
     fn compressed_rows_repeat_what_they_leave_out() {
         let bytes = [
-            0xc3, 5, 9, 77, 3, 100, 2, b'a', b'b', // all but threads and stacks
-            0x00, 5, b'c', b'd', // nothing but the time
+            0xc3, 5, 9, 77, 3, 100, 2, b'a', b'b', // all members except threads and stacks
+            0x00, 5, b'c', b'd', // only the time
             0x02, 1, 78, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, b'e',
             b'f', // earlier
         ];
@@ -277,7 +276,7 @@ mod tests {
         }
     }
 
-    /// Rows of metadata do not count, unless they have a sequence number.
+    /// Metadata rows do not count, unless they have a sequence number.
     #[test]
     fn sequence_numbers_of_metadata() {
         let bytes = [0x80, 1, 0, 0x00, 1, 0x02, 0, 1, 2, 3];

@@ -1,4 +1,4 @@
-//! Parser for bytes that arrive in pieces: from a pipe, a socket, or a running session.
+//! Parser for bytes that arrive in chunks: from a pipe, a socket, or a running session.
 
 use std::ops::Range;
 
@@ -6,23 +6,25 @@ use crate::container::LOOK_AHEAD;
 use crate::reader::EventBlockHeader;
 use crate::wire::Wire;
 use crate::{
-    Block, BlockKind, Container, EventMetadata, EventRow, EventRows, Fault, FileItem, Label, Refusal,
+    Block, BlockKind, Container, EventLabel, EventMetadata, EventRow, EventRows, Fault, FileItem, Refusal,
     RowEncoding, Rule, SequencePoint, StackRows, ThreadRow, TraceBlock, Version,
 };
 
-/// Parses a file whose bytes are fed in pieces of any size: the items do not depend on the pieces.
+/// Parses a file from chunks, whose sizes do not influence the items.
 ///
-/// It reads no input itself and never waits. Items are in file order: sorting events by time, counting missing
-/// ones and decoding payloads is left to the caller. Only the current incomplete block is kept. A block has at
-/// most 64 MiB; after damage, up to 80 MiB are scanned for the next block, or twice the scanned number of bytes
-/// is awaited. In version 6, so are the first 8 bytes of the next block, to check the size of the current one.
+/// The parser reads no input itself and never waits. Items come in file order. The caller must sort events by time,
+/// count missing events and decode payloads.
 ///
-/// A file without its beginning is [refused](FeedItem::Refusal); [`NettraceFile`](crate::NettraceFile) reads it.
+/// Only the current incomplete block is kept, at most 64 MiB. After damage, the parser scans up to 80 MiB for the next
+/// block, and may wait for twice the number of scanned bytes. In version 6, it also keeps the first 8 bytes of the next
+/// block, to check the size of the current block.
+///
+/// A file without its start is [refused](FeedItem::Refusal). [`NettraceFile`](crate::NettraceFile) can read it.
 ///
 /// ```
 /// use ichnos_nettrace::{Feed, FeedItem};
 ///
-/// // The beginning of a file of version 6: its header, and an empty block of events.
+/// // Start of a version 6 file: its header, and an empty event block.
 /// let file = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\
 ///     \x14\0\0\x02\x14\0\x01\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0";
 /// let mut feed = Feed::new();
@@ -51,30 +53,30 @@ pub struct Feed {
     container: Option<Container>,
     /// File offset up to which bytes are awaited.
     awaited: u64,
-    open: Option<OpenBlock>,
-    /// Fault to return before everything else.
+    open: Option<RowBlock>,
+    /// Fault that is returned before everything else.
     fault: Option<Fault>,
     is_done: bool,
 }
 
-/// Next item of a file.
+/// Next item in a file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FeedItem<'a> {
-    /// The version of the file: always the first item.
+    /// File version: always the first item.
     Version(Version),
     /// Properties of the whole trace.
     Trace(TraceBlock),
-    /// Events follow, between these times in ticks, according to the block.
+    /// Start of an event block, with its time range in ticks.
     EventBlock {
-        /// Byte offset of the block's content in the file.
+        /// The block content's byte offset in the file.
         offset: u64,
-        /// First and last time; `(0, u64::MAX)` in version 3.
+        /// First and last time. `(0, u64::MAX)` in version 3.
         times: (u64, u64),
     },
     /// An event.
     Event(FeedEvent<'a>),
-    /// Description of an event.
+    /// Event description.
     Metadata(EventMetadata),
     /// Stacks.
     Stacks(StackRows<'a>),
@@ -82,49 +84,49 @@ pub enum FeedItem<'a> {
     SequencePoint(SequencePoint),
     /// A thread (version 6).
     Thread(ThreadRow),
-    /// A removed thread: its index, and the sequence number of its last event (version 6).
+    /// Removed thread: its index, and the sequence number of its last event (version 6).
     RemovedThread(u64, u32),
-    /// Index and labels of a label list (version 6).
-    Labels(u32, Vec<Label>),
-    /// A broken rule. Reading continues after it.
+    /// Label list: its index and labels (version 6).
+    Labels(u32, Vec<EventLabel>),
+    /// Rule violation. Reading continues after it.
     Fault(Fault),
-    /// The file cannot be read. No items follow.
+    /// The file cannot be read. This is the last item.
     Refusal(Refusal),
-    /// The end. No items follow.
+    /// End of the file. This is the last item.
     End {
-        /// `true` if the end is marked; otherwise a fault came before.
+        /// `true` if there is an end mark. Otherwise, the previous item is a fault.
         is_complete: bool,
     },
 }
 
-/// An event with its bytes.
+/// Event with its bytes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FeedEvent<'a> {
-    /// Header. Its positions are meaningless here: the other members have their contents.
+    /// Event header. Its positions are invalid: the other members have the contents.
     pub row: &'a EventRow,
-    /// Byte offset of the payload in the file.
+    /// The payload's byte offset in the file.
     pub offset: u64,
     /// Payload.
     pub payload: &'a [u8],
-    /// Addresses of its stack (version 3).
+    /// Stack addresses (version 3).
     pub stack: &'a [u8],
-    /// Id of its activity (up to version 5).
+    /// Activity id (up to version 5).
     pub activity: Option<[u8; 16]>,
-    /// Id of a related activity (up to version 5).
+    /// Related activity id (up to version 5).
     pub related_activity: Option<[u8; 16]>,
 }
 
 /// Block whose rows are being read.
 #[derive(Debug)]
-struct OpenBlock {
+struct RowBlock {
     block: Block,
-    rows: Rows,
+    rows: OpenRows,
 }
 
-/// Rows of a block. Positions are in the buffer.
+/// Block rows. Positions are in the buffer.
 #[derive(Debug)]
-enum Rows {
+enum OpenRows {
     Events(EventRows),
     /// Up to version 5.
     Metadata(EventRows),
@@ -140,7 +142,7 @@ enum Rows {
 }
 
 /// Next item, without borrowed data.
-enum Next {
+enum NextItem {
     Item(FeedItem<'static>),
     Event,
     Stacks(Range<usize>),
@@ -153,7 +155,7 @@ impl Feed {
         Self::default()
     }
 
-    /// Adds bytes. Take all [items](Self::next_item) first, so that at most one block is kept.
+    /// Adds bytes. Call it after taking all [items](Self::next_item), so that at most one block is kept.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.is_done {
             return;
@@ -162,7 +164,7 @@ impl Feed {
             && let Some(container) = &self.container
         {
             let read = container.position().saturating_sub(self.base) as usize;
-            // Moving the rest should cost less than reading did.
+            // Moving the rest should cost less than reading has cost.
             if read >= self.buffer.len() / 2 {
                 let read = read.min(self.buffer.len());
                 self.buffer.drain(..read);
@@ -172,30 +174,31 @@ impl Feed {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Ends the input: incomplete data are then read as far as possible.
+    /// Ends the input. Incomplete data is then read as far as possible.
     pub fn finish(&mut self) {
         self.is_all = true;
     }
 
-    /// Number of bytes fed.
+    /// Returns the number of received bytes.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.base + self.buffer.len() as u64
     }
 
-    /// Number of bytes kept.
+    /// Returns the number of buffered bytes.
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Returns the next item, or `None` if more bytes are needed, or after the last item.
+    /// Returns the next item. Returns `None` if more bytes are needed, or after the last item.
     pub fn next_item(&mut self) -> Option<FeedItem<'_>> {
         match self.step()? {
-            Next::Item(item) => Some(item),
-            Next::Event => {
-                let Some(OpenBlock { rows: Rows::Events(rows), .. }) = &self.open else { return None };
+            NextItem::Item(item) => Some(item),
+            NextItem::Event => {
+                let Some(RowBlock { rows: OpenRows::Events(rows), .. }) = &self.open else { return None };
                 let row = rows.row();
+                // Row ranges are within the buffer.
                 let bytes = |range: &Range<usize>| self.buffer.get(range.clone()).unwrap_or_default();
                 let guid =
                     |at: usize| self.buffer.get(at..)?.first_chunk::<16>().filter(|_| at != 0).copied();
@@ -208,16 +211,16 @@ impl Feed {
                     related_activity: guid(row.related_activity),
                 }))
             }
-            Next::Stacks(range) => {
+            NextItem::Stacks(range) => {
                 StackRows::read(self.buffer.get(range).unwrap_or_default()).map(FeedItem::Stacks)
             }
         }
     }
 
-    fn step(&mut self) -> Option<Next> {
+    fn step(&mut self) -> Option<NextItem> {
         loop {
             if let Some(fault) = self.fault.take() {
-                return Some(Next::Item(FeedItem::Fault(fault)));
+                return Some(NextItem::Item(FeedItem::Fault(fault)));
             }
             if self.is_done {
                 return None;
@@ -241,7 +244,7 @@ impl Feed {
                         return Some(next);
                     }
                 }
-                FileItem::Fault(fault) => return Some(Next::Item(FeedItem::Fault(fault))),
+                FileItem::Fault(fault) => return Some(NextItem::Item(FeedItem::Fault(fault))),
                 FileItem::More => {
                     self.awaited = container.needed().min(container.position() + LOOK_AHEAD as u64);
                     return None;
@@ -249,29 +252,29 @@ impl Feed {
                 FileItem::End => {
                     self.is_done = true;
                     let is_complete = container.is_complete();
-                    return Some(Next::Item(FeedItem::End { is_complete }));
+                    return Some(NextItem::Item(FeedItem::End { is_complete }));
                 }
             }
         }
     }
 
-    fn open_container(&mut self) -> Option<Next> {
+    fn open_container(&mut self) -> Option<NextItem> {
         match Container::open(&self.buffer, self.is_all) {
             Ok(Some(container)) => {
                 let version = container.version();
                 self.container = Some(container);
-                Some(Next::Item(FeedItem::Version(version)))
+                Some(NextItem::Item(FeedItem::Version(version)))
             }
             Ok(None) => None,
             Err(refusal) => {
                 self.is_done = true;
-                Some(Next::Item(FeedItem::Refusal(refusal)))
+                Some(NextItem::Item(FeedItem::Refusal(refusal)))
             }
         }
     }
 
-    /// Begins with the rows of a block, or returns a block that is one item.
-    fn begin(&mut self, block: Block) -> Option<Next> {
+    /// Starts reading a block's rows, or returns a block that is a single item.
+    fn begin(&mut self, block: Block) -> Option<NextItem> {
         let version = self.container.as_ref()?.version();
         let range = (block.content.start - self.base) as usize..(block.content.end - self.base) as usize;
         let content = self.buffer.get(range.clone())?;
@@ -280,26 +283,26 @@ impl Feed {
             BlockKind::Trace | BlockKind::Stack | BlockKind::SequencePoint | BlockKind::Unknown => {
                 single_item(&block, content, range, version)
             }
-            _ => Rows::of(block.kind, content, range, self.base, version).map(|(rows, times)| {
-                self.open = Some(OpenBlock { block, rows });
-                times.map(|times| Next::Item(FeedItem::EventBlock { offset, times }))
+            _ => OpenRows::from_block(block.kind, content, range, self.base, version).map(|(rows, times)| {
+                self.open = Some(RowBlock { block, rows });
+                times.map(|times| NextItem::Item(FeedItem::EventBlock { offset, times }))
             }),
         };
         begun.unwrap_or_else(|(rule, what)| {
             let fault = Fault::new(rule, offset, format!("expected {what}, found fewer bytes"));
-            is_whole.then_some(Next::Item(FeedItem::Fault(fault)))
+            is_whole.then_some(NextItem::Item(FeedItem::Fault(fault)))
         })
     }
 
     /// Returns the next row of the open block, or `None` at its end.
-    fn next_row(&mut self) -> Option<Next> {
-        let OpenBlock { block, rows } = self.open.as_mut()?;
+    fn next_row(&mut self) -> Option<NextItem> {
+        let RowBlock { block, rows } = self.open.as_mut()?;
         let end = (block.content.end - self.base) as usize;
         let bytes = self.buffer.get(..end)?;
         let is_v3 = self.container.as_ref()?.version() == Version::V3;
         match rows.next(bytes, self.base, is_v3)? {
-            NextRow::Event => Some(Next::Event),
-            NextRow::Item(item) => Some(Next::Item(item)),
+            NextRow::Event => Some(NextItem::Event),
+            NextRow::Item(item) => Some(NextItem::Item(item)),
             NextRow::End => None,
             NextRow::Rest { at, rule, expected } => {
                 let rest = (end - at.min(end)) as u64;
@@ -314,36 +317,36 @@ impl Feed {
     }
 }
 
-/// Rule of a block whose content is too short, and the missing content.
-type Missing = (Rule, &'static str);
+/// Rule for a block whose content is too short, and the missing part.
+type MissingContent = (Rule, &'static str);
 
-/// Returns a block that is one item, in this range of the bytes. `None` for an unknown block.
+/// Reads a block that is a single item from a byte range. Returns `None` for an unknown block.
 fn single_item(
     block: &Block,
     content: &[u8],
     range: Range<usize>,
     version: Version,
-) -> Result<Option<Next>, Missing> {
+) -> Result<Option<NextItem>, MissingContent> {
     let item = match block.kind {
         BlockKind::Trace => {
             let is_complete = block.is_whole || matches!(version, Version::V6(_));
             let trace = TraceBlock::read(content, version).filter(|_| is_complete);
-            Next::Item(FeedItem::Trace(trace.ok_or((Rule::TraceBlock, "properties of the trace"))?))
+            NextItem::Item(FeedItem::Trace(trace.ok_or((Rule::TraceBlock, "properties of the trace"))?))
         }
         BlockKind::Stack => {
             StackRows::read(content).ok_or((Rule::BlockHeader, "the first id and the number of stacks"))?;
-            Next::Stacks(range)
+            NextItem::Stacks(range)
         }
         BlockKind::SequencePoint => {
             let point = SequencePoint::read(content, version);
-            Next::Item(FeedItem::SequencePoint(point.ok_or((Rule::SequencePoint, "a time and threads"))?))
+            NextItem::Item(FeedItem::SequencePoint(point.ok_or((Rule::SequencePoint, "a time and threads"))?))
         }
         _ => return Ok(None),
     };
     Ok(Some(item))
 }
 
-/// Next row of a block.
+/// Next row in a block.
 enum NextRow {
     Event,
     Item(FeedItem<'static>),
@@ -356,15 +359,15 @@ enum NextRow {
     End,
 }
 
-impl Rows {
-    /// Returns the rows of a block in this range of the bytes, and the times of a block of events.
-    fn of(
+impl OpenRows {
+    /// Returns a block's rows in this range of the bytes, and the time range of an event block.
+    fn from_block(
         kind: BlockKind,
         content: &[u8],
         range: Range<usize>,
         base: u64,
         version: Version,
-    ) -> Result<(Self, Option<(u64, u64)>), Missing> {
+    ) -> Result<(Self, Option<(u64, u64)>), MissingContent> {
         let mut wire = Wire::new(content);
         let rows = match kind {
             BlockKind::Event if version == Version::V3 => {
@@ -437,7 +440,7 @@ impl Rows {
             Self::Labels { left: 0, .. } => NextRow::End,
             Self::Labels { at, index, left } => {
                 let mut wire = Wire::at(bytes, *at);
-                let Some(list) = Label::read_list(&mut wire) else {
+                let Some(list) = EventLabel::read_list(&mut wire) else {
                     let (rule, expected) = (Rule::LabelKind, "labels with known kinds");
                     return Some(NextRow::Rest { at: *at, rule, expected });
                 };
@@ -464,7 +467,7 @@ const fn no_metadata(at: usize) -> NextRow {
     NextRow::Rest { at, rule: Rule::MetadataRow, expected: "a metadata row" }
 }
 
-/// Reads a row after its 16-bit size; moves `at` to the end of it.
+/// Reads a row after its 16-bit size. Moves `at` to the end of the row.
 fn sized(bytes: &[u8], at: &mut usize) -> Option<Range<usize>> {
     let mut wire = Wire::at(bytes, *at);
     let size = usize::from(wire.u16()?);

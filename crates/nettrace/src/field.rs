@@ -1,45 +1,45 @@
-//! Fields of payloads, described by metadata or the tables of well-known events.
+//! Payload fields, described by metadata or by built-in tables.
 
 use std::sync::Arc;
 
-/// A field of the payload of an event.
+/// Payload field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Field {
-    /// Name; empty for the outer field of a self-describing event.
+pub struct PayloadField {
+    /// Name. Empty for the outer field of a self-describing event.
     pub name: String,
-    /// Type of the field.
+    /// Field type.
     pub kind: FieldType,
-    /// Names of its values.
+    /// Value names.
     pub names: Option<Arc<ValueNames>>,
     /// `true` for fields displayed in hexadecimal: addresses, identifiers, flags.
     pub is_hexadecimal: bool,
 }
 
-impl Field {
-    /// Creates a decimal field without names of values.
+impl PayloadField {
+    /// Creates a decimal field without value names.
     pub fn new(name: impl Into<String>, kind: FieldType) -> Self {
         Self { name: name.into(), kind, names: None, is_hexadecimal: false }
     }
 }
 
-/// Names of an integer's values.
+/// Names for integer values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ValueNames {
-    /// `true` if the values are single bits that can be combined; otherwise each value has one name.
+    /// `true` if the values are single bits that can be combined. Otherwise each value has one name.
     pub are_flags: bool,
-    /// Values, or bits as masks, and their names.
+    /// Values or bit masks, and their names.
     pub names: Vec<(u64, String)>,
 }
 
-/// Type of a field. All numbers are little-endian and not aligned.
+/// Field type. All numbers are little-endian and unaligned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldType {
-    /// 4 bytes, false if 0 (type code 3).
+    /// 4 bytes, 0 is false (type code 3).
     Boolean32,
-    /// 1 byte, false if 0 (type code 26 of version 6; `win:Boolean` of 1 byte).
+    /// 1 byte, 0 is false (type code 26 in version 6, and 1-byte `win:Boolean`).
     Boolean8,
-    /// A UTF-16 code unit (type code 4).
+    /// UTF-16 code unit (type code 4).
     Char,
     /// Type code 5.
     I8,
@@ -57,63 +57,62 @@ pub enum FieldType {
     I64,
     /// Type code 12.
     U64,
-    /// A pointer of the process: 4 or 8 bytes.
+    /// Pointer in the process: 4 or 8 bytes.
     Pointer,
     /// binary32 (type code 13).
     F32,
     /// binary64 (type code 14).
     F64,
-    /// 16 bytes of the type `decimal` (type code 15).
+    /// 16 bytes, the .NET type `decimal` (type code 15).
     Decimal,
-    /// 8 bytes: 100 ns since 1601-01-01 UTC (type code 16). In version 6 also 16 bytes, a [`SystemTime`] as in
-    /// its document, if the payload has exactly this size.
+    /// 8 bytes: 100 ns units since 1601-01-01 UTC (type code 16). In version 6, the document has a 16-byte
+    /// [`SystemTime`]. It is read if the payload has exactly this size.
     ///
     /// [`SystemTime`]: crate::SystemTime
     FileTime,
     /// 16 bytes, the first three parts little-endian (type code 17).
     Guid,
-    /// UTF-16, terminated by a code unit 0 (type code 18).
+    /// UTF-16 text that ends with a 0 code unit (type code 18).
     Utf16String,
-    /// 8-bit text, terminated by a byte 0.
+    /// 8-bit text that ends with a 0 byte.
     Utf8String,
-    /// A byte of UTF-8 (type code 23 of version 6).
+    /// UTF-8 byte (type code 23 in version 6).
     Utf8CodeUnit,
-    /// LEB128 of a zigzag number (type code 20 of version 6).
+    /// Zigzag number as LEB128 (type code 20 in version 6).
     VarInt,
-    /// LEB128 (type code 21 of version 6).
+    /// LEB128 number (type code 21 in version 6).
     VarUInt,
-    /// Fields one after the other (type code 1).
-    Object(Vec<Field>),
-    /// A 16-bit number of elements, then the elements (type code 19).
+    /// Consecutive fields (type code 1).
+    Object(Vec<PayloadField>),
+    /// 16-bit number of elements, then the elements (type code 19).
     Array(Box<FieldType>),
-    /// Always this many elements (type code 22 of version 6).
+    /// Constant number of elements (type code 22 in version 6).
     FixedLengthArray(Box<FieldType>, u16),
-    /// Elements, as many as in a preceding field of the same list, given by its index. Of [`FieldType::U8`]: a
-    /// BLOB.
+    /// Elements whose number is in a preceding field in the same list. Elements of type [`FieldType::U8`] are a BLOB.
     Counted {
-        /// Type of the elements.
+        /// Element type.
         element: Box<FieldType>,
-        /// Index of the field with the number of elements.
+        /// Index for the field with the number of elements.
         count: usize,
     },
-    /// Bytes, as many as in a preceding field. If the first field of the payload is the name of one of `kinds`,
-    /// they have this type, possibly followed by unknown bytes; otherwise they are a BLOB.
+    /// Bytes whose number is in a preceding field. If the first payload field is the name of an entry in `kinds`, the
+    /// bytes have this type, and unknown bytes may follow. Otherwise they are a BLOB.
     Named {
-        /// Index of the field with the number of bytes.
+        /// Index for the field with the number of bytes.
         count: usize,
         /// Possible types: objects.
-        kinds: Vec<Field>,
+        kinds: Vec<PayloadField>,
     },
-    /// A last field that is only present if the payload continues: some writers append it.
+    /// Last field that is only present if the payload has more bytes: some writers append it.
     Appended(Box<FieldType>),
-    /// An unsigned 4-byte integer whose bits are several fields: each with its number of bits, lowest first, 32
-    /// in all.
-    Parts(Vec<(Field, u32)>),
-    /// All bytes after the other fields, if any: fields of a newer, unknown version.
+    /// Unsigned 4-byte integer that contains several fields. Each has a number of bits, lowest bits first, 32 bits in
+    /// total.
+    Parts(Vec<(PayloadField, u32)>),
+    /// All bytes after the other fields: fields of a newer, unknown version.
     Rest,
-    /// An array elsewhere in the payload: 4 bytes, the upper 16 bits its size in bytes, the lower 16 bits its
-    /// offset from the end of this field (type code 24 of version 6).
+    /// Array elsewhere in the payload (type code 24 in version 6). 4 bytes: the upper 16 bits are its size in bytes,
+    /// the lower 16 bits its offset from the end of this field.
     RelLoc(Box<FieldType>),
-    /// Like `RelLoc`, with an offset from the beginning of the payload (type code 25 of version 6).
+    /// Like `RelLoc`, with an offset from the start of the payload (type code 25 in version 6).
     DataLoc(Box<FieldType>),
 }

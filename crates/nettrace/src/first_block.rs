@@ -1,4 +1,4 @@
-//! Search for the first block of a file without its beginning.
+//! Finds the first block in a file without its start.
 
 use memchr::memmem;
 
@@ -7,10 +7,10 @@ use crate::block_view::BlockView;
 use crate::object_type::{BEGIN_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE, ObjectType, TypeRead};
 use crate::wire::Wire;
 
-/// Number of bytes of a file without its beginning that are searched for a block.
+/// Number of bytes that are searched for the first block.
 pub(crate) const SEARCHED: usize = 4 << 20;
 
-/// Returns the offset of the first block in the bytes of a file without its beginning, and the version of its format.
+/// Returns the offset of the first block in a file without its start, and the format version.
 pub(crate) fn find_block(bytes: &[u8]) -> Option<(usize, Version)> {
     let searched = bytes.get(..SEARCHED).unwrap_or(bytes);
     let objects = [(Version::V4, BEGIN_PRIVATE_OBJECT), (Version::V3, BEGIN_OBJECT)].map(|(version, tag)| {
@@ -20,19 +20,19 @@ pub(crate) fn find_block(bytes: &[u8]) -> Option<(usize, Version)> {
         });
         at.map(|at| (at, version))
     });
-    // A chain that begins there goes on behind these bytes.
+    // A chain that starts in the searched bytes continues after them.
     let view = BlockView { bytes, base: 0, missing: 0, is_end: true, is_last: true };
     let chain = || (0..searched.len()).find(|at| view.is_first_block(*at));
     objects.into_iter().flatten().min_by_key(|(at, _)| *at).or_else(|| Some((chain()?, Version::V6(0))))
 }
 
 impl BlockView<'_> {
-    /// Returns `true` if the first block of a file without its beginning is here: so many blocks follow each other that
-    /// this is no chance, or at least two up to the end of the file or its mark. If the last of them is cut, one of them
-    /// must have events, whose header is not there by chance. The first block may be a trace block.
+    /// Returns `true` if the first block is here. Either so many blocks follow each other that this cannot be chance,
+    /// or at least two blocks lead to the end of the file or its end mark. If the last block is cut, one of them must
+    /// be an event block, whose header cannot appear by chance. The first block may be a trace block.
     fn is_first_block(self, mut at: usize) -> bool {
         const LINKS: u32 = 8;
-        /// Size of the parts that every trace block has in bytes.
+        /// Size of the parts that every trace block has, in bytes.
         const TRACE: usize = 36;
         let (mut links, mut has_events) = (0, false);
         while links < LINKS {
@@ -56,9 +56,9 @@ impl BlockView<'_> {
         links == LINKS
     }
 
-    /// Returns `true` if the header of a block of events is here, with the times of its first and last event.
+    /// Returns `true` if there is an event block header here, with the times of the first and the last event.
     fn has_times(self, at: usize) -> bool {
-        // After the size of the header and the flags.
+        // Skip the header size and the flags.
         let mut wire = Wire::at(self.bytes, at + 4);
         matches!((wire.u64(), wire.u64()), (Some(first), Some(last)) if first <= last)
     }

@@ -1,29 +1,28 @@
-//! EventPipe files, `.netperf` and `.nettrace`, as written by .NET and one-collect.
+//! EventPipe files (`.netperf` and `.nettrace`), written by .NET and one-collect.
 //!
-//! Reads version 3 (`.netperf`), version 4, including the tags known as version 5, and version 6.
+//! Reads version 3 (`.netperf`), version 4 (including version 5, which adds tags), and version 6.
 //!
 //! There are three entry points:
-//! - [`Nettrace`] is the format for a registry of formats, and [`NettraceFile`] reads a file as a trace of the
-//!   model;
-//! - [`Feed`] parses bytes that arrive in pieces, without a file;
-//! - [`known`] has the names and fields of events that are not described in files.
+//! - [`Nettrace`] is the format for a format registry, and [`NettraceFile`] reads a file as a trace in the model.
+//! - [`Feed`] parses bytes that arrive in chunks, without a file.
+//! - [`known`] has the names and fields of events that files do not describe.
 //!
 //! # Mapping to the model
 //!
 //! | format | model |
 //! |---|---|
 //! | file | trace with one data stream |
-//! | metadata | event record class `Provider/Event`; identical ones are joined |
+//! | metadata | event record class `Provider/Event` (equal metadata is joined) |
 //! | event | event record |
 //! | thread, capture thread, processor, stack, activities, labels | common context |
 //! | process (up to version 5) | resource |
-//! | fields of the payload | payload; bits if they have the layout of the class, otherwise values |
-//! | stack | number in the stack table of the trace |
-//! | process (of addresses in version 6) | address space; 0 is that of the kernel |
-//! | loads, unloads and lists of methods, mappings, symbols | symbols of the trace, besides being events |
-//! | ticks | the clock, whose offset is derived from the synchronization time |
-//! | gap in the numbers of a thread | discarded events |
-//! | sequence point | point at which reading can begin |
+//! | payload fields | payload: bits if they have the layout of the class, otherwise values |
+//! | stack | number in the trace's stack table |
+//! | process (of addresses in version 6) | address space (kernel: 0) |
+//! | method loads, unloads and lists, mappings, symbols | symbols of the trace, and also events |
+//! | ticks | clock, whose offset is derived from the synchronization time |
+//! | gap in a thread's sequence numbers | discarded events |
+//! | sequence point | point at which reading can start |
 #![forbid(unsafe_code)]
 
 mod block;
@@ -49,11 +48,11 @@ pub use block::{Block, BlockKind, Version};
 pub use container::{Container, FileItem, Refusal, recognise};
 pub use event_row::{EventRow, EventRows, RowEncoding};
 pub use feed::{Feed, FeedEvent, FeedItem};
-pub use field::{Field, FieldType, ValueNames};
+pub use field::{FieldType, PayloadField, ValueNames};
 pub use metadata::EventMetadata;
-pub use reader::{Nettrace, NettraceFile, NettraceOptions, OpenError, clock_zeros};
+pub use reader::{Nettrace, NettraceFile, NettraceOpenError, NettraceOptions, clock_zeros};
 pub use rule::{Fault, Rule};
 pub(crate) use tables::PointHead;
-pub use tables::{Label, SequencePoint, StackRows, ThreadRow, addresses};
+pub use tables::{EventLabel, SequencePoint, StackRows, ThreadRow, addresses};
 pub use trace_block::{SystemTime, TraceBlock};
 pub use writer::NettraceWriter;

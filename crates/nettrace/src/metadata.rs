@@ -1,38 +1,38 @@
-//! Rows of metadata: descriptions of events.
+//! Metadata rows: event descriptions.
 
 use crate::wire::{Wire, push_property};
-use crate::{Field, FieldType};
+use crate::{FieldType, PayloadField};
 
-/// Description of an event.
+/// Event description.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EventMetadata {
-    /// Id used in rows of events.
+    /// Id in event rows.
     pub id: u32,
-    /// Name of the provider.
+    /// Provider name.
     pub provider: String,
     /// Number of the event within its provider.
     pub event_id: u32,
-    /// Name of the event; empty for native events of the runtime.
+    /// Event name. Empty for native runtime events.
     pub name: String,
-    /// Groups of the event: bits defined by the provider.
+    /// Event groups: bits defined by the provider.
     pub keywords: u64,
-    /// Version of the event.
+    /// Event version.
     pub version: u32,
-    /// Level from 1 (critical) to 5 (verbose), or 0: always; `None` if missing, as version 6 allows.
+    /// Level: 1 (critical) to 5 (verbose), or 0 (always). `None` if missing, as version 6 allows.
     pub level: Option<u8>,
-    /// Opcode: 1 begins an activity, 2 ends it; `None` if missing.
+    /// Opcode: 1 starts an activity, 2 ends it. `None` if missing.
     pub opcode: Option<u8>,
-    /// Fields of the payload; empty if not described, even if the payload has fields.
-    pub fields: Vec<Field>,
-    /// `true` if the description of the fields is invalid.
+    /// Payload fields. Empty if they are not described, even if the payload has fields.
+    pub fields: Vec<PayloadField>,
+    /// `true` if the field descriptions are invalid.
     pub has_unknown_fields: bool,
-    /// Text with placeholders for fields, from the producer (version 6).
+    /// Text with placeholders for fields, defined by the producer (version 6).
     pub message_template: Option<String>,
     /// Text for people (version 6).
     pub description: Option<String>,
-    /// GUID of the provider (version 6).
+    /// Provider GUID (version 6).
     pub provider_guid: Option<[u8; 16]>,
-    /// Further properties (version 6).
+    /// Other properties (version 6).
     pub properties: Vec<(String, String)>,
 }
 
@@ -44,14 +44,14 @@ const ARRAY: u32 = 19;
 const TAG_OPCODE: u8 = 1;
 const TAG_V2_PARAMS: u8 = 2;
 
-/// Maximum nesting of types: at most what [`Limits`](ichnos_model::Limits) allows for field classes.
+/// Maximum type nesting. Not more than [`Limits`](ichnos_model::Limits) allows for field classes.
 const DEPTH: u32 = 32;
 
-/// Maximum number of fields of an event, including nested ones: each takes far more memory than its few bytes in
-/// the file. Recorded events have some hundred.
+/// Maximum number of fields in an event, including nested fields. A field takes far more memory than its few bytes in
+/// the file. Recorded events have at most some hundred fields.
 const MOST_FIELDS: u32 = 10_000;
 
-/// Remaining limits of a description.
+/// Remaining limits for a description.
 struct RemainingFields {
     depth: u32,
     fields: u32,
@@ -60,7 +60,7 @@ struct RemainingFields {
 impl RemainingFields {
     const ALL: Self = Self { depth: DEPTH, fields: MOST_FIELDS };
 
-    /// Reads one level deeper; returns `None` beyond the limit.
+    /// Reads one level deeper. Returns `None` beyond the limit.
     fn within<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.depth = self.depth.checked_sub(1)?;
         let read = read(self);
@@ -68,7 +68,7 @@ impl RemainingFields {
         read
     }
 
-    /// Counts a field; returns `None` if there are too many.
+    /// Counts a field. Returns `None` beyond the limit.
     fn take_field(&mut self) -> Option<()> {
         self.fields = self.fields.checked_sub(1)?;
         Some(())
@@ -76,13 +76,13 @@ impl RemainingFields {
 }
 
 impl EventMetadata {
-    /// Reads a payload of metadata of versions 3 to 5; returns `None` if it ends before the level.
+    /// Reads a metadata payload in versions 3 to 5. Returns `None` if it ends before the level.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         Self::read_tagged(payload).map(|(metadata, _)| metadata)
     }
 
-    /// Reads a payload of metadata of versions 3 to 5. Also returns the rule about its tags that it breaks, if any.
+    /// Reads a metadata payload in versions 3 to 5. Also returns the violated rule on its tags, if any.
     pub(crate) fn read_tagged(payload: &[u8]) -> Option<(Self, Option<&'static str>)> {
         let mut wire = Wire::new(payload);
         let mut metadata = Self {
@@ -98,7 +98,7 @@ impl EventMetadata {
         if wire.is_at_end() {
             return Some((metadata, None));
         }
-        match fields(&mut wire, Order::TypeThenName, &mut { RemainingFields::ALL }) {
+        match fields(&mut wire, FieldOrder::TypeThenName, &mut { RemainingFields::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
                 metadata.has_unknown_fields = true;
@@ -131,7 +131,7 @@ impl EventMetadata {
         Some((metadata, broken))
     }
 
-    /// Reads a row of metadata of version 6, without its size; returns `None` if it is incomplete.
+    /// Reads a metadata row in version 6, without its size. Returns `None` if it is incomplete.
     #[must_use]
     pub fn read_v6(row: &[u8]) -> Option<Self> {
         let mut wire = Wire::new(row);
@@ -142,7 +142,7 @@ impl EventMetadata {
             name: wire.string()?,
             ..Self::default()
         };
-        // Invalid fields cannot be skipped: they have no size of their own.
+        // Invalid fields cannot be skipped, because their size is unknown.
         match fields_v6(&mut wire, &mut { RemainingFields::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
@@ -153,7 +153,7 @@ impl EventMetadata {
         if let Some(size) = wire.u16()
             && let Some(optional) = wire.take(size.into())
         {
-            // The size of unknown kinds is unknown, so that nothing after them can be read.
+            // Unknown kinds have an unknown size, so nothing after them can be read.
             let mut optional = Wire::new(optional);
             while metadata.read_optional(&mut optional).is_some() {}
         }
@@ -175,8 +175,8 @@ impl EventMetadata {
         Some(())
     }
 
-    /// Reads the content of a metadata block of version 6: `row` receives the position of each row and its
-    /// metadata. Returns the position of unreadable bytes, if any.
+    /// Reads a version 6 metadata block's content. `row` receives the position of each row and its metadata.
+    /// Returns the position of unreadable bytes, if any.
     pub fn read_block_v6(content: &[u8], mut row: impl FnMut(usize, Option<Self>)) -> Option<usize> {
         let mut wire = Wire::new(content);
         let header = wire.u16().and_then(|size| wire.take(size.into()));
@@ -193,12 +193,12 @@ impl EventMetadata {
 }
 
 impl EventMetadata {
-    /// Approximate memory for this kind of event: its class, its compiled plan, and the class of its events with
-    /// invalid payloads, as measured.
+    /// Approximate memory for this event kind, as measured: its class, its compiled plan, and the class for events with
+    /// invalid payloads.
     pub(crate) fn memory(&self) -> u64 {
         const KIND: u64 = 6 << 10;
         const FIELD: u64 = 600;
-        fn of_fields(fields: &[Field]) -> u64 {
+        fn of_fields(fields: &[PayloadField]) -> u64 {
             fields.iter().map(|field| FIELD + TEXTS * field.name.len() as u64 + of_type(&field.kind)).sum()
         }
         fn of_type(kind: &FieldType) -> u64 {
@@ -211,7 +211,7 @@ impl EventMetadata {
                 _ => 0,
             }
         }
-        /// Number of copies of a text.
+        /// Copies per text.
         const TEXTS: u64 = 8;
         let texts = [Some(&self.message_template), Some(&self.description)];
         let texts = texts.into_iter().flatten().flatten().map(String::len);
@@ -220,9 +220,9 @@ impl EventMetadata {
         KIND + TEXTS * texts.sum::<usize>() as u64 + of_fields(&self.fields)
     }
 
-    /// Returns `true` if number and depth of the fields are as usual for human authors.
+    /// Returns `true` if the number and depth of fields are typical for hand-written events.
     pub(crate) fn has_few_fields(&self) -> bool {
-        fn count(fields: &[Field], depth: u32) -> usize {
+        fn count(fields: &[PayloadField], depth: u32) -> usize {
             fields.iter().map(|field| count_type(&field.kind, depth)).sum()
         }
         fn count_type(kind: &FieldType, depth: u32) -> usize {
@@ -241,34 +241,34 @@ impl EventMetadata {
     }
 }
 
-/// Order of a field's name and type.
+/// Order in which a field's name and type are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum FieldOrder {
     TypeThenName,
     NameThenType,
-    /// The type first, which may be an array: the form of the tag in the document.
+    /// Type first, arrays allowed: the tag format in the document.
     WithArrays,
 }
 
-/// Reads the fields in a tag. The runtime writes names first, the document has types first.
-fn tagged_fields(tag: &[u8]) -> Option<Vec<Field>> {
+/// Reads the fields in a tag. The runtime writes names first, but the document has types first.
+fn tagged_fields(tag: &[u8]) -> Option<Vec<PayloadField>> {
     let read = |order| fields(&mut Wire::new(tag), order, &mut { RemainingFields::ALL });
-    read(Order::NameThenType).or_else(|| read(Order::WithArrays))
+    read(FieldOrder::NameThenType).or_else(|| read(FieldOrder::WithArrays))
 }
 
-/// Reads the fields of an event or an object of versions 3 to 5.
-fn fields(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Option<Vec<Field>> {
+/// Reads the fields in an event or an object, versions 3 to 5.
+fn fields(wire: &mut Wire<'_>, order: FieldOrder, left: &mut RemainingFields) -> Option<Vec<PayloadField>> {
     left.within(|left| {
         let count = wire.length()?;
         let mut fields = Vec::new();
         for _ in 0..count {
             left.take_field()?;
             fields.push(match order {
-                Order::TypeThenName | Order::WithArrays => {
+                FieldOrder::TypeThenName | FieldOrder::WithArrays => {
                     let kind = field_type(wire, order, left)?;
-                    Field::new(wire.utf16_string()?, kind)
+                    PayloadField::new(wire.utf16_string()?, kind)
                 }
-                Order::NameThenType => {
+                FieldOrder::NameThenType => {
                     let begin = wire.position();
                     let size = wire.length()?;
                     let name = wire.utf16_string()?;
@@ -276,7 +276,7 @@ fn fields(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Opti
                     // Newer versions may have more bytes after the type.
                     let read = wire.position() - begin;
                     wire.take(size.checked_sub(read)?)?;
-                    Field::new(name, kind)
+                    PayloadField::new(name, kind)
                 }
             });
         }
@@ -284,11 +284,11 @@ fn fields(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Opti
     })
 }
 
-fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Option<FieldType> {
+fn field_type(wire: &mut Wire<'_>, order: FieldOrder, left: &mut RemainingFields) -> Option<FieldType> {
     left.within(|left| {
         Some(match wire.u32()? {
             OBJECT => FieldType::Object(fields(wire, order, left)?),
-            ARRAY if order != Order::TypeThenName => {
+            ARRAY if order != FieldOrder::TypeThenName => {
                 FieldType::Array(Box::new(field_type(wire, order, left)?))
             }
             code => scalar(code, false)?,
@@ -296,8 +296,8 @@ fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> 
     })
 }
 
-/// Reads the fields of an event or an object of version 6.
-fn fields_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<Vec<Field>> {
+/// Reads the fields in an event or an object, version 6.
+fn fields_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<Vec<PayloadField>> {
     left.within(|left| {
         let count = wire.u16()?;
         let mut fields = Vec::new();
@@ -305,7 +305,7 @@ fn fields_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<Vec<Fiel
             left.take_field()?;
             let size = wire.u16()?;
             let mut field = Wire::new(wire.take(size.into())?);
-            fields.push(Field::new(field.string()?, type_v6(&mut field, left)?));
+            fields.push(PayloadField::new(field.string()?, type_v6(&mut field, left)?));
         }
         Some(fields)
     })

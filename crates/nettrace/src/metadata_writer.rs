@@ -1,11 +1,11 @@
-//! Writes descriptions of events.
+//! Writes event descriptions.
 
 use crate::wire_writer::{
     push_sized, push_string, push_u16, push_u32, push_u64, push_utf16_string, push_varuint,
 };
-use crate::{EventMetadata, Field, FieldType};
+use crate::{EventMetadata, FieldType, PayloadField};
 
-/// Returns the code of a type without parts; `None` if metadata cannot describe it.
+/// Returns the code for a type without parts. Returns `None` if metadata cannot describe it.
 fn scalar_code(kind: &FieldType, is_v6: bool) -> Option<u8> {
     Some(match kind {
         FieldType::Boolean32 => 3,
@@ -32,8 +32,8 @@ fn scalar_code(kind: &FieldType, is_v6: bool) -> Option<u8> {
     })
 }
 
-/// Returns `true` if metadata of a version can describe these fields.
-pub(crate) fn can_describe(fields: &[Field], is_v6: bool) -> bool {
+/// Returns `true` if a version's metadata can describe these fields.
+pub(crate) fn can_describe(fields: &[PayloadField], is_v6: bool) -> bool {
     fields.iter().all(|field| can_describe_type(&field.kind, is_v6))
 }
 
@@ -48,8 +48,8 @@ fn can_describe_type(kind: &FieldType, is_v6: bool) -> bool {
     }
 }
 
-/// Returns `true` if the list of fields before the tags can describe these: it has no arrays.
-fn is_first_form(fields: &[Field]) -> bool {
+/// Returns `true` if the field list before the tags can describe these fields. It cannot contain arrays.
+fn is_first_form(fields: &[PayloadField]) -> bool {
     fields.iter().all(|field| match &field.kind {
         FieldType::Object(fields) => is_first_form(fields),
         FieldType::Array(_) => false,
@@ -58,8 +58,8 @@ fn is_first_form(fields: &[Field]) -> bool {
 }
 
 impl EventMetadata {
-    /// Appends the payload of a row of versions 4 and 5, with an id. Fields that it [cannot describe](can_describe) are
-    /// left out, all of them.
+    /// Appends a version 4 or 5 row's payload with an id. If it [cannot describe](can_describe) a field, it omits
+    /// all fields.
     pub(crate) fn write(&self, id: u32, out: &mut Vec<u8>) {
         push_u32(out, id);
         push_utf16_string(out, &self.provider);
@@ -79,8 +79,7 @@ impl EventMetadata {
         }
     }
 
-    /// Appends a row of version 6, with an id, after its size. Returns `false` if it is too long, and appends nothing
-    /// then.
+    /// Appends a version 6 row with an id, after its size. If it is too long, returns `false` and appends nothing.
     pub(crate) fn write_v6(&self, id: u32, out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         let mut is_whole = true;
@@ -144,8 +143,8 @@ fn set_u32(out: &mut [u8], at: usize, value: usize) {
     }
 }
 
-/// Appends the fields of an event or an object of versions 4 and 5. `names_first`: in the form of the tag.
-fn push_fields(fields: &[Field], names_first: bool, out: &mut Vec<u8>) {
+/// Appends the fields in an event or an object, versions 4 and 5. `names_first` selects the tag format.
+fn push_fields(fields: &[PayloadField], names_first: bool, out: &mut Vec<u8>) {
     push_u32(out, u32::try_from(fields.len()).unwrap_or(u32::MAX));
     for field in fields {
         let begin = out.len();
@@ -177,8 +176,8 @@ fn push_type(kind: &FieldType, names_first: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the fields of an event or an object of version 6. Returns `false` if they are too long.
-fn push_fields_v6(fields: &[Field], out: &mut Vec<u8>) -> bool {
+/// Appends the fields in an event or an object, version 6. Returns `false` if they are too long.
+fn push_fields_v6(fields: &[PayloadField], out: &mut Vec<u8>) -> bool {
     let Ok(count) = u16::try_from(fields.len()) else { return false };
     push_u16(out, count);
     fields.iter().all(|field| {
@@ -218,11 +217,11 @@ fn push_type_v6(kind: &FieldType, out: &mut Vec<u8>) -> bool {
 mod tests {
     use super::*;
 
-    fn field(name: &str, kind: FieldType) -> Field {
-        Field::new(name, kind)
+    fn field(name: &str, kind: FieldType) -> PayloadField {
+        PayloadField::new(name, kind)
     }
 
-    fn metadata(fields: Vec<Field>) -> EventMetadata {
+    fn metadata(fields: Vec<PayloadField>) -> EventMetadata {
         EventMetadata {
             id: 7,
             provider: "My-Provider".to_owned(),
@@ -251,7 +250,7 @@ mod tests {
             FieldType::F32,
             FieldType::FileTime,
         ];
-        let scalars: Vec<Field> = scalars.into_iter().map(|kind| field("x", kind)).collect();
+        let scalars: Vec<PayloadField> = scalars.into_iter().map(|kind| field("x", kind)).collect();
         let array = FieldType::Array(Box::new(FieldType::Array(Box::new(inner()))));
         for fields in [vec![], scalars, vec![field("", inner())], vec![field("list", array)]] {
             let metadata = metadata(fields);

@@ -1,25 +1,25 @@
-//! Objects of the library FastSerialization, which versions up to 5 consist of.
+//! FastSerialization objects, the container for files up to version 5.
 
 use crate::block::BlockKind;
 use crate::wire::Wire;
 
-// Tags of FastSerialization.
+// FastSerialization tags.
 pub(crate) const NULL_REFERENCE: u8 = 1;
 pub(crate) const BEGIN_OBJECT: u8 = 4;
 pub(crate) const BEGIN_PRIVATE_OBJECT: u8 = 5;
 const END_OBJECT: u8 = 6;
 
-/// Maximum length of a type name; known ones have at most 37 bytes.
+/// Maximum length of a type name. Known names have at most 37 bytes.
 const LONGEST_NAME: usize = 1 << 10;
 
-/// Maximum length of an object's type: tags, three numbers, the name.
+/// Maximum length of an object type: tags, three numbers, the name.
 pub(crate) const LONGEST_TYPE: usize = LONGEST_NAME + 16;
 
 pub(crate) const fn tag_is_begin(tag: u8) -> bool {
     matches!(tag, BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT)
 }
 
-/// Type of an object.
+/// Object type.
 pub(crate) struct ObjectType<'a> {
     pub(crate) version: i32,
     pub(crate) least_reader: i32,
@@ -29,7 +29,7 @@ pub(crate) struct ObjectType<'a> {
 /// Result of reading an object's type.
 pub(crate) enum TypeRead<'a> {
     Object(ObjectType<'a>),
-    /// Possibly a partial type.
+    /// The type may be incomplete.
     Short,
     Wrong,
 }
@@ -80,7 +80,7 @@ pub(crate) enum Tagged {
     Wrong,
 }
 
-/// Skips tagged values, which newer versions may add to an object, up to its end.
+/// Skips tagged values up to the end of the object. Newer versions may add such values.
 pub(crate) fn skip_tagged(bytes: &[u8], at: usize) -> Tagged {
     let mut wire = Wire::at(bytes, at);
     loop {

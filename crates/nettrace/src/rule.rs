@@ -1,4 +1,4 @@
-//! Rules of the format, and errors at a position.
+//! Rules of the file format, and faults at a position.
 
 use ichnos_model::{Damage, DamageKind, rules};
 
@@ -10,7 +10,7 @@ const BEST_ORDER: &str =
 const READ_ALL: &str = "everything that the file has is read; the program that wrote it has a bug";
 
 rules! {
-    /// A rule of the document about the format.
+    /// Rule of the format document.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Rule {
@@ -18,24 +18,24 @@ rules! {
         StreamEnd: "stream-end", true,
             "the process ended, or the connection was lost, before the session was stopped; or the session is \
             still running: everything recorded up to there is read";
-        /// An object begins with a tag and its type.
+        /// An object starts with a tag and its type.
         ObjectBegin: "object-begin", true, CHANGED_BYTES;
         /// An object ends with the tag `EndObject` after its payload.
         ObjectEnd: "object-end", true, CHANGED_BYTES;
-        /// A block has its stated size, and another one follows.
+        /// A block has its stated size, and another block follows.
         BlockSize: "block-size", true, CHANGED_BYTES;
         /// The header of a block has at least the size defined by the format's version.
         BlockHeader: "block-header", true, CHANGED_BYTES;
-        /// The reader knows the version of an object.
+        /// The reader supports the version of an object.
         ObjectVersion: "object-version", true,
             "the file has a newer version of the format: its known parts are read";
         /// The rows of a block fill it.
         RowSize: "row-size", true, CHANGED_BYTES;
         /// An event refers to preceding metadata.
         MetadataId: "metadata-id", true, CHANGED_BYTES;
-        /// A row of metadata is complete, and describes fields of known types.
+        /// A metadata row is complete, and describes fields with known types.
         MetadataRow: "metadata-row", true, CHANGED_BYTES;
-        /// An id of metadata is defined once.
+        /// A metadata id is defined once.
         MetadataIdOnce: "metadata-id-once", false, READ_WITHOUT;
         /// An event refers to a preceding stack in the same section between sequence points.
         StackId: "stack-id", false, READ_WITHOUT;
@@ -51,17 +51,17 @@ rules! {
         Payload: "payload", false,
             "an event that does not match its fields is shown as bytes, and bytes after them are not shown; the \
             provider describes its event incorrectly, or has an unknown version";
-        /// No event after a sorted event, or after a sequence point, is earlier.
+        /// All events after a sorted event or after a sequence point have the same or a later time.
         EventOrder: "event-order", false, BEST_ORDER;
-        /// The times of events are within the range in the header of their block.
+        /// Event times are in the time range of the block header.
         BlockTimes: "block-times", false, BEST_ORDER;
         /// A sequence point is complete.
         SequencePoint: "sequence-point", true, CHANGED_BYTES;
-        /// The times of sequence points increase.
+        /// Sequence points are sorted by time.
         SequencePointOrder: "sequence-point-order", false, BEST_ORDER;
-        /// An event block has events.
+        /// An event block contains events.
         EmptyBlock: "empty-block", false, READ_ALL;
-        /// The tags of a row of metadata end with it, and the fields are described once.
+        /// The tags end with the metadata row, and fields are described once.
         MetadataTag: "metadata-tag", false, READ_ALL;
         /// Nothing follows the end mark.
         AfterEnd: "after-end", true,
@@ -69,14 +69,14 @@ rules! {
         /// The trace block is complete, and its times are valid dates.
         TraceBlock: "trace-block", true,
             "the file is read with another value, if one is known; the program that wrote it has a bug";
-        /// A file begins with `Nettrace`, or with the name of FastSerialization.
+        /// A file starts with `Nettrace`, or with the name of FastSerialization.
         FileHeader: "file-header", true,
             "all existing blocks are read; events without descriptions are shown as bytes; copy the start of \
             the file, too";
     }
 }
 
-/// A broken rule and its position.
+/// Broken rule and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Broken rule.
@@ -85,7 +85,7 @@ pub struct Fault {
     pub offset: u64,
     /// Expected and found value.
     pub statement: String,
-    /// Number of bytes skipped from there on.
+    /// Number of bytes skipped from this offset on.
     pub skipped: u64,
 }
 
@@ -99,7 +99,7 @@ impl Fault {
         Self { skipped, ..self }
     }
 
-    /// Returns the fault as damage of the model.
+    /// Converts the fault to damage.
     #[must_use]
     pub fn damage(&self, file: &str) -> Damage {
         let rule = self.rule.broken(self.statement.clone());

@@ -1,22 +1,22 @@
-//! Blocks with data for events: stacks, sequence points, threads, label lists.
+//! Blocks with tables that events refer to: stacks, sequence points, threads, label lists.
 
 use std::ops::Range;
 
 use crate::Version;
 use crate::wire::{Wire, push_property, zigzag};
 
-/// Iterator over the stacks of a block.
+/// Iterator over the stacks in a block.
 #[derive(Clone, Debug)]
 pub struct StackRows<'a> {
     wire: Wire<'a>,
-    /// Id of the first stack.
+    /// First stack id.
     pub first_id: u32,
-    /// Number of stacks stated by the block.
+    /// Number of stacks according to the block.
     pub count: u32,
 }
 
 impl<'a> StackRows<'a> {
-    /// Reads the content of a block; returns `None` if its header is incomplete.
+    /// Reads a block's content. Returns `None` if its header is incomplete.
     #[must_use]
     pub fn read(content: &'a [u8]) -> Option<Self> {
         let mut wire = Wire::new(content);
@@ -24,7 +24,7 @@ impl<'a> StackRows<'a> {
         Some(Self { wire, first_id, count })
     }
 
-    /// Number of content bytes read.
+    /// Returns the number of content bytes read.
     #[must_use]
     pub fn position(&self) -> usize {
         self.wire.position()
@@ -32,7 +32,7 @@ impl<'a> StackRows<'a> {
 }
 
 impl<'a> Iterator for StackRows<'a> {
-    /// Addresses of a stack as bytes, innermost first.
+    /// Stack addresses as bytes, innermost first.
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -43,7 +43,7 @@ impl<'a> Iterator for StackRows<'a> {
     }
 }
 
-/// Returns the addresses of a stack.
+/// Returns the addresses in a stack.
 pub fn addresses(stack: &[u8], pointer_size: u32) -> impl Iterator<Item = u64> + '_ {
     let size = if pointer_size == 4 { 4 } else { 8 };
     stack.chunks_exact(size).map(move |bytes| {
@@ -53,8 +53,8 @@ pub fn addresses(stack: &[u8], pointer_size: u32) -> impl Iterator<Item = u64> +
     })
 }
 
-/// A barrier: everything before it in the file is earlier than everything after it, and events after it do not
-/// refer to stacks before it.
+/// Barrier: everything before it in the file is earlier than everything after it. Events after it do not refer to
+/// stacks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequencePoint {
     /// Time in ticks.
@@ -63,11 +63,11 @@ pub struct SequencePoint {
     pub flushes_threads: bool,
     /// `true` if metadata ids become invalid (version 6).
     pub flushes_metadata: bool,
-    /// Threads, and the minimum sequence number of the last event of each.
+    /// Threads, with the minimum sequence number of each thread's last event.
     pub threads: Vec<(u64, u32)>,
 }
 
-/// A sequence point without its threads, which can be very many.
+/// Sequence point without its threads, because there can be very many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PointHead {
     pub(crate) timestamp: u64,
@@ -76,7 +76,7 @@ pub(crate) struct PointHead {
 }
 
 impl PointHead {
-    /// Reads the content of the block; returns `None` if it is incomplete, including the threads.
+    /// Reads the block's content. Returns `None` if it is incomplete, including the threads.
     pub(crate) fn read(content: &[u8], version: Version) -> Option<Self> {
         let (head, mut threads) = Self::parts(content, version)?;
         for _ in 0..threads.left {
@@ -85,7 +85,7 @@ impl PointHead {
         Some(head)
     }
 
-    /// Returns the threads of a block.
+    /// Returns a block's threads.
     pub(crate) fn threads(content: &[u8], version: Version) -> impl Iterator<Item = (u64, u32)> {
         Self::parts(content, version).into_iter().flat_map(|(_, threads)| threads)
     }
@@ -101,11 +101,11 @@ impl PointHead {
     }
 }
 
-/// Iterator over the threads of a sequence point.
+/// Iterator over the threads in a sequence point.
 struct PointThreads<'a> {
     wire: Wire<'a>,
     is_v6: bool,
-    /// Number of remaining threads stated by the block.
+    /// Number of remaining threads according to the block.
     left: u32,
 }
 
@@ -122,7 +122,7 @@ impl Iterator for PointThreads<'_> {
 }
 
 impl SequencePoint {
-    /// Reads the content of the block; returns `None` if it is incomplete.
+    /// Reads the block's content. Returns `None` if it is incomplete.
     #[must_use]
     pub fn read(content: &[u8], version: Version) -> Option<Self> {
         let PointHead { timestamp, flushes_threads, flushes_metadata } = PointHead::read(content, version)?;
@@ -130,31 +130,31 @@ impl SequencePoint {
         Some(Self { timestamp, flushes_threads, flushes_metadata, threads })
     }
 
-    /// Reads the content of a block of removed threads (version 6): their indexes, and the sequence numbers of
-    /// their last events. Ends at an incomplete row.
+    /// Reads a `RemoveThread` block's content (version 6): thread indexes, and the sequence numbers of their last
+    /// events. Stops at an incomplete row.
     pub fn read_removed(content: &[u8]) -> impl Iterator<Item = (u64, u32)> + '_ {
         let mut wire = Wire::new(content);
         std::iter::from_fn(move || Some((wire.varuint64()?, wire.varuint32()?)))
     }
 }
 
-/// A thread of the thread table (version 6).
+/// Thread in the thread table (version 6).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadRow {
     /// Index used by other rows.
     pub index: u64,
-    /// Name of the thread.
+    /// Thread name.
     pub name: Option<String>,
-    /// System id of its process.
+    /// System process id.
     pub process_id: Option<u64>,
-    /// System id of the thread.
+    /// System thread id.
     pub thread_id: Option<u64>,
-    /// Further properties.
+    /// Other properties.
     pub properties: Vec<(String, String)>,
 }
 
 impl ThreadRow {
-    /// Reads the content of a block of threads. Returns the position of unreadable bytes, if any.
+    /// Reads a thread block's content. Returns the position of unreadable bytes, if any.
     pub fn read_block(content: &[u8], mut row: impl FnMut(Self)) -> Option<usize> {
         let mut wire = Wire::new(content);
         while !wire.is_at_end() {
@@ -172,7 +172,7 @@ impl ThreadRow {
     pub(crate) fn read(row: &[u8]) -> Option<Self> {
         let mut wire = Wire::new(row);
         let mut thread = Self { index: wire.varuint64()?, ..Self::default() };
-        // The size of unknown kinds is unknown, so that nothing after them can be read.
+        // Unknown kinds have an unknown size, so nothing after them can be read.
         while thread.read_optional(&mut wire).is_some() {}
         Some(thread)
     }
@@ -189,34 +189,34 @@ impl ThreadRow {
     }
 }
 
-/// A label of a list.
+/// Label in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Label {
+pub enum EventLabel {
     /// Activity of the event.
     Activity([u8; 16]),
-    /// A related activity.
+    /// Related activity.
     RelatedActivity([u8; 16]),
-    /// OpenTelemetry trace: 16 bytes in order, not a GUID.
+    /// OpenTelemetry trace id: 16 bytes in order, not a GUID.
     TraceId([u8; 16]),
-    /// OpenTelemetry span.
+    /// OpenTelemetry span id.
     SpanId(u64),
-    /// A named text.
+    /// Named text.
     Text(String, String),
-    /// A named number.
+    /// Named number.
     Number(String, i64),
-    /// Opcode that replaces the one of the metadata.
+    /// Opcode that overrides the metadata.
     Opcode(u8),
-    /// Keywords that replace those of the metadata.
+    /// Keywords that override the metadata.
     Keywords(u64),
-    /// Level that replaces the one of the metadata.
+    /// Level that overrides the metadata.
     Level(u8),
-    /// Version that replaces the one of the metadata.
+    /// Version that overrides the metadata.
     Version(u8),
 }
 
-impl Label {
-    /// Reads the content of a block of label lists: `list` receives the index of each list and its labels.
-    /// Returns the range of unreadable bytes, if any.
+impl EventLabel {
+    /// Reads a label list block's content. `list` receives the index and the labels of each list. Returns the
+    /// range of unreadable bytes, if any.
     pub fn read_block(content: &[u8], mut list: impl FnMut(u32, Vec<Self>)) -> Option<Range<usize>> {
         let mut wire = Wire::new(content);
         let (Some(first), Some(count)) = (wire.u32(), wire.u32()) else { return Some(0..content.len()) };
@@ -228,7 +228,7 @@ impl Label {
         None
     }
 
-    /// Reads a list.
+    /// Reads a label list.
     pub(crate) fn read_list(wire: &mut Wire<'_>) -> Option<Vec<Self>> {
         let mut labels = Vec::new();
         loop {

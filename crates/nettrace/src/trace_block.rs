@@ -1,32 +1,32 @@
-//! The trace block: properties of the whole trace.
+//! Trace block: properties of the whole trace.
 
 use std::fmt;
 
 use crate::Version;
 use crate::wire::{Wire, push_property};
 
-/// Contents of the trace block.
+/// Trace block contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceBlock {
-    /// UTC date and time at clock value `sync_ticks`, to the millisecond.
+    /// UTC date and time at clock value `sync_ticks`, with a resolution of one millisecond.
     pub sync_time: SystemTime,
     /// Clock value at that time.
     pub sync_ticks: u64,
     /// Ticks per second.
     pub frequency: u64,
-    /// Size of a pointer in bytes: 4 or 8.
+    /// Pointer size in bytes: 4 or 8.
     pub pointer_size: u32,
-    /// Traced process, if it is a single one.
+    /// Traced process, if there is exactly one.
     pub process_id: Option<u64>,
-    /// Number of processors of the machine.
+    /// Number of processors in the machine.
     pub processors: Option<u64>,
-    /// Requested nanoseconds between two samples of the call stacks.
+    /// Requested time between two call stack samples, in nanoseconds.
     pub sampling_interval: Option<u64>,
-    /// Further properties (version 6).
+    /// Other properties (version 6).
     pub properties: Vec<(String, String)>,
 }
 
-/// A date and time as in the Windows structure `SYSTEMTIME`.
+/// Date and time as in the Windows structure `SYSTEMTIME`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct SystemTime {
@@ -62,12 +62,13 @@ impl SystemTime {
         })
     }
 
-    /// Returns the date and time of milliseconds since 1970; `None` before 1601 or after 9999, which tools cannot read.
-    pub(crate) fn of_milliseconds(milliseconds: i128) -> Option<Self> {
+    /// Converts milliseconds since 1970 to a date and time. Returns `None` before 1601 or after 9999, which tools
+    /// cannot read.
+    pub(crate) fn from_milliseconds(milliseconds: i128) -> Option<Self> {
         const DAY: i128 = 86_400_000;
         let days = i64::try_from(milliseconds.div_euclid(DAY)).ok()?;
         let in_day = u32::try_from(milliseconds.rem_euclid(DAY)).ok()?;
-        // Days of the proleptic Gregorian calendar, in years that begin with March, in eras of 400 years.
+        // Days of the proleptic Gregorian calendar, in years that start in March, in eras of 400 years.
         let days = days.checked_add(719_468)?;
         let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
         let of_years = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -84,7 +85,7 @@ impl SystemTime {
         Some(Self {
             year: part(year),
             month: part(month),
-            // 1970 began with a Thursday.
+            // 1970 started on a Thursday.
             day_of_week: part((days - 719_468 + 4).rem_euclid(7)),
             day: part(day),
             hour: time(in_day / 3_600_000),
@@ -94,7 +95,7 @@ impl SystemTime {
         })
     }
 
-    /// Returns `true` for a date that exists.
+    /// Returns `true` if the date exists.
     #[must_use]
     pub fn is_valid(self) -> bool {
         let is_leap_year =
@@ -112,7 +113,7 @@ impl SystemTime {
             && self.millisecond < 1_000
     }
 
-    /// Returns units of 100 ns since 1601, or `None` if the date is invalid.
+    /// Returns 100 ns units since 1601, or `None` if the date is invalid.
     pub(crate) fn file_time(self) -> Option<i64> {
         const UNIX_EPOCH: i128 = 116_444_736_000_000_000;
         if !self.is_valid() {
@@ -121,16 +122,16 @@ impl SystemTime {
         i64::try_from(self.since_unix_epoch()? / 100 + UNIX_EPOCH).ok()
     }
 
-    /// Returns nanoseconds since 1970, or `None` without a year, a month or a day. Other parts of a date that does not
-    /// [exist](Self::is_valid) are added as they are, but for more than 1,999 milliseconds: the rest of the date is right
-    /// then, as runtimes have written such milliseconds.
+    /// Returns nanoseconds since 1970, or `None` without a year, a month or a day. Other parts are added even if the
+    /// date does not [exist](Self::is_valid), except more than 1,999 milliseconds. Runtimes have written such
+    /// milliseconds, and the rest of the date was correct.
     #[must_use]
     pub fn since_unix_epoch(self) -> Option<i128> {
         let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
         if !(1601..=30827).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
             return None;
         }
-        // Days of the proleptic Gregorian calendar, in years that begin with March.
+        // Days of the proleptic Gregorian calendar, in years that start in March.
         let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let days =
             365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1 - 719_468;
@@ -142,7 +143,7 @@ impl SystemTime {
 }
 
 impl TraceBlock {
-    /// Reads the content of the block; returns `None` if it is incomplete.
+    /// Reads the block's content. Returns `None` if it is incomplete.
     #[must_use]
     pub fn read(content: &[u8], version: Version) -> Option<Self> {
         let mut wire = Wire::new(content);
@@ -170,7 +171,7 @@ impl TraceBlock {
         Some(trace)
     }
 
-    /// Returns `true` if pointers have 4 bytes.
+    /// Returns `true` for 4-byte pointers.
     #[must_use]
     pub fn has_short_pointers(&self) -> bool {
         self.pointer_size == 4
@@ -219,18 +220,18 @@ mod tests {
 
     #[test]
     fn dates_of_milliseconds() {
-        let date = SystemTime::of_milliseconds(1_714_979_289_010).unwrap();
+        let date = SystemTime::from_milliseconds(1_714_979_289_010).unwrap();
         let SystemTime { year, month, day_of_week, day, hour, minute, second, millisecond } = date;
         assert_eq!((year, month, day_of_week, day), (2024, 5, 1, 6));
         assert_eq!((hour, minute, second, millisecond), (7, 8, 9, 10));
         for days in -130_000..2_900_000i128 {
             let milliseconds = days * 86_400_000 + 977 * days.rem_euclid(80_000);
-            let date = SystemTime::of_milliseconds(milliseconds);
+            let date = SystemTime::from_milliseconds(milliseconds);
             if let Some(date) = date {
                 assert_eq!(date.since_unix_epoch(), Some(milliseconds * 1_000_000), "{date:?}");
             }
         }
-        assert_eq!(SystemTime::of_milliseconds(-11_644_473_600_001), None);
-        assert_eq!(SystemTime::of_milliseconds(i128::MAX), None);
+        assert_eq!(SystemTime::from_milliseconds(-11_644_473_600_001), None);
+        assert_eq!(SystemTime::from_milliseconds(i128::MAX), None);
     }
 }

@@ -1,6 +1,6 @@
-//! Reads primitive values from bytes: all are little-endian.
+//! Reads primitive values from bytes. All are little-endian.
 
-/// Reads values, one after the other; methods return `None` if the bytes end too early.
+/// Reads consecutive values. Methods return `None` if the bytes end too early.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire<'a> {
     bytes: &'a [u8],
@@ -12,17 +12,17 @@ impl<'a> Wire<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Starts at this byte.
+    /// Starts at a byte index.
     pub(crate) const fn at(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }
 
-    /// Number of bytes read.
+    /// Returns the number of bytes read.
     pub(crate) const fn position(&self) -> usize {
         self.at
     }
 
-    /// Returns the bytes not read yet.
+    /// Returns the unread bytes.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -64,13 +64,13 @@ impl<'a> Wire<'a> {
         self.array()
     }
 
-    /// Reads an `int` that is a length; returns `None` if it is negative.
+    /// Reads an `int` with a length. Returns `None` if it is negative.
     pub(crate) fn length(&mut self) -> Option<usize> {
         usize::try_from(self.u32()? as i32).ok()
     }
 
-    /// Reads at most 10 bytes of 7 bits each, least significant first. Excess bits are dropped, as in the
-    /// reference reader.
+    /// Reads an integer in at most 10 groups of 7 bits, least significant first. Drops excess bits, as the reference
+    /// reader does.
     #[inline(always)]
     pub(crate) fn varuint64(&mut self) -> Option<u64> {
         let first = *self.bytes.get(self.at)?;
@@ -81,7 +81,7 @@ impl<'a> Wire<'a> {
         self.long_varuint(10)
     }
 
-    /// Like [`Wire::varuint64`], with at most 5 bytes.
+    /// Variant of [`Wire::varuint64`] with at most 5 bytes.
     #[inline(always)]
     pub(crate) fn varuint32(&mut self) -> Option<u32> {
         let first = *self.bytes.get(self.at)?;
@@ -106,13 +106,13 @@ impl<'a> Wire<'a> {
         None
     }
 
-    /// Reads UTF-8 after its length in bytes (version 6).
+    /// Reads a UTF-8 text after its length in bytes (version 6).
     pub(crate) fn string(&mut self) -> Option<String> {
         let length = usize::try_from(self.varuint32()?).ok()?;
         Some(String::from_utf8_lossy(self.take(length)?).into_owned())
     }
 
-    /// Reads UTF-16 terminated by a code unit 0 (up to version 5).
+    /// Reads a UTF-16 text that ends with a 0 code unit (up to version 5).
     pub(crate) fn utf16_string(&mut self) -> Option<String> {
         let units = self.rest().as_chunks::<2>().0;
         let length = units.iter().position(|unit| *unit == [0, 0])?;
@@ -122,17 +122,17 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// Maximum number of properties of an event or a trace.
+/// Maximum number of properties in an event or a trace.
 pub(crate) const MOST_PROPERTIES: usize = 1_000;
 
-/// Adds a name and its value, up to a limit: each takes much more memory than its bytes in the file.
+/// Adds a property, up to a limit, because a property takes much more memory than its bytes in the file.
 pub(crate) fn push_property(properties: &mut Vec<(String, String)>, property: (String, String)) {
     if properties.len() < MOST_PROPERTIES {
         properties.push(property);
     }
 }
 
-/// Decodes a signed number written as an unsigned one, with its sign in the lowest bit.
+/// Decodes a zigzag number, which has its sign in the lowest bit.
 pub(crate) const fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }

@@ -1,16 +1,16 @@
-//! Appends primitive values to bytes: all are little-endian.
+//! Appends primitive values to bytes. All are little-endian.
 
-/// Appends a number of 16 bits.
+/// Appends a 16-bit number.
 pub(crate) fn push_u16(out: &mut Vec<u8>, value: u16) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Appends a number of 32 bits.
+/// Appends a 32-bit number.
 pub(crate) fn push_u32(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Appends a number of 64 bits.
+/// Appends a 64-bit number.
 pub(crate) fn push_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
@@ -25,18 +25,18 @@ pub(crate) fn push_varuint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a signed number in groups of 7 bits, so that those near 0 are short.
+/// Appends a signed number in groups of 7 bits. Numbers near 0 are short.
 pub(crate) fn push_varint(out: &mut Vec<u8>, value: i64) {
     push_varuint(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
-/// Appends UTF-8 after its length in bytes (version 6).
+/// Appends a UTF-8 text after its length in bytes (version 6).
 pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
     push_varuint(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends UTF-16 terminated by a code unit 0 (up to version 5). The text ends at its first U+0000.
+/// Appends a UTF-16 text and a 0 code unit (up to version 5). Cuts the text at its first U+0000.
 pub(crate) fn push_utf16_string(out: &mut Vec<u8>, text: &str) {
     push_utf16(out, text);
     push_u16(out, 0);
@@ -49,8 +49,7 @@ pub(crate) fn push_utf16(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Appends bytes after their size in 16 bits, which `write` appends. Returns `false` if there are too many, and appends
-/// nothing then.
+/// Appends bytes from `write` after their 16-bit size. If there are too many, returns `false` and appends nothing.
 pub(crate) fn push_sized(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> bool {
     let begin = out.len();
     push_u16(out, 0);
@@ -67,7 +66,7 @@ pub(crate) fn push_sized(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) ->
     }
 }
 
-/// Replaces a number of 16 bits at a position.
+/// Replaces a 16-bit number at a position.
 pub(crate) fn set_u16(out: &mut [u8], at: usize, value: u16) {
     if let Some(bytes) = out.get_mut(at..at + 2) {
         bytes.copy_from_slice(&value.to_le_bytes());

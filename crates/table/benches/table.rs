@@ -1,7 +1,7 @@
-//! Events to batches and to a dataset.
+//! Benchmarks: events to batches, and to a dataset.
 //!
-//! `cargo bench -p ichnos-table`. The trace is that of `ICHNOS_BENCH_TRACE`, or else the example of LTTng, which is too
-//! short for more than a comparison.
+//! `cargo bench -p ichnos-table`. Reads the trace in `ICHNOS_BENCH_TRACE`, or else the LTTng example, which is only
+//! long enough for comparisons.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;

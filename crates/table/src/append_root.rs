@@ -1,4 +1,4 @@
-//! Datasets of several runs: a directory for each, which appears when it is complete.
+//! Datasets with several runs. The directory of each run appears when it is complete.
 
 use std::fs;
 use std::io;
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::foreign_file;
 
-/// Beginning of the name of the directory of a run.
+/// Prefix of run directories.
 const PREFIX: &str = "trace=";
 
-/// Maximum length of the name of a run, in bytes.
+/// Maximum run name length in bytes.
 const MOST_BYTES: usize = 200;
 
-/// Returns `true` for names that directories of runs have.
+/// Returns `true` for a run directory name.
 pub(crate) fn is_run(directory: &str) -> bool {
     directory.strip_prefix(PREFIX).is_some_and(is_name)
 }
 
-/// Returns `true` for a name that is the same in queries and in the name of a directory.
+/// Returns `true` for a name that is equal in queries and in directory names.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: u8| c.is_ascii_alphanumeric() || b"_.-".contains(&c);
     !name.is_empty() && name.len() <= MOST_BYTES && name.bytes().all(is_plain)
 }
 
-/// Directory of a dataset to which a run is added. If it is new, it is removed again unless it has content at the end.
+/// Dataset directory to which a run is added. A new directory is removed again if it is still empty at the end.
 #[derive(Debug)]
 pub(crate) struct AppendRoot {
     path: PathBuf,
@@ -31,10 +31,10 @@ pub(crate) struct AppendRoot {
 }
 
 impl AppendRoot {
-    /// Creates the directory if there is none.
+    /// Opens the directory, or creates it.
     ///
     /// # Errors
-    /// If it has anything else than directories of runs, or cannot be created.
+    /// If it contains anything but run directories, or cannot be created.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let is_new = match fs::create_dir(path) {
             Ok(()) => true,
@@ -44,7 +44,7 @@ impl AppendRoot {
         for item in fs::read_dir(path)? {
             let name = item?.file_name();
             let name = name.to_string_lossy();
-            // Names of what is not complete begin with a dot.
+            // Incomplete runs have names that start with a dot.
             if !name.starts_with('.') && !is_run(&name) {
                 let why = "traces are added only to a dataset of directories `trace=NAME`";
                 return Err(foreign_file(Path::new(&*name), why));
@@ -56,7 +56,7 @@ impl AppendRoot {
     /// Returns the directory of a run.
     ///
     /// # Errors
-    /// If the name has other characters than letters, digits, `_`, `.` and `-` of ASCII, or more than 200.
+    /// If the name is longer than 200 bytes, or has characters other than ASCII letters, digits, `_`, `.` and `-`.
     pub(crate) fn run(&self, name: &str) -> io::Result<PathBuf> {
         if is_name(name) {
             return Ok(self.path.join(format!("{PREFIX}{name}")));
@@ -72,7 +72,7 @@ impl AppendRoot {
 impl Drop for AppendRoot {
     fn drop(&mut self) {
         if self.is_new {
-            // Fails if it is not empty.
+            // Fails if the directory has content.
             let _ = fs::remove_dir(&self.path);
         }
     }

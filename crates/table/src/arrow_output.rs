@@ -1,4 +1,4 @@
-//! Arrow IPC streams and files as an output of a pass.
+//! Writes Arrow IPC streams and files.
 
 use std::ffi::OsStr;
 use std::io;
@@ -21,11 +21,11 @@ use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker};
 
-/// Writes events with the same columns, as those of one event record class, in a format of Arrow IPC: the file format
-/// (`.arrow`, `.feather`), which Polars, pandas and others open by name, or else the streaming format (`.arrows`, pipes).
+/// Writes events with equal columns, for example of one event record class, as Arrow IPC. Files named `.arrow` or
+/// `.feather` get the file format, which Polars, pandas and others open by name. Other files (`.arrows`) and pipes get
+/// the streaming format.
 ///
-/// There is one schema: that of the first event. An event with other columns is an error. Losses and damage are not
-/// written.
+/// The first event defines the schema. An event with other columns is an error. Losses and damage are not written.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrowIpcWriter;
 
@@ -55,7 +55,7 @@ impl WriterFactory for ArrowIpcWriter {
         check_options(&sources, "Arrow", options)?;
         let file = TraceFile::create(&target, options)?;
         let columns = TableOptions::set_for("arrow", &options.formats);
-        let encoder = Mutex::new(BatchEncoder { format: IpcFormat::of(&target), begun: None });
+        let encoder = Mutex::new(BatchEncoder { format: IpcFormat::from_target(&target), current: None });
         Ok(Box::new(ArrowOutput { file, encoder, columns, record: record(&sources) }))
     }
 
@@ -68,17 +68,17 @@ impl WriterFactory for ArrowIpcWriter {
     }
 }
 
-/// Formats of Arrow IPC.
+/// Arrow IPC formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IpcFormat {
-    /// Can be read while it is written.
+    /// Readable while it is being written.
     Stream,
-    /// Has an index of its batches at the end.
+    /// Has a batch index at the end.
     File,
 }
 
 impl IpcFormat {
-    fn of(target: &WriteTarget) -> Self {
+    fn from_target(target: &WriteTarget) -> Self {
         let extension = match target {
             WriteTarget::Complete(path) => path.extension().map(OsStr::to_ascii_lowercase),
             _ => None,
@@ -90,7 +90,7 @@ impl IpcFormat {
     }
 }
 
-/// Writes batches in a format of Arrow IPC, to memory.
+/// Writes batches as Arrow IPC to memory.
 enum IpcWriter {
     Stream(StreamWriter<Vec<u8>>),
     File(FileWriter<Vec<u8>>),
@@ -118,7 +118,7 @@ impl IpcWriter {
         }
     }
 
-    /// Returns the bytes that were written since the last call.
+    /// Returns the bytes written since the last call.
     fn take(&mut self) -> Vec<u8> {
         std::mem::take(match self {
             Self::Stream(writer) => writer.get_mut(),
@@ -130,8 +130,8 @@ impl IpcWriter {
 /// Encodes batches.
 struct BatchEncoder {
     format: IpcFormat,
-    /// Plan of all rows, and the writer.
-    begun: Option<(Arc<TablePlan>, IpcWriter)>,
+    /// Plan for all rows, and the writer. `None` before the first batch.
+    current: Option<(Arc<TablePlan>, IpcWriter)>,
 }
 
 impl std::fmt::Debug for BatchEncoder {
@@ -141,13 +141,13 @@ impl std::fmt::Debug for BatchEncoder {
 }
 
 impl BatchEncoder {
-    /// Encodes a batch, and returns the bytes.
+    /// Encodes a batch and returns the bytes.
     fn write(&mut self, batch: &TableBatch) -> io::Result<Vec<u8>> {
-        let (plan, writer) = match &mut self.begun {
-            Some(begun) => begun,
+        let (plan, writer) = match &mut self.current {
+            Some(current) => current,
             None => {
                 let writer = IpcWriter::new(self.format, batch.plan.schema()).map_err(io::Error::other)?;
-                self.begun.insert((Arc::clone(&batch.plan), writer))
+                self.current.insert((Arc::clone(&batch.plan), writer))
             }
         };
         if !Arc::ptr_eq(plan, &batch.plan) && plan.schema() != batch.plan.schema() {
@@ -163,11 +163,11 @@ impl BatchEncoder {
         Ok(writer.take())
     }
 
-    /// Ends the output, and returns the remaining bytes.
+    /// Ends the output and returns the remaining bytes.
     fn finish(self) -> io::Result<Vec<u8>> {
-        let mut writer = match self.begun {
+        let mut writer = match self.current {
             Some((_, writer)) => writer,
-            // Without an event, there are no columns.
+            // Without events, the output has no columns.
             None => IpcWriter::new(self.format, &Schema::empty()).map_err(io::Error::other)?,
         };
         writer.finish().map_err(io::Error::other)?;
@@ -175,7 +175,7 @@ impl BatchEncoder {
     }
 }
 
-/// Arrow IPC that is being written.
+/// Arrow IPC output in progress.
 #[derive(Debug)]
 struct ArrowOutput {
     file: TraceFile,
@@ -201,7 +201,7 @@ impl Output for ArrowOutput {
         let mut encoder = self.encoder.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         let batches = block.iter().flat_map(|block| &block.batches);
-        // Without a wanted column, events have no row.
+        // Events without wanted columns have no rows.
         for batch in batches.filter(|batch| !batch.plan.schema().fields().is_empty()) {
             self.file.write_bytes(&encoder.write(batch)?)?;
         }

@@ -1,4 +1,4 @@
-//! Batches as an output of a pass, for programs that use Arrow.
+//! Passes batches to programs that use Arrow.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -11,10 +11,10 @@ use crate::table_options::TableOptions;
 use crate::table_rows::TableBatch;
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker};
 
-/// Passes batches of events to a function: those of each class in order of time, those of several classes in the order
-/// in which they are full.
+/// Passes event batches to a function. Batches of one class are sorted by time. Batches of different classes arrive as
+/// they become full.
 ///
-/// Data streams have the numbers in which they are given, for the column `stream`.
+/// The column `stream` numbers the data streams in the order of their addition.
 pub struct BatchOutput<F> {
     take: Mutex<F>,
     options: TableOptions,
@@ -28,7 +28,7 @@ impl<F> std::fmt::Debug for BatchOutput<F> {
 }
 
 impl<F: FnMut(TableBatch) -> io::Result<()> + Send> BatchOutput<F> {
-    /// Passes the wanted columns of the events of data streams to `take`.
+    /// Passes the wanted columns of the data streams' events to `take`.
     pub fn new<'s>(
         streams: impl IntoIterator<Item = &'s Arc<DataStream>>,
         options: TableOptions,

@@ -1,4 +1,4 @@
-//! Types of columns, which depend on field classes alone.
+//! Column types, derived from field classes alone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use ichnos_model::{FieldClass, FieldKind, IntegerProperties, Mappings, VariableL
 
 use crate::table_options::U64Type;
 
-/// Maximum number of bits of an integer that has a column.
+/// Maximum number of bits in an integer with a column.
 const MOST_BITS: u64 = 1 << 16;
 
-/// Number of digits of the longest decimal number, and of an unsigned integer of 64 bits.
+/// Number of digits in the longest decimal number, and in a 64-bit unsigned integer.
 const MOST_DIGITS: u8 = 38;
 const U64_DIGITS: u8 = 20;
 
-/// Type of the values of a column, or of the elements of its lists.
+/// Type for the values in a column, or for the elements in its lists.
 #[derive(Clone, Debug)]
 pub(crate) enum CellType {
     Boolean,
@@ -28,21 +28,21 @@ pub(crate) enum CellType {
     UInt16,
     UInt32,
     UInt64,
-    /// An integer of this number of digits, up to 38.
+    /// Integer with up to this number of digits, at most 38.
     Decimal(u8),
     Float32,
     Float64,
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
-    /// Names of an enumeration.
+    /// Enumeration names.
     Labels(Arc<LabelNames>),
     Bytes,
-    /// This number of bytes, most significant first.
+    /// Fixed number of bytes, most significant first.
     FixedBytes(u16),
 }
 
 impl CellType {
-    /// Returns the type in Arrow.
+    /// Returns the Arrow type.
     pub(crate) fn data_type(&self) -> DataType {
         match self {
             Self::Boolean => DataType::Boolean,
@@ -69,7 +69,7 @@ impl CellType {
         !matches!(self, Self::Text | Self::Bytes)
     }
 
-    /// Returns the size in bytes of a value, or of the end of one of variable length.
+    /// Returns a value's size in bytes. Variable-length values count with their end offset.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Boolean | Self::Int8 | Self::UInt8 => 1,
@@ -82,14 +82,14 @@ impl CellType {
         }
     }
 
-    /// Returns `true` for integers and floating-point numbers of up to 64 bits.
+    /// Returns `true` for integers and floating-point numbers with up to 64 bits.
     pub(crate) fn is_word(&self) -> bool {
         let is_signed = matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64);
         let is_unsigned = matches!(self, Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64);
         is_signed || is_unsigned || matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// Returns the size in bytes of a value that is in no list, until it becomes an element of an array.
+    /// Returns a value's size in bytes before it becomes an array element, unless it is in a list.
     pub(crate) fn waiting_width(&self) -> usize {
         match self {
             Self::Text | Self::Labels(_) | Self::Bytes | Self::Decimal(_) | Self::FixedBytes(_) => {
@@ -99,8 +99,8 @@ impl CellType {
         }
     }
 
-    /// Returns the type of integers of this number of bits; `None` if they are too long for a column.
-    fn of_integer(bits: u64, signed: bool, u64_type: U64Type) -> Option<Self> {
+    /// Returns the type for integers with this number of bits, or `None` if they are too long for a column.
+    fn for_integer(bits: u64, signed: bool, u64_type: U64Type) -> Option<Self> {
         Some(match (bits, signed) {
             (..=8, true) => Self::Int8,
             (..=16, true) => Self::Int16,
@@ -109,7 +109,7 @@ impl CellType {
             (..=8, false) => Self::UInt8,
             (..=16, false) => Self::UInt16,
             (..=32, false) => Self::UInt32,
-            // Not unsigned: engines without unsigned integers read the column, too.
+            // Signed, because engines without unsigned integers read the column, too.
             (..=63, false) => Self::Int64,
             (64, false) if u64_type == U64Type::Decimal => Self::Decimal(U64_DIGITS),
             (64, false) => Self::UInt64,
@@ -120,25 +120,25 @@ impl CellType {
     }
 }
 
-/// Columns of a field that is not compound.
+/// Columns for a leaf field.
 #[derive(Clone, Debug)]
 pub(crate) enum LeafColumns {
     /// One column.
     Value(CellType),
-    /// The number, and the name of the value.
+    /// The number, and the name for the value.
     Enumeration(CellType, Arc<LabelNames>),
-    /// The bits, and a list of the names of those that are set.
+    /// The bits, and a list with the names of the bits that are set.
     Flags(CellType),
-    /// No column, for this reason; `None` if the field has no value.
+    /// No column. Has the reason, or `None` if the field has no value.
     Nothing(Option<&'static str>),
 }
 
 impl LeafColumns {
     /// Returns the columns for fields of a class.
-    pub(crate) fn of(class: &FieldClass, u64_type: U64Type) -> Self {
+    pub(crate) fn from_class(class: &FieldClass, u64_type: U64Type) -> Self {
         match &class.kind {
             FieldKind::BitArray(bits) => Self::integer(bits.length, false, None, u64_type),
-            FieldKind::BitMap { bits, .. } => match CellType::of_integer(bits.length, false, u64_type) {
+            FieldKind::BitMap { bits, .. } => match CellType::for_integer(bits.length, false, u64_type) {
                 Some(value) => Self::Flags(value),
                 None => Self::too_long(),
             },
@@ -155,7 +155,7 @@ impl LeafColumns {
                 let IntegerProperties { signed, mappings, .. } = integer;
                 Self::integer(64, *signed, mappings.as_ref(), u64_type)
             }
-            // A binary16 number is one of binary32, which more programs read.
+            // A binary16 number becomes binary32, which more programs read.
             FieldKind::Float(bits) if bits.length <= 32 => Self::Value(CellType::Float32),
             FieldKind::Float(bits) if bits.length == 64 => Self::Value(CellType::Float64),
             FieldKind::Float(bits) => match u16::try_from(bits.length / 8) {
@@ -164,14 +164,14 @@ impl LeafColumns {
             },
             FieldKind::String { .. } | FieldKind::Guid { .. } => Self::Value(CellType::Text),
             FieldKind::Blob { .. } => Self::Value(CellType::Bytes),
-            FieldKind::Null { .. } => Self::Nothing(Some("a null field has no column")),
+            FieldKind::Null { .. } => Self::Nothing(Some("no column for null fields")),
             FieldKind::Padding(_) => Self::Nothing(None),
-            _ => Self::Nothing(Some("a field of an unknown kind has no column")),
+            _ => Self::Nothing(Some("no column for fields of an unknown kind")),
         }
     }
 
     fn integer(bits: u64, signed: bool, mappings: Option<&Mappings>, u64_type: U64Type) -> Self {
-        match (CellType::of_integer(bits, signed, u64_type), mappings) {
+        match (CellType::for_integer(bits, signed, u64_type), mappings) {
             (None, _) => Self::too_long(),
             (Some(value), None) => Self::Value(value),
             (Some(value), Some(mappings)) => Self::Enumeration(value, Arc::new(LabelNames::new(mappings))),
@@ -179,14 +179,14 @@ impl LeafColumns {
     }
 
     fn too_long() -> Self {
-        Self::Nothing(Some("a number of more than 65,536 bits has no column"))
+        Self::Nothing(Some("no column for numbers with more than 65,536 bits"))
     }
 }
 
-/// Names of the values of an enumeration, each once: the dictionary of its column.
+/// Enumeration names without duplicates: the dictionary for a column.
 #[derive(Debug)]
 pub(crate) struct LabelNames {
-    /// The names, in the order of the mappings.
+    /// The names, in mapping order.
     pub(crate) array: Arc<StringArray>,
     keys: HashMap<Box<str>, i32>,
 }
@@ -205,7 +205,7 @@ impl LabelNames {
         Self { array: Arc::new(StringArray::from(names)), keys }
     }
 
-    /// Returns the index of a name in the dictionary.
+    /// Returns a name's index in the dictionary.
     pub(crate) fn key(&self, name: &str) -> Option<i32> {
         self.keys.get(name).copied()
     }

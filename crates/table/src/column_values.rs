@@ -1,4 +1,4 @@
-//! Values of a column that wait to become an array of a batch.
+//! Column values that wait to become an array in a batch.
 
 use std::sync::Arc;
 
@@ -14,32 +14,32 @@ use ichnos_model::lower::LossCounts;
 use ichnos_model::{StringEncoding, Text, Wide};
 
 use crate::cell_type::{CellType, LabelNames};
-use crate::validity::Validity;
+use crate::validity::ValidityBuilder;
 
-/// Maximum number of elements, and of bytes of text, in a column of a batch. Offsets of Arrow have 32 bits.
+/// Maximum number of elements, and of text bytes, in one column of a batch. Arrow offsets have 32 bits.
 const MOST_VALUES: usize = 1 << 27;
 const MOST_BYTES: usize = 1 << 30;
 
-/// Number of values of an enumeration whose names are not looked up again: most have few.
+/// Number of cached enumeration names. Most enumerations use few values.
 const LAST_LABELS: usize = 16;
 
-/// Values of a column, and the lists that contain them if the field is in arrays.
+/// Column values, and the lists that contain them if the field is in arrays.
 #[derive(Debug)]
 pub(crate) struct ColumnValues {
     cell_type: CellType,
-    values: Values,
-    validity: Validity,
+    values: ColumnBuffer,
+    validity: ValidityBuilder,
     /// Lists, the outermost first.
     lists: Vec<Lists>,
-    /// The current row has more values than a column can have.
+    /// The current row has more values than the column can hold.
     is_too_long: bool,
-    /// `false`: a row has one value of a fixed size, for which there always is room.
+    /// `false` if each row has one value of a fixed size, which always fits.
     can_be_long: bool,
     pub(crate) losses: LossCounts<ColumnLoss>,
 }
 
 ichnos_model::loss_set! {
-    /// A loss of a value of a column.
+    /// Loss in a column value.
     pub(crate) enum ColumnLoss {
         InvalidText => Rounded("invalid text: U+FFFD instead"),
         FurtherLabel => Dropped("additional names of a value"),
@@ -48,17 +48,17 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Lists of a level.
+/// Lists at one nesting level.
 #[derive(Debug)]
 struct Lists {
-    /// Ends of the lists, after a 0.
+    /// 0, then the end of each list.
     offsets: Vec<i32>,
-    validity: Validity,
+    validity: ValidityBuilder,
 }
 
 impl Lists {
     fn new() -> Self {
-        Self { offsets: vec![0], validity: Validity::new() }
+        Self { offsets: vec![0], validity: ValidityBuilder::new() }
     }
 
     fn len(&self) -> usize {
@@ -66,12 +66,12 @@ impl Lists {
     }
 }
 
-/// Kind of the values of [`Values::Words`].
+/// Numeric type in [`ColumnBuffer::Words`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WordKind {
     Unsigned,
     Signed,
-    /// `Int64`, which also has unsigned integers of up to 63 bits.
+    /// `Int64`. Also holds unsigned integers with up to 63 bits.
     Integer,
     Boolean,
     Single,
@@ -79,9 +79,9 @@ enum WordKind {
 }
 
 #[derive(Debug)]
-enum Values {
-    /// Values of up to 64 bits that are in no list, as nearly all are. They get their own size when they become an array,
-    /// which is faster than to tell sizes apart for each value.
+enum ColumnBuffer {
+    /// Values with up to 64 bits that are not in lists, the usual case. They get their own size when they become an
+    /// array, because a size check for each value would be slower.
     Words(WordKind, Vec<u64>),
     Boolean(BooleanBufferBuilder),
     Int8(Vec<i8>),
@@ -96,24 +96,24 @@ enum Values {
     Decimal(u8, Vec<i128>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
-    /// Ends of texts or BLOBs after a 0, and their bytes.
+    /// 0, then the end of each text or BLOB. The bytes follow.
     Bytes(Vec<i32>, Vec<u8>),
     Fixed(usize, Vec<u8>),
     Labels(Box<LabelKeys>),
 }
 
-/// Keys of a dictionary of names.
+/// Dictionary keys for enumeration values.
 #[derive(Debug)]
 struct LabelKeys {
     names: Arc<LabelNames>,
     keys: Vec<i32>,
-    /// Last values, by their lowest bits, with their keys, `None` without a name.
+    /// Cache of recent values and their keys, by the lowest bits of the value. `None` is a value without a name.
     last: [Option<(i128, Option<i32>)>; LAST_LABELS],
 }
 
 impl WordKind {
-    /// Returns the kind of values of a type, if they have up to 64 bits.
-    fn of(cell_type: &CellType) -> Option<Self> {
+    /// Returns the numeric type for values with up to 64 bits.
+    fn from_cell_type(cell_type: &CellType) -> Option<Self> {
         Some(match cell_type {
             CellType::Boolean => Self::Boolean,
             CellType::Int8 | CellType::Int16 | CellType::Int32 => Self::Signed,
@@ -126,10 +126,10 @@ impl WordKind {
     }
 }
 
-impl Values {
-    /// Makes an empty column of values within this number of arrays.
+impl ColumnBuffer {
+    /// Creates an empty column for values nested in this number of arrays.
     fn new(cell_type: &CellType, lists: usize) -> Self {
-        if let Some(kind) = WordKind::of(cell_type).filter(|_| lists == 0) {
+        if let Some(kind) = WordKind::from_cell_type(cell_type).filter(|_| lists == 0) {
             return Self::Words(kind, Vec::new());
         }
         match cell_type {
@@ -154,7 +154,7 @@ impl Values {
         }
     }
 
-    /// Makes room for this number of values of a fixed size.
+    /// Reserves space for this number of fixed-size values.
     fn reserve(&mut self, count: usize) {
         match self {
             Self::Words(_, words) => words.reserve(count),
@@ -197,7 +197,7 @@ impl Values {
         }
     }
 
-    /// Changes the number of values; new ones are 0.
+    /// Changes the number of values. New values are 0.
     fn resize(&mut self, len: usize) {
         match self {
             Self::Words(_, words) => words.resize(len, 0),
@@ -226,12 +226,12 @@ impl Values {
 }
 
 impl ColumnValues {
-    /// Makes an empty column of values within this number of arrays.
+    /// Creates an empty column for values nested in this number of arrays.
     pub(crate) fn new(cell_type: &CellType, lists: usize) -> Self {
         Self {
             cell_type: cell_type.clone(),
-            values: Values::new(cell_type, lists),
-            validity: Validity::new(),
+            values: ColumnBuffer::new(cell_type, lists),
+            validity: ValidityBuilder::new(),
             lists: std::iter::repeat_with(Lists::new).take(lists).collect(),
             is_too_long: false,
             can_be_long: lists > 0 || !cell_type.is_fixed(),
@@ -239,14 +239,14 @@ impl ColumnValues {
         }
     }
 
-    /// Makes room for the values of a number of rows, if each has one of a fixed size.
+    /// Reserves space for a number of rows, if each row has one fixed-size value.
     pub(crate) fn reserve(&mut self, rows: usize) {
         if self.lists.is_empty() {
             self.values.reserve(rows);
         }
     }
 
-    /// Returns `true` if a value of this number of bytes can be added.
+    /// Returns `true` if another value with this number of bytes fits.
     #[inline]
     fn has_room(&mut self, bytes: usize) -> bool {
         !self.can_be_long || self.check_room(bytes)
@@ -255,7 +255,7 @@ impl ColumnValues {
     fn check_room(&mut self, bytes: usize) -> bool {
         let has_room = !self.is_too_long
             && match &self.values {
-                Values::Bytes(offsets, all) => {
+                ColumnBuffer::Bytes(offsets, all) => {
                     offsets.len() <= MOST_VALUES && all.len() + bytes <= MOST_BYTES
                 }
                 // Only lists have more values than a batch has rows.
@@ -265,10 +265,10 @@ impl ColumnValues {
         has_room
     }
 
-    /// Adds the bits of a value of a type for which [`CellType::is_word`] holds.
+    /// Appends a value's bits. [`CellType::is_word`] must hold for its type.
     #[inline]
     pub(crate) fn push_word(&mut self, value: u64) {
-        if let Values::Words(_, words) = &mut self.values {
+        if let ColumnBuffer::Words(_, words) = &mut self.values {
             words.push(value);
         }
     }
@@ -276,7 +276,7 @@ impl ColumnValues {
     #[inline]
     pub(crate) fn push_unsigned(&mut self, value: u64) {
         match &mut self.values {
-            Values::Words(WordKind::Unsigned | WordKind::Integer, words) => words.push(value),
+            ColumnBuffer::Words(WordKind::Unsigned | WordKind::Integer, words) => words.push(value),
             _ => self.push_other_unsigned(value),
         }
     }
@@ -288,12 +288,12 @@ impl ColumnValues {
         }
         // The type is as wide as the field.
         match &mut self.values {
-            Values::UInt8(values) => values.push(value as u8),
-            Values::UInt16(values) => values.push(value as u16),
-            Values::UInt32(values) => values.push(value as u32),
-            Values::UInt64(values) => values.push(value),
-            Values::Int64(values) => values.push(value as i64),
-            Values::Decimal(_, values) => values.push(value.into()),
+            ColumnBuffer::UInt8(values) => values.push(value as u8),
+            ColumnBuffer::UInt16(values) => values.push(value as u16),
+            ColumnBuffer::UInt32(values) => values.push(value as u32),
+            ColumnBuffer::UInt64(values) => values.push(value),
+            ColumnBuffer::Int64(values) => values.push(value as i64),
+            ColumnBuffer::Decimal(_, values) => values.push(value.into()),
             _ => self.push_null(),
         }
     }
@@ -301,7 +301,7 @@ impl ColumnValues {
     #[inline]
     pub(crate) fn push_signed(&mut self, value: i64) {
         match &mut self.values {
-            Values::Words(WordKind::Signed | WordKind::Integer, words) => words.push(value as u64),
+            ColumnBuffer::Words(WordKind::Signed | WordKind::Integer, words) => words.push(value as u64),
             _ => self.push_other_signed(value),
         }
     }
@@ -312,16 +312,16 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Int8(values) => values.push(value as i8),
-            Values::Int16(values) => values.push(value as i16),
-            Values::Int32(values) => values.push(value as i32),
-            Values::Int64(values) => values.push(value),
-            Values::Decimal(_, values) => values.push(value.into()),
+            ColumnBuffer::Int8(values) => values.push(value as i8),
+            ColumnBuffer::Int16(values) => values.push(value as i16),
+            ColumnBuffer::Int32(values) => values.push(value as i32),
+            ColumnBuffer::Int64(values) => values.push(value),
+            ColumnBuffer::Decimal(_, values) => values.push(value.into()),
             _ => self.push_null(),
         }
     }
 
-    /// Adds elements of lists, of `size` bytes each. Returns `false` if their values have another size.
+    /// Appends list elements of `size` bytes each. Returns `false` if the column's values have another size.
     pub(crate) fn push_integers(&mut self, size: usize, bytes: &[u8]) -> bool {
         macro_rules! extend {
             ($values:ident, $type:ty) => {
@@ -333,30 +333,30 @@ impl ColumnValues {
             return true;
         }
         match (&mut self.values, size) {
-            (Values::Int8(values), 1) => extend!(values, i8),
-            (Values::Int16(values), 2) => extend!(values, i16),
-            (Values::Int32(values), 4) => extend!(values, i32),
-            (Values::Int64(values), 8) => extend!(values, i64),
-            (Values::UInt8(values), 1) => extend!(values, u8),
-            (Values::UInt16(values), 2) => extend!(values, u16),
-            (Values::UInt32(values), 4) => extend!(values, u32),
-            (Values::UInt64(values), 8) => extend!(values, u64),
+            (ColumnBuffer::Int8(values), 1) => extend!(values, i8),
+            (ColumnBuffer::Int16(values), 2) => extend!(values, i16),
+            (ColumnBuffer::Int32(values), 4) => extend!(values, i32),
+            (ColumnBuffer::Int64(values), 8) => extend!(values, i64),
+            (ColumnBuffer::UInt8(values), 1) => extend!(values, u8),
+            (ColumnBuffer::UInt16(values), 2) => extend!(values, u16),
+            (ColumnBuffer::UInt32(values), 4) => extend!(values, u32),
+            (ColumnBuffer::UInt64(values), 8) => extend!(values, u64),
             _ => return false,
         }
         true
     }
 
-    /// Adds a number of more than 64 bits.
+    /// Appends a number with more than 64 bits.
     pub(crate) fn push_wide(&mut self, value: Wide<'_>) {
         if !self.has_room(8) {
             return;
         }
         match &mut self.values {
-            Values::Decimal(_, values) => match value.as_i128() {
+            ColumnBuffer::Decimal(_, values) => match value.as_i128() {
                 Some(value) => values.push(value),
                 None => self.push_null(),
             },
-            Values::Fixed(width, bytes) => {
+            ColumnBuffer::Fixed(width, bytes) => {
                 let fill = if value.is_negative() { u64::MAX } else { 0 };
                 bytes.extend((0..*width).rev().map(|at| {
                     let word = value.words.get(at / 8).copied().unwrap_or(fill);
@@ -376,8 +376,8 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Words(WordKind::Boolean, words) => words.push(value.into()),
-            Values::Boolean(values) => values.append(value),
+            ColumnBuffer::Words(WordKind::Boolean, words) => words.push(value.into()),
+            ColumnBuffer::Boolean(values) => values.append(value),
             _ => self.push_null(),
         }
     }
@@ -388,28 +388,28 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Words(WordKind::Single, words) => words.push((value as f32).to_bits().into()),
-            Values::Words(WordKind::Double, words) => words.push(value.to_bits()),
-            Values::Float32(values) => values.push(value as f32),
-            Values::Float64(values) => values.push(value),
+            ColumnBuffer::Words(WordKind::Single, words) => words.push((value as f32).to_bits().into()),
+            ColumnBuffer::Words(WordKind::Double, words) => words.push(value.to_bits()),
+            ColumnBuffer::Float32(values) => values.push(value as f32),
+            ColumnBuffer::Float64(values) => values.push(value),
             _ => self.push_null(),
         }
     }
 
-    /// Adds a number of binary32 as it is, with the bits of a NaN.
+    /// Appends a binary32 number unchanged, including the bits of a NaN.
     #[inline]
     pub(crate) fn push_single(&mut self, value: f32) {
         match &mut self.values {
-            Values::Words(WordKind::Single, words) => words.push(value.to_bits().into()),
+            ColumnBuffer::Words(WordKind::Single, words) => words.push(value.to_bits().into()),
             _ => self.push_real(value.into()),
         }
     }
 
-    /// Adds bytes, or a text in UTF-8.
+    /// Appends bytes, or a UTF-8 text.
     #[inline]
     pub(crate) fn push_bytes(&mut self, value: &[u8]) {
         match &mut self.values {
-            Values::Bytes(offsets, bytes)
+            ColumnBuffer::Bytes(offsets, bytes)
                 if !self.is_too_long
                     && offsets.len() <= MOST_VALUES
                     && bytes.len() + value.len() <= MOST_BYTES =>
@@ -418,13 +418,13 @@ impl ColumnValues {
                 // At most 2^30.
                 offsets.push(bytes.len() as i32);
             }
-            Values::Bytes(..) => self.is_too_long = true,
+            ColumnBuffer::Bytes(..) => self.is_too_long = true,
             _ => self.push_missing(),
         }
     }
 
-    /// Adds a text. One that is stored in UTF-8 can be invalid: all texts together are checked when they become an
-    /// array, which takes a fraction of the time.
+    /// Appends a text. UTF-8 texts may be invalid. All texts are checked together when they become an array, which
+    /// takes a fraction of the time.
     #[inline]
     pub(crate) fn push_text(&mut self, value: Text<'_>) {
         match value.encoding {
@@ -435,12 +435,12 @@ impl ColumnValues {
 
     #[inline(never)]
     fn push_other_text(&mut self, value: Text<'_>) {
-        // A code unit of UTF-16 takes at most three bytes in UTF-8.
+        // A UTF-16 code unit takes at most three bytes in UTF-8.
         if !self.has_room(value.bytes.len().saturating_mul(3)) {
             return;
         }
         match &mut self.values {
-            Values::Bytes(offsets, bytes) => {
+            ColumnBuffer::Bytes(offsets, bytes) => {
                 self.losses.add(ColumnLoss::InvalidText, u64::from(!value.write_utf8(bytes)));
                 offsets.push(bytes.len() as i32);
             }
@@ -448,7 +448,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds the name of a value. `names` returns its names.
+    /// Appends the name for a value. `names` returns all its names.
     #[inline]
     pub(crate) fn push_label<'n, I: Iterator<Item = &'n str>>(
         &mut self,
@@ -458,7 +458,7 @@ impl ColumnValues {
         if !self.has_room(4) {
             return;
         }
-        let Values::Labels(labels) = &mut self.values else { return self.push_null() };
+        let ColumnBuffer::Labels(labels) = &mut self.values else { return self.push_null() };
         let mut unknown = None;
         let last = match value {
             Some(value) => labels.last.get_mut(value as usize % LAST_LABELS).unwrap_or(&mut unknown),
@@ -483,7 +483,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds a missing value in the place of one of another kind, if there is room.
+    /// Appends a missing value instead of a value with another type, if there is space.
     #[cold]
     fn push_missing(&mut self) {
         if self.has_room(0) {
@@ -491,7 +491,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds a missing value.
+    /// Appends a missing value.
     #[inline]
     pub(crate) fn push_null(&mut self) {
         let len = self.values.len();
@@ -499,12 +499,12 @@ impl ColumnValues {
         self.validity.push_null(len);
     }
 
-    /// Leaves out the current row, which has too many elements.
+    /// Drops the current row, which has too many elements.
     pub(crate) fn give_up_row(&mut self) {
         self.is_too_long = true;
     }
 
-    /// Adds a missing item within `level` arrays: a list, or a value if there are no more lists.
+    /// Appends a missing item nested in `level` arrays: a list, or a value if there are no more lists.
     #[inline]
     pub(crate) fn push_null_at(&mut self, level: usize) {
         if self.is_too_long {
@@ -519,7 +519,7 @@ impl ColumnValues {
         }
     }
 
-    /// Ends a list within `level` other lists: it has all items since the end of the last one.
+    /// Ends a list nested in `level` lists. It contains all items since the end of the previous list.
     #[inline]
     pub(crate) fn end_list(&mut self, level: usize) {
         let end = self.len_at(level + 1);
@@ -547,8 +547,8 @@ impl ColumnValues {
         self.lists.get(level).map_or_else(|| self.values.len(), Lists::len)
     }
 
-    /// Completes the row with this index: with one item, or as missing if it has none or several, because it could not
-    /// be decoded or has too many elements.
+    /// Completes a row. A row without exactly one item becomes missing: it could not be decoded, or has too many
+    /// elements.
     #[inline]
     pub(crate) fn end_row(&mut self, row: usize) {
         if self.is_too_long || self.len_at(0) != row + 1 {
@@ -577,31 +577,32 @@ impl ColumnValues {
         }
     }
 
-    /// Returns all values as an array, and begins a new one.
+    /// Returns all values as an array, and resets the column.
     ///
     /// # Errors
-    /// If they do not form an array, which would be a bug.
+    /// If the values do not form an array, which would be a bug.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let nulls = self.validity.finish(self.values.len());
-        let values = std::mem::replace(&mut self.values, Values::new(&self.cell_type, self.lists.len()));
+        let values =
+            std::mem::replace(&mut self.values, ColumnBuffer::new(&self.cell_type, self.lists.len()));
         let mut array: ArrayRef = match values {
-            Values::Words(_, words) => word_array(words, nulls, &self.cell_type)?,
-            Values::Boolean(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
-            Values::Int8(values) => Arc::new(Int8Array::try_new(values.into(), nulls)?),
-            Values::Int16(values) => Arc::new(Int16Array::try_new(values.into(), nulls)?),
-            Values::Int32(values) => Arc::new(Int32Array::try_new(values.into(), nulls)?),
-            Values::Int64(values) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
-            Values::UInt8(values) => Arc::new(UInt8Array::try_new(values.into(), nulls)?),
-            Values::UInt16(values) => Arc::new(UInt16Array::try_new(values.into(), nulls)?),
-            Values::UInt32(values) => Arc::new(UInt32Array::try_new(values.into(), nulls)?),
-            Values::UInt64(values) => Arc::new(UInt64Array::try_new(values.into(), nulls)?),
-            Values::Decimal(digits, values) => {
+            ColumnBuffer::Words(_, words) => word_array(words, nulls, &self.cell_type)?,
+            ColumnBuffer::Boolean(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+            ColumnBuffer::Int8(values) => Arc::new(Int8Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Int16(values) => Arc::new(Int16Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Int32(values) => Arc::new(Int32Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Int64(values) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::UInt8(values) => Arc::new(UInt8Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::UInt16(values) => Arc::new(UInt16Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::UInt32(values) => Arc::new(UInt32Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::UInt64(values) => Arc::new(UInt64Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Decimal(digits, values) => {
                 let array = Decimal128Array::try_new(values.into(), nulls)?;
                 Arc::new(array.with_precision_and_scale(digits, 0)?)
             }
-            Values::Float32(values) => Arc::new(Float32Array::try_new(values.into(), nulls)?),
-            Values::Float64(values) => Arc::new(Float64Array::try_new(values.into(), nulls)?),
-            Values::Bytes(offsets, bytes) => {
+            ColumnBuffer::Float32(values) => Arc::new(Float32Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Float64(values) => Arc::new(Float64Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Bytes(offsets, bytes) => {
                 let (offsets, bytes) =
                     (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes));
                 match self.cell_type {
@@ -609,11 +610,11 @@ impl ColumnValues {
                     _ => Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?),
                 }
             }
-            Values::Fixed(width, bytes) => {
+            ColumnBuffer::Fixed(width, bytes) => {
                 let width = i32::try_from(width).unwrap_or(i32::MAX);
                 Arc::new(FixedSizeBinaryArray::try_new(width, Buffer::from_vec(bytes), nulls)?)
             }
-            Values::Labels(labels) => {
+            ColumnBuffer::Labels(labels) => {
                 let LabelKeys { names, keys, .. } = *labels;
                 let keys = PrimitiveArray::<Int32Type>::try_new(keys.into(), nulls)?;
                 Arc::new(DictionaryArray::try_new(keys, Arc::clone(&names.array) as ArrayRef)?)
@@ -631,25 +632,25 @@ impl ColumnValues {
 }
 
 impl ColumnValues {
-    /// Makes an array of texts, with U+FFFD for invalid parts.
+    /// Creates a text array, with U+FFFD for invalid parts.
     fn text_array(
         &mut self,
         offsets: OffsetBuffer<i32>,
         bytes: Buffer,
         nulls: Option<NullBuffer>,
     ) -> Result<ArrayRef, ArrowError> {
-        // Shares the values.
+        // Shares the values instead of copying them.
         if let Ok(array) = StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()) {
             return Ok(Arc::new(array));
         }
         let texts = BinaryArray::try_new(offsets, bytes, nulls)?;
-        let (mut ends, mut valid, mut validity) = (vec![0], Vec::new(), Validity::new());
+        let (mut ends, mut valid, mut validity) = (vec![0], Vec::new(), ValidityBuilder::new());
         for (index, text) in texts.iter().enumerate() {
             let bytes = text.unwrap_or_default();
             let begin = valid.len();
             let is_valid = Text { bytes, raw: bytes, encoding: StringEncoding::Utf8 }.write_utf8(&mut valid);
             self.losses.add(ColumnLoss::InvalidText, u64::from(!is_valid));
-            // An invalid byte becomes three.
+            // An invalid byte becomes three bytes.
             let is_too_long = valid.len() > MOST_BYTES;
             if is_too_long {
                 valid.truncate(begin);
@@ -667,7 +668,7 @@ impl ColumnValues {
     }
 }
 
-/// Makes an array of a type with up to 64 bits, of the bits of its values.
+/// Creates an array from the bits of values with up to 64 bits.
 fn word_array(
     words: Vec<u64>,
     nulls: Option<NullBuffer>,
@@ -678,7 +679,7 @@ fn word_array(
             Arc::new(<$array>::try_new(words.into_iter().map($value).collect::<Vec<_>>().into(), nulls)?)
         };
     }
-    // Without a copy.
+    // Does not copy.
     macro_rules! whole {
         ($array:ty) => {
             Arc::new(<$array>::try_new(ScalarBuffer::from(Buffer::from_vec(words)), nulls)?)

@@ -1,4 +1,4 @@
-//! Names of the directories and files of a dataset.
+//! Directory and file names in a dataset.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,30 +13,30 @@ use crate::append_root::is_run;
 use crate::fingerprint::Fingerprint;
 use crate::side_tables::SIDE_TABLES;
 
-/// Maximum length of the name of an event record class in the name of its directory, in bytes.
+/// Maximum length of a class name in a directory name, in bytes.
 const MOST_BYTES: usize = 200;
 
-/// Table whose file appears last: it lists the files with events.
+/// Table whose file appears last, because it lists the files with events.
 const LAST_TABLE: &str = "_classes";
 
-/// Beginning of the name of the program that wrote a file, in its footer.
+/// Prefix of the writer's name in a file footer.
 pub(crate) const CREATOR: &str = "ichnos version ";
 
-/// Directories of event record classes.
+/// Directory names for event record classes.
 #[derive(Debug, Default)]
 pub(crate) struct DatasetNames {
-    /// The exact name for each name of a directory in lower case, since some file systems do not distinguish case.
+    /// Exact class name by directory name in lower case, because some file systems do not distinguish case.
     taken: HashMap<String, String>,
 }
 
 impl DatasetNames {
-    /// Returns the directory for an event record class of this name.
+    /// Returns the directory for the event record class with this name.
     pub(crate) fn directory(&mut self, event: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
         let plain = event.chars().flat_map(|c| std::iter::repeat_n(plain(c), c.len_utf8()));
         let mut name: String = plain.take(MOST_BYTES).collect();
         if name.is_empty() {
-            // A name without a character would be the missing value for some programs.
+            // Some programs read an empty name as a missing value.
             name.push('_');
         }
         if event.len() <= MOST_BYTES && self.take(&name, event) {
@@ -44,25 +44,25 @@ impl DatasetNames {
         }
         let hash = Fingerprint::new().with(event.as_bytes()).hash();
         let hashed = format!("{name}-{hash:016x}");
-        // Ends, as the names in use are finite.
+        // Ends, because the number of taken names is finite.
         let mut candidates =
             std::iter::once(hashed.clone()).chain((2_u64..).map(|number| format!("{hashed}-{number}")));
         let found = candidates.find(|candidate| self.take(candidate, event)).unwrap_or(hashed);
         format!("event={found}")
     }
 
-    /// Returns `true` if the event record class has this name of a directory, or gets it as no other one has it.
+    /// Returns `true` if the class has this directory name already, or if the name was free and is now taken.
     fn take(&mut self, name: &str, event: &str) -> bool {
         self.taken.entry(name.to_lowercase()).or_insert_with(|| event.to_owned()) == event
     }
 }
 
-/// Returns the name of a file with events.
+/// Returns the file name for events.
 pub(crate) fn file_name(fingerprint: u64, part: usize, shard: Option<Shard>) -> String {
     format!("part-{fingerprint:016x}-{part}{}.parquet", suffix(shard))
 }
 
-/// Returns the name of the only file of a table without events.
+/// Returns the file name for a side table, which has only one file.
 pub(crate) fn side_file(shard: Option<Shard>) -> String {
     format!("part-0{}.parquet", suffix(shard))
 }
@@ -71,7 +71,7 @@ fn suffix(shard: Option<Shard>) -> String {
     shard.map_or_else(String::new, |shard| format!("-{}-of-{}", shard.index(), shard.count()))
 }
 
-/// Lists the files in a directory if it can be a dataset, of which some files can be deleted already.
+/// Lists the files in a directory if it may be a dataset. Some files may be deleted already.
 pub(crate) fn written_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let files = plain_files(directory)?;
     for path in &files {
@@ -82,7 +82,7 @@ pub(crate) fn written_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Lists the files in a directory if it can be a dataset to which a shard belongs.
+/// Lists the files in a directory if a shard can be added to it.
 pub(crate) fn files_of_shards(directory: &Path, own: Shard) -> io::Result<Vec<PathBuf>> {
     let files = plain_files(directory)?;
     for path in &files {
@@ -92,7 +92,7 @@ pub(crate) fn files_of_shards(directory: &Path, own: Shard) -> io::Result<Vec<Pa
             Some(Some(shard)) if shard.count() != own.count() => {
                 "it belongs to a dataset with another number of shards"
             }
-            // Other files are never deleted. Very many footers would take long to read.
+            // Other programs' files are never deleted. Reading very many footers would take long.
             Some(Some(shard)) if shard == own && !is_written_by_us(&directory.join(path))? => {
                 return Err(foreign(path));
             }
@@ -115,7 +115,7 @@ fn foreign(path: &Path) -> io::Error {
     foreign_file(path, "it is not a file of an event dataset")
 }
 
-/// Returns the shard of a file of a dataset, `Some(None)` without shards. `None` for other files.
+/// Returns the shard that wrote a file, or `Some(None)` for a dataset without shards. Returns `None` for other files.
 fn parse(path: &Path) -> Option<Option<Shard>> {
     let names: Vec<&str> = path
         .components()
@@ -144,7 +144,7 @@ fn parse(path: &Path) -> Option<Option<Shard>> {
     is_known.then_some(shard)
 }
 
-/// Parses a number that is written without further zeros.
+/// Parses a number without leading zeros.
 fn number(digits: &str) -> Option<u32> {
     digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
 }
@@ -157,14 +157,14 @@ fn is_table_name(name: &str) -> bool {
     })
 }
 
-/// Returns `true` if the footer of a file of Parquet says that this program wrote it. Keys would not: other programs
-/// keep them in files that they make of ours.
+/// Returns `true` if the footer of a Parquet file names this program. Metadata keys prove nothing, because other
+/// programs copy them from our files.
 fn is_written_by_us(path: &Path) -> io::Result<bool> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
         file => file.ok(),
     };
-    // Only the footer is read.
+    // Reads only the footer.
     let metadata = file.and_then(|file| ParquetMetaDataReader::new().parse_and_finish(&file).ok());
     let creator = metadata.as_ref().and_then(|metadata| metadata.file_metadata().created_by());
     Ok(creator.is_some_and(|creator| creator.starts_with(CREATOR)))
@@ -206,7 +206,7 @@ mod tests {
         let mut names = DatasetNames::default();
         assert_eq!(names.directory("_"), "event=_");
         assert_ne!(names.directory(""), "event=_");
-        // A class that has the name another one gets.
+        // A class whose real name another class has received.
         assert_eq!(names.directory("a b"), "event=a_b");
         let second = names.directory("a:b");
         let taken = second.strip_prefix("event=").unwrap_or_default();

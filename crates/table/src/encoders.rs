@@ -1,5 +1,5 @@
-//! Threads that encode files of Parquet: each file on one of them, so that its rows stay in order. Everything that
-//! decides about files happens before, so that they do not depend on the number of threads.
+//! Threads that encode Parquet files. One thread encodes a whole file, so that its rows stay in order. All decisions
+//! about files are made before, so that they do not depend on the number of threads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,20 +12,20 @@ use ichnos_model::IgnorePoison as _;
 
 use crate::file_encoder::FileEncoder;
 
-/// Maximum size of all batches that wait for threads, in bytes; a single one can be larger.
+/// Maximum size of all batches in the queues, in bytes. A single batch can be larger.
 const MOST_WAITING: usize = 64 << 20;
 
-/// A file that one thread encodes.
+/// File encoder, used by one thread.
 pub(crate) type SharedEncoder = Arc<Mutex<FileEncoder>>;
 
-/// Work on a file.
+/// Job for a file encoder.
 #[derive(Debug)]
 pub(crate) enum FileJob {
-    /// Adds rows.
+    /// Append rows.
     Write(RecordBatch),
-    /// Ends the row group.
+    /// End the row group.
     EndGroup,
-    /// Completes the file.
+    /// Complete the file.
     Finish,
 }
 
@@ -39,24 +39,24 @@ impl FileJob {
     }
 }
 
-/// EncoderState that threads share.
+/// State shared by all encoder threads.
 #[derive(Debug, Default)]
 struct EncoderState {
-    /// Jobs of each thread.
+    /// Job queue per thread.
     queues: Vec<VecDeque<(SharedEncoder, FileJob, usize)>>,
-    /// Size of all jobs that are not done, in bytes.
+    /// Total size of unfinished jobs, in bytes.
     waiting: usize,
-    /// First error, after which nothing more is written.
+    /// First error. Nothing more is written after it.
     error: Option<io::Error>,
     has_failed: bool,
-    /// No more jobs follow.
+    /// `true` after the last job.
     is_over: bool,
-    /// Size of the complete files, in bytes.
+    /// Total size of complete files, in bytes.
     bytes: u64,
 }
 
 impl EncoderState {
-    /// Returns the error of a job that has failed.
+    /// Returns the error from an earlier job.
     fn check(&mut self) -> io::Result<()> {
         match (self.error.take(), self.has_failed) {
             (Some(error), _) => Err(error),
@@ -81,7 +81,7 @@ impl EncoderQueues {
         self.changed.wait(state).ignore_poison()
     }
 
-    /// Does the jobs of a thread.
+    /// Runs a thread's jobs.
     fn work(&self, thread: usize) {
         let mut state = self.lock();
         loop {
@@ -95,7 +95,7 @@ impl EncoderQueues {
             };
             let has_failed = state.has_failed;
             drop(state);
-            // Otherwise, the caller would wait forever for a thread that has a bug.
+            // Without this, the caller would wait forever for a thread that has panicked.
             let done = catch_unwind(AssertUnwindSafe(|| if has_failed { Ok(0) } else { run(&file, job) }));
             let done =
                 done.unwrap_or_else(|_| Err(io::Error::other("a thread that encodes files has failed")));
@@ -114,7 +114,7 @@ impl EncoderQueues {
     }
 }
 
-/// Does a job, and returns the size of the file if it is complete.
+/// Runs a job. Returns the file size if the job completes the file, else 0.
 fn run(file: &Mutex<FileEncoder>, job: FileJob) -> io::Result<u64> {
     let mut file = file.lock().ignore_poison();
     match job {
@@ -124,18 +124,18 @@ fn run(file: &Mutex<FileEncoder>, job: FileJob) -> io::Result<u64> {
     }
 }
 
-/// Encodes files on several threads, or on that of the caller.
+/// Encodes files on several threads, or on the caller's thread.
 #[derive(Debug)]
 pub(crate) struct Encoders {
     shared: Arc<EncoderQueues>,
-    /// None: jobs are done by the caller.
+    /// If empty, the caller runs all jobs.
     threads: Vec<JoinHandle<()>>,
     /// Thread for the next file.
     next: usize,
 }
 
 impl Encoders {
-    /// Starts this number of threads; a single one would not be faster than none.
+    /// Starts this number of threads. For one thread, uses the caller's, which is as fast.
     pub(crate) fn new(threads: usize) -> Self {
         let shared = Arc::new(EncoderQueues::default());
         let mut started = Vec::new();
@@ -143,7 +143,7 @@ impl Encoders {
         for thread in 0..count {
             let shared = Arc::clone(&shared);
             let work = move || shared.work(thread);
-            // With fewer threads, files are the same.
+            // Fewer threads write the same files.
             let Ok(handle) = Builder::new().name("tables".to_owned()).spawn(work) else { break };
             started.push(handle);
         }
@@ -151,16 +151,16 @@ impl Encoders {
         Self { shared, threads: started, next: 0 }
     }
 
-    /// Returns the thread for a new file.
+    /// Chooses a thread for a new file.
     pub(crate) fn assign(&mut self) -> usize {
         self.next += 1;
         self.next % self.threads.len().max(1)
     }
 
-    /// Does a job on the thread of its file, after its earlier jobs.
+    /// Runs a job on the thread of its file, after the file's earlier jobs.
     ///
     /// # Errors
-    /// If it fails, or an earlier job of any file has failed.
+    /// If the job fails, or an earlier job of any file has failed.
     pub(crate) fn run(&self, file: &SharedEncoder, thread: usize, job: FileJob) -> io::Result<()> {
         if self.threads.is_empty() {
             let bytes = run(file, job)?;
@@ -182,7 +182,7 @@ impl Encoders {
         Ok(())
     }
 
-    /// Waits for all jobs, and returns the size of all files in bytes.
+    /// Waits for all jobs. Returns the size of all files in bytes.
     ///
     /// # Errors
     /// If a job has failed.
@@ -197,14 +197,14 @@ impl Encoders {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // Its errors are in the state.
+            // The shared state has the thread's errors.
             let _ = thread.join();
         }
     }
 }
 
 impl Drop for Encoders {
-    /// Waits for the current jobs, so that nothing is written after that.
+    /// Waits for the current jobs, so that nothing is written later.
     fn drop(&mut self) {
         self.shared.lock().has_failed = true;
         self.join();

@@ -1,4 +1,4 @@
-//! Visitor that adds the fields of an event to columns.
+//! Visitor that appends event fields to columns.
 
 use std::iter;
 use std::ops::Range;
@@ -9,36 +9,36 @@ use ichnos_model::{Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
 use crate::column_values::ColumnValues;
 use crate::table_plan::{FieldTarget, ScopeTargets};
 
-/// Maximum size in bytes of the items of arrays in a row, without texts and BLOBs: an item can have very many columns,
-/// and take nothing in the trace.
+/// Maximum size of a row's array items, without texts and BLOBs, in bytes. An item can have very many columns and take
+/// no space in the trace.
 const MOST_ARRAY_BYTES: usize = 256 << 20;
 
-/// Maximum size of a row in which no column can have too many values: with the rows before it, a batch has less than
-/// 16 MiB more.
+/// Maximum size of a row that needs no check for long columns, in bytes. The earlier rows in a batch take less than 16
+/// MiB.
 const MOST_UNCHECKED_BYTES: usize = 32 << 20;
 
-/// Adds the fields of an event to columns.
+/// Appends event fields to columns.
 #[derive(Debug)]
 pub(crate) struct FieldVisitor<'a> {
     pub(crate) columns: &'a mut [ColumnValues],
     pub(crate) scopes: &'a [ScopeTargets],
-    /// Targets of the current scope, by index of the node.
+    /// Targets in the current scope, by node index.
     pub(crate) targets: &'a [FieldTarget],
-    /// Approximate size of values of variable length of the row so far, in bytes.
+    /// Approximate size of the row's variable-length values so far, in bytes.
     pub(crate) bytes: usize,
-    /// Approximate size of the items of all arrays of the row so far, in bytes.
+    /// Approximate size of the row's array items so far, in bytes.
     pub(crate) array_bytes: usize,
-    /// Columns that leave out the row, because its arrays have more than that.
+    /// Columns that drop the row, because its arrays are too large.
     pub(crate) given_up: Range<usize>,
 }
 
 impl<'a> FieldVisitor<'a> {
-    /// Begins a row.
+    /// Starts a row.
     pub(crate) fn new(columns: &'a mut [ColumnValues], scopes: &'a [ScopeTargets]) -> Self {
         Self { columns, scopes, targets: &[], bytes: 0, array_bytes: 0, given_up: 0..0 }
     }
 
-    /// Returns `true` if any column has so many values that the row may be left out.
+    /// Returns `true` if any column has so many values that the row may be dropped.
     pub(crate) fn has_long_values(&self) -> bool {
         self.bytes > MOST_UNCHECKED_BYTES || !self.given_up.is_empty()
     }
@@ -55,12 +55,12 @@ impl<'a> FieldVisitor<'a> {
         }
     }
 
-    /// Returns `true` if these columns need no further items in this row.
+    /// Returns `true` if these columns need no more items in this row.
     fn is_given_up(&self, columns: &Range<usize>) -> bool {
         self.given_up.start <= columns.start && columns.end <= self.given_up.end
     }
 
-    /// Adds an integer, which `push` adds to a column, and its label.
+    /// Appends an integer and its label. `push` appends the integer to a column.
     #[inline(always)]
     fn integer(&mut self, field: Field<'_>, value: i128, push: impl FnOnce(&mut ColumnValues)) {
         match *self.target(field) {
@@ -260,7 +260,7 @@ impl Visitor for FieldVisitor<'_> {
     }
 }
 
-/// Visitor that keeps the integers of a scope, by the index of their nodes.
+/// Visitor that stores the integers in a scope by node index.
 #[derive(Debug, Default)]
 pub(crate) struct IntegerVisitor {
     pub(crate) values: Vec<Option<i128>>,
@@ -286,7 +286,7 @@ impl Visitor for IntegerVisitor {
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        // Columns have 64 bits.
+        // Columns have 64 bits, so a wider number never fits and is counted as a loss.
         self.put(field, value.as_i128().unwrap_or(i128::MAX));
     }
 }

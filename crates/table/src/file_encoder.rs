@@ -1,4 +1,4 @@
-//! Encoder of a file of Parquet.
+//! Encoder for one Parquet file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,20 +15,20 @@ use parquet::schema::types::ColumnPath;
 
 use crate::dataset_names::CREATOR;
 
-/// Maximum number of rows of a row group.
+/// Maximum number of rows in a row group.
 pub(crate) const GROUP_ROWS: usize = 1 << 20;
 
-/// Maximum number of columns of a table with dictionaries, which would need too much memory otherwise.
+/// Maximum number of columns in a table with dictionaries. More dictionaries would need too much memory.
 pub(crate) const MOST_DICTIONARIES: usize = 1_024;
 
-/// Maximum size of a dictionary, in bytes. Beyond it, the rest of a column has none: values that are all different would
-/// otherwise be looked for in a large hash table, for up to an eighth of a row group.
+/// Maximum dictionary size in bytes. The rest of the column has no dictionary. Otherwise, distinct values would
+/// be looked up in a large hash table for up to an eighth of a row group.
 const MOST_DICTIONARY_BYTES: usize = 256 << 10;
 
 /// Columns that grow slowly from row to row: their differences take few bits.
 const DELTA_COLUMNS: [&str; 3] = ["ts", "packet", "seq"];
 
-/// A file that is open only while bytes are written, since a dataset can have very many.
+/// File that is open only during writes, because a dataset can have very many files.
 #[derive(Debug)]
 struct ClosedFile {
     path: PathBuf,
@@ -47,23 +47,23 @@ impl Write for ClosedFile {
     }
 }
 
-/// Description of a file: all that its writer needs.
+/// File description for the writer.
 #[derive(Debug)]
 pub(crate) struct FileDescription {
     pub(crate) path: PathBuf,
     pub(crate) schema: SchemaRef,
-    /// Rows are in order of the first column.
+    /// Rows are sorted by the first column.
     pub(crate) is_sorted: bool,
-    /// Keys and values of its metadata.
+    /// Metadata keys and values.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
-/// Encodes the rows of a file.
+/// Encodes a file's rows.
 pub(crate) struct FileEncoder {
     description: FileDescription,
     /// Columns have dictionaries.
     has_dictionaries: bool,
-    /// Takes much memory, so that it is made for the first rows and dropped after the last ones.
+    /// Created for the first rows and dropped after the last rows, because it takes much memory.
     writer: Option<ArrowWriter<ClosedFile>>,
 }
 
@@ -74,17 +74,17 @@ impl std::fmt::Debug for FileEncoder {
 }
 
 impl FileEncoder {
-    /// Begins an empty file.
+    /// Creates an encoder for an empty file.
     pub(crate) fn new(description: FileDescription, has_dictionaries: bool) -> Self {
         Self { description, has_dictionaries, writer: None }
     }
 
-    /// Omits dictionaries, which are not worth their memory for few rows. Has an effect only before the first rows.
+    /// Omits dictionaries, which cost more memory than they save for few rows. Must be called before the first rows.
     pub(crate) fn omit_dictionaries(&mut self) {
         self.has_dictionaries = false;
     }
 
-    /// Returns the writer, which is made if there is none.
+    /// Returns the writer. Creates it if necessary.
     fn writer(&mut self) -> io::Result<&mut ArrowWriter<ClosedFile>> {
         let writer = match self.writer.take() {
             Some(writer) => writer,
@@ -99,28 +99,28 @@ impl FileEncoder {
         Ok(self.writer.insert(writer))
     }
 
-    /// Adds rows. A row group with [`GROUP_ROWS`] ends.
+    /// Appends rows. Ends a row group with [`GROUP_ROWS`] rows.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the rows cannot be written.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let written = self.writer()?.write(batch);
         written.map_err(|error| self.error_of(error))
     }
 
-    /// Ends the row group, so that only little stays in memory.
+    /// Ends the row group, and frees most memory.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the row group cannot be written.
     pub(crate) fn end_group(&mut self) -> io::Result<()> {
         let flushed = self.writer()?.flush();
         flushed.map_err(|error| self.error_of(error))
     }
 
-    /// Completes the file and returns its size in bytes. Nothing can be written after that.
+    /// Completes the file, and returns its size in bytes. Must be the last call.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn finish(&mut self) -> io::Result<u64> {
         let writer = self.writer()?;
         let finished = writer.finish().map(|_| writer.inner().size);
@@ -128,7 +128,7 @@ impl FileEncoder {
         finished.map_err(|error| self.error_of(error))
     }
 
-    /// Returns the error of an operation of the system, or else of Parquet, with the path of the file.
+    /// Adds the path to a system error or a Parquet error.
     fn error_of(&self, error: ParquetError) -> io::Error {
         let path = &self.description.path;
         match error {
@@ -149,7 +149,7 @@ fn properties(description: &FileDescription, has_dictionaries: bool) -> WriterPr
         .set_created_by(format!("{CREATOR}{}", env!("CARGO_PKG_VERSION")))
         .set_compression(ZstdLevel::try_new(3).map_or(Compression::UNCOMPRESSED, Compression::ZSTD))
         .set_max_row_group_row_count(Some(GROUP_ROWS))
-        // With the index of pages.
+        // Includes the page index.
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_dictionary_enabled(has_dictionaries)
         .set_dictionary_page_size_limit(MOST_DICTIONARY_BYTES)

@@ -1,8 +1,8 @@
-//! Hashes that are the same on every machine and in every run.
+//! Hashes that are equal on all machines and in all runs.
 
 use arrow_schema::{DataType, Field, TimeUnit};
 
-/// FNV-1a with 64 bits, whose bits are mixed at the end.
+/// FNV-1a with 64 bits, and a final mixing step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fingerprint(u64);
 
@@ -11,7 +11,7 @@ impl Fingerprint {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds bytes, whose number counts, too.
+    /// Adds bytes and their number.
     #[must_use]
     pub(crate) fn with(self, bytes: &[u8]) -> Self {
         let mut hash = self.0;
@@ -28,7 +28,7 @@ impl Fingerprint {
         self.with(&name.to_le_bytes()).with_type(field.data_type())
     }
 
-    /// Adds a type, with numbers that do not depend on the version of Arrow.
+    /// Adds a type. Its number does not depend on the Arrow version.
     fn with_type(self, data_type: &DataType) -> Self {
         let number: u8 = match data_type {
             DataType::Boolean => 1,
@@ -55,9 +55,9 @@ impl Fingerprint {
         self.with(&[number])
     }
 
-    /// Returns the hash of everything added.
+    /// Returns the hash for all added data.
     pub(crate) fn hash(self) -> u64 {
-        // The finalizer of MurmurHash3.
+        // MurmurHash3 finalizer.
         let mut hash = self.0;
         hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

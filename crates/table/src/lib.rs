@@ -1,5 +1,5 @@
-//! Events as columns: record batches of Arrow, and datasets of Parquet, which other programs query. `docs/parquet.md`
-//! describes the columns and the files.
+//! Converts events to columns: Arrow record batches and Parquet datasets, for queries by other programs.
+//! `docs/parquet.md` describes the columns and the files.
 //!
 //! # From events to files
 //! ```text
@@ -8,47 +8,49 @@
 //! events, merged by time -> rows -> TableBatch -> files of a dataset
 //! ```
 //! 1. **Plan.** [`TablePlan`] is made once for each event record class, from its field classes alone. It lists the
-//!    columns and has, for each node of a decode plan, the columns that receive its values. Values have no influence on
-//!    types: two traces with the same class have the same columns.
-//! 2. **Rows.** Numbers at fixed places are loaded into columns directly
-//!    ([`WordLoads`](ichnos_model::decode::WordLoads)), and a visitor adds the other values. Scopes and fields without a
-//!    wanted column are not decoded. Nothing is allocated for an event, but for buffers that grow.
-//! 3. **Batches.** After [`BATCH_ROWS`] rows, or about 16 MiB, rows become a record batch. If all rows that wait have more
-//!    than 64 MiB, all of them become batches. A row can have more, as arrays with up to 256 MiB and texts.
-//!    Of classes that the trace does not declare, 512 have rows that wait.
-//! 4. **Dataset.** [`ParquetWriter`] is a writer like those of traces: its output appends batches to the file of their
-//!    table. Several threads encode files, each file on one of them; what is in a file does not depend on their number.
-//!    Batches of up to 64 MiB wait for them. A file gets an encoder when its rows take 256 KiB, as most of very many
-//!    classes have fewer. Row groups end after 2^20 rows, or when all that are open take 192 MiB. Files are open only
-//!    while bytes are written. When all encoders take 64 MiB without their rows, the files that were not used for the
-//!    longest time are completed: further rows of these tables are in other files. So is a file with very many row
-//!    groups. Everything is written into a directory that gets its name when it is complete.
-//! 5. **Arrow IPC.** [`ArrowIpcWriter`] passes the same batches on as Arrow IPC, which has one schema;
-//!    [`BatchOutput`] passes them to a function.
+//!    columns, and the columns for the values of each decode plan node. Values have no influence on types: two traces
+//!    with the same class have the same columns.
+//! 2. **Rows.** Numbers at fixed offsets are loaded into columns directly
+//!    ([`WordLoads`](ichnos_model::decode::WordLoads)). A visitor adds the other values. Scopes and fields without a
+//!    wanted column are not decoded. No memory is allocated per event, except for growing buffers.
+//! 3. **Batches.** After [`BATCH_ROWS`] rows, or about 16 MiB, rows become a record batch. If all waiting rows exceed
+//!    64 MiB, all of them become batches. A single row can be larger: its arrays can have up to 256 MiB, and its texts
+//!    are extra. At most 512 classes that the trace does not declare have waiting rows.
+//! 4. **Dataset.** [`ParquetWriter`] is used like the trace writers. Its output appends batches to the file of their
+//!    table.
+//!    - Several threads encode files, one thread per file. File contents do not depend on the number of threads.
+//!      Batches of up to 64 MiB wait for the threads.
+//!    - A file gets an encoder when its rows take 256 KiB. If a trace has very many classes, most have fewer rows.
+//!    - Row groups end after 2^20 rows, or when all open row groups take 192 MiB. Files are open only during writes.
+//!    - When all encoders take 64 MiB without their rows, the least recently used files are completed. Files with very
+//!      many row groups are completed, too. Further rows of these tables go to other files.
+//!    - Everything is written to a directory that gets its final name when it is complete.
+//! 5. **Arrow IPC.** [`ArrowIpcWriter`] writes the same batches as Arrow IPC, which has one schema. [`BatchOutput`]
+//!    passes them to a function.
 //!
 //! # Columns
 //! | field | type |
 //! |---|---|
-//! | integer of up to 32 bits | the next larger integer of its sign |
-//! | unsigned integer of 33 to 63 bits | `Int64`; of 64 bits `UInt64` |
+//! | integer of up to 32 bits | the next larger integer with its sign |
+//! | unsigned integer of 33 to 63 bits | `Int64` (64 bits: `UInt64`) |
 //! | longer integer | `Decimal128(38, 0)` if all values fit, else `FixedSizeBinary`, most significant byte first |
-//! | enumeration | the number, and a dictionary of names in the column `NAME.label` |
+//! | enumeration | the number, and a name dictionary in the column `NAME.label` |
 //! | bit map | the bits, and a list of names in `NAME.flags` |
-//! | boolean, floating-point number | `Boolean`, `Float32`, `Float64`; longer ones as bytes |
+//! | boolean, floating-point number | `Boolean`, `Float32`, `Float64` (longer: bytes) |
 //! | string, GUID | `Utf8` |
 //! | BLOB | `Binary` |
-//! | array | `List`; of structures: a list for each member |
-//! | structure, union | the columns of its members, `NAME.MEMBER` |
+//! | array | `List` (array of structures: one list per member) |
+//! | structure, union | its members' columns, `NAME.MEMBER` |
 //! | optional, variant | the columns of the field, or of all options, where missing values are null |
 //!
 //! # Exceptions
-//! - Names of columns differ in more than case, because DuckDB and Spark do not distinguish it. A field whose name is
-//!   taken gets another one, which is a loss.
-//! - Classes with the same name and different columns or log levels have a file each in the same directory.
-//! - If events of a class are not in order of time, because a clock went back, they are in a further file that does not
-//!   declare an order.
-//! - A class has at most [`MOST_COLUMNS`] columns with 16 MiB of names, and rows of 1 MiB without values of variable
-//!   length. Further fields are a loss.
+//! - Column names differ in more than case, because DuckDB and Spark do not distinguish case. A field gets another name
+//!   if its name is taken. This is a loss.
+//! - Classes with equal names and different columns or log levels have separate files in one directory.
+//! - A clock that goes back leaves events unsorted. The later events of a class are then in another file, which does
+//!   not declare a sort order.
+//! - A class has at most [`MOST_COLUMNS`] columns with 16 MiB of names, and rows of 1 MiB without variable-length
+//!   values. Other fields are a loss.
 #![forbid(unsafe_code)]
 
 mod append_root;

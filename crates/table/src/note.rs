@@ -1,13 +1,13 @@
-//! Losses and damage, which are rows of tables of their own.
+//! Losses and damage, which have separate tables.
 
 use ichnos_model::{Damage, Discarded};
 
-/// A loss or a damage.
+/// A loss or damage.
 #[derive(Debug)]
 pub(crate) enum TableNote {
     /// Missing events or packets.
     Loss {
-        /// Number of the data stream.
+        /// Data stream number.
         stream: u32,
         are_packets: bool,
         count: Option<u64>,
@@ -18,10 +18,10 @@ pub(crate) enum TableNote {
     },
     /// Unreadable data.
     Damage {
-        /// Name of the data stream.
+        /// Data stream name.
         stream: Option<String>,
         file: String,
-        /// Position and number of the skipped bits.
+        /// Position and number of skipped bits.
         bit: u64,
         skipped: u64,
         problem: String,

@@ -1,4 +1,4 @@
-//! Parts that the outputs share.
+//! Functions shared by all table outputs.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use ichnos_io::{CreateError, WriteOptions, WriteSource};
 use crate::table_options::{Projection, TableOptions};
 use crate::table_worker::{SharedRecord, TableRecord};
 
-/// Refuses options that only traces have.
+/// Rejects options that only traces support.
 pub(crate) fn check_options(
     sources: &[WriteSource],
     dialect: &'static str,
@@ -22,13 +22,13 @@ pub(crate) fn check_options(
     }
 }
 
-/// Makes the error for sources that cannot be written in some way.
+/// Creates the error for sources that cannot be written in the requested way.
 pub(crate) fn unsupported(sources: &[WriteSource], dialect: &'static str, problem: &str) -> CreateError {
     let trace = sources.first().map_or_else(String::new, |source| source.trace.name.clone());
     CreateError::Unsupported { trace, dialect, problems: vec![problem.to_owned()] }
 }
 
-/// Refuses wanted columns that no event has, if there are events.
+/// Rejects wanted columns that exist in no event. Without events, all columns are accepted.
 pub(crate) fn check_columns(
     record: &TableRecord,
     options: &TableOptions,
@@ -40,14 +40,14 @@ pub(crate) fn check_columns(
     if unknown.is_empty() {
         return Ok(());
     }
-    // The order does not depend on the set.
+    // Hash sets have no order.
     unknown.sort_unstable();
     let trace = record.streams.first().map_or_else(String::new, |stream| stream.trace.name.clone());
     let problem = |name: &str| format!("no event has a column `{name}`");
     Err(CreateError::Unsupported { trace, dialect, problems: unknown.into_iter().map(problem).collect() })
 }
 
-/// Begins the record of an output with the data streams of its sources.
+/// Creates the shared record with the data streams from all sources.
 pub(crate) fn record(sources: &[WriteSource]) -> SharedRecord {
     let mut record = TableRecord::default();
     for stream in sources.iter().flat_map(|source| &source.streams) {

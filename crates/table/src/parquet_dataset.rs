@@ -1,4 +1,4 @@
-//! A dataset of Parquet: a directory for each event record class.
+//! Parquet datasets: a directory for each event record class.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,23 +19,23 @@ use crate::side_tables::{self, ListedStreams, WrittenTable};
 use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
 
-/// Approximate maximum size in memory of all row groups that are being written, in bytes.
+/// Approximate maximum memory for all open row groups, in bytes.
 const MOST_WAITING: usize = 192 << 20;
 
-/// Approximate maximum size in memory of all encoders without their rows, in bytes.
+/// Approximate maximum memory for all encoders without their rows, in bytes.
 const MOST_OPEN: usize = 64 << 20;
 
-/// Key in the metadata of a file: the exact name of the event record class.
+/// Metadata key in a file with events: the exact event record class name.
 pub const EVENT_KEY: &str = "ichnos.event";
 
-/// Key in the metadata of each file: the version that wrote it.
+/// Metadata key in each file: the ichnos version.
 const VERSION_KEY: &str = "ichnos.version";
 
-/// Maximum number of data streams that a single file names in its metadata.
+/// Maximum number of data streams in a single file's metadata.
 const MOST_NAMED: usize = 1024;
 
-/// Returns the metadata of a single file: for each data stream, by its number in the column `stream`, its name and the
-/// trace, host and clock that it is of.
+/// Returns the metadata of a single file. It has the name, trace, host and clock of each data stream, by the number in
+/// the column `stream`.
 fn names_of_streams(streams: &[Arc<DataStream>]) -> Vec<(String, String)> {
     let named = streams.iter().enumerate().map(|(number, stream)| {
         let trace = &stream.trace;
@@ -48,53 +48,54 @@ fn names_of_streams(streams: &[Arc<DataStream>]) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// Files of a table.
+/// Table with its files.
 #[derive(Debug)]
 struct DatasetTable {
     plan: Arc<TablePlan>,
-    /// Number in the names of its files.
+    /// Fingerprint in file names.
     fingerprint: u64,
     /// Directory in the dataset.
     directory: String,
-    /// File for further rows, which can have rows.
+    /// Open file for more rows.
     open: Option<(ParquetFile, WrittenTable)>,
-    /// Rows so far are in order of time.
+    /// `true` if all rows are sorted by time so far.
     is_sorted: bool,
     /// Number of files.
     parts: usize,
-    /// Number of batches of all tables, at the last one of this table.
+    /// Value of `ParquetDataset::batches` when this table was last used.
     last_used: u64,
 }
 
-/// A dataset that is being written.
+/// Dataset in progress.
 #[derive(Debug)]
 pub(crate) struct ParquetDataset {
-    // Before the directory: nothing is written after that is removed.
+    // Must be dropped before the directory: nothing may be written after its removal.
     encoders: Encoders,
     directory: OutputDirectory,
-    /// Directory of several runs, if this is one of them. It comes after its content, which is removed first.
+    /// Directory with several runs, if this dataset is one of the runs. Must be dropped after the content, which is
+    /// removed first.
     _root: Option<AppendRoot>,
     shard: Option<WriteShard>,
     names: DatasetNames,
     tables: Vec<DatasetTable>,
-    /// Indexes of `tables` by fingerprint and name.
+    /// Index in `tables`, by fingerprint and name.
     indexes: HashMap<(u64, String), usize>,
     completed: Vec<WrittenTable>,
     side: HashMap<&'static str, ParquetFile>,
-    /// Approximate size in memory of all row groups that are being written, and of encoders without their rows.
+    /// Approximate size of all open row groups in memory, with their encoders.
     waiting: usize,
     encoders_cost: usize,
-    /// Number of batches.
+    /// Number of batches so far.
     batches: u64,
-    /// Losses or damage were written.
+    /// `true` if losses or damage were written.
     has_notes: bool,
-    /// What a single file at the path says of its data streams; `None` if there is none.
+    /// Data stream metadata for a single file at the path. `None` for a directory.
     of_file: Option<Vec<(String, String)>>,
 }
 
 impl ParquetDataset {
-    /// Begins a dataset with events of these sources, or a shard of one, or, with a root, a run of several. Files are
-    /// encoded by this number of threads.
+    /// Creates a dataset for events from these sources. It can be a shard, or, with a root, one of several runs.
+    /// `threads` is the number of encoder threads.
     pub(crate) fn new(
         directory: OutputDirectory,
         sources: &[WriteSource],
@@ -103,7 +104,7 @@ impl ParquetDataset {
         threads: usize,
     ) -> Self {
         let mut names = DatasetNames::default();
-        // In the order in which they are declared, so that names do not depend on the events of a shard.
+        // Declaration order makes the names independent of the events in a shard.
         for trace in sources.iter().map(|source| &source.trace) {
             for class in trace.class.data_streams.iter().flat_map(|class| &class.event_records) {
                 names.directory(class.name.as_deref().unwrap_or_default());
@@ -127,8 +128,8 @@ impl ParquetDataset {
         }
     }
 
-    /// Lets the path have a single file instead of a directory, if that file has all events, and there are neither losses
-    /// nor damage nor call stacks, which are in tables of their own. The file names the data streams in its metadata.
+    /// Allows a single file at the path instead of a directory. This works if one file has all events, and the side
+    /// tables for losses, damage and call stacks are empty. The metadata of the file names the data streams.
     pub(crate) fn or_file(self, streams: &[Arc<DataStream>]) -> Self {
         let of_file = (streams.len() <= MOST_NAMED).then(|| names_of_streams(streams));
         Self { of_file, ..self }
@@ -140,10 +141,10 @@ impl ParquetDataset {
         self.of_file.is_some() && !self.has_notes && matches!(&*self.tables, [only] if is_whole(only))
     }
 
-    /// Adds rows of a table.
+    /// Appends rows to a table.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the rows cannot be written.
     pub(crate) fn write(&mut self, batch: TableBatch) -> io::Result<()> {
         if batch.plan.schema().fields().is_empty() {
             // No column of the class is wanted.
@@ -156,7 +157,7 @@ impl ParquetDataset {
         table.last_used = self.batches;
         let last = table.open.as_ref().and_then(|(_, written)| written.last);
         let is_after = last.is_none_or(|last| order.range.is_none_or(|(begin, _)| last <= begin));
-        // After a step back in time, the rows so far stay in a file in order of time.
+        // After a step back in time, the earlier rows stay in a sorted file.
         let is_step_back = table.is_sorted && !(order.is_sorted && is_after);
         table.is_sorted &= !is_step_back;
         if table.open.as_ref().is_some_and(|(file, _)| is_step_back || file.is_full()) {
@@ -180,7 +181,7 @@ impl ParquetDataset {
         if self.encoders_cost > MOST_OPEN { self.complete_unused() } else { Ok(()) }
     }
 
-    /// Begins a file for further rows of a table, if there is none.
+    /// Opens a file for more rows in a table, if none is open.
     fn open(&mut self, index: usize) -> io::Result<()> {
         let Some(table) = self.tables.get(index).filter(|table| table.open.is_none()) else { return Ok(()) };
         let path = format!("{}/{}", table.directory, self.file_name(table.fingerprint, table.parts));
@@ -202,7 +203,7 @@ impl ParquetDataset {
         Ok(())
     }
 
-    /// Completes the file of a table. Further rows are in another one.
+    /// Completes a table's file. More rows will go to another file.
     fn complete(&mut self, index: usize) -> io::Result<()> {
         let Some((file, mut written)) = self.tables.get_mut(index).and_then(|table| table.open.take()) else {
             return Ok(());
@@ -214,7 +215,7 @@ impl ParquetDataset {
         file.finish(&self.encoders)
     }
 
-    /// Completes the files that were not used for the longest time, until half of the memory of encoders is free.
+    /// Completes the least recently used files, until half of the encoder memory is free.
     fn complete_unused(&mut self) -> io::Result<()> {
         let tables = self.tables.iter().enumerate();
         let encoded =
@@ -230,7 +231,7 @@ impl ParquetDataset {
         Ok(())
     }
 
-    /// Returns the table for a batch, which is added if it is new.
+    /// Returns the index of the table for a batch. Adds a new table.
     fn table(&mut self, batch: &TableBatch) -> io::Result<usize> {
         let plan = &batch.plan;
         let mut fingerprint = plan.fingerprint();
@@ -238,7 +239,7 @@ impl ParquetDataset {
             if self.tables.get(*index).is_some_and(|table| table.plan.is_same_table(plan)) {
                 return Ok(*index);
             }
-            // The hash is that of another table by accident.
+            // Another table has the same hash by accident.
             fingerprint = fingerprint.wrapping_add(1);
         }
         let directory = self.names.directory(plan.name());
@@ -278,7 +279,7 @@ impl ParquetDataset {
         Ok(())
     }
 
-    /// Adds losses and damage.
+    /// Appends losses and damage.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -289,7 +290,7 @@ impl ParquetDataset {
         self.write_side("_damage", Ok(damages))
     }
 
-    /// Adds rows of a table without events.
+    /// Appends rows to a side table.
     fn write_side(&mut self, name: &str, batch: Result<RecordBatch, ArrowError>) -> io::Result<()> {
         let batch = batch.map_err(io::Error::other)?;
         let Some(name) = side_tables::SIDE_TABLES.into_iter().find(|known| *known == name) else {
@@ -307,10 +308,10 @@ impl ParquetDataset {
         if file.waiting() > MOST_WAITING / 16 { file.end_group(&self.encoders) } else { Ok(()) }
     }
 
-    /// Completes the dataset and returns its path and size in bytes.
+    /// Completes the dataset. Returns its path, and its size in bytes.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the dataset cannot be written.
     pub(crate) fn finish(mut self, streams: &[Arc<DataStream>]) -> io::Result<(PathBuf, u64)> {
         for index in 0..self.tables.len() {
             self.complete(index)?;
@@ -322,7 +323,7 @@ impl ParquetDataset {
         let listed = ListedStreams::new(streams, shard.as_ref());
         self.write_side("_streams", side_tables::streams(&listed))?;
         self.write_side("_clocks", side_tables::clocks(&listed))?;
-        // Tables without rows, too, so that every dataset has them, and queries find them.
+        // Writes empty tables, too, so that queries find them in every dataset.
         self.write_notes(&[])?;
         side_tables::stacks(&listed, &mut |name, batch| self.write_side(name, batch))?;
         for (_, file) in std::mem::take(&mut self.side) {

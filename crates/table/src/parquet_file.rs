@@ -1,4 +1,4 @@
-//! A file of Parquet with the rows of a table.
+//! Parquet file with rows from one table.
 
 use std::io;
 use std::path::Path;
@@ -12,49 +12,49 @@ use ichnos_model::IgnorePoison as _;
 use crate::encoders::{Encoders, FileJob, SharedEncoder};
 use crate::file_encoder::{FileDescription, FileEncoder, GROUP_ROWS, MOST_DICTIONARIES, naming};
 
-/// Maximum number of row groups of a file, and of their columns together. Statistics and positions of their pages stay in
-/// memory until the file is complete, so that memory would grow with the trace otherwise.
+/// Maximum number of row groups in a file, and of column chunks in all its row groups. Page statistics and positions
+/// stay in memory until the file is complete. Without a limit, memory would grow with the trace.
 const MOST_GROUPS: usize = 8;
 const MOST_CHUNKS: usize = 1 << 14;
 
-/// Maximum size of rows that wait before an encoder is made for them, in bytes: many files have no more.
+/// Maximum size of rows that wait for an encoder, in bytes. Many files are never larger.
 const MOST_KEPT: usize = 256 << 10;
 
-/// Minimum number of rows of a file with dictionaries, if they are all that it has.
+/// Minimum number of rows in a file with dictionaries, if the file has no more rows.
 const FEWEST_WITH_DICTIONARIES: u64 = 1_024;
 
-/// Memory of a column with a dictionary in a row group, in bytes: room for 4,096 values from the beginning.
+/// Memory for a column with a dictionary in a row group, in bytes. Has space for 4,096 values from the start.
 const DICTIONARY_COST: usize = 80 << 10;
 
-/// Memory of an encoder between row groups, of each of its columns, and of a column of a complete row group, in bytes.
+/// Memory in bytes: for an encoder between row groups, for each column in it, and for a column in a complete row group.
 const ENCODER_COST: usize = 12 << 10;
 const COLUMN_COST: usize = 2 << 10;
 const CHUNK_COST: usize = 1 << 10;
 
-/// A file of Parquet that is being written.
+/// Parquet file in progress.
 #[derive(Debug)]
 pub(crate) struct ParquetFile {
     encoder: SharedEncoder,
     /// All rows, until the encoder gets them.
     kept: Option<Vec<RecordBatch>>,
-    /// Thread of the encoder.
+    /// Encoder thread.
     thread: usize,
     columns: usize,
-    /// Approximate size of the rows of the current row group in memory, in bytes.
+    /// Approximate memory for the current row group's rows, in bytes.
     waiting: usize,
-    /// Approximate size of an empty row group in memory, in bytes.
+    /// Approximate memory for an empty row group, in bytes.
     group_cost: usize,
     rows: u64,
-    /// Number of complete row groups, and of rows in the current one.
+    /// Number of complete row groups. `group_rows` counts the rows in the current row group.
     groups: usize,
     group_rows: usize,
 }
 
 impl ParquetFile {
-    /// Begins a file of a dataset with these columns. `is_sorted` if rows are in order of the first column.
+    /// Creates a dataset file with these columns. `is_sorted` means that rows are sorted by the first column.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If the file cannot be created.
     pub(crate) fn create(
         directory: &OutputDirectory,
         encoders: &mut Encoders,
@@ -81,10 +81,10 @@ impl ParquetFile {
         })
     }
 
-    /// Adds rows.
+    /// Appends rows.
     ///
     /// # Errors
-    /// If they cannot be written, or others before could not.
+    /// If the rows, or earlier rows, cannot be written.
     pub(crate) fn write(&mut self, encoders: &Encoders, batch: RecordBatch) -> io::Result<()> {
         let size = batch.get_array_memory_size();
         self.rows += batch.num_rows() as u64;
@@ -108,7 +108,7 @@ impl ParquetFile {
         encoders.run(&self.encoder, self.thread, FileJob::Write(batch))
     }
 
-    /// Passes the rows so far to the encoder, if it does not have them.
+    /// Passes the rows so far to the encoder, if it lacks them.
     fn begin(&mut self, encoders: &Encoders) -> io::Result<()> {
         let Some(kept) = self.kept.take() else { return Ok(()) };
         self.waiting += self.group_cost;
@@ -119,7 +119,7 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Returns the approximate size in bytes of what is in memory.
+    /// Returns the approximate size in memory, in bytes.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
@@ -129,12 +129,13 @@ impl ParquetFile {
         self.rows
     }
 
-    /// Returns `true` if the file has so many row groups that their metadata, which stay in memory, are large.
+    /// Returns `true` if the file has many row groups, whose metadata stays in memory.
     pub(crate) fn is_full(&self) -> bool {
         self.groups >= MOST_GROUPS || self.groups * self.columns >= MOST_CHUNKS
     }
 
-    /// Returns the approximate size of the encoder in memory without rows, in bytes; 0 if it has none yet.
+    /// Returns the approximate size of the encoder in memory without rows, in bytes. Returns 0 before there is an
+    /// encoder.
     pub(crate) fn encoder_cost(&self) -> usize {
         match self.kept {
             Some(_) => 0,
@@ -142,10 +143,10 @@ impl ParquetFile {
         }
     }
 
-    /// Ends the row group, so that only little stays in memory.
+    /// Ends the row group, and frees most memory.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the row group cannot be written.
     pub(crate) fn end_group(&mut self, encoders: &Encoders) -> io::Result<()> {
         self.begin(encoders)?;
         self.waiting = 0;
@@ -157,7 +158,7 @@ impl ParquetFile {
     /// Completes the file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn finish(mut self, encoders: &Encoders) -> io::Result<()> {
         if self.kept.is_some() && self.rows < FEWEST_WITH_DICTIONARIES {
             self.encoder.lock().ignore_poison().omit_dictionaries();

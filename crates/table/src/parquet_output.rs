@@ -1,4 +1,4 @@
-//! Datasets of Parquet as an output of a pass.
+//! Writes Parquet datasets.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::parquet_dataset::ParquetDataset;
 use crate::table_options::{APPEND, OPTIONS, TableOptions};
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker};
 
-/// Writes datasets of Parquet: see the documentation of the crate.
+/// Writes Parquet datasets. The crate documentation describes them.
 #[derive(Clone, Copy, Debug)]
 pub struct ParquetWriter;
 
@@ -93,7 +93,7 @@ impl WriterFactory for ParquetWriter {
     }
 }
 
-/// Begins a dataset, or a run with this name in one.
+/// Creates a dataset, or a run with this name in a dataset.
 fn create(
     path: &Path,
     run: Option<&str>,
@@ -119,12 +119,12 @@ fn create(
     Ok(begin(directory, Some(root)))
 }
 
-/// Returns `true` for names that a single file has.
+/// Returns `true` for a single file's name.
 fn is_file_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
 }
 
-/// Creates the directory of a dataset, or of a shard, whose files are put beside those of others.
+/// Creates a dataset directory. A shard's files are put next to files from other shards.
 fn create_directory(path: &Path, options: &WriteOptions) -> io::Result<OutputDirectory> {
     let Some(shard) = options.shard.as_ref().map(|shard| shard.shard) else {
         let list: ListWritten = Arc::new(written_files);
@@ -142,11 +142,11 @@ fn with_path(path: &Path, error: io::Error) -> CreateError {
     CreateError::Io { path: path.display().to_string(), error }
 }
 
-/// A dataset of Parquet that is being written.
+/// Parquet dataset in progress.
 #[derive(Debug)]
 struct ParquetOutput {
     path: PathBuf,
-    /// `None`: nothing is written.
+    /// `None` if nothing is written.
     dataset: Mutex<Option<ParquetDataset>>,
     record: SharedRecord,
     columns: TableOptions,
@@ -184,7 +184,7 @@ impl Output for ParquetOutput {
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let dataset = self.dataset.into_inner().ignore_poison();
-        // Another shard can have the columns.
+        // Another shard may have the columns.
         if !self.is_shard {
             check_columns(&self.record.lock().ignore_poison(), &self.columns, "Parquet")?;
         }

@@ -1,4 +1,4 @@
-//! Columns that are no fields: the time and the place of an event.
+//! Columns for the time and the place of events, which are not fields.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::ArrowError;
 
 use crate::table_plan::{MeaningSource, TablePlan};
-use crate::validity::Validity;
+use crate::validity::ValidityBuilder;
 
 /// Place of an event in its data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowPlace<'p> {
-    /// Number of the packet among all packets of all data streams so far, from 1 on.
+    /// Packet number, counted over all data streams so far, from 1 on.
     pub(crate) run: u64,
-    /// Number of the data stream.
+    /// Data stream number.
     pub(crate) stream: u32,
-    /// Number of the packet.
+    /// Packet number in the data stream.
     pub(crate) packet: Option<u64>,
-    /// Index of the event in the packet, or in the data stream if there are no packets.
+    /// Event index in the packet, or in the data stream without packets.
     pub(crate) sequence: u64,
-    /// Integers of the packet context, by index of the node.
+    /// Packet context integers, by node index.
     pub(crate) context: &'p [Option<i128>],
 }
 
@@ -28,12 +28,12 @@ pub(crate) struct RowPlace<'p> {
 #[derive(Debug)]
 struct IntegerColumn<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
-    validity: Validity,
+    validity: ValidityBuilder,
 }
 
 impl<T: ArrowPrimitiveType> IntegerColumn<T> {
     fn new() -> Self {
-        Self { values: Vec::new(), validity: Validity::new() }
+        Self { values: Vec::new(), validity: ValidityBuilder::new() }
     }
 
     fn reserve(&mut self, rows: usize) {
@@ -48,7 +48,7 @@ impl<T: ArrowPrimitiveType> IntegerColumn<T> {
         self.values.push(value.unwrap_or_default());
     }
 
-    /// Adds a value several times.
+    /// Appends a value several times.
     fn push_repeated(&mut self, value: Option<T::Native>, count: usize) {
         let len = self.values.len() + count;
         if value.is_none() {
@@ -64,40 +64,40 @@ impl<T: ArrowPrimitiveType> IntegerColumn<T> {
     }
 }
 
-/// Wanted columns of the time and the place of events, and of integers of their packets.
+/// Wanted columns for the time and the place of events, and for integers of their packets.
 #[derive(Debug)]
 pub(crate) struct PlaceColumns {
     times: Option<IntegerColumn<Int64Type>>,
     streams: Option<IntegerColumn<Int32Type>>,
     packets: Option<IntegerColumn<Int64Type>>,
     sequences: Option<IntegerColumn<Int64Type>>,
-    /// Columns of meanings whose values are in the packet context.
+    /// Columns for meanings whose values are in the packet context.
     context: Vec<ContextColumn>,
     run: PacketRun,
-    /// Numbers of packets, and integers of the packet context, that do not fit.
+    /// Number of packets with numbers or context integers that do not fit.
     pub(crate) lost_packets: u64,
 }
 
-/// Column of an integer of the packet context.
+/// Column for a packet context integer.
 #[derive(Debug)]
 struct ContextColumn {
-    /// Index of the node.
+    /// Node index.
     node: usize,
-    /// Value of the current packet.
+    /// Current packet's value.
     value: Option<i64>,
     integers: IntegerColumn<Int64Type>,
 }
 
-/// Last rows of one packet, which are all equal but for the time and the index in the packet: they become values at the
-/// end of the run, since packets have many events.
+/// Latest rows from one packet. They are equal except for the time and the index in the packet. They become column
+/// values at the end of the packet, because packets have many events.
 #[derive(Clone, Copy, Debug, Default)]
 struct PacketRun {
-    /// Number of the packet among all packets, 0 for no packet.
+    /// Packet number, counted over all data streams. 0 without a packet.
     run: u64,
     rows: usize,
     stream: u32,
     packet: Option<i64>,
-    /// Values of a row that do not fit.
+    /// Values in a row that do not fit.
     lost: u64,
 }
 
@@ -121,7 +121,7 @@ impl PlaceColumns {
         }
     }
 
-    /// Makes room for a number of rows.
+    /// Reserves space for a number of rows.
     pub(crate) fn reserve(&mut self, rows: usize) {
         let columns = [&mut self.times, &mut self.packets, &mut self.sequences];
         columns.into_iter().flatten().for_each(|column| column.reserve(rows));
@@ -129,7 +129,7 @@ impl PlaceColumns {
         self.context.iter_mut().for_each(|column| column.integers.reserve(rows));
     }
 
-    /// Adds the time, if it is known and fits, and the place of an event.
+    /// Appends an event's place, and its time if it is known and fits.
     #[inline]
     pub(crate) fn add(&mut self, time: Option<i64>, place: RowPlace<'_>) {
         if let Some(times) = &mut self.times {
@@ -144,7 +144,7 @@ impl PlaceColumns {
         self.run.rows += 1;
     }
 
-    /// Begins rows of another packet.
+    /// Starts the rows of another packet.
     #[inline(never)]
     fn begin_run(&mut self, place: RowPlace<'_>) {
         self.end_run();
@@ -158,14 +158,14 @@ impl PlaceColumns {
         self.run = PacketRun { run: place.run, rows: 0, stream: place.stream, packet, lost };
     }
 
-    /// Adds the values of the rows of a packet.
+    /// Appends the values for a packet's rows.
     fn end_run(&mut self) {
         let PacketRun { rows, stream, packet, lost, .. } = self.run;
         if rows == 0 {
             return;
         }
         if let Some(streams) = &mut self.streams {
-            // Numbers are those of a list.
+            // Stream numbers are list indexes, which always fit.
             streams.push_repeated(Some(stream as i32), rows);
         }
         if let Some(packets) = &mut self.packets {
@@ -178,7 +178,7 @@ impl PlaceColumns {
         self.run.rows = 0;
     }
 
-    /// Returns the column of a property with this name, and begins a new one; `None` if it is not wanted.
+    /// Returns a property's column, and starts a new column. Returns `None` for an unwanted column.
     pub(crate) fn finish(&mut self, name: &str) -> Result<Option<ArrayRef>, ArrowError> {
         self.end_run();
         let integers = match name {
@@ -191,7 +191,7 @@ impl PlaceColumns {
         integers.as_mut().map(IntegerColumn::finish).transpose()
     }
 
-    /// Returns the columns of the packet context, and begins new ones.
+    /// Returns the packet context columns, and starts new columns.
     pub(crate) fn finish_context(&mut self) -> impl Iterator<Item = Result<ArrayRef, ArrowError>> {
         self.end_run();
         self.context.iter_mut().map(|column| column.integers.finish())

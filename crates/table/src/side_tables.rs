@@ -1,4 +1,4 @@
-//! Tables of a dataset without events: data streams, clocks, classes, losses, damage, stacks.
+//! Side tables of a dataset: data streams, clocks, classes, losses, damage, stacks.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,14 +14,14 @@ use crate::stack_hashes::StackHashes;
 use crate::table_plan::TablePlan;
 use crate::table_worker::first_with;
 
-/// Directories of the tables.
+/// Side table directories.
 pub(crate) const SIDE_TABLES: [&str; 7] =
     ["_streams", "_clocks", "_classes", "_losses", "_damage", "_stacks", "_frames"];
 
-/// Writes rows of a table.
+/// Writes rows to a side table.
 pub(crate) type WriteRows<'w> = dyn FnMut(&str, Result<RecordBatch, ArrowError>) -> io::Result<()> + 'w;
 
-/// Rows of `_stacks` or `_frames` that become one batch.
+/// Number of `_stacks` or `_frames` rows in a batch.
 const ROWS: usize = 1 << 16;
 
 fn texts<'t>(values: impl IntoIterator<Item = Option<&'t str>>) -> ArrayRef {
@@ -40,7 +40,7 @@ fn nanoseconds(time: Option<i128>) -> Option<i64> {
     time.and_then(|time| i64::try_from(time).ok())
 }
 
-/// Returns the number of the trace of each data stream, in the order of their first data streams, and the traces.
+/// Returns the trace number of each data stream, and the traces. Traces are numbered by their first data stream.
 fn traces(streams: &[Arc<DataStream>]) -> (Vec<usize>, Vec<&Arc<Trace>>) {
     let mut traces: Vec<&Arc<Trace>> = Vec::new();
     let number = |stream: &'_ Arc<DataStream>, traces: &mut Vec<&'_ Arc<Trace>>| {
@@ -57,7 +57,7 @@ fn traces(streams: &[Arc<DataStream>]) -> (Vec<usize>, Vec<&Arc<Trace>>) {
     (numbers, traces)
 }
 
-/// Data streams of all sources, and those whose rows are in the tables: with shards, only one of them has a row.
+/// Data streams of all sources. With shards, each data stream has a row in one shard only.
 pub(crate) struct ListedStreams<'s> {
     all: &'s [Arc<DataStream>],
     shard: Option<&'s WriteShard>,
@@ -68,13 +68,13 @@ impl<'s> ListedStreams<'s> {
         Self { all, shard }
     }
 
-    /// Returns `true` if the rows of a data stream are in the tables.
+    /// Returns `true` if the tables contain rows for a data stream.
     fn has(&self, stream: &DataStream) -> bool {
         self.shard.is_none_or(|shard| shard.streams.contains(&stream.key))
     }
 }
 
-/// Table of data streams: the numbers in the column `stream`.
+/// Creates the data stream table, with the numbers in the column `stream`.
 pub(crate) fn streams(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowError> {
     let (of_traces, _) = traces(listed.all);
     let rows: Vec<usize> = (0..listed.all.len()).filter(|number| listed.has(&listed.all[*number])).collect();
@@ -103,10 +103,10 @@ pub(crate) fn streams(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowEr
     ])
 }
 
-/// Table of clocks, with their numbers in the trace.
+/// Creates the clock table, with the clocks' numbers in the trace.
 pub(crate) fn clocks(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowError> {
     let (numbers, traces) = traces(listed.all);
-    // With the first data stream of the trace.
+    // Each trace's clocks are listed with its first data stream.
     let mut next = 0;
     let is_first = |(_, number): &(&Arc<DataStream>, &usize)| {
         let is_first = next == **number;
@@ -144,7 +144,7 @@ pub(crate) fn clocks(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowErr
     ])
 }
 
-/// A file with events, for the table of classes.
+/// File with events, for the class table.
 #[derive(Debug)]
 pub(crate) struct WrittenTable {
     pub(crate) plan: Arc<TablePlan>,
@@ -158,7 +158,7 @@ pub(crate) struct WrittenTable {
     pub(crate) is_sorted: bool,
 }
 
-/// Table of the files with events.
+/// Creates the class table, which lists the files with events.
 pub(crate) fn classes(tables: &[WrittenTable]) -> Result<RecordBatch, ArrowError> {
     let sorted = tables.iter().map(|table| Some(table.is_sorted)).collect::<arrow_array::BooleanArray>();
     table(vec![
@@ -176,7 +176,7 @@ pub(crate) fn classes(tables: &[WrittenTable]) -> Result<RecordBatch, ArrowError
     ])
 }
 
-/// Tables of losses and of damage.
+/// Creates the loss and damage tables.
 pub(crate) fn notes(notes: &[TableNote]) -> Result<[RecordBatch; 2], ArrowError> {
     let losses = notes.iter().filter_map(|note| match note {
         TableNote::Loss { stream, are_packets, count, begin, end, thread } => {
@@ -212,36 +212,36 @@ pub(crate) fn notes(notes: &[TableNote]) -> Result<[RecordBatch; 2], ArrowError>
     Ok([losses, damages])
 }
 
-/// Rows of `_stacks` and `_frames` for the call stacks of all traces, each once. A table is complete when its trace is
-/// opened or its only data stream is read, so that those of the first data stream with a table are all of it.
+/// Writes rows of `_stacks` and `_frames` for the call stacks in all traces, without duplicates. A stack table is
+/// complete when its trace is opened or its only data stream is read. Therefore, its first data stream has all stacks.
 pub(crate) fn stacks(listed: &ListedStreams<'_>, write: &mut WriteRows<'_>) -> io::Result<()> {
     let (mut tables, mut known, mut frames) = (HashSet::new(), HashSet::new(), HashSet::new());
     for stream in listed.all {
         let stacks = stream.stacks();
         let is_new = tables.insert(std::ptr::from_ref::<StackTable>(stacks.table).addr());
         if is_new && listed.has(stream) {
-            let mut rows = StackRows { known: &mut known, frames: &mut frames, write };
+            let mut rows = StackTableWriter { known: &mut known, frames: &mut frames, write };
             rows.add(stream, first_with(listed.all, stacks.table))?;
         }
     }
     Ok(())
 }
 
-/// Writes the stacks of a table.
-struct StackRows<'w> {
+/// Writes the stacks in a stack table.
+struct StackTableWriter<'w> {
     known: &'w mut HashSet<i64>,
     frames: &'w mut HashSet<i64>,
     write: &'w mut WriteRows<'w>,
 }
 
-impl StackRows<'_> {
+impl StackTableWriter<'_> {
     fn add(&mut self, stream: &DataStream, number: usize) -> io::Result<()> {
         let stacks = stream.stacks();
         let mut hashes = StackHashes::new(number);
         let count = stacks.table.len();
         for begin in (0..count).step_by(ROWS) {
             let numbers: Vec<u64> = (begin..count.min(begin + ROWS)).map(|number| number as u64).collect();
-            let own = hashes.of(stacks.table, &numbers);
+            let own = hashes.hash_stacks(stacks.table, &numbers);
             let mut rows = Vec::new();
             let mut frames = Vec::new();
             for (number, hash) in numbers.iter().zip(own) {
@@ -253,9 +253,9 @@ impl StackRows<'_> {
                 let Some((frame, caller)) = view.top(number) else { continue };
                 let Some(frame) = view.frame(frame).cloned() else { continue };
                 drop(view);
-                let caller =
-                    caller.and_then(|caller| hashes.of(stacks.table, &[caller.into()]).pop().flatten());
-                let frame_key = hashes.of_frame(&frame);
+                let caller = caller
+                    .and_then(|caller| hashes.hash_stacks(stacks.table, &[caller.into()]).pop().flatten());
+                let frame_key = hashes.hash_frame(&frame);
                 rows.push((hash, caller, frame_key));
                 if self.frames.insert(frame_key) {
                     frames.push((frame_key, frame));

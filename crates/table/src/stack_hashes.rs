@@ -1,11 +1,11 @@
-//! Hashes of call stacks, which are keys of tables.
+//! Call stack hashes, which are keys in tables.
 
 use ichnos_model::{Frame, StackTable};
 
 use crate::fingerprint::Fingerprint;
 
-/// Hashes of the stacks of a table, by their numbers. A hash depends on the frames and on the number of the table: equal
-/// addresses of two traces are different functions.
+/// Hashes of the stacks in a stack table, by stack number. A hash depends on the frames and on the table number,
+/// because equal addresses in two traces are different functions.
 #[derive(Debug)]
 pub(crate) struct StackHashes {
     /// Number of the stack table in the dataset.
@@ -14,23 +14,23 @@ pub(crate) struct StackHashes {
 }
 
 impl StackHashes {
-    /// Begins the hashes of the stack table with this number: see [`first_with`](crate::table_worker::first_with).
+    /// Creates the hashes for the stack table with this number. See [`first_with`](crate::table_worker::first_with).
     pub(crate) fn new(table: usize) -> Self {
         Self { table, hashes: Vec::new() }
     }
 
-    /// Returns the hashes, and leaves none.
+    /// Takes the hashes, and leaves an empty list.
     pub(crate) fn take(&mut self) -> Self {
         std::mem::replace(self, Self::new(self.table))
     }
 
-    /// Returns the hash of a frame.
-    pub(crate) fn of_frame(&self, frame: &Frame) -> i64 {
+    /// Returns the frame hash.
+    pub(crate) fn hash_frame(&self, frame: &Frame) -> i64 {
         frame_hash(self.table, frame)
     }
 
-    /// Replaces numbers of stacks by hashes; `None` for a stack that is not in the table.
-    pub(crate) fn of(&mut self, table: &StackTable, numbers: &[u64]) -> Vec<Option<i64>> {
+    /// Replaces stack numbers by hashes. A stack outside of the table becomes `None`.
+    pub(crate) fn hash_stacks(&mut self, table: &StackTable, numbers: &[u64]) -> Vec<Option<i64>> {
         let most = numbers.iter().max().copied().unwrap_or(0);
         if most >= self.hashes.len() as u64 {
             self.extend(table);
@@ -46,7 +46,7 @@ impl StackHashes {
             let Some((frame, caller)) = top else { break };
             // Callers have lower numbers.
             let caller = caller.and_then(|caller| self.hashes.get(caller as usize)).copied();
-            let frame = view.frame(frame).map_or(0, |frame| self.of_frame(frame));
+            let frame = view.frame(frame).map_or(0, |frame| self.hash_frame(frame));
             let hash = Fingerprint::new().with(&caller.unwrap_or(0).to_le_bytes()).with(&frame.to_le_bytes());
             self.hashes.push(hash.hash() as i64);
         }

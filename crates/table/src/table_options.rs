@@ -1,4 +1,4 @@
-//! Options of tables.
+//! Table options.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow_schema::TimeUnit;
 use ichnos_io::{FormatOption, FormatOptions, OptionValue};
 
-/// Names of the options.
+/// Option names.
 pub(crate) const FIELDS: &str = "fields";
 pub(crate) const TIMESTAMPS: &str = "timestamps";
 pub(crate) const U64: &str = "u64";
 pub(crate) const APPEND: &str = "append";
 
-/// Options of every output with columns, and that of datasets.
+/// Options for all outputs with columns, and for datasets.
 pub(crate) static OPTIONS: [FormatOption; 4] = [
     FormatOption::text(FIELDS, "Write only these columns, separated by commas: ts,cpu,ctx.vpid,next_comm")
         .details(
@@ -50,11 +50,11 @@ pub(crate) static OPTIONS: [FormatOption; 4] = [
         .unprefixed(),
 ];
 
-/// Columns that are wanted.
+/// Wanted columns.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Projection {
-    /// All.
+    /// All columns.
     #[default]
     All,
     /// Columns with these names.
@@ -62,7 +62,7 @@ pub enum Projection {
 }
 
 impl Projection {
-    /// Makes a projection on the columns with these names.
+    /// Selects the columns with these names.
     pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         Self::Named(Arc::new(names.into_iter().map(str::to_owned).collect()))
     }
@@ -77,19 +77,19 @@ impl Projection {
     }
 }
 
-/// Options of columns.
+/// Column options.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TableOptions {
     /// Wanted columns.
     pub projection: Projection,
-    /// Unit of a typed column of times; `None` for no such column.
+    /// Unit of the typed time column. `None` omits this column.
     pub timestamps: Option<TimestampUnit>,
     /// Type for unsigned 64-bit integers.
     pub u64_type: U64Type,
 }
 
-/// Unit of a typed column of times.
+/// Unit of the typed time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampUnit {
     /// Microseconds, rounded down.
@@ -125,7 +125,7 @@ impl TableOptions {
         self
     }
 
-    /// Returns the options that were set for a format.
+    /// Reads the options set for a format.
     pub(crate) fn set_for(format: &str, options: &FormatOptions) -> Self {
         let names = options.text(format, FIELDS).map(|names| names.split(',').map(str::trim));
         Self {

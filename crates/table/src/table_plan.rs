@@ -1,4 +1,4 @@
-//! Columns of an event record class, and the way from its fields to them.
+//! Columns for an event record class, and the targets for its fields.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,14 +14,14 @@ use crate::cell_type::{CellType, LeafColumns};
 use crate::fingerprint::Fingerprint;
 use crate::table_options::{Projection, TableOptions, TimestampUnit};
 
-/// Names of the columns that are no fields. Fields have other names, whatever the case.
+/// Names of the columns that are not fields. Field columns have other names, even if case is ignored.
 pub const PROPERTIES: [&str; 11] =
     ["ts", "event", "stream", "packet", "seq", "stack", "process", "thread", "cpu", "severity", "operation"];
 
-/// Name of the typed column of times, which fields can have if it is not wanted.
+/// Name of the typed time column. Fields can use this name if the column is not wanted.
 pub(crate) const TIME: &str = "time";
 
-/// Meanings with a column of their own, and its name.
+/// Meanings with a separate column, and its name.
 const MEANINGS: [(Meaning, &str); 5] = [
     (Meaning::Process, "process"),
     (Meaning::Thread, "thread"),
@@ -30,12 +30,12 @@ const MEANINGS: [(Meaning, &str); 5] = [
     (Meaning::OperationId, "operation"),
 ];
 
-/// Returns `true` if a meaning has a column of its own.
+/// Returns `true` if a meaning has a separate column.
 pub(crate) fn has_column(meaning: Meaning) -> bool {
     MEANINGS.iter().any(|(known, _)| *known == meaning)
 }
 
-/// Scopes with columns, and what comes before the names of their fields.
+/// Scopes with columns, and the prefix of their field names.
 const SCOPES: [(Scope, &str); 5] = [
     (Scope::EventRecordHeader, "header."),
     (Scope::CommonContext, "ctx."),
@@ -44,74 +44,75 @@ const SCOPES: [(Scope, &str); 5] = [
     (Scope::Resource, "resource."),
 ];
 
-/// Maximum number of columns with fields of an event record class.
+/// Maximum number of field columns in an event record class.
 pub const MOST_COLUMNS: usize = 20_000;
 
-/// Maximum length of all names of columns of an event record class, in bytes.
+/// Maximum total length in bytes for the column names in an event record class.
 const MOST_NAMES: usize = 16 << 20;
 
-/// Maximum size of a row without values of variable length, in bytes: missing values take as much.
+/// Maximum size of a row without variable-length values, in bytes. Missing values take the same space.
 const MOST_WIDTH: usize = 1 << 20;
 
-/// Maximum length of the name of an event record class in the column `event`, in bytes.
+/// Maximum class name length in the column `event`, in bytes.
 const MOST_LABEL: usize = 1_024;
 
-/// A column with a field.
+/// Column of a field.
 #[derive(Debug)]
 pub(crate) struct FieldColumn {
     pub(crate) name: String,
     pub(crate) value: CellType,
     /// Number of arrays around the field.
     pub(crate) lists: usize,
-    /// `false` if only the column of a meaning has the values.
+    /// `false` if the values are only in a meaning column.
     is_shown: bool,
-    /// Each event has exactly one value of a fixed size.
+    /// Each event has exactly one fixed-size value.
     pub(crate) is_fixed: bool,
 }
 
-/// Treatment of the fields of a node of a decode plan.
+/// Destination for the values in a decode plan node.
 #[derive(Clone, Debug)]
 pub(crate) enum FieldTarget {
     /// No column.
     Nothing,
-    /// The value is in a column.
+    /// Column of the value.
     Value(usize),
-    /// The number is in the first column, its name in the second one, as far as they are wanted.
+    /// Columns for the number and for its name. Each can be unwanted.
     Enumeration(Option<usize>, Option<usize>),
-    /// The bits are in the first column, their names in lists of the second one, within this number of arrays.
+    /// Columns for the bits and for their names. The names are lists in this number of arrays.
     Flags(Option<usize>, Option<usize>, usize),
-    /// The items of these columns form a list within this number of arrays; an item has this size in bytes.
+    /// Columns whose items form a list in this number of arrays. The last number is the item size in bytes.
     List(Range<usize>, usize, usize),
-    /// These columns have no item within this number of arrays if the field is absent.
+    /// Columns without an item if the field is absent. The number counts the arrays around the field.
     Optional(Range<usize>, usize),
-    /// Of all columns, only those of the selected option have an item within this number of arrays.
+    /// All columns, and the columns for each option. Only the selected option has an item. The number counts the arrays
+    /// around it.
     Variant(Range<usize>, Vec<Range<usize>>, usize),
 }
 
-/// Columns of the fields of a scope.
+/// Columns for the fields in a scope.
 #[derive(Debug)]
 pub(crate) struct ScopeTargets {
     pub(crate) scope: Scope,
     pub(crate) columns: Range<usize>,
-    /// By index of the node in the decode plan.
+    /// Targets by decode plan node.
     pub(crate) targets: Vec<FieldTarget>,
 }
 
 impl ScopeTargets {
-    /// Returns `true` for the scopes that [`WordLoads`] read.
+    /// Returns `true` for scopes that [`WordLoads`] read.
     pub(crate) fn has_loads(&self) -> bool {
         matches!(self.scope, Scope::CommonContext | Scope::SpecificContext | Scope::Payload)
     }
 }
 
-/// Source of the column of a meaning.
+/// Source for a meaning column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MeaningSource {
-    /// The column of a field.
+    /// Column of a field.
     Field(usize),
-    /// An integer of the packet context: index of the node in its decode plan.
+    /// Packet context integer: the node index in its decode plan.
     PacketContext(usize),
-    /// A number that all events of the class have.
+    /// Constant number for all events in the class.
     Constant(i64),
 }
 
@@ -122,7 +123,7 @@ pub(crate) struct MeaningColumn {
     pub(crate) source: MeaningSource,
 }
 
-/// Properties of an event record class that are the same for all its events.
+/// Class properties that are equal for all its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClassProperties {
     pub(crate) namespace: Option<String>,
@@ -132,7 +133,7 @@ pub(crate) struct ClassProperties {
 }
 
 impl ClassProperties {
-    fn of(class: &EventRecordClass) -> Self {
+    fn from_class(class: &EventRecordClass) -> Self {
         Self {
             namespace: class.namespace.clone(),
             uid: class.uid.clone(),
@@ -151,25 +152,25 @@ impl ClassProperties {
     }
 }
 
-/// Columns of the events of a class: a plan that is made once, from the class alone.
+/// Columns for the events in a class. This plan is made once per class, from the class alone.
 #[derive(Debug)]
 pub struct TablePlan {
     name: String,
-    /// Beginning of the name.
+    /// Start of the name.
     label: String,
     properties_of_class: ClassProperties,
-    /// Size of a row without values of variable length, in bytes.
+    /// Size of a row without variable-length values, in bytes.
     row_width: usize,
     pub(crate) columns: Vec<FieldColumn>,
     pub(crate) scopes: Vec<ScopeTargets>,
-    /// Loads of the scopes that are always bits, if events of the class can be read in this way.
+    /// Loads for the scopes that always consist of bits, if events of this class can be read in this way.
     pub(crate) loads: Option<WordLoads>,
     pub(crate) meanings: Vec<MeaningColumn>,
-    /// Column with numbers of stacks.
+    /// Column with stack numbers.
     pub(crate) stack: Option<usize>,
     /// Names of the wanted columns before the fields.
     pub(crate) properties: Vec<&'static str>,
-    /// Unit of the column of times with a type.
+    /// Unit of the typed time column.
     pub(crate) timestamps: Option<TimestampUnit>,
     schema: SchemaRef,
     fingerprint: u64,
@@ -177,12 +178,12 @@ pub struct TablePlan {
 }
 
 impl TablePlan {
-    /// Makes the plan for the class of an event.
+    /// Creates the plan for an event's class.
     #[must_use]
     pub fn new(event: &Event<'_>, options: &TableOptions) -> Self {
         let label = label(event.name());
         let projection = &options.projection;
-        // Directories of a dataset can be named after the trace.
+        // Dataset directories can be named after the trace.
         let names = PROPERTIES.into_iter().chain(["trace"]).chain(options.timestamps.map(|_| TIME));
         let mut builder = PlanBuilder {
             event: label,
@@ -190,7 +191,7 @@ impl TablePlan {
             names: names.map(|name| (name.to_owned(), 2)).collect(),
             columns: Vec::new(),
             losses: LossTable::default(),
-            used: Used { names: 0, width: ROW_WIDTH + label.len() },
+            used: MemoryUse { names: 0, width: ROW_WIDTH + label.len() },
             omitted: 0,
             has_meaning: false,
             conditions: 0,
@@ -214,7 +215,7 @@ impl TablePlan {
         let after_ts = usize::from(projection.wants("ts"));
         properties.splice(after_ts..after_ts, timestamps.map(|_| TIME));
         let schema = schema(&properties, timestamps, &meanings, &columns);
-        let properties_of_class = ClassProperties::of(event.class);
+        let properties_of_class = ClassProperties::from_class(event.class);
         let name = event.name().to_owned();
         let hash = properties_of_class.add_to(Fingerprint::new().with(name.as_bytes()));
         let fingerprint = schema.fields().iter().fold(hash, |hash, field| hash.with_field(field)).hash();
@@ -237,68 +238,68 @@ impl TablePlan {
         }
     }
 
-    /// Returns the exact name of the event record class; empty if it has none.
+    /// Returns the exact event record class name, or an empty string for a class without a name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the columns: first the properties of events, then their fields.
+    /// Returns the columns: event properties first, then fields.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Returns a hash of the name, the columns and properties of the class such as its log level: the same in every run,
+    /// Returns a hash of the name, the columns, and class properties such as the log level. It is equal in every run,
     /// and equal for plans whose events can be rows of one file.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Returns `true` if rows of both plans can be in one file. Their fingerprints could be equal by accident.
+    /// Returns `true` if both plans' rows can be in one file. Fingerprints alone could be equal by accident.
     pub(crate) fn is_same_table(&self, other: &Self) -> bool {
         self.name == other.name
             && self.properties_of_class == other.properties_of_class
             && self.schema == other.schema
     }
 
-    /// Returns the name of the event record class, cut if it is very long, for the column `event` and for losses.
+    /// Returns the class name for the column `event` and for losses. A very long name is cut.
     pub(crate) fn label(&self) -> &str {
         &self.label
     }
 
-    /// Returns the properties of the class.
+    /// Returns the class properties.
     pub(crate) fn class_properties(&self) -> &ClassProperties {
         &self.properties_of_class
     }
 
-    /// Returns `true` if a column has the times of events.
+    /// Returns `true` if a column has the event times.
     pub(crate) fn has_times(&self) -> bool {
         self.timestamps.is_some() || self.properties.contains(&"ts")
     }
 
-    /// Returns the size of a row without values of variable length, in bytes.
+    /// Returns the size of a row without variable-length values, in bytes.
     pub(crate) fn row_width(&self) -> usize {
         self.row_width
     }
 
-    /// Returns the losses of the class: fields without a column, and columns with other names than their fields.
+    /// Returns the class losses: fields without a column, and columns with other names than their fields.
     #[must_use]
     pub fn losses(&self) -> &LossTable {
         &self.losses
     }
 }
 
-/// Size of the columns of a row that are no fields, without the name, in bytes.
+/// Size of a row's non-field columns without the name, in bytes.
 const ROW_WIDTH: usize = 64;
 
-/// Returns the beginning of a name.
+/// Returns the start of a name.
 fn label(name: &str) -> &str {
     name.get(..name.floor_char_boundary(MOST_LABEL)).unwrap_or(name)
 }
 
-/// Returns the loads of the fields of a class that have columns.
+/// Returns the loads for those fields in a class that have columns.
 fn loads(event: &Event<'_>, scopes: &[ScopeTargets], columns: &[FieldColumn]) -> Option<WordLoads> {
     if !scopes.iter().any(ScopeTargets::has_loads) {
         return None;
@@ -319,7 +320,7 @@ fn loads(event: &Event<'_>, scopes: &[ScopeTargets], columns: &[FieldColumn]) ->
     })
 }
 
-/// Returns the columns of a table, all of which can have missing values.
+/// Returns a table's columns. All of them allow missing values.
 fn schema(
     properties: &[&'static str],
     timestamps: Option<TimestampUnit>,
@@ -352,42 +353,42 @@ fn schema(
 }
 
 impl FieldColumn {
-    /// Returns the size in bytes of an item within this number of arrays.
+    /// Returns the item size in bytes, in this number of arrays.
     fn width_at(&self, lists: usize) -> usize {
         if self.lists > lists { 4 } else { self.value.width() }
     }
 
-    /// Returns the type of the column in Arrow.
+    /// Returns the column's Arrow type.
     pub(crate) fn data_type(&self) -> DataType {
         (0..self.lists).fold(self.value.data_type(), |item, _| {
             DataType::List(Arc::new(ArrowField::new_list_field(item, true)))
         })
     }
 
-    /// Returns `false` if only the column of a meaning has the values.
+    /// Returns `false` if the values are only in a meaning column.
     pub(crate) fn is_shown(&self) -> bool {
         self.is_shown
     }
 }
 
-/// Use of memory so far, in bytes.
+/// Memory use so far, in bytes.
 #[derive(Clone, Copy, Debug)]
-struct Used {
+struct MemoryUse {
     names: usize,
     width: usize,
 }
 
-/// Makes the columns of a class.
+/// Creates the columns for a class.
 struct PlanBuilder<'p> {
     event: &'p str,
     options: &'p TableOptions,
-    /// Names of columns in lower case, as some programs do not distinguish case, with the next number to tell others
-    /// apart.
+    /// Column names in lower case, because some programs do not distinguish case. The value is the next number that
+    /// makes a name unique.
     names: HashMap<String, u64>,
     columns: Vec<FieldColumn>,
     losses: LossTable,
-    used: Used,
-    /// Number of columns and losses beyond the maximum.
+    used: MemoryUse,
+    /// Number of columns and losses above the maximum.
     omitted: u64,
     /// The current member has a meaning with a wanted column.
     has_meaning: bool,
@@ -396,7 +397,7 @@ struct PlanBuilder<'p> {
 }
 
 impl PlanBuilder<'_> {
-    /// Adds the losses of the class as a whole.
+    /// Adds losses for the class itself.
     fn add_class_losses(&mut self, event: &Event<'_>) {
         if self.event.len() < event.name().len() {
             let what = format!("name of more than {MOST_LABEL} bytes: cut");
@@ -411,7 +412,7 @@ impl PlanBuilder<'_> {
             self.losses.note(LossKind::Dropped, self.event, TIME, what);
         }
         if !event.class.attributes.is_empty() {
-            let what = "attributes of the class have no column";
+            let what = "no column for class attributes";
             self.losses.note(LossKind::Dropped, self.event, "", what);
         }
         if self.omitted > 0 {
@@ -444,7 +445,7 @@ impl PlanBuilder<'_> {
         MEANINGS.iter().chain(&[(Meaning::Stack, "stack")]).any(is_wanted)
     }
 
-    /// Counts a name of this length; `false` if there is no more memory for it.
+    /// Counts a name of this length. Returns `false` if the memory limit is reached.
     fn take_name(&mut self, length: usize) -> bool {
         let names = self.used.names.saturating_add(length);
         let has_room = names <= MOST_NAMES;
@@ -456,7 +457,7 @@ impl PlanBuilder<'_> {
         has_room
     }
 
-    /// Adds a column with a suffix to its name and returns its index, if it is wanted.
+    /// Adds a column with a name suffix, if it is wanted. Returns its index.
     fn add(&mut self, place: ColumnPlace<'_>, suffix: &str, value: CellType, lists: usize) -> Option<usize> {
         let width = self.used.width + if lists > 0 { 4 } else { value.waiting_width() };
         if self.columns.len() >= MOST_COLUMNS || width > MOST_WIDTH {
@@ -477,11 +478,11 @@ impl PlanBuilder<'_> {
         Some(self.columns.len() - 1)
     }
 
-    /// Returns a name that no other column has, with another case either.
+    /// Returns a name that differs from all column names in more than case.
     fn unique(&mut self, place: ColumnPlace<'_>, suffix: &str) -> String {
         let ColumnPlace { scope, prefix, path } = place;
         let name = format!("{prefix}{path}{suffix}");
-        // DuckDB would make up a name.
+        // Prevents DuckDB from inventing a name.
         let (path, name) = if name.is_empty() { ("unnamed", "unnamed".to_owned()) } else { (path, name) };
         let lower = name.to_lowercase();
         if self.is_new(&lower) {
@@ -490,7 +491,8 @@ impl PlanBuilder<'_> {
         let with_scope = format!("{}.{path}{suffix}", scope.short_name());
         let mut found = with_scope.clone();
         if name == with_scope || !self.is_new(&found.to_lowercase()) {
-            // Ends, as the names in use are finite. Further columns of the name go on with the next number.
+            // Ends, because the number of taken names is finite. The next column with this name continues with the next
+            // number.
             let mut number = self.names.get(&lower).copied().unwrap_or(2);
             loop {
                 found = format!("{name}_{number}");
@@ -506,7 +508,7 @@ impl PlanBuilder<'_> {
         found
     }
 
-    /// Takes a name in lower case; `false` if it is taken.
+    /// Takes a name in lower case. Returns `false` if the name is taken.
     fn is_new(&mut self, lower: &str) -> bool {
         let is_new = !self.names.contains_key(lower);
         if is_new {
@@ -515,7 +517,7 @@ impl PlanBuilder<'_> {
         is_new
     }
 
-    /// Finds the field that contains the stack, and takes its column for hashes of stacks.
+    /// Finds the field that contains the stack, and uses its column for stack hashes.
     fn stack(&mut self, event: &Event<'_>, scopes: &mut [ScopeTargets]) -> Option<usize> {
         if !self.options.projection.wants("stack") {
             return None;
@@ -523,13 +525,13 @@ impl PlanBuilder<'_> {
         let member = event.class.meanings.members(Meaning::Stack).next()?;
         let column = self.column_of(event, scopes, member.scope, member.index as usize)?;
         let found = self.columns.get_mut(column)?;
-        // The number of a stack has a meaning only while the trace is read.
+        // Stack numbers are valid only while the trace is read.
         found.is_shown = false;
         found.value = CellType::UInt64;
         Some(column)
     }
 
-    /// Returns the first column of a member, if its field is in no array.
+    /// Returns the first column of a member, if its field is not in an array.
     fn column_of(
         &self,
         event: &Event<'_>,
@@ -564,7 +566,7 @@ impl PlanBuilder<'_> {
                 let plan = event.stream.plans().packet_context.as_ref()?;
                 packet_integer(plan, index).map(MeaningSource::PacketContext)
             });
-            // As everywhere, events without that are of the processor of their packet.
+            // As in other outputs, events without their own processor use their packet's processor.
             let of_packet = || {
                 let plan = event.stream.plans().packet_context.as_ref();
                 let node = plan.filter(|_| meaning == Meaning::Processor).and_then(packet_processor);
@@ -583,13 +585,13 @@ impl PlanBuilder<'_> {
     }
 }
 
-/// Returns the node of a member of the packet context if it is an integer, which can be in a column.
+/// Returns the node of a packet context member if it is an integer, which can be in a column.
 pub(crate) fn packet_integer(plan: &Plan, index: usize) -> Option<usize> {
     let node = plan.member(index)?;
     plan.get(node)?.class.integer().map(|_| node)
 }
 
-/// Returns the node of the processor that recorded a packet, if it is an integer of the packet context.
+/// Returns the node of the processor that recorded a packet, if it is a packet context integer.
 pub(crate) fn packet_processor(plan: &Plan) -> Option<usize> {
     let is_processor = |member: &usize| plan.member_name(*member).is_some_and(|name| name == "cpu_id");
     (0..plan.children(0).count()).find(is_processor).and_then(|index| packet_integer(plan, index))
@@ -603,19 +605,19 @@ struct ColumnPlace<'p> {
     path: &'p str,
 }
 
-/// Makes the columns of a scope.
+/// Creates the columns for a scope.
 struct ScopeFields<'b, 'p> {
     builder: &'b mut PlanBuilder<'p>,
     scope: Scope,
     prefix: &'static str,
     plan: &'b Plan,
     targets: &'b mut [FieldTarget],
-    /// Path of the current node: one buffer for all, since names can be very long.
+    /// Path of the current node. One buffer for all nodes, because names can be very long.
     path: String,
 }
 
 impl ScopeFields<'_, '_> {
-    /// Adds the columns of a node within this number of arrays, and returns them.
+    /// Adds the columns for a node in this number of arrays. Returns the columns.
     fn add(&mut self, node: usize, lists: usize) -> Range<usize> {
         let begin = self.builder.columns.len();
         let plan = self.plan;
@@ -642,18 +644,18 @@ impl ScopeFields<'_, '_> {
         }
         let columns = begin..self.builder.columns.len();
         if columns.is_empty() {
-            // Fields within have losses of their own.
+            // Inner fields record their own losses.
             let mut nodes = plan.within(node).filter_map(|node| plan.get(node));
             let is_bare = nodes.all(|node| node.class.is_compound());
             match &class.kind {
                 FieldKind::Array { .. } => {
-                    self.record_loss("an array of elements without columns has no column")
+                    self.record_loss("no column for arrays whose elements lack columns")
                 }
                 FieldKind::Optional { .. } if is_bare => {
-                    self.record_loss("presence of a field without columns has no column");
+                    self.record_loss("no column for the presence of fields without columns");
                 }
                 FieldKind::Variant { .. } if is_bare => {
-                    self.record_loss("option of a variant without columns has no column");
+                    self.record_loss("no column for the option of variants without columns");
                 }
                 _ => {}
             }
@@ -672,7 +674,7 @@ impl ScopeFields<'_, '_> {
         columns
     }
 
-    /// Adds a name to the path.
+    /// Appends a name to the path.
     fn enter(&mut self, name: &str) {
         if !self.path.is_empty() {
             self.path.push('.');
@@ -694,16 +696,16 @@ impl ScopeFields<'_, '_> {
         }
     }
 
-    /// Adds the columns of a field that is not compound.
+    /// Adds the columns of a leaf field.
     fn leaf(&mut self, node: usize, lists: usize) -> FieldTarget {
         let Some(node) = self.plan.get(node) else { return FieldTarget::Nothing };
-        // The id and the time are in other columns.
+        // The id and the time have other columns.
         if self.scope == Scope::EventRecordHeader && !node.roles.is_empty() {
             return FieldTarget::Nothing;
         }
         let place = ColumnPlace { scope: self.scope, prefix: self.prefix, path: &self.path };
         let builder = &mut *self.builder;
-        match LeafColumns::of(&node.class, builder.options.u64_type) {
+        match LeafColumns::from_class(&node.class, builder.options.u64_type) {
             LeafColumns::Nothing(None) => FieldTarget::Nothing,
             LeafColumns::Nothing(Some(what)) => {
                 self.record_loss(what);

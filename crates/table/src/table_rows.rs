@@ -1,4 +1,4 @@
-//! Rows of a table that wait to become a batch.
+//! Table rows that wait to become a batch.
 
 use std::sync::Arc;
 
@@ -16,48 +16,48 @@ use crate::stack_hashes::StackHashes;
 use crate::table_options::TimestampUnit;
 use crate::table_plan::{FieldColumn, MeaningSource, TIME, TablePlan};
 
-/// Maximum number of rows of a batch.
+/// Maximum number of rows in a batch.
 pub const BATCH_ROWS: usize = 8_192;
 
-/// Approximate maximum size of a batch, in bytes, without the last row.
+/// Approximate maximum size of a batch without its last row, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Rows of a table: events of a class that wait to become a batch.
+/// Events of a class that wait to become a batch.
 #[derive(Debug)]
 pub(crate) struct TableRows {
     plan: Arc<TablePlan>,
-    /// Size of a row without values of variable length, in bytes.
+    /// Size of a row without variable-length values, in bytes.
     row_width: usize,
     rows: usize,
-    /// Number of rows for which there is room, and of those of the last batch.
+    /// Number of rows for which space is reserved. `last` is the number of rows in the last batch.
     reserved: usize,
     last_rows: usize,
-    /// Approximate size in bytes of the values of variable length.
+    /// Approximate size of the variable-length values, in bytes.
     bytes: usize,
     place: PlaceColumns,
     columns: Vec<ColumnValues>,
-    /// Indexes of the columns that can have another number of items than rows after an event.
+    /// Indexes of the columns whose number of items can differ from the number of rows after an event.
     checked: Vec<usize>,
     order: TimeOrder,
-    /// Times that do not fit.
+    /// Number of times that do not fit.
     lost_times: u64,
 }
 
-/// Result of adding an event.
+/// Result of appending an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AddedRow {
-    /// `false` if some fields of the event cannot be decoded, which is a bug of the reader: they are missing then.
+    /// `false` if some fields cannot be decoded, which is a bug in the reader. These fields are missing.
     pub(crate) is_decoded: bool,
-    /// Approximate number of bytes by which the size of the rows has grown.
+    /// Approximate number of bytes by which the rows have grown.
     pub(crate) bytes: usize,
 }
 
-/// Order of the times of some rows.
+/// Time range of some rows, and their sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeOrder {
-    /// Least and greatest time in nanoseconds, if any row has one.
+    /// Earliest and latest time in nanoseconds, if any row has a time.
     pub range: Option<(i64, i64)>,
-    /// `false` if a row has no time, or one before that of an earlier row.
+    /// `false` if a row lacks a time, or has an earlier time than a previous row.
     pub is_sorted: bool,
 }
 
@@ -76,14 +76,14 @@ impl TimeOrder {
     }
 }
 
-/// Rows of a table as a batch.
+/// Batch with rows of one table.
 #[derive(Debug)]
 pub struct TableBatch {
     /// Plan of the table.
     pub plan: Arc<TablePlan>,
     /// The rows.
     pub batch: RecordBatch,
-    /// Order of their times.
+    /// Time range and sort order.
     pub order: TimeOrder,
 }
 
@@ -106,18 +106,18 @@ impl TableRows {
         }
     }
 
-    /// Returns the approximate size in bytes, with the room for rows that are likely to come.
+    /// Returns the approximate size in bytes, including the space reserved for more rows.
     pub(crate) fn size(&self) -> usize {
         self.bytes.saturating_add(self.rows.max(self.reserved) * self.row_width)
     }
 
-    /// Returns `true` if the rows are enough for a batch.
+    /// Returns `true` if there are enough rows for a batch.
     pub(crate) fn is_full(&self) -> bool {
         let size = || self.bytes.saturating_add(self.rows * self.row_width);
         self.rows >= BATCH_ROWS || size() >= BATCH_BYTES
     }
 
-    /// Adds an event.
+    /// Appends an event.
     pub(crate) fn add(&mut self, event: &Event<'_>, place: RowPlace<'_>) -> AddedRow {
         let room = self.rows.max(self.reserved);
         if self.rows == 0 {
@@ -135,8 +135,8 @@ impl TableRows {
         AddedRow { is_decoded, bytes: bytes.saturating_add(added * self.row_width) }
     }
 
-    /// Adds the fields of an event. Returns `false` if some of them cannot be decoded, and the approximate size in bytes
-    /// of values of variable length.
+    /// Appends an event's fields. Returns `false` if some of them cannot be decoded, and the approximate size of
+    /// variable-length values in bytes.
     fn add_fields(&mut self, event: &Event<'_>) -> (bool, usize) {
         let plan = &self.plan;
         let mut visitor = FieldVisitor::new(&mut self.columns, &plan.scopes);
@@ -165,7 +165,7 @@ impl TableRows {
         (is_decoded, bytes)
     }
 
-    /// Makes room for as many rows as the last batch has, which are likely to come.
+    /// Reserves space for as many rows as the last batch has.
     #[cold]
     fn reserve(&mut self) {
         self.reserved = self.last_rows;
@@ -173,7 +173,7 @@ impl TableRows {
         self.columns.iter_mut().for_each(|column| column.reserve(self.reserved));
     }
 
-    /// Returns all rows as a batch, and begins a new one.
+    /// Returns all rows as a batch, and starts a new batch.
     ///
     /// # Errors
     /// If the columns do not form a batch, which would be a bug.
@@ -217,7 +217,7 @@ impl TableRows {
         Ok(TableBatch { plan, batch, order })
     }
 
-    /// Returns the name of the class for each row.
+    /// Returns the class name for each row.
     fn names(&self) -> Result<ArrayRef, ArrowError> {
         let name = self.plan.label();
         let offsets = OffsetBuffer::from_repeated_length(name.len(), self.rows);
@@ -225,7 +225,7 @@ impl TableRows {
         Ok(Arc::new(StringArray::try_new(offsets, names, None)?))
     }
 
-    /// Moves the losses of values to a table.
+    /// Moves value losses to a loss table.
     pub(crate) fn move_losses(&mut self, table: &mut LossTable) {
         let class = self.plan.label();
         for (values, column) in self.columns.iter_mut().zip(&self.plan.columns) {
@@ -244,7 +244,7 @@ impl TableRows {
     }
 }
 
-/// Returns times in nanoseconds as timestamps.
+/// Converts times in nanoseconds to timestamps.
 fn timestamps(times: &ArrayRef, unit: Option<TimestampUnit>) -> ArrayRef {
     let Some(times) = times.as_any().downcast_ref::<Int64Array>() else { return Arc::clone(times) };
     match unit {
@@ -256,11 +256,11 @@ fn timestamps(times: &ArrayRef, unit: Option<TimestampUnit>) -> ArrayRef {
     }
 }
 
-/// Returns the hashes of stacks with these numbers.
+/// Returns the stack hashes for stack numbers.
 fn stack_column(numbers: Option<&ArrayRef>, stacks: &StackTable, hashes: &mut StackHashes) -> ArrayRef {
     let numbers = numbers.and_then(|numbers| numbers.as_any().downcast_ref::<UInt64Array>());
     let Some(numbers) = numbers else { return Arc::new(Int64Array::new_null(0)) };
-    let found = hashes.of(stacks, numbers.values());
+    let found = hashes.hash_stacks(stacks, numbers.values());
     let hash = |(row, hash): (usize, Option<i64>)| hash.filter(|_| numbers.is_valid(row));
     Arc::new(found.into_iter().enumerate().map(hash).collect::<Int64Array>())
 }

@@ -1,4 +1,4 @@
-//! Worker that makes batches of events.
+//! Worker that converts events to batches.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,40 +20,40 @@ use crate::table_options::{Projection, TableOptions};
 use crate::table_plan::{TablePlan, has_column, packet_integer, packet_processor};
 use crate::table_rows::{AddedRow, TableBatch, TableRows};
 
-/// Approximate maximum size of all rows that wait to become a batch, in bytes.
+/// Approximate maximum size of all waiting rows, in bytes.
 const MOST_WAITING: usize = 64 << 20;
 
-/// Maximum number of tables of classes that are found while reading; beyond it, all are made again.
-const MOST_FOUND: usize = 512;
+/// Maximum number of tables for undeclared classes. Above it, all are created again.
+const MOST_UNDECLARED: usize = 512;
 
 /// Number of losses and damages that are passed on together.
 const NOTES: usize = 1_024;
 
-/// Result of a worker for some messages.
+/// Output of a worker for some messages.
 #[derive(Debug, Default)]
 pub(crate) struct TableBlock {
     pub(crate) batches: Vec<TableBatch>,
     pub(crate) notes: Vec<TableNote>,
 }
 
-/// Record that an output and its workers share.
+/// Record that an output shares with its workers.
 #[derive(Debug, Default)]
 pub(crate) struct TableRecord {
-    /// Data streams by their numbers.
+    /// Data streams by number.
     pub(crate) streams: Vec<Arc<DataStream>>,
-    /// Numbers of data streams, by their keys.
+    /// Data stream number by key.
     numbers: HashMap<u32, u32>,
     pub(crate) losses: LossTable,
-    /// Number of events with fields that could not be decoded.
+    /// Number of events with undecodable fields.
     pub(crate) undecoded: u64,
-    /// Names of the columns of all tables, if only some are wanted; `None` without a table.
+    /// Column names in all tables, if only some columns are wanted. `None` before the first table.
     pub(crate) found_columns: Option<HashSet<String>>,
-    /// Data stream classes whose packets are among the losses, by trace and index.
+    /// Data stream classes whose packet losses are recorded, by trace and index.
     classes: HashSet<(usize, usize)>,
 }
 
 impl TableRecord {
-    /// Adds a data stream, and the losses of its packets.
+    /// Adds a data stream and its packet losses.
     pub(crate) fn add_stream(&mut self, stream: &Arc<DataStream>) -> u32 {
         let number = u32::try_from(self.streams.len()).unwrap_or(u32::MAX);
         self.numbers.insert(stream.key, number);
@@ -65,7 +65,7 @@ impl TableRecord {
         number
     }
 
-    /// Adds the losses of packets: fields of packets that are in no column.
+    /// Adds the packet losses: packet fields without a column.
     fn add_packets(&mut self, stream: &DataStream) {
         self.losses.add_members(Scope::PacketHeader, stream.trace.plans.packet_header.as_ref());
         let Some(plan) = stream.plans().packet_context.as_ref() else { return };
@@ -77,7 +77,7 @@ impl TableRecord {
         }
     }
 
-    /// Adds the loss of a clock whose cycles are not whole nanoseconds.
+    /// Adds a loss if the clock's cycles are not whole nanoseconds.
     fn add_clock(&mut self, stream: &DataStream) {
         let Some(clock) = stream.clock() else { return };
         if !1_000_000_000_u64.is_multiple_of(clock.frequency) {
@@ -89,8 +89,8 @@ impl TableRecord {
         }
     }
 
-    /// Returns the number of the first data stream with the stack table of a class, which tells equal stacks of
-    /// different traces apart.
+    /// Returns the number of the first data stream with a class's stack table. It distinguishes equal stacks of
+    /// different traces.
     fn stacks_of(&self, trace: &Trace, class: usize) -> usize {
         let table = trace.stacks_of(class).table;
         first_with(&self.streams, table)
@@ -102,7 +102,7 @@ pub(crate) fn first_with(streams: &[Arc<DataStream>], table: &StackTable) -> usi
     streams.iter().position(|stream| std::ptr::eq(stream.stacks().table, table)).unwrap_or(0)
 }
 
-/// Returns the fields of a packet context that are in columns of event record classes, as the loss table names them.
+/// Returns the packet context fields that are columns of event record classes, by their names in the loss table.
 fn packet_columns(class: &DataStreamClass, plan: &Plan) -> HashSet<String> {
     let members = class.event_records.iter().flat_map(|class| class.meanings.iter());
     let members: HashSet<usize> = members
@@ -115,35 +115,35 @@ fn packet_columns(class: &DataStreamClass, plan: &Plan) -> HashSet<String> {
     names.map(|name| format!("{}.{name}", Scope::PacketContext.short_name())).collect()
 }
 
-/// A [`TableRecord`] that an output shares with its workers.
+/// [`TableRecord`] that an output shares with its workers.
 pub(crate) type SharedRecord = Arc<Mutex<TableRecord>>;
 
 /// State of a data stream.
 #[derive(Debug, Default)]
-struct StreamPlace {
-    /// Number of the data stream.
+struct StreamProgress {
+    /// Data stream number.
     number: u32,
-    /// Number of the current packet, and of packets so far.
+    /// Current packet, and number of packets so far.
     packet: Option<u64>,
     packets: u64,
     /// Number of events in the packet so far.
     events: u64,
-    /// Number of the current packet among those of all data streams of the worker.
+    /// Current packet's number among all data streams of this worker.
     run: u64,
     context: IntegerVisitor,
 }
 
-/// Tables of the events of a data stream class.
+/// Tables for the events of a data stream class.
 #[derive(Debug)]
 struct ClassTables {
     trace: Arc<Trace>,
     class_index: usize,
-    /// By the index of the event record class.
+    /// Rows by event record class index.
     rows: Vec<Option<Box<TableRows>>>,
-    /// Number of classes that the trace declares, and number of tables of others.
+    /// Number of classes that the trace declares, and number of tables for undeclared classes.
     declared: usize,
-    found: usize,
-    /// Rows of an event whose class is not one of the trace's.
+    undeclared: usize,
+    /// Rows for events whose class does not belong to the trace.
     other: Option<Box<TableRows>>,
     /// Class of these rows.
     other_class: Option<EventRecordClass>,
@@ -167,18 +167,18 @@ impl ClassTables {
     }
 }
 
-/// Makes batches of events.
+/// Converts events to batches.
 #[derive(Debug)]
 pub(crate) struct TableWorker {
     options: TableOptions,
     record: SharedRecord,
-    streams: StreamTable<StreamPlace, ClassTables, ()>,
-    /// Number of packets of all data streams so far, and of data streams.
+    streams: StreamTable<StreamProgress, ClassTables, ()>,
+    /// Number of packets in all data streams so far, and number of data streams.
     runs: u64,
     block: TableBlock,
-    /// Number of events in the block and in rows that wait.
+    /// Number of events in the block and in waiting rows.
     events: u64,
-    /// Approximate size of the rows that wait, in bytes.
+    /// Approximate size of the waiting rows, in bytes.
     waiting: usize,
     losses: LossTable,
     undecoded: u64,
@@ -199,9 +199,9 @@ impl TableWorker {
         }
     }
 
-    /// Returns the place in a data stream, which is added if it is new.
+    /// Returns the place in a data stream. Adds a new data stream.
     #[inline]
-    fn place(&mut self, stream: &DataStream) -> Option<&mut StreamPlace> {
+    fn place(&mut self, stream: &DataStream) -> Option<&mut StreamProgress> {
         if !self.streams.has(stream) {
             self.add_stream(stream);
         }
@@ -211,16 +211,16 @@ impl TableWorker {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let Self { streams, record, .. } = self;
-        // Every data stream was added before the first worker was made.
+        // All data streams were added before the first worker was created.
         let number = record.lock().ignore_poison().numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
         self.runs += 1;
-        let place = StreamPlace { number, run: self.runs, ..StreamPlace::default() };
+        let place = StreamProgress { number, run: self.runs, ..StreamProgress::default() };
         streams.insert(stream, place, || ClassTables {
             trace: Arc::clone(&stream.trace),
             class_index: stream.class_index,
             rows: Vec::new(),
             declared: stream.class().event_records.len(),
-            found: 0,
+            undeclared: 0,
             other: None,
             other_class: None,
             hashes: StackHashes::new(
@@ -238,13 +238,13 @@ impl TableWorker {
         place.packets += 1;
         place.events = 0;
         place.context.values.clear();
-        // Missing fields of a damaged packet are missing in the columns.
+        // Missing fields of a damaged packet are also missing in the columns.
         let _ = packet.visit(Scope::PacketContext, &mut place.context);
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        // Rows of a class without an index can be those of another one.
+        // Waiting rows without a class index may belong to another class.
         let mut added = event.class_index().and_then(|_| self.add(event));
         if added.is_none() {
             self.prepare(event)?;
@@ -257,13 +257,13 @@ impl TableWorker {
         }
     }
 
-    /// Adds an event to the rows of its class. Returns the index of the class of the data stream, and `true` if the rows
-    /// are enough for a batch; `None` without a table.
+    /// Appends an event to the rows of its class. Returns the index of the data stream class, and `true` if there are
+    /// enough rows for a batch. Returns `None` without a table.
     #[inline]
     fn add(&mut self, event: &Event<'_>) -> Option<(usize, bool)> {
         let class = self.streams.class_index(event.stream)?;
         let (place, tables, _) = self.streams.get_mut(event.stream)?;
-        let StreamPlace { number, packet, events, run, context, .. } = place;
+        let StreamProgress { number, packet, events, run, context, .. } = place;
         let rows = tables.rows_mut(event.class_index())?;
         let (context, sequence) = (&context.values[..], *events);
         let row = RowPlace { run: *run, stream: *number, packet: *packet, sequence, context };
@@ -275,7 +275,7 @@ impl TableWorker {
         Some((class, rows.is_full()))
     }
 
-    /// Adds what the first event of a data stream or a class needs.
+    /// Prepares the tables when a data stream or a class has its first event.
     #[cold]
     fn prepare(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.place(event.stream);
@@ -286,7 +286,7 @@ impl TableWorker {
         self.add_rows(event, class)
     }
 
-    /// Adds the table for the class of an event.
+    /// Adds the table for an event's class.
     #[cold]
     fn add_rows(&mut self, event: &Event<'_>, class: usize) -> io::Result<()> {
         let last = self.streams.class(class).and_then(|tables| tables.other_class.as_ref());
@@ -318,16 +318,16 @@ impl TableWorker {
         Ok(())
     }
 
-    /// Makes room for the table of a class that the trace does not declare.
+    /// Makes space for the table of an undeclared class.
     fn make_room(&mut self, class: usize, index: usize) -> io::Result<()> {
         let Some(tables) = self.streams.class_mut(class).filter(|tables| index >= tables.declared) else {
             return Ok(());
         };
-        tables.found += 1;
-        if tables.found <= MOST_FOUND {
+        tables.undeclared += 1;
+        if tables.undeclared <= MOST_UNDECLARED {
             return Ok(());
         }
-        tables.found = 1;
+        tables.undeclared = 1;
         let found = tables.declared..tables.rows.len();
         for index in found.clone() {
             self.end_batch(class, Some(index))?;
@@ -338,7 +338,7 @@ impl TableWorker {
         Ok(())
     }
 
-    /// Makes a batch of the rows of a class.
+    /// Makes a batch of a class's rows.
     fn end_batch(&mut self, class: usize, index: Option<usize>) -> io::Result<()> {
         let Some(tables) = self.streams.class_mut(class) else { return Ok(()) };
         let (trace, class_index) = (Arc::clone(&tables.trace), tables.class_index);

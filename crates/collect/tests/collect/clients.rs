@@ -26,7 +26,7 @@ fn datagrams_and_frames() {
     stream.write_all(&frame(b"garbage")).unwrap();
     stream.write_all(&frame(&report(2, 1, 3))).unwrap();
     assert_eq!(sync(&mut stream).unwrap(), (11, 1));
-    // Acknowledged reports are stored, while the collector runs.
+    // Acknowledged reports are stored while the collector runs.
     let is_of_client = |text: &&String| text.contains("client 1");
     assert_eq!(stored(directory.path()).iter().filter(is_of_client).count(), 11);
     wait_until("datagrams", || collector.statistics().datagrams == 13);
@@ -41,7 +41,7 @@ fn datagrams_and_frames() {
     assert!(notices.lock().unwrap().is_empty(), "{notices:?}");
 }
 
-/// Reports sent before the end are received, and questions are answered.
+/// Reports sent before the stop are received, and questions are answered.
 #[test]
 fn a_graceful_end() {
     let directory = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn clients_that_misbehave() {
     drop(half);
 }
 
-/// Bytes may arrive one by one, and a client that closes after a question is answered.
+/// Bytes may arrive one by one. A client that closes after its question gets an answer.
 #[test]
 fn slow_senders() {
     let directory = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn slow_senders() {
     collector.stop().unwrap();
 }
 
-/// Nothing more is read from a client that does not read its answers; other clients are not affected.
+/// A client that does not read its answers is no longer read from. Other clients are not affected.
 #[test]
 fn slow_readers() {
     let directory = tempfile::tempdir().unwrap();

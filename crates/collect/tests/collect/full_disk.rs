@@ -1,4 +1,4 @@
-//! Full disks, simulated by a limit of the file size.
+//! Full disks, simulated by a file size limit.
 
 use std::io::Write;
 use std::net::UdpSocket;
@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Process, connect, counted, frame, report, sync, wait_until};
 
-/// Returns a command for this program with such a limit in blocks of 512 bytes, and an error instead of a signal.
+/// Returns a command that runs this program with a file size limit, in blocks of 512 bytes. A write above the limit is
+/// an error instead of a signal.
 fn limited(blocks: u32) -> Command {
     let mut command = Command::new("sh");
     let script = format!("trap '' XFSZ; ulimit -S -f {blocks} && exec \"$0\" \"$@\"");
@@ -41,7 +42,7 @@ fn goes_on_when_there_is_room() {
         sent += 1;
     }
     assert_eq!(sync(&mut stream).unwrap(), (10, 0));
-    // Until no more data is accepted.
+    // Write until no more data is accepted.
     blocked.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
     let mut begun = 0;
     let padding = vec![b'x'; 4_000];
@@ -57,7 +58,7 @@ fn goes_on_when_there_is_room() {
             }
         }
         if written < frame.len() {
-            // The rest of it follows when there is space.
+            // The rest of the report follows when there is space.
             blocked.set_write_timeout(None).unwrap();
             let id = process.id();
             let rest = frame[written..].to_vec();
@@ -83,7 +84,7 @@ fn goes_on_when_there_is_room() {
     eprintln!("{begun} reports were taken, most of them without room");
 }
 
-/// Stopping with a full disk reports missing data, and acknowledged reports are stored.
+/// Stopping with a full disk reports missing data. Acknowledged reports are stored.
 #[test]
 fn ends_without_room() {
     let directory = tempfile::tempdir().unwrap();

@@ -122,7 +122,7 @@ fn damaged_segments_are_recovered() {
     collector.stop().unwrap();
     assert_eq!(notices.lock().unwrap().len(), 2, "{notices:?}");
     assert_eq!(files(path, ".damaged").len(), 2);
-    // Zeros within a report do not invalidate it; text without the right beginning does.
+    // Zeros within a report do not invalidate it. Text with a wrong start does.
     let after = stored(path);
     assert_eq!(before.len() - after.len(), 2);
     assert_eq!(contents(path).1, expected(path));

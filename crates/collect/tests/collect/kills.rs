@@ -1,4 +1,4 @@
-//! Killed collectors.
+//! Kills collectors.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use crate::support::{COLLECT, Process, counted, frame, report, sync};
 
 const CLIENTS: u64 = 4;
 
-/// A client that sends increasing numbers, remembers which were acknowledged, and sends the others again.
+/// Client that sends increasing numbers, remembers the acknowledged numbers, and sends the others again.
 struct Client {
     number: u64,
     acknowledged: AtomicU64,
@@ -58,7 +58,7 @@ impl Client {
     }
 }
 
-/// Killed at random instants under load, the collector loses no acknowledged report, and has only reports that were
+/// Killed at random instants under load, the collector loses no acknowledged report, and stores only reports that were
 /// sent.
 #[test]
 fn nothing_acknowledged_is_lost() {
@@ -111,7 +111,7 @@ fn nothing_acknowledged_is_lost() {
     );
 }
 
-/// Checks that all data are reports, and all are in the index.
+/// Checks that all data consists of reports, and that all reports are in the index.
 fn check(directory: &Path, reports: u64) {
     let index = Index::open(directory, &COLLECT).unwrap();
     assert_eq!(index.reports_without_index(), 0);

@@ -1,6 +1,6 @@
 //! A collector under real conditions: over sockets, killed, with a full disk, with misbehaving clients.
 #![forbid(unsafe_code)]
-// Helpers of tests are tests.
+// Test helpers count as tests.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
 mod clients;

@@ -1,4 +1,4 @@
-//! Moved files, and links instead of files.
+//! Moved files, and links in place of files.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use ichnos_collect::{Index, SYNC};
 
 use crate::support::{COLLECT, answer, connect, counted, frame, options, report, start, sync};
 
-/// Reports outside of the directory are not acknowledged; when it is back, all are.
+/// Reports outside of the directory are not acknowledged. When the directory is back, all are.
 #[test]
 fn a_directory_that_is_moved_away() {
     let parent = tempfile::tempdir().unwrap();
@@ -27,7 +27,7 @@ fn a_directory_that_is_moved_away() {
     stream.write_all(&SYNC.to_be_bytes()).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
     assert!(answer(&mut stream).is_err());
-    // Nor in a directory that replaces it, even if a collector made it.
+    // A replacement directory is not used either, even if a collector made it.
     fs::create_dir(&path).unwrap();
     fs::write(path.join("collection"), "ichnos collection 1\nformat: test\n").unwrap();
     assert!(answer(&mut stream).is_err());
@@ -62,7 +62,7 @@ fn it_ends_while_the_directory_is_away() {
     assert_eq!((statistics.reports, statistics.not_written), (0, 1));
 }
 
-/// A new segment is begun if only the segment is gone.
+/// If only the segment is removed, a new segment is started.
 #[test]
 fn a_segment_that_is_removed() {
     let directory = tempfile::tempdir().unwrap();
@@ -73,7 +73,7 @@ fn a_segment_that_is_removed() {
         stream.write_all(&frame(&report(1, 0, number))).unwrap();
         assert_eq!(sync(&mut stream).unwrap(), (number + 1, 0));
         let segment = path.join(format!("{:08}.reports", number + 1));
-        // Earlier acknowledged reports are gone with it.
+        // Earlier acknowledged reports are lost with the segment.
         assert_eq!(fs::read_to_string(&segment).unwrap().matches("number").count(), 1);
         if number < 2 {
             fs::remove_file(&segment).unwrap();
@@ -117,7 +117,7 @@ fn links_are_not_followed() {
             Ok(collector.stop().unwrap().reports)
         };
         assert_eq!(run(&path), Ok(1));
-        // The first segment contains data that has to be moved to another file.
+        // The first segment contains data that must be moved to another file.
         let segment = path.join("00000001.reports");
         let damaged = format!("x\n\n{}", fs::read_to_string(&segment).unwrap());
         fs::write(&segment, damaged).unwrap();

@@ -1,4 +1,4 @@
-//! A format of reports, clients, and a collector in a process of its own.
+//! A report format, clients, and a collector in a separate process.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -25,7 +25,7 @@ pub fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static st
 
 pub const COLLECT: CollectSettings = CollectSettings::new(1, 4_096, store);
 
-/// Makes a report of a client: `task TASK`, and its origin.
+/// Creates a report from a client: `task TASK`, and its origin.
 pub fn report(task: u64, client: u64, number: u64) -> Vec<u8> {
     format!("task {task}\nclient {client} number {number}\n").into_bytes()
 }
@@ -42,7 +42,7 @@ pub fn options() -> CollectorOptions {
     options
 }
 
-/// Starts a collector in this process. Returns it with its notices.
+/// Starts a collector in this process. Returns it and its notices.
 pub fn start(directory: &Path, options: CollectorOptions) -> (Collector, Arc<Mutex<Vec<String>>>) {
     let notices = Arc::new(Mutex::new(Vec::new()));
     let says = Arc::clone(&notices);
@@ -57,7 +57,7 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Asks for the numbers of reports on the disk and of refused reports.
+/// Asks for the number of reports on the disk, and the number of refused reports.
 pub fn sync(stream: &mut TcpStream) -> std::io::Result<(u64, u64)> {
     stream.write_all(&SYNC.to_be_bytes())?;
     answer(stream)
@@ -80,7 +80,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Returns all reports of all segments, in order.
+/// Returns the reports in all segments, in order.
 pub fn stored(directory: &Path) -> Vec<String> {
     let mut segments: Vec<PathBuf> = files(directory, ".reports");
     segments.sort();
@@ -106,7 +106,7 @@ const DIRECTORY: &str = "ICHNOS_TEST_COLLECT_IN";
 /// Environment variable with its segment size.
 const SEGMENT: &str = "ICHNOS_TEST_SEGMENT_BYTES";
 
-/// Not a test, but the program that [`Process::start`] starts.
+/// Not a test: the program that [`Process::start`] starts.
 #[test]
 fn collects_in_a_process_of_its_own() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
@@ -117,14 +117,14 @@ fn collects_in_a_process_of_its_own() {
     let notify = |notice: &ichnos_collect::Notice| eprintln!("notice: {notice}");
     let collector = Collector::start(Path::new(&directory), "test", COLLECT, options, notify).unwrap();
     println!("listens {} {}", collector.udp()[0], collector.tcp()[0]);
-    // It ends when its parent tells it to, or is gone.
+    // The program ends when its parent tells it to, or has died.
     let mut line = String::new();
     let _ = std::io::stdin().read_line(&mut line);
     let statistics = collector.stop().unwrap();
     println!("reports {} {} {}", statistics.reports, statistics.duplicates, statistics.not_written);
 }
 
-/// A collector in a process of its own.
+/// Collector in a separate process.
 pub struct Process {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -137,7 +137,7 @@ impl Process {
         Self::start_by(Command::new(std::env::current_exe().unwrap()), directory, segment_bytes)
     }
 
-    /// Starts the collector by a command that runs the program in its arguments.
+    /// Starts the collector with a command that runs the program in its arguments.
     pub fn start_by(mut command: Command, directory: &Path, segment_bytes: u64) -> Self {
         command.args(["--exact", "support::collects_in_a_process_of_its_own", "--nocapture"]);
         command.env(DIRECTORY, directory).env(SEGMENT, segment_bytes.to_string());
@@ -153,7 +153,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Kills the process by SIGKILL.
+    /// Kills the process with SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! Field classes, so that values can be read back with their types.
+//! Writes field classes, so that values can be read back with their types.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use ichnos_model::plan::scope_class;
 use ichnos_model::{DataStream, Event, FieldClass, FieldKind, Scope, TraceClass};
 
 use crate::description::MESSAGE;
-use crate::field_class::{Classes, StreamScopes, scope_name};
+use crate::field_class::{FieldClassCodec, StreamScopes, scope_name};
 
-/// Writes the member `fields` of a data stream class: the classes of scopes that all its event records have.
-/// Those of packets only if lines have them.
+/// Writes the member `fields` of a data stream class: the classes of the scopes that its event records share. Packet
+/// scopes are included only if there are packet lines.
 pub(super) fn write_stream_fields(object: &mut ObjectWriter<'_>, stream: &DataStream, with_packets: bool) {
     let (trace, class, plans) = (&stream.trace.class, stream.class(), stream.plans());
     let is_header_written = plans.event_record_header.as_ref().is_some_and(has_plain_field);
@@ -30,7 +30,7 @@ pub(super) fn write_stream_fields(object: &mut ObjectWriter<'_>, stream: &DataSt
     }
 }
 
-/// Returns the class of resources without the message that lines add to it, or `None` if nothing else remains.
+/// Returns the resource class without the message that lines add to it. Returns `None` if no other member remains.
 fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
     let FieldKind::Structure { members, minimum_alignment } = &class.kind else {
         return Some(Cow::Borrowed(class));
@@ -56,7 +56,8 @@ fn write_fields<'a>(
     trace: &TraceClass,
     scopes: impl Iterator<Item = (Scope, &'a FieldClass)>,
 ) {
-    let classes = Classes { clocks: &trace.clocks, with_selectors: true, scopes: StreamScopes::default() };
+    let classes =
+        FieldClassCodec { clocks: &trace.clocks, with_selectors: true, scopes: StreamScopes::default() };
     let mut fields = object.member("fields").object();
     scopes.for_each(|(scope, class)| classes.write(fields.member(scope_name(scope)), class));
     fields.end();

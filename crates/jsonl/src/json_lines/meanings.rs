@@ -1,4 +1,4 @@
-//! Meanings of members of event record classes, and the call stacks they refer to.
+//! Writes member meanings of event record classes, and the call stacks that members refer to.
 
 use ichnos_json::write::ObjectWriter;
 use ichnos_model::{Event, EventRecordClass, FieldRef, LogSeverity, LogText, Meaning, Scope};
@@ -7,12 +7,12 @@ use super::{begin, end};
 use crate::description::MESSAGE;
 use crate::field_class::scope_name;
 
-/// Returns the formatter of a class's messages, unless they are just a member or the name of the class.
+/// Returns a class's message formatter. Returns `None` if the message is equal to a member or to the class name.
 pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {
     class.log.as_ref()?.text.filter(|text| *text != LogText::NAME)
 }
 
-/// Writes the meanings of the members of the class of an event, by scope and name, if there are any.
+/// Writes the member meanings of an event's class, by scope and name, if there are any.
 pub(super) fn write_meanings(line: &mut ObjectWriter<'_>, event: &Event<'_>) {
     let mut scopes = Scope::ALL.into_iter().skip(1).filter_map(|scope| {
         let members = event.class.meanings.iter().filter(move |(member, _)| member.scope == scope);
@@ -33,7 +33,7 @@ pub(super) fn write_meanings(line: &mut ObjectWriter<'_>, event: &Event<'_>) {
     meanings.end();
 }
 
-/// Writes what makes the events of a class lines of a log.
+/// Writes the role of log line events.
 pub(super) fn write_log_role(line: &mut ObjectWriter<'_>, class: &EventRecordClass) {
     let Some(role) = &class.log else { return };
     let mut log = line.member("log").object();
@@ -59,18 +59,18 @@ pub(super) fn write_log_role(line: &mut ObjectWriter<'_>, class: &EventRecordCla
     log.end();
 }
 
-/// Returns the members of a class that are numbers of call stacks.
+/// Returns the class members that are call stack numbers.
 pub(super) fn stack_fields(event: &Event<'_>) -> Box<[FieldRef]> {
     let members = event.class.meanings.members(Meaning::Stack);
     members.filter_map(|member| FieldRef::for_member(event, member)).collect()
 }
 
-/// Returns the number of the call stack in a member.
+/// Returns the call stack number in a member.
 pub(super) fn stack(event: &Event<'_>, member: &FieldRef) -> Option<u32> {
     u32::try_from(event.get(member)?.as_u64()?).ok()
 }
 
-/// Appends the line that introduces a call stack.
+/// Appends the line for a call stack.
 #[cold]
 pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, stream: u64) {
     let mut line = begin(out, "stack", stream);
@@ -83,7 +83,7 @@ pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, strea
         object.end();
     }
     frames.end();
-    // The callers, so that each stack gets its number back when read.
+    // Write the callers, too, so that each stack keeps its number when the lines are read.
     let mut caller = table.caller(stack);
     if caller.is_some() {
         let mut callers = line.member("callers").array();

@@ -1,42 +1,42 @@
-//! Openings of event lines: stream and time.
+//! Event line openings: the data stream and the time.
 
 use ichnos_export::parts::{TimeWriter, nanoseconds};
 use ichnos_json::write::push_unsigned;
 use ichnos_model::ClockValue;
 
-/// Openings of up to this many bytes are copied as one block.
+/// Maximum size of an opening that is copied as one block.
 const SIZE: usize = 96;
 
-/// Number of values of the nine lowest digits.
+/// Limit of the nine lowest digits.
 const LOWER: u64 = 1_000_000_000;
 
-/// The opening of a data stream's event lines, as last written. Most digits of time and cycles stay the same.
+/// Latest event line opening in a data stream. Most digits in time and cycles stay the same.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Opening {
+pub(super) struct EventOpening {
     block: [u8; SIZE],
     length: usize,
     time: Digits,
-    /// `None` if they have few digits and are appended.
+    /// `None` if the cycles have few digits. Then they are appended.
     cycles: Option<Digits>,
 }
 
-/// Openings of recently used data streams. Keeping them for all of possibly very many streams
-/// would dominate memory use.
+/// Cache with openings for recently used data streams. A trace can have very many data streams, so keeping all
+/// openings would dominate memory use.
 #[derive(Debug, Default)]
-pub(super) struct Openings {
-    /// Openings with the number of their data stream; several streams share a place. They grow with the numbers, as
-    /// `split` has a sink for each part.
-    places: Vec<Option<(u64, Opening)>>,
+pub(super) struct OpeningCache {
+    /// Openings with the number of their data stream. Several data streams share a slot. The vector grows on demand,
+    /// because `split` has a sink for each part.
+    places: Vec<Option<(u64, EventOpening)>>,
 }
 
-/// Maximum number of places.
+/// Maximum number of slots.
 const PLACES: u64 = 64;
 
 /// Text between time and cycles.
 const CYCLES: &[u8] = b",\"cycles\":";
 
-impl Openings {
-    /// Appends the opening of an event's line: everything that does not depend on its class.
+impl OpeningCache {
+    /// Appends the opening of an event line: everything that does not depend on the event's class.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -59,7 +59,7 @@ impl Openings {
     }
 }
 
-/// Appends an opening. Returns it for reuse if the next event's may be similar.
+/// Appends an opening. Returns it if the next event can reuse it.
 #[inline(never)]
 fn write(
     out: &mut Vec<u8>,
@@ -67,7 +67,7 @@ fn write(
     clock: Option<&ClockValue>,
     time: &mut TimeWriter,
     with_cycles: bool,
-) -> Option<Opening> {
+) -> Option<EventOpening> {
     let begin = out.len();
     out.extend_from_slice(b"{\"type\":\"event\",\"stream\":");
     push_unsigned(out, stream);
@@ -81,26 +81,26 @@ fn write(
     out.extend_from_slice(CYCLES);
     push_unsigned(out, value.cycles);
     let text = out.get(begin..).filter(|_| time.is_number())?;
-    Opening::new(text, value.nanoseconds, time_end, value.cycles)
+    EventOpening::new(text, value.nanoseconds, time_end, value.cycles)
 }
 
-/// The nine lowest digits of a number.
+/// Position of a number's nine lowest digits.
 #[derive(Clone, Copy, Debug)]
 struct Digits {
-    /// The number without them.
+    /// The number with these digits set to 0.
     upper: u64,
     /// Offset of the digits.
     at: usize,
 }
 
 impl Digits {
-    /// Returns the digits of a number that ends at `end`, or `None` if it has no others.
-    fn of(number: u64, end: usize) -> Option<Self> {
+    /// Finds the digits of a number that ends at `end`. Returns `None` if it has no more than nine digits.
+    fn from_number(number: u64, end: usize) -> Option<Self> {
         let upper = number - number % LOWER;
         Some(Self { upper, at: end.checked_sub(9).filter(|_| upper > 0)? })
     }
 
-    /// Returns these digits of another number, or `None` if its other digits differ.
+    /// Returns the nine lowest digits of another number, or `None` if its upper digits differ.
     #[inline(always)]
     fn lower(self, number: u64) -> Option<u32> {
         number.checked_sub(self.upper).filter(|lower| *lower < LOWER).map(|lower| lower as u32)
@@ -114,18 +114,18 @@ impl Digits {
     }
 }
 
-impl Opening {
-    /// Copies a written opening, in which the time ends at `time_end` and the cycles at the end.
-    /// Returns `None` if it has another form.
+impl EventOpening {
+    /// Copies a written opening. The time ends at `time_end`, the cycles at the end of the text. Returns `None` if the
+    /// text is too long, or the time has at most nine digits.
     pub(super) fn new(text: &[u8], time: i128, time_end: usize, cycles: u64) -> Option<Self> {
-        let cycles = Digits::of(cycles, text.len());
+        let cycles = Digits::from_number(cycles, text.len());
         let length = if cycles.is_some() { text.len() } else { time_end + CYCLES.len() };
         let mut block = [0; SIZE];
         block.get_mut(..length)?.copy_from_slice(text.get(..length)?);
-        Some(Self { block, length, time: Digits::of(u64::try_from(time).ok()?, time_end)?, cycles })
+        Some(Self { block, length, time: Digits::from_number(u64::try_from(time).ok()?, time_end)?, cycles })
     }
 
-    /// Appends the opening for another event. Returns `false` if it does not fit.
+    /// Appends the opening for another event. Returns `false` if the upper digits differ.
     #[inline(always)]
     pub(super) fn push(&self, out: &mut Vec<u8>, time: i128, cycles: u64) -> bool {
         let Ok(time) = u64::try_from(time) else { return false };
@@ -136,11 +136,11 @@ impl Opening {
         };
         let Some(lower) = lower else { return false };
         let begin = out.len();
-        // In chunks: for a copy this large the compiler would emit a call.
+        // Copy in chunks: for the whole block the compiler would emit a call.
         for piece in self.block.as_chunks::<32>().0 {
             out.extend_from_slice(piece);
         }
-        // After the copy, not in the block: loading what was just stored in smaller parts is slow.
+        // Change the copy, not the block: loading a block after storing smaller parts of it is slow.
         if let Some(text) = out.get_mut(begin..) {
             self.time.put(text, time);
             if let Some(digits) = self.cycles {
@@ -167,7 +167,7 @@ mod tests {
         let count = cases(2_000, |random| {
             let begins = [0, LOWER - 5, LOWER, 1_565_957_300 * LOWER, u64::MAX - LOWER, u64::MAX];
             let (mut time, mut cycles) = (begins[random.index(6)], begins[random.index(6)]);
-            let mut opening: Option<Opening> = None;
+            let mut opening: Option<EventOpening> = None;
             for _ in 0..40 {
                 let step = [0, 1, 10, LOWER / 3, LOWER, u64::MAX][random.index(6)];
                 (time, cycles) = (time.wrapping_add(step), cycles.wrapping_add(random.below(LOWER)));
@@ -181,12 +181,12 @@ mod tests {
                     assert_eq!(String::from_utf8(out).unwrap(), format!("x{expected}"));
                 } else {
                     assert_eq!(out, b"x");
-                    opening = Opening::new(expected.as_bytes(), signed, before.len(), cycles);
+                    opening = EventOpening::new(expected.as_bytes(), signed, before.len(), cycles);
                 }
             }
         });
         assert!(count < 2_000 || known > 10_000, "{known}");
-        assert!(Opening::new(&[b'1'; SIZE + 1], 1 << 40, 20, 1 << 40).is_none());
+        assert!(EventOpening::new(&[b'1'; SIZE + 1], 1 << 40, 20, 1 << 40).is_none());
         assert!(count < 2_000 || known_with_few_cycles > 100, "{known_with_few_cycles}");
     }
 }

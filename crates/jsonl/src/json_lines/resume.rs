@@ -1,8 +1,8 @@
 //! JSON Lines that resume in the middle of a timeline.
 //!
-//! Data streams are numbered in the order in which they begin; event record classes and call
-//! stacks have a line before their first event. A chunk writes such a line for each that is new in
-//! the chunk, and the line is removed if an earlier chunk has it.
+//! Data streams are numbered by their start. Event record classes and call stacks have a line before their first event.
+//! Each chunk writes such a line for the classes and stacks that are new in the chunk. If an earlier chunk has the same
+//! line, the later line is removed.
 
 use std::collections::HashSet;
 
@@ -10,26 +10,26 @@ use ichnos_export::parts::TextBuffer;
 use ichnos_export::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder, TextWriter};
 use ichnos_model::DataStream;
 
-use super::{JsonLines, StreamState};
+use super::{JsonLines, LineStreamState};
 use crate::number_set::NumberSet;
 
-/// Classes and stacks of a data stream that were introduced.
+/// Introduced classes and stacks in a data stream.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Introduced {
+pub(super) struct StreamIntroductions {
     /// One bit for each of the first 64 event record classes.
     classes: u64,
-    more: Option<Box<More>>,
+    more: Option<Box<OtherIntroductions>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct More {
-    /// Indexes of other event record classes.
+struct OtherIntroductions {
+    /// Indexes for other event record classes.
     classes: HashSet<usize>,
-    /// Numbers of call stacks.
+    /// Call stack numbers.
     stacks: NumberSet,
 }
 
-impl Introduced {
+impl StreamIntroductions {
     /// Adds an event record class. Returns `true` if it is new.
     #[inline]
     pub(super) fn add_class(&mut self, class: usize) -> bool {
@@ -50,31 +50,31 @@ impl Introduced {
 /// State of [`JsonLines`] that later lines depend on.
 #[derive(Clone, Debug, Default)]
 pub struct JsonLinesState {
-    /// Introductions by number of the data stream.
-    streams: Vec<Introduced>,
+    /// Introductions by data stream number.
+    streams: Vec<StreamIntroductions>,
 }
 
-/// Subject that a line of [`JsonLines`] introduces.
+/// Class or call stack that a line of [`JsonLines`] introduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Introduction {
-    /// Number of the data stream.
+    /// Data stream number.
     stream: u64,
     subject: Subject,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// The event record class with this index.
+    /// Event record class index.
     EventClass(usize),
-    /// The call stack with this number.
+    /// Call stack number.
     Stack(u32),
 }
 
 impl JsonLinesState {
-    fn of_stream(&mut self, number: u64) -> &mut Introduced {
+    fn stream_mut(&mut self, number: u64) -> &mut StreamIntroductions {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         if self.streams.len() <= index {
-            self.streams.resize_with(index + 1, Introduced::default);
+            self.streams.resize_with(index + 1, StreamIntroductions::default);
         }
         &mut self.streams[index]
     }
@@ -84,7 +84,7 @@ impl SinkState for JsonLinesState {
     type Cause = Introduction;
 
     fn resolve(&mut self, cause: &Introduction, _: &mut Vec<u8>) -> Resolution {
-        let stream = self.of_stream(cause.stream);
+        let stream = self.stream_mut(cause.stream);
         let is_new = match cause.subject {
             Subject::EventClass(class) => stream.add_class(class),
             Subject::Stack(stack) => stream.add_stack(stack),
@@ -93,14 +93,14 @@ impl SinkState for JsonLinesState {
     }
 
     fn then(self, later: Self) -> Self {
-        // A sink that was resumed without a state has had all fixups resolved.
+        // If a sink was resumed without a state, all its fixups are resolved.
         if later.streams.is_empty() { self } else { later }
     }
 }
 
 /// State of a resumed sink.
 #[derive(Debug)]
-pub(super) struct Resumed {
+pub(super) struct ResumptionState {
     order: StreamOrder,
     /// `None` if the earlier introductions are unknown.
     state: Option<JsonLinesState>,
@@ -108,24 +108,24 @@ pub(super) struct Resumed {
     must_rewrite: bool,
 }
 
-impl Resumed {
-    /// Returns the number of a data stream that has already begun, and its introductions.
-    pub(super) fn begun(&mut self, stream: &DataStream) -> (u64, Introduced) {
+impl ResumptionState {
+    /// Returns the number of a data stream that has already started, and its introductions.
+    pub(super) fn resume_stream(&mut self, stream: &DataStream) -> (u64, StreamIntroductions) {
         let Some(rank) = self.order.rank(stream) else {
             self.must_rewrite = true;
-            return (0, Introduced::default());
+            return (0, StreamIntroductions::default());
         };
         let number = u64::from(rank.number);
-        let introduced = self.state.as_mut().map(|state| std::mem::take(state.of_stream(number)));
+        let introduced = self.state.as_mut().map(|state| std::mem::take(state.stream_mut(number)));
         (number, introduced.unwrap_or_default())
     }
 }
 
-/// Writes a line that introduces something.
+/// Writes a line that introduces a class or a call stack.
 #[cold]
 pub(super) fn introduce<W: TextWriter>(
     output: &mut TextBuffer<W>,
-    resumed: &mut Option<Resumed>,
+    resumed: &mut Option<ResumptionState>,
     stream: u64,
     subject: Subject,
     push: impl FnOnce(&mut Vec<u8>),
@@ -149,7 +149,7 @@ impl<W: TextWriter> ResumableSink for JsonLines<W> {
 
     fn resume(&mut self, order: &StreamOrder, state: Option<JsonLinesState>) {
         let order = order.clone();
-        self.resumed = Some(Resumed { order, state, fixups: Vec::new(), must_rewrite: false });
+        self.resumed = Some(ResumptionState { order, state, fixups: Vec::new(), must_rewrite: false });
     }
 
     #[inline]
@@ -165,12 +165,12 @@ impl<W: TextWriter> ResumableSink for JsonLines<W> {
 
     fn state(&self) -> JsonLinesState {
         let mut state = match &self.resumed {
-            Some(Resumed { state: None, .. }) => return JsonLinesState::default(),
-            Some(Resumed { state: Some(state), .. }) => state.clone(),
+            Some(ResumptionState { state: None, .. }) => return JsonLinesState::default(),
+            Some(ResumptionState { state: Some(state), .. }) => state.clone(),
             None => JsonLinesState::default(),
         };
-        for StreamState { number, introduced, .. } in self.streams.states() {
-            *state.of_stream(*number) = introduced.clone();
+        for LineStreamState { number, introduced, .. } in self.streams.states() {
+            *state.stream_mut(*number) = introduced.clone();
         }
         state
     }

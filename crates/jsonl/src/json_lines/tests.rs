@@ -52,7 +52,7 @@ fn all_lines() {
     );
 }
 
-/// Everything that a trace declares is written once.
+/// All declarations of a trace are written once.
 #[test]
 fn everything_about_classes() {
     let text = |text: &str| Some(text.to_owned());
@@ -215,7 +215,7 @@ fn what_cannot_be_decoded_leaves_valid_lines() {
     assert!(out.text().ends_with(",\"payload\":{\"n\":1,\"s\":{\"a\":2}}}\n"), "{}", out.text());
 }
 
-/// Event record headers are written only if they have more than id and time.
+/// Event record headers are written only if they have fields other than id and time.
 #[test]
 fn headers_with_fields_of_their_own() {
     let print_header = |flags: bool| {
@@ -239,7 +239,7 @@ fn headers_with_fields_of_their_own() {
     assert!(!print_header(false).contains("header"), "{}", print_header(false));
 }
 
-/// Other forms for readers that keep 53 bits of a number, and for people who read dates.
+/// Other forms for readers with 53-bit numbers, and for people who read dates.
 #[test]
 fn integers_and_times_in_other_forms() {
     let hex = || integer(64, IntegerProperties::default());
@@ -287,7 +287,7 @@ fn integers_and_times_in_other_forms() {
     );
 }
 
-/// A clock with another origin has no dates.
+/// Clocks with another origin have no dates.
 #[test]
 fn times_without_dates() {
     let fixture = Fixture::with(structure(vec![]), |trace| trace.clocks[0].origin = ClockOrigin::Unknown);
@@ -345,7 +345,7 @@ fn meanings_and_stacks() {
     assert_eq!(lines, expected.concat());
 }
 
-/// Introductions come once for any chunks, and data streams keep their numbers.
+/// Introductions appear once with any chunks, and data streams keep their numbers.
 #[test]
 fn chunks() {
     let fixture = Fixture::with(structure(vec![("stack", u8_class())]), |trace| {
@@ -370,12 +370,12 @@ fn chunks() {
                 fixture.packet(sink, 6, false);
             },
         );
-        // A class and two stacks in each of two chunks.
+        // One class and two stacks in each of two chunks.
         assert_eq!(resolved, 6);
     }
 }
 
-/// Frames in the event have the names of its symbols, and take the place of lines of stacks.
+/// Frames in an event have the symbols at its time, and replace stack lines.
 #[test]
 fn frames_as_a_member() {
     let fixture = Fixture::with(structure(vec![("stack", u8_class()), ("x", u8_class())]), |trace| {

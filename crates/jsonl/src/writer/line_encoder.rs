@@ -10,15 +10,15 @@ use ichnos_model::{DamageKind, EventHash, Message, Sink as _, StreamDigest, Trac
 use super::losses::LineLosses;
 use crate::{JsonLines, JsonLinesOptions};
 
-/// Rules for JSON Lines.
+/// Rules for writing JSON Lines.
 #[derive(Debug)]
-pub(super) struct LineRules {
+pub(super) struct LineWriterRules {
     /// Line buffer capacity. 0 if there can be very many buffers.
     room: usize,
     shared: EncoderRules,
 }
 
-impl LineRules {
+impl LineWriterRules {
     pub(super) fn new(sources: Vec<WriteSource>, room: usize, options: &WriteOptions) -> Self {
         let shared = EncoderRules::new(sources, options, |source, table| {
             source.first_streams().for_each(|stream| table.add_packets(stream));
@@ -30,20 +30,20 @@ impl LineRules {
 /// Encodes messages as lines.
 #[derive(Debug)]
 pub(super) struct LineEncoder {
-    rules: Arc<LineRules>,
+    rules: Arc<LineWriterRules>,
     sink: JsonLines<LineBlock>,
-    /// Number of events in lines that were not taken yet.
+    /// Number of events in pending lines.
     events: u64,
     losses: LineLosses,
-    /// `None` if the output is not compared.
+    /// `None` if the output is not verified.
     digest: Option<StreamDigest>,
 }
 
-/// Lines of a sink that wait to be taken.
+/// Pending lines of a sink.
 #[derive(Debug)]
 struct LineBlock {
     bytes: Vec<u8>,
-    /// Capacity of the buffer for the next lines.
+    /// Buffer capacity for the next lines.
     room: usize,
 }
 
@@ -63,13 +63,13 @@ impl TextWriter for LineBlock {
 }
 
 impl MessageEncoder for LineEncoder {
-    type Rules = LineRules;
+    type Rules = LineWriterRules;
 
-    fn shared(rules: &LineRules) -> &EncoderRules {
+    fn shared(rules: &LineWriterRules) -> &EncoderRules {
         &rules.shared
     }
 
-    fn new(rules: Arc<LineRules>) -> Self {
+    fn new(rules: Arc<LineWriterRules>) -> Self {
         let block = LineBlock { bytes: Vec::new(), room: rules.room };
         let sink = JsonLines::new(block, JsonLinesOptions::default());
         Self {
@@ -89,7 +89,7 @@ impl MessageEncoder for LineEncoder {
             }
             Message::StreamEnd(stream) => self.losses.end_stream(stream),
             Message::Damage(damage) => {
-                // The line of the damage has its name, not its value.
+                // A damage line has the member's name, not its value.
                 if matches!(damage.kind, DamageKind::UnknownMember { .. }) {
                     shared.with_losses(|table| table.add_damage(damage));
                 }
@@ -135,7 +135,7 @@ impl MessageEncoder for LineEncoder {
         self.sink.waiting()
     }
 
-    /// Every text that the sink passes on is a block.
+    /// Each text from the sink is a block.
     #[inline]
     fn is_full(&self, _: usize) -> bool {
         self.has_rest()

@@ -1,4 +1,4 @@
-//! Data that lines do not have.
+//! Losses: data that lines cannot contain.
 
 use ichnos_export::parts::has_plain_field;
 use ichnos_model::lower::{LossKind, LossTable};
@@ -7,18 +7,18 @@ use ichnos_model::{DataStream, Event, FieldClass, Scope, StreamTable};
 /// Records a class's losses when its first event is written, and counts lost values.
 #[derive(Debug, Default)]
 pub(super) struct LineLosses {
-    /// Data streams, their classes, and event record classes whose losses were recorded.
-    recorded: StreamTable<(), Lacking, ()>,
+    /// Data streams, their classes, and event record classes with recorded losses.
+    recorded: StreamTable<(), MissingScopes, ()>,
     table: LossTable,
 }
 
-/// Scopes that the lines of a data stream class lack.
+/// Scopes that are missing in the lines of a data stream class.
 #[derive(Clone, Copy, Debug)]
-struct Lacking {
+struct MissingScopes {
     header: bool,
 }
 
-impl Lacking {
+impl MissingScopes {
     fn has(self, scope: Scope) -> bool {
         match scope {
             Scope::PacketHeader | Scope::PacketContext => true,
@@ -52,7 +52,7 @@ impl LineLosses {
         let (class, plans, table) = (stream.class(), stream.plans(), &mut self.table);
         self.recorded.insert(stream, (), || {
             let has_header = plans.event_record_header.as_ref().is_some_and(has_plain_field);
-            let lacking = Lacking { header: !has_header };
+            let lacking = MissingScopes { header: !has_header };
             let header = class.event_record_header.as_deref().filter(|_| has_header);
             record_members(table, "", Scope::EventRecordHeader, header, lacking);
             record_members(table, "", Scope::CommonContext, class.common_context.as_deref(), lacking);
@@ -74,13 +74,13 @@ impl LineLosses {
     }
 }
 
-/// Records members of a scope with a selector or a length in a scope that lines lack.
+/// Records scope members whose selector or length is in a scope that lines lack.
 fn record_members(
     table: &mut LossTable,
     name: &str,
     scope: Scope,
     class: Option<&FieldClass>,
-    lacking: Lacking,
+    lacking: MissingScopes,
 ) {
     let mut is_lacking = |class: &FieldClass| {
         let origin = class.needed_location().and_then(|location| location.origin);

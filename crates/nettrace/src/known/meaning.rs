@@ -1,57 +1,57 @@
-//! Meanings of well-known events and their fields.
+//! Meanings: what well-known events and their fields stand for.
 
 use ichnos_model::EventRole;
 
-use crate::{Field, FieldType};
+use crate::{FieldType, PayloadField};
 
-/// Path of a field: its index, then the index within an object.
-pub type FieldPath = Vec<usize>;
+/// Field path: an index, then the index within that object, and so on.
+pub type PayloadPath = Vec<usize>;
 
 /// Meaning of an event and its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventMeaning {
-    /// Role of the event in time.
+    /// Event role in time.
     pub role: EventRole,
-    /// For [`EventRole::Begin`] and [`EventRole::End`]: common name of the span. Both are matched within a
-    /// provider and a thread, or an activity if present.
+    /// Span name, shared by the [`EventRole::Begin`] and [`EventRole::End`] events. Both are matched within a provider
+    /// and an activity, or a thread if there is no activity.
     pub span: Option<String>,
-    /// For [`EventRole::Counter`]: its fields.
+    /// Fields in an [`EventRole::Counter`] event.
     pub counter: Option<CounterFields>,
-    /// For [`EventRole::Sample`]: field with the weight of the sample. Without it, each sample counts 1.
-    pub weight: Option<FieldPath>,
-    /// For [`EventRole::Sample`]: field with the state of the thread.
-    pub thread_state: Option<FieldPath>,
+    /// Weight field in an [`EventRole::Sample`] event. Without it, each sample has the weight 1.
+    pub weight: Option<PayloadPath>,
+    /// Thread state field in an [`EventRole::Sample`] event.
+    pub thread_state: Option<PayloadPath>,
     /// Field with a message for people.
-    pub message: Option<FieldPath>,
-    /// Field with the severity of the message: 0 trace, 1 debug, 2 information, 3 warning, 4 error, 5 critical.
-    pub severity: Option<FieldPath>,
+    pub message: Option<PayloadPath>,
+    /// Field with the message severity: 0 trace, 1 debug, 2 information, 3 warning, 4 error, 5 critical.
+    pub severity: Option<PayloadPath>,
 }
 
-/// Fields of an event that form a counter.
+/// Event fields that form a counter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterFields {
     /// Name.
-    pub name: FieldPath,
-    /// Meter in which the name is unique; otherwise it is unique in the provider.
-    pub group: Option<FieldPath>,
+    pub name: PayloadPath,
+    /// Meter in which the name is unique. Without it, the name is unique in the provider.
+    pub group: Option<PayloadPath>,
     /// Labels, as text `key=value,…`.
-    pub tags: Option<FieldPath>,
+    pub tags: Option<PayloadPath>,
     /// Unit.
-    pub unit: Option<FieldPath>,
-    /// Value: a number, or a number as text (`System.Diagnostics.Metrics`; empty if nothing was measured). With
-    /// [`CounterFields::is_text_of_quantiles`], a text of several numbers.
-    pub value: FieldPath,
-    /// `true` if the value is the increase since the previous event, instead of the state.
+    pub unit: Option<PayloadPath>,
+    /// Value: a number, or a number as text (`System.Diagnostics.Metrics`, empty if nothing was measured). With
+    /// [`CounterFields::is_text_of_quantiles`], a text with several numbers.
+    pub value: PayloadPath,
+    /// `true` if the value is the increase since the previous event, not the state.
     pub is_increment: bool,
-    /// `true` if the value is text of the form `0.5=1.5;0.95=3;0.99=7`.
+    /// `true` if the value is a text like `0.5=1.5;0.95=3;0.99=7`.
     pub is_text_of_quantiles: bool,
 }
 
-/// Returns the path of the field `name` in `fields`, or in the unnamed outer object of a self-describing event.
-fn path_of(fields: &[Field], name: &str) -> Option<FieldPath> {
-    if let [Field { name: around, kind: FieldType::Object(fields), .. }] = fields
+/// Returns a field's path in `fields`, or in the unnamed outer object of a self-describing event.
+fn path_of(fields: &[PayloadField], name: &str) -> Option<PayloadPath> {
+    if let [PayloadField { name: around, kind: FieldType::Object(fields), .. }] = fields
         && around.is_empty()
     {
         return Some([vec![0], path_of(fields, name)?].concat());
@@ -59,18 +59,18 @@ fn path_of(fields: &[Field], name: &str) -> Option<FieldPath> {
     Some(vec![fields.iter().position(|field| field.name == name)?])
 }
 
-/// Returns the fields of the object at `path`.
-fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
+/// Returns the fields in the object at `path`.
+fn object_at<'a>(fields: &'a [PayloadField], path: &[usize]) -> Option<&'a [PayloadField]> {
     path.iter().try_fold(fields, |fields, &index| match &fields.get(index)?.kind {
         FieldType::Object(inside) => Some(inside.as_slice()),
         _ => None,
     })
 }
 
-/// Returns the meaning of an event whose fields are known ([`super::find`]) or described by metadata.
+/// Returns an event's meaning. Its fields are known ([`super::find`]) or described by metadata.
 ///
-/// `opcode`: 1 for a start, 2 for a stop; 0 if missing from the metadata.
-pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> EventMeaning {
+/// `opcode`: 1 for a start, 2 for a stop. 0 if missing in the metadata.
+pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[PayloadField]) -> EventMeaning {
     let field = |name: &str| path_of(fields, name);
     let sample = |weight| EventMeaning { role: EventRole::Sample, weight, ..EventMeaning::default() };
     let message = |message| EventMeaning { message, ..EventMeaning::default() };
@@ -80,8 +80,7 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
         ..EventMeaning::default()
     };
     match (provider, name) {
-        // An EventSource reports that it could not write an event, with any identifier; before .NET 5 its field
-        // has a name.
+        // An EventSource reports that it could not write an event, with any id. Before .NET 5, the field is named.
         (_, "EventSourceMessage") => {
             return message(field("message").or_else(|| field("")));
         }
@@ -93,7 +92,7 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
         ("Microsoft-DotNETCore-SampleProfiler", _) => {
             return EventMeaning { thread_state: field("Type"), ..sample(None) };
         }
-        // The field contains the weight; for a context switch, a time.
+        // The field contains the weight. For a context switch, this is a time.
         ("Universal.Events", _) => return sample(field("Value")),
         ("Microsoft-Windows-DotNETRuntime", "GCAllocationTick") => {
             return sample(field("AllocationAmount64").or_else(|| field("AllocationAmount")));
@@ -127,7 +126,7 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
     if name == "ExceptionThrown" {
         meaning.message = field("ExceptionMessage");
     }
-    // The names of the runtime's events do not identify spans; their table does.
+    // The names of the runtime's events do not identify spans. Their table does.
     if !provider.starts_with("Microsoft-Windows-DotNETRuntime")
         && let Some((role, span)) = span_of(name, opcode)
     {
@@ -137,12 +136,12 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
     meaning
 }
 
-/// Returns the name of the span that begins or ends with an event of this name.
+/// Returns the span name for an event name, if such an event starts or ends a span.
 fn span_of(name: &str, opcode: u8) -> Option<(EventRole, &str)> {
     let (role, suffixes): (_, &[&str]) = match opcode {
         1 => (EventRole::Begin, &["Start", "Begin"]),
         2 => (EventRole::End, &["Stop", "End"]),
-        // Before .NET 5, metadata has no opcodes.
+        // Before .NET 5, metadata lacks opcodes.
         _ if name.len() > 5 && name.ends_with("Start") => (EventRole::Begin, &["Start"]),
         _ if name.len() > 4 && name.ends_with("Stop") => (EventRole::End, &["Stop"]),
         _ => return None,
@@ -151,8 +150,8 @@ fn span_of(name: &str, opcode: u8) -> Option<(EventRole, &str)> {
     Some((role, span.unwrap_or(name)))
 }
 
-/// Returns the counter in an event `EventCounters`: an object `Payload` with a mean or an increment.
-fn event_counter(fields: &[Field]) -> Option<CounterFields> {
+/// Returns the counter in an `EventCounters` event: an object `Payload` with a mean or an increment.
+fn event_counter(fields: &[PayloadField]) -> Option<CounterFields> {
     let payload = path_of(fields, "Payload")?;
     let inside = object_at(fields, &payload)?;
     let field = |name: &str| Some([payload.clone(), path_of(inside, name)?].concat());
@@ -168,8 +167,8 @@ fn event_counter(fields: &[Field]) -> Option<CounterFields> {
     })
 }
 
-/// Returns the counter in an event of `System.Diagnostics.Metrics`.
-fn metric(name: &str, fields: &[Field]) -> Option<CounterFields> {
+/// Returns the counter in a `System.Diagnostics.Metrics` event.
+fn metric(name: &str, fields: &[PayloadField]) -> Option<CounterFields> {
     let field = |name: &str| path_of(fields, name);
     let (value, is_increment) = match name {
         "CounterRateValuePublished" | "UpDownCounterRateValuePublished" => match field("value") {
@@ -196,17 +195,17 @@ fn metric(name: &str, fields: &[Field]) -> Option<CounterFields> {
 mod tests {
     use super::*;
 
-    fn field(name: &str, kind: FieldType) -> Field {
-        Field::new(name, kind)
+    fn field(name: &str, kind: FieldType) -> PayloadField {
+        PayloadField::new(name, kind)
     }
 
-    fn utf16(name: &str) -> Field {
+    fn utf16(name: &str) -> PayloadField {
         field(name, FieldType::Utf16String)
     }
 
     #[test]
     fn counters_are_found_in_their_object() {
-        // As described by .NET 10: an unnamed outer object.
+        // Described as in .NET 10: an unnamed outer object.
         let counter = |names: &[(&str, FieldType)]| {
             let inside = names.iter().map(|(name, kind)| field(name, kind.clone())).collect();
             vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(inside))]))]
@@ -231,11 +230,12 @@ mod tests {
     fn metrics_are_counters() {
         let names = ["sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate"];
         let mut fields: Vec<_> = names.into_iter().map(utf16).collect();
-        let metric = |name, fields: &[Field]| meaning("System.Diagnostics.Metrics", name, 0, fields).counter;
+        let metric =
+            |name, fields: &[PayloadField]| meaning("System.Diagnostics.Metrics", name, 0, fields).counter;
         let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
         assert_eq!((counter.name, counter.group, counter.unit), (vec![3], Some(vec![1]), Some(vec![4])));
         assert_eq!((counter.value, counter.is_increment), (vec![6], true));
-        // Newer versions also have the state.
+        // Newer versions also have the value.
         fields.push(utf16("value"));
         let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
         assert_eq!((counter.value, counter.is_increment), (vec![7], false));
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_an_event_source_says_of_itself_is_a_message() {
-        // .NET 3.1, then .NET 10.
+        // First .NET 3.1, then .NET 10.
         let around = vec![field("", FieldType::Object(vec![utf16("message")]))];
         assert_eq!(meaning("My-Source", "EventSourceMessage", 0, &around).message, Some(vec![0, 0]));
         assert_eq!(meaning("My-Source", "EventSourceMessage", 0, &[utf16("")]).message, Some(vec![0]));

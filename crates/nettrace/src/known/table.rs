@@ -1,17 +1,16 @@
-//! Table of the runtime's events, `runtime_events.txt`.
+//! Runtime event table, `runtime_events.txt`.
 //!
-//! Lines of a provider, in the order of their kinds:
+//! Each provider has these lines, in this order:
 //!
 //! - `provider NAME GUID`
 //! - `keyword MASK NAME`
-//! - `values NAME VALUE=NAME…`, `flags NAME MASK=NAME…`: names of values or bits.
-//! - `template NAME FIELD…`: fields, each `NAME:TYPE`, followed by `x` for hexadecimal, by `[COUNT]` for an array
-//!   with the length in the field COUNT, and by `=MAP` for names of values. `NAME[COUNT]{ FIELD… }` is an array of
-//!   structures.
-//! - `event ID VERSION NAME LEVEL KEYWORDS TASK OPCODE OPCODE-NAME TEMPLATE`, with `-` for missing ones.
+//! - `values NAME VALUE=NAME…`, `flags NAME MASK=NAME…`: names for values or bits.
+//! - `template NAME FIELD…`: fields. A field is `NAME:TYPE`, then `x` for hexadecimal, `[COUNT]` for an array with the
+//!   length in the field COUNT, and `=MAP` for value names. `NAME[COUNT]{ FIELD… }` is an array of structures.
+//! - `event ID VERSION NAME LEVEL KEYWORDS TASK OPCODE OPCODE-NAME TEMPLATE`, with `-` for missing parts.
 //!
-//! The parsed table is not kept: each look-up reads the lines of one provider, which takes some 10 µs, once for
-//! each event in the metadata of a file.
+//! The table is not kept in memory. A look-up reads the lines of one provider, which takes some 10 µs, once per event
+//! in a file's metadata.
 
 use std::sync::{Arc, LazyLock};
 
@@ -20,17 +19,17 @@ use uuid::Uuid;
 
 use super::KnownEvent;
 use super::meaning::meaning;
-use crate::{Field, FieldType, ValueNames};
+use crate::{FieldType, PayloadField, ValueNames};
 
 const TABLE: &str = include_str!("runtime_events.txt");
 
-/// Providers, each with the beginning of its lines: files can have very many events of other providers.
+/// Providers with the start of their lines, because files can have very many events from other providers.
 static SECTIONS: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
     let begins = TABLE.match_indices("\nprovider ").filter_map(|(at, _)| TABLE.get(at + 1..));
     begins.filter_map(|rest| Some((rest.split([' ', '\n']).nth(1)?, rest))).collect()
 });
 
-/// Returns the lines of `provider`, the first of which has its name and its GUID.
+/// Returns the lines for `provider`. The first line has its name and its GUID.
 fn section(provider: &str) -> Option<impl Iterator<Item = &'static str> + Clone + use<>> {
     let (_, rest) = SECTIONS.iter().find(|(name, _)| *name == provider)?;
     Some(rest.lines().take_while(|line| !line.is_empty()))
@@ -50,7 +49,7 @@ pub(super) fn keyword_names(provider: &str) -> Vec<(u64, &'static str)> {
         .collect()
 }
 
-/// Parses an entry of a map: its number, after `0x`, and its name.
+/// Parses a map entry: its number after `0x`, and its name.
 fn number_and_name((number, name): (&str, &'static str)) -> Option<(u64, &'static str)> {
     Some((u64::from_str_radix(number.strip_prefix("0x")?, 16).ok()?, name))
 }
@@ -93,15 +92,15 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32) -> Option<KnownE
     Some(KnownEvent { name, version, task, opcode, opcode_name, level, keywords, fields, meaning })
 }
 
-/// Returns the span that begins or ends with an event of a provider with these lines: its task, or its name
-/// without `Begin` and `End`. Starts without a stop are instants.
+/// Returns the span that starts or ends with an event. Its name is the task, or the event name without `Begin` and
+/// `End`. Starts without a stop are instants. `lines` are the provider's lines.
 fn span_of(
     lines: impl Iterator<Item = &'static str>,
     name: &str,
     task: Option<&str>,
     opcode: u8,
 ) -> Option<(EventRole, String)> {
-    // Words of the other events: identifier, version, name, level, keywords, task, opcode.
+    // Words in the other events' lines: id, version, name, level, keywords, task, opcode.
     let mut others = lines.filter_map(|line| line.strip_prefix("event ")).map(|line| line.split(' '));
     match opcode {
         1 | 2 => {
@@ -123,8 +122,8 @@ fn span_of(
     }
 }
 
-/// Returns the fields of a template of a provider with these lines.
-fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) -> Option<Vec<Field>> {
+/// Returns a template's fields, from a provider's lines.
+fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) -> Option<Vec<PayloadField>> {
     let mut found = lines
         .clone()
         .filter_map(|line| line.strip_prefix("template "))
@@ -134,12 +133,12 @@ fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) 
     parse_fields(&mut words, &lines)
 }
 
-/// Parses the fields in the words of a template.
+/// Parses a template's fields.
 fn parse_fields<'a>(
     words: &mut impl Iterator<Item = &'a str>,
     lines: &(impl Iterator<Item = &'static str> + Clone),
-) -> Option<Vec<Field>> {
-    let mut fields: Vec<Field> = Vec::new();
+) -> Option<Vec<PayloadField>> {
+    let mut fields: Vec<PayloadField> = Vec::new();
     while let Some(word) = words.next() {
         let field = match word.strip_suffix("]{") {
             Some(word) => {
@@ -150,7 +149,10 @@ fn parse_fields<'a>(
                 for word in words.by_ref().take_while(|&word| word != "}") {
                     elements.push(parse_field(word, &elements, lines)?);
                 }
-                Field::new(name, FieldType::Counted { element: Box::new(FieldType::Object(elements)), count })
+                PayloadField::new(
+                    name,
+                    FieldType::Counted { element: Box::new(FieldType::Object(elements)), count },
+                )
             }
             None => parse_field(word, &fields, lines)?,
         };
@@ -159,12 +161,12 @@ fn parse_fields<'a>(
     Some(fields)
 }
 
-/// Parses a field that is not an array of structures. `before` are the preceding fields.
+/// Parses a field that is not a structure array. `before` has the preceding fields.
 fn parse_field(
     word: &str,
-    before: &[Field],
+    before: &[PayloadField],
     lines: &(impl Iterator<Item = &'static str> + Clone),
-) -> Option<Field> {
+) -> Option<PayloadField> {
     let (name, kind) = word.split_once(':')?;
     let (kind, map) = match kind.split_once('=') {
         Some((kind, map)) => (kind, Some(map)),
@@ -201,13 +203,13 @@ fn parse_field(
         Some(count) => FieldType::Counted { element: Box::new(kind), count },
         None => kind,
     };
-    let mut field = Field::new(name, kind);
+    let mut field = PayloadField::new(name, kind);
     field.is_hexadecimal = hexadecimal;
     field.names = map.and_then(|map| names_of(lines.clone(), map)).map(Arc::new);
     Some(field)
 }
 
-/// Returns the names of values in the map `map` of a provider with these lines.
+/// Returns the value names in a map, from a provider's lines.
 fn names_of(mut lines: impl Iterator<Item = &'static str>, map: &str) -> Option<ValueNames> {
     lines.find_map(|line| {
         let mut words = line.split(' ');
@@ -233,7 +235,7 @@ mod tests {
     const STRESS: &str = "Microsoft-Windows-DotNETRuntimeStress";
     const PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
 
-    /// Returns the identifiers and versions of a provider's events.
+    /// Returns the ids and versions of a provider's events.
     fn events_of(provider: &str) -> Vec<(u32, u32)> {
         let lines = section(provider).into_iter().flatten();
         lines
@@ -312,7 +314,7 @@ mod tests {
 
     #[test]
     fn there_are_as_many_events_as_in_the_manifest() {
-        // The manifest of May 2021 has 196, 46, 3 and 184; 15, 5, 0 and 1 are newer.
+        // The manifest from May 2021 has 196, 46, 3 and 184 events. 15, 5, 0 and 1 are newer.
         for (provider, count) in [(RUNTIME, 211), (RUNDOWN, 51), (STRESS, 3), (PRIVATE, 185)] {
             let mut events = events_of(provider);
             assert_eq!(events.len(), count, "{provider}");
@@ -376,7 +378,7 @@ mod tests {
         assert_eq!(span(RUNTIME, 41, 0), (EventRole::End, Some("WorkerThreadCreationV2".to_owned())));
         assert_eq!(span(RUNTIME, 9, 1), (EventRole::Begin, Some("GCSuspendEE".to_owned())));
         assert_eq!(span(RUNTIME, 8, 1), (EventRole::End, Some("GCSuspendEE".to_owned())));
-        // These have no stop; the last one ends a rundown, which has another beginning.
+        // These events lack a stop. The last event ends a rundown, which starts with another event.
         for (provider, id) in [(RUNTIME, 187), (RUNTIME, 60), (RUNTIME, 260), (STRESS, 0), (RUNDOWN, 144)] {
             assert_eq!(span(provider, id, 0), (EventRole::Instant, None));
         }
@@ -395,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_version_that_is_not_known_has_one_in_its_place() {
-        // Newer than all versions.
+        // Newer than all known versions.
         assert_eq!(find(RUNTIME, 1, 9).map(|event| event.version), Some(2));
         // The only version is 3.
         assert_eq!(find(RUNTIME, 204, 1).map(|event| event.version), Some(3));

@@ -1,33 +1,33 @@
-//! Well-known events missing from every manifest.
+//! Well-known events that are missing in all manifests.
 
 use std::sync::Arc;
 
 use super::KnownEvent;
 use super::meaning::meaning;
-use crate::{Field, FieldType, ValueNames};
+use crate::{FieldType, PayloadField, ValueNames};
 
 /// The .NET runtime.
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-/// Samples of EventPipe's own profiler.
+/// EventPipe's sample profiler.
 const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// EventPipe's own events.
 const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
-/// Events of `DiagnosticSource` and `Activity`.
+/// `DiagnosticSource` and `Activity` events.
 const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
-/// Processes, mappings and symbols of a machine.
+/// System-wide processes, mappings and symbols.
 const UNIVERSAL_SYSTEM: &str = "Universal.System";
-/// Samples of a machine.
+/// System-wide samples.
 const UNIVERSAL_EVENTS: &str = "Universal.Events";
 
-/// Returns `true` if the known fields of a provider's events replace those in the file.
+/// Returns `true` if a provider's known fields replace the fields in the file.
 ///
-/// one-collect declares strings as one byte of UTF-8, but writes a 16-bit length, then as many bytes.
+/// one-collect declares strings as one UTF-8 byte, but writes a 16-bit length and then the bytes.
 pub fn replaces_metadata(provider: &str) -> bool {
     provider == UNIVERSAL_SYSTEM
 }
 
-/// Adds the types of the field `Data` of the runtime's event `GCDynamicEvent`: events that the garbage collector
-/// can add without a change of the manifest, by their names.
+/// Adds the types for the field `Data` in the runtime's event `GCDynamicEvent`. The garbage collector can add such
+/// events, identified by name, without a manifest change.
 pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
     if provider != RUNTIME || event.name != "GCDynamicEvent" {
         return;
@@ -39,20 +39,20 @@ pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
         "TotalCommittedInGlobalFree",
         "TotalBookkeepingCommitted",
     ];
-    let version = Field::new("Version", FieldType::U16);
-    let fields = [version].into_iter().chain(sizes.map(|name| Field::new(name, FieldType::U64))).collect();
+    let version = PayloadField::new("Version", FieldType::U16);
+    let fields =
+        [version].into_iter().chain(sizes.map(|name| PayloadField::new(name, FieldType::U64))).collect();
     for field in &mut event.fields {
         if let FieldType::Counted { count, .. } = field.kind {
-            let kinds = vec![Field::new("CommittedUsage", FieldType::Object(fields))];
+            let kinds = vec![PayloadField::new("CommittedUsage", FieldType::Object(fields))];
             field.kind = FieldType::Named { count, kinds };
             return;
         }
     }
 }
 
-/// Splits the field `MethodFlags` of the runtime's events: its upper bits are not flags, but the tier of the
-/// compiler and the extent of the method. Their names are missing from the manifest, but in `eventtrace.h` of the
-/// runtime.
+/// Splits the field `MethodFlags` in runtime events. Its upper bits are not flags, but contain the compiler tier and
+/// the extent of the method. The manifest lacks their names. The runtime's `eventtrace.h` has them.
 pub(super) fn split_method_flags(event: &mut KnownEvent) {
     let flags = event.fields.iter_mut().find(|field| field.name == "MethodFlags" && field.names.is_some());
     let Some(field) = flags else { return };
@@ -71,11 +71,14 @@ pub(super) fn split_method_flags(event: &mut KnownEvent) {
         "OptimizedTier1Instrumented",
     ];
     let tiers: Vec<_> = (0..).zip(tiers).collect();
-    let flags = Field { names: field.names.take(), ..Field::new("MethodFlags", FieldType::U32) };
-    let tier = Field { names: values(&tiers), ..Field::new("OptimizationTier", FieldType::U32) };
-    // The upper four of 32 bits, after bits that are 0.
+    let flags =
+        PayloadField { names: field.names.take(), ..PayloadField::new("MethodFlags", FieldType::U32) };
+    let tier =
+        PayloadField { names: values(&tiers), ..PayloadField::new("OptimizationTier", FieldType::U32) };
+    // The upper four of 32 bits. The bits below them are 0.
     let extents = [(0, "HotSection"), (1 << 18, "ColdSection")];
-    let extent = Field { names: values(&extents), ..Field::new("MethodExtent", FieldType::U32) };
+    let extent =
+        PayloadField { names: values(&extents), ..PayloadField::new("MethodExtent", FieldType::U32) };
     field.kind = FieldType::Parts(vec![(flags, 7), (tier, 3), (extent, 22)]);
 }
 
@@ -91,7 +94,7 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> O
             ("ProcessInfo", version.min(1), fields)
         }
         DIAGNOSTIC_SOURCE => (name, version, diagnostic_source(name)?),
-        UNIVERSAL_EVENTS => (name, version, vec![Field::new("Value", FieldType::VarUInt)]),
+        UNIVERSAL_EVENTS => (name, version, vec![PayloadField::new("Value", FieldType::VarUInt)]),
         UNIVERSAL_SYSTEM => (name, version, universal_system(name)?),
         _ => return None,
     };
@@ -115,25 +118,29 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> O
     })
 }
 
-fn utf16(name: &str) -> Field {
-    Field::new(name, FieldType::Utf16String)
+fn utf16(name: &str) -> PayloadField {
+    PayloadField::new(name, FieldType::Utf16String)
 }
 
-/// Returns the field with the activity of a sampled thread.
-fn sample_type() -> Field {
+/// Returns the field with a sampled thread's activity.
+fn sample_type() -> PayloadField {
     let names = [(0, "Error"), (1, "External"), (2, "Managed")];
     let names = names.map(|(value, name)| (value, name.to_owned())).to_vec();
-    Field {
+    PayloadField {
         names: Some(Arc::new(ValueNames { are_flags: false, names })),
-        ..Field::new("Type", FieldType::I32)
+        ..PayloadField::new("Type", FieldType::I32)
     }
 }
 
-fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
-    // Metadata of version 4 cannot describe arguments.
+fn diagnostic_source(name: &str) -> Option<Vec<PayloadField>> {
+    // Metadata in version 4 cannot describe arguments.
     let with_arguments = |second: &str| {
         let pair = FieldType::Object(vec![utf16("Key"), utf16("Value")]);
-        vec![utf16("SourceName"), utf16(second), Field::new("Arguments", FieldType::Array(Box::new(pair)))]
+        vec![
+            utf16("SourceName"),
+            utf16(second),
+            PayloadField::new("Arguments", FieldType::Array(Box::new(pair))),
+        ]
     };
     Some(match name {
         "Message" => vec![utf16("Message")],
@@ -151,12 +158,12 @@ fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
     })
 }
 
-fn universal_system(name: &str) -> Option<Vec<Field>> {
-    let number = |name| Field::new(name, FieldType::VarUInt);
-    let address = |name| Field { is_hexadecimal: true, ..number(name) };
+fn universal_system(name: &str) -> Option<Vec<PayloadField>> {
+    let number = |name| PayloadField::new(name, FieldType::VarUInt);
+    let address = |name| PayloadField { is_hexadecimal: true, ..number(name) };
     let utf8 = || FieldType::Array(Box::new(FieldType::Utf8CodeUnit));
-    let text = |name| Field::new(name, utf8());
-    let appended = |name| Field::new(name, FieldType::Appended(Box::new(utf8())));
+    let text = |name| PayloadField::new(name, utf8());
+    let appended = |name| PayloadField::new(name, FieldType::Appended(Box::new(utf8())));
     Some(match name {
         "ExistingProcess" | "ProcessCreate" => {
             vec![number("NamespaceId"), text("Name"), text("NamespaceName")]
@@ -169,7 +176,7 @@ fn universal_system(name: &str) -> Option<Vec<Field>> {
             address("FileOffset"),
             text("FileName"),
             number("MetadataId"),
-            // one-collect repeats the texts of the metadata here, without describing them.
+            // one-collect repeats metadata texts here, without describing them.
             appended("SymbolMetadata"),
             appended("VersionMetadata"),
         ],

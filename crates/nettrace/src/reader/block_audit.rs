@@ -1,31 +1,31 @@
-//! Finds the rows of a block that can be trusted. Rows lack checksums, and compressed headers depend on each other.
+//! Finds a block's trusted rows. Rows lack checksums, and compressed headers depend on each other.
 //!
-//! Almost all bytes are a valid row. For example, two zeros repeat the event before them. A block with impossible rows is
-//! searched for the traces of lost storage: sectors of one value, and pages that repeat the page before them. Rows from there
-//! on are not read.
+//! Almost any bytes are a valid row. For example, two zeros repeat the previous event. A block with impossible rows is
+//! searched for signs of lost storage: sectors filled with one value, and pages that repeat the previous page. Rows
+//! from there on are not read.
 
 use crate::EventRows;
 
-/// Size in bytes of a sector, of which storage loses all or nothing.
+/// Storage sector size in bytes. A sector is lost as a whole.
 const SECTOR: usize = 512;
 
-/// Size in bytes of a page.
+/// Page size in bytes.
 const PAGE: usize = 4096;
 
-/// Minimum size in bytes of a lost part of a sector at the edge of a block.
+/// Minimum size of a partial lost sector at a block edge, in bytes.
 const LEAST: usize = 16;
 
-/// Minimum size in bytes of a sequence of rows that consist of zeros.
+/// Minimum size of consecutive all-zero rows, in bytes.
 const ZERO_ROWS: usize = 64;
 
-/// Maximum share of odd rows, one of this many, in a block whose rows fill it: they come from producers. Behind lost storage,
-/// almost all rows are odd.
+/// Maximum share of odd rows in a block without damage: one of this many. Such rows come from producers. After lost
+/// storage, almost all rows are odd.
 const ODD_SHARE: usize = 16;
 
-/// Finds the end of the trusted rows of a block, which fill it unless the file ends in it: `rows` is at the first one.
-/// `is_known` returns `true` for an id of metadata, and `times` are those in the header of the block. Returns `None` if all
-/// rows can be trusted, or if none can be told from the others. Rows that fill the block can be trusted even if a few of them
-/// have unknown ids or times out of range.
+/// Finds the end of the trusted rows in a block. The rows fill the block, unless the file ends in it. `rows` is at the
+/// first row. `is_known` returns `true` for a known metadata id. `times` are from the block header. Returns `None` if
+/// all rows can be trusted, or if damage cannot be located. Rows that fill the block can be trusted even if a few of
+/// them have unknown ids or times out of range.
 pub(super) fn find_damage(
     bytes: &[u8],
     mut rows: EventRows,
@@ -34,7 +34,7 @@ pub(super) fn find_damage(
 ) -> Option<usize> {
     let begin = rows.position();
     let end = begin + rows.rest();
-    // Some writers leave the times out.
+    // Some writers omit the times.
     let times = times.filter(|(_, last)| *last != 0);
     let is_in_range = |time| times.is_none_or(|(first, last)| first <= time && time <= last);
     let (mut count, mut odd, mut zeros, mut zeros_at) = (0, 0, 0, None);
@@ -52,7 +52,7 @@ pub(super) fn find_damage(
         }
     }
     let is_filled = rows.is_at_end();
-    // Writers state the exact times, or none. Zeros repeat a time, so the last one is missing.
+    // Writers state the exact times or none. Zeros repeat a time, so the last time must appear.
     let misses_last =
         is_filled && count > 0 && times.is_some_and(|(begin, end)| first == begin && last < end);
     let is_sound = match odd {
@@ -72,7 +72,7 @@ fn without_end_of(bytes: &[u8], begin: usize, at: usize, value: u8) -> usize {
     begin + before.iter().rposition(|byte| *byte != value).map_or(0, |last| last + 1)
 }
 
-/// Finds the first lost sector or page between two positions of a file.
+/// Finds the first lost sector or page between two file positions.
 fn find_lost(bytes: &[u8], begin: usize, end: usize) -> Option<usize> {
     let first = begin / SECTOR * SECTOR;
     (first..end).step_by(SECTOR).map(|at| at.max(begin)).find_map(|at| {
@@ -81,18 +81,18 @@ fn find_lost(bytes: &[u8], begin: usize, end: usize) -> Option<usize> {
         if repeats_page(bytes, at / PAGE * PAGE) {
             return Some(at);
         }
-        // Bytes of the same value before the sector may be lost, too.
+        // Equal bytes before the sector may be lost, too.
         let value = [0, 0xff].into_iter().find(is_filled)?;
         Some(without_end_of(bytes, begin, at, value))
     })
 }
 
-/// Returns `true` for a position in a page that is like the page before it.
+/// Returns `true` for a position in a page that repeats the previous page.
 pub(super) fn begins_in_repeated_page(bytes: &[u8], at: usize) -> bool {
     repeats_page(bytes, at / PAGE * PAGE)
 }
 
-/// Returns `true` if a page is like the page before it.
+/// Returns `true` if a page repeats the previous page.
 fn repeats_page(bytes: &[u8], at: usize) -> bool {
     let page = |at: usize| bytes.get(at..(at + PAGE).min(bytes.len()));
     let before = at.checked_sub(PAGE).and_then(page);

@@ -1,54 +1,54 @@
-//! Event counts of threads, which reveal missing events.
+//! Event counts per thread. They reveal missing events.
 
 use std::collections::HashMap;
 
-/// Threads that make events, and their event counts.
+/// Threads that emit events, and their event counts.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureThreads {
     threads: HashMap<u64, ThreadCount>,
-    /// Thread of the previous event, which is not in the list meanwhile.
+    /// The previous event's thread. It is temporarily not in the list.
     current: Option<(u64, ThreadCount)>,
-    /// `true` if a thread that is not in the list has certainly made no event yet.
+    /// `true` if a thread outside of the list has certainly not emitted events yet.
     is_complete: bool,
 }
 
-/// Event count of a thread.
+/// A thread's event count.
 #[derive(Clone, Copy, Debug)]
 struct ThreadCount {
     /// Sequence number of its last event.
     sequence: u32,
-    /// Time of that event in ticks; 0 if it was not seen.
+    /// Time of that event in ticks. 0 if the event was not seen.
     timestamp: u64,
 }
 
-/// Missing events of a thread.
+/// Missing events in a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
-    /// Number of events, greater than 0; `None` if unknown.
+pub(crate) struct EventGap {
+    /// Number of events, greater than 0. `None` if unknown.
     pub(crate) count: Option<u32>,
-    /// Time of the event before, in ticks; 0 if there was none.
+    /// Time of the previous event in ticks. 0 without a previous event.
     pub(crate) after: u64,
 }
 
-/// Maximum number of threads counted at a time; recorded traces have thousands. Losses of further threads are not
+/// Maximum number of threads counted at a time. Recorded traces have thousands. Losses in additional threads are not
 /// detected.
 const MOST_THREADS: usize = 1 << 18;
 
 impl CaptureThreads {
-    /// Starts without threads. `is_complete` if the file is read from its beginning.
+    /// Starts without threads. `is_complete` means that the file is read from its start.
     pub(crate) fn new(is_complete: bool) -> Self {
         Self { is_complete, ..Self::default() }
     }
 
-    /// Notes an event; returns the gap before it.
+    /// Counts an event. Returns the gap before it.
     #[inline(always)]
-    pub(crate) fn note(
+    pub(crate) fn record(
         &mut self,
         thread: u64,
         sequence: u32,
         timestamp: u64,
         are_ids_recycled: bool,
-    ) -> Option<Gap> {
+    ) -> Option<EventGap> {
         match &mut self.current {
             Some((current, counted))
                 if *current == thread && counted.sequence.wrapping_add(1) == sequence =>
@@ -56,18 +56,18 @@ impl CaptureThreads {
                 *counted = ThreadCount { sequence, timestamp };
                 None
             }
-            _ => self.note_other(thread, sequence, timestamp, are_ids_recycled),
+            _ => self.record_other(thread, sequence, timestamp, are_ids_recycled),
         }
     }
 
     #[inline(never)]
-    fn note_other(
+    fn record_other(
         &mut self,
         thread: u64,
         sequence: u32,
         timestamp: u64,
         are_ids_recycled: bool,
-    ) -> Option<Gap> {
+    ) -> Option<EventGap> {
         if let Some((before, counted)) = self.current.take() {
             self.insert(before, counted);
         }
@@ -75,25 +75,25 @@ impl CaptureThreads {
         self.current = Some((thread, ThreadCount { sequence, timestamp }));
         let (last, after) = match known {
             Some(counted) => (counted.sequence, counted.timestamp),
-            // Sequence numbers start at 1, so the thread has made events before this one. The reference reader
-            // starts counting at the first event: for the totals to agree, this loss has no number. A number in
-            // the upper half, or 0, is that of a count that wraps around, as between two events.
+            // Sequence numbers start at 1, so the thread has emitted events before this one. The reference reader
+            // starts counting at the first event. To agree with its totals, this loss has no number. 0, or a number in
+            // the upper half, belongs to a counter that wraps around.
             None if self.is_complete && (2..1 << 31).contains(&sequence) => {
-                return Some(Gap { count: None, after: 0 });
+                return Some(EventGap { count: None, after: 0 });
             }
             None => return None,
         };
         let count = sequence.wrapping_sub(last).wrapping_sub(1);
         if count < 1 << 31 {
-            return (count > 0).then_some(Gap { count: Some(count), after });
+            return (count > 0).then_some(EventGap { count: Some(count), after });
         }
-        // Sequence numbers start again at 1: the id was reused for another thread. Or an event was repeated.
+        // Sequence numbers start again at 1 if the id was reused for another thread. Otherwise an event was repeated.
         let count = if are_ids_recycled { sequence.wrapping_sub(1) } else { 0 };
-        (count > 0 && count < 1 << 31).then_some(Gap { count: Some(count), after: 0 })
+        (count > 0 && count < 1 << 31).then_some(EventGap { count: Some(count), after: 0 })
     }
 
-    /// Notes a minimum sequence number of a thread at a time in ticks; returns the gap.
-    pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<Gap> {
+    /// Records the minimum sequence number of a thread at a time in ticks. Returns the gap.
+    pub(crate) fn record_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<EventGap> {
         self.settle();
         let (last, after) = match self.threads.get(&thread) {
             Some(counted) => (counted.sequence, counted.timestamp),
@@ -104,16 +104,16 @@ impl CaptureThreads {
         let is_behind = count < 1 << 31;
         let sequence = if is_behind { sequence } else { last };
         self.insert(thread, ThreadCount { sequence, timestamp: time });
-        (is_behind && count > 0).then_some(Gap { count: Some(count), after })
+        (is_behind && count > 0).then_some(EventGap { count: Some(count), after })
     }
 
-    /// Returns the sequence number of a thread that is known.
+    /// Returns the sequence number of a known thread.
     pub(crate) fn sequence(&self, thread: u64) -> Option<u32> {
         let current = self.current.filter(|(current, _)| *current == thread).map(|(_, counted)| counted);
         current.or_else(|| self.threads.get(&thread).copied()).map(|counted| counted.sequence)
     }
 
-    /// Returns the threads that are known, in any order.
+    /// Returns the known threads in any order.
     pub(crate) fn threads(&mut self) -> impl Iterator<Item = u64> {
         self.settle();
         self.threads.keys().copied()
@@ -124,7 +124,7 @@ impl CaptureThreads {
         self.is_complete
     }
 
-    /// Keeps only these threads: others have ended. From here on, all threads are known.
+    /// Keeps only these threads, because the others have ended. From here on, all threads are known.
     pub(crate) fn retain(&mut self, threads: impl Iterator<Item = u64>) {
         self.settle();
         let kept = threads.filter_map(|thread| Some((thread, *self.threads.get(&thread)?)));
@@ -132,25 +132,25 @@ impl CaptureThreads {
         self.is_complete = true;
     }
 
-    /// Declares all threads as known from here on.
+    /// Treats all threads as known from here on.
     pub(crate) fn assume_complete(&mut self) {
         self.is_complete = true;
     }
 
-    /// Removes a thread that has ended.
+    /// Removes an ended thread.
     pub(crate) fn remove(&mut self, thread: u64) {
         self.settle();
         self.threads.remove(&thread);
     }
 
-    /// Forgets all counts, as events were skipped.
+    /// Forgets all counts, because events were skipped.
     pub(crate) fn forget(&mut self) {
         self.current = None;
         self.threads.clear();
         self.is_complete = false;
     }
 
-    /// Returns a hash of the state, to compare two readers.
+    /// Returns a state hash, for comparing two readers.
     pub(crate) fn fingerprint(&self) -> u64 {
         let current = self.current.iter().map(|(id, counted)| (*id, *counted));
         let others = self.threads.iter().map(|(id, counted)| (*id, *counted));
@@ -185,40 +185,40 @@ mod tests {
     #[test]
     fn gaps_and_threads_that_begin_again() {
         let mut threads = CaptureThreads::new(true);
-        assert_eq!(threads.note(7, 1, 10, true), None);
-        assert_eq!(threads.note(7, 2, 11, true), None);
-        assert_eq!(threads.note(8, 3, 12, true), Some(Gap { count: None, after: 0 }));
-        assert_eq!(threads.note(7, 6, 13, true), Some(Gap { count: Some(3), after: 11 }));
-        assert_eq!(threads.note(7, 1, 14, true), None);
-        assert_eq!(threads.note(7, 2, 15, true), None);
-        assert_eq!(threads.note_bound(7, 5, 16), Some(Gap { count: Some(3), after: 15 }));
-        assert_eq!(threads.note_bound(8, 3, 16), None);
-        assert_eq!(threads.note_bound(9, 4, 16), Some(Gap { count: Some(4), after: 0 }));
+        assert_eq!(threads.record(7, 1, 10, true), None);
+        assert_eq!(threads.record(7, 2, 11, true), None);
+        assert_eq!(threads.record(8, 3, 12, true), Some(EventGap { count: None, after: 0 }));
+        assert_eq!(threads.record(7, 6, 13, true), Some(EventGap { count: Some(3), after: 11 }));
+        assert_eq!(threads.record(7, 1, 14, true), None);
+        assert_eq!(threads.record(7, 2, 15, true), None);
+        assert_eq!(threads.record_bound(7, 5, 16), Some(EventGap { count: Some(3), after: 15 }));
+        assert_eq!(threads.record_bound(8, 3, 16), None);
+        assert_eq!(threads.record_bound(9, 4, 16), Some(EventGap { count: Some(4), after: 0 }));
         threads.retain([7, 8].into_iter());
-        assert_eq!(threads.note(9, 1, 20, true), None);
-        assert_eq!(threads.note(7, 6, 20, true), None);
+        assert_eq!(threads.record(9, 1, 20, true), None);
+        assert_eq!(threads.record(7, 6, 20, true), None);
     }
 
     #[test]
     fn numbers_begin_again_at_zero_after_the_greatest() {
         let mut threads = CaptureThreads::new(false);
-        assert_eq!(threads.note(7, u32::MAX - 1, 10, true), None);
-        assert_eq!(threads.note(7, 0, 10, true), Some(Gap { count: Some(1), after: 10 }));
+        assert_eq!(threads.record(7, u32::MAX - 1, 10, true), None);
+        assert_eq!(threads.record(7, 0, 10, true), Some(EventGap { count: Some(1), after: 10 }));
     }
 
-    /// The same in a file that is read from its beginning, next to other threads.
+    /// The same in a file that is read from its start, with other threads.
     #[test]
     fn a_count_that_wraps_around_is_no_loss() {
         let mut threads = CaptureThreads::new(true);
         for (thread, sequence) in [(8, 1), (7, u32::MAX - 1), (8, 2), (7, u32::MAX), (8, 3), (7, 0), (7, 1)] {
-            assert_eq!(threads.note(thread, sequence, 10, true), None, "{sequence}");
+            assert_eq!(threads.record(thread, sequence, 10, true), None, "{sequence}");
         }
-        assert_eq!(threads.note(9, 0, 10, true), None);
-        assert_eq!(threads.note_bound(6, u32::MAX, 10), None);
-        assert_eq!(threads.note(6, 0, 11, true), None);
-        assert_eq!(threads.note_bound(6, 0, 12), None);
-        assert_eq!(threads.note(6, 1, 13, true), None);
+        assert_eq!(threads.record(9, 0, 10, true), None);
+        assert_eq!(threads.record_bound(6, u32::MAX, 10), None);
+        assert_eq!(threads.record(6, 0, 11, true), None);
+        assert_eq!(threads.record_bound(6, 0, 12), None);
+        assert_eq!(threads.record(6, 1, 13, true), None);
         // A later gap is reported as usual.
-        assert_eq!(threads.note(7, 4, 20, true), Some(Gap { count: Some(2), after: 10 }));
+        assert_eq!(threads.record(7, 4, 20, true), Some(EventGap { count: Some(2), after: 10 }));
     }
 }

@@ -1,4 +1,4 @@
-//! Classes of events, from metadata.
+//! Event classes, built from metadata.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use ichnos_model::{
     VariableLengthValue, WallClock,
 };
 
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use super::nettrace_options::NettraceOptions;
-use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
-use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
+use crate::known::{self, EventMeaning, KnownEvent, PayloadPath};
+use crate::{EventMetadata, FieldType, PayloadField, ValueNames, Version};
 
-/// Indexes in the common context of all events, whose members are always values.
+/// Member indexes in the common context of all events. The context always consists of values.
 pub(crate) mod context {
     /// Thread that the event is about.
     pub(crate) const THREAD: usize = 0;
-    /// Thread that made the event, if it is another one.
+    /// Thread that emitted the event, if it is another thread.
     pub(crate) const CAPTURE_THREAD: usize = 1;
     pub(crate) const CAPTURE_THREAD_NAME: &str = "capture_thread";
 
-    /// Names of the members that only version 6 has, besides process and thread.
+    /// Member names that only version 6 has, except process and thread.
     pub(crate) const TRACE_ID_NAME: &str = "trace_id";
     pub(crate) const SPAN_ID_NAME: &str = "span_id";
     pub(crate) const LABELS_NAME: &str = "labels";
@@ -43,25 +43,25 @@ pub(crate) mod context {
     pub(crate) const TRACE_ID: usize = 9;
     /// Version 6 only.
     pub(crate) const SPAN_ID: usize = 10;
-    /// Process of the thread that made the event, if that is another thread. Version 6 only.
+    /// Capture thread's process, if it is another thread. Version 6 only.
     pub(crate) const CAPTURE_PROCESS: usize = 13;
 }
 
-/// Bits of keywords that sessions set, which are not properties of the event.
+/// Keyword bits that are set by sessions, and are not event properties.
 const SESSION_KEYWORDS: u64 = 0xf000_0000_0000;
 
-/// Conversion of an event's payload to fields.
+/// Conversion from payload to fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PayloadForm {
-    /// It has the layout of the class.
+    /// The payload has the layout of the class.
     Bits,
-    /// It has to be read into values.
-    Values(Vec<Field>),
-    /// It is not described: one field contains all of it, if it is not empty.
+    /// The payload must be read into values.
+    Values(Vec<PayloadField>),
+    /// The payload is not described. One field contains all bytes, if there are any.
     Raw,
 }
 
-/// A kind of event.
+/// Event kind.
 #[derive(Debug)]
 pub(super) struct EventKind {
     pub(super) class: EventRecordClass,
@@ -69,7 +69,7 @@ pub(super) struct EventKind {
 }
 
 impl EventKind {
-    /// Returns the same kind with one field for the payload.
+    /// Returns the same event kind with one field for the payload.
     pub(super) fn into_raw(mut self, is_v6: bool) -> Self {
         let (payload, form) = payload_class(None, 64, is_v6);
         self.class.payload = Some(Arc::new(payload));
@@ -79,16 +79,16 @@ impl EventKind {
     }
 }
 
-/// Name of the field with payloads that are not described.
+/// Field name for payloads that are not described.
 pub(crate) const RAW_PAYLOAD: &str = "payload";
 
-/// Description of the clock.
+/// Clock description.
 pub(crate) const CLOCK: &str = "the performance counter of the machine";
 
-/// Name of the field with the bytes of fields of newer versions.
+/// Field name for the bytes that newer versions append.
 const NEWER: &str = "unknown_fields";
 
-/// Levels of EventSource.
+/// EventSource levels.
 const LEVELS: LevelScale = LevelScale(&[
     // 0 means "always".
     LevelStep { up_to: 0, level: LogLevel::Info, exact: Some(0) },
@@ -99,7 +99,7 @@ const LEVELS: LevelScale = LevelScale(&[
     LevelStep::new(5, LogLevel::Debug),
 ]);
 
-/// Levels of `Microsoft.Extensions.Logging`.
+/// `Microsoft.Extensions.Logging` levels.
 const LOGGER_LEVELS: LevelScale = LevelScale(&[
     LevelStep::new(0, LogLevel::Trace),
     LevelStep::new(1, LogLevel::Debug),
@@ -109,7 +109,7 @@ const LOGGER_LEVELS: LevelScale = LevelScale(&[
     LevelStep::new(5, LogLevel::Fatal),
 ]);
 
-/// Returns the kind of an event described by its metadata or the tables of well-known events.
+/// Returns the event kind for metadata or for a well-known event.
 pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, is_v6: bool) -> EventKind {
     let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
     let name = match &*metadata.name {
@@ -124,7 +124,7 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
             Some(&*known.fields)
         }
         _ if !described.is_empty() => Some(described),
-        // An event without fields, or with fields that its provider could not describe: known from the payload.
+        // The event lacks fields, or its provider could not describe them. The payload will tell.
         _ => None,
     };
     let opcode = metadata.opcode.or_else(|| known.as_ref().map(|known| known.opcode)).unwrap_or(0);
@@ -136,7 +136,7 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     let fields = match (&known, fields) {
         // Newer versions append fields.
         (Some(known), Some(fields)) if described.is_empty() && metadata.version > known.version => {
-            newer = [fields, &[Field::new(NEWER, FieldType::Rest)]].concat();
+            newer = [fields, &[PayloadField::new(NEWER, FieldType::Rest)]].concat();
             Some(&*newer)
         }
         (_, fields) => fields,
@@ -161,11 +161,12 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     EventKind { class, form }
 }
 
-/// Returns how viewers show spans, both of whose ends have the same name, and counters, whose fields can be within an object.
-fn display(meaning: &EventMeaning, fields: &[Field]) -> Option<Arc<EventDisplay>> {
+/// Returns how viewers show spans and counters. Both ends of a span have the same name, and counter fields can be
+/// within an object.
+fn display(meaning: &EventMeaning, fields: &[PayloadField]) -> Option<Arc<EventDisplay>> {
     let mut display = EventDisplay { name: meaning.span.clone(), ..EventDisplay::default() };
     if let Some(counter) = &meaning.counter {
-        let path = |path: Option<&FieldPath>| dotted_path(fields, path?);
+        let path = |path: Option<&PayloadPath>| dotted_path(fields, path?);
         display.counter_value = path(Some(&counter.value));
         display.counter_name = path(Some(&counter.name));
         display.counter_unit = path(counter.unit.as_ref());
@@ -174,8 +175,8 @@ fn display(meaning: &EventMeaning, fields: &[Field]) -> Option<Arc<EventDisplay>
     (display != EventDisplay::default()).then(|| Arc::new(display))
 }
 
-/// Returns the path of a payload field by names; `None` if it is not the first field with its names.
-fn dotted_path(fields: &[Field], path: &[usize]) -> Option<String> {
+/// Returns a payload field's path as names. Returns `None` if another field with these names comes first.
+fn dotted_path(fields: &[PayloadField], path: &[usize]) -> Option<String> {
     let mut inside = fields;
     let mut dotted = "payload".to_owned();
     for index in path {
@@ -196,7 +197,7 @@ fn dotted_path(fields: &[Field], path: &[usize]) -> Option<String> {
     Some(dotted)
 }
 
-/// Returns the properties of an event that the model does not have.
+/// Returns the event properties that the model lacks.
 fn properties_of(
     metadata: &EventMetadata,
     known: Option<&KnownEvent>,
@@ -243,7 +244,7 @@ fn properties_of(
     properties
 }
 
-/// Names of the properties of events that are not keys of the file.
+/// Event property names that are not keys in the file.
 const PROPERTIES: [&str; 13] = [
     "provider",
     "event-id",
@@ -260,20 +261,20 @@ const PROPERTIES: [&str; 13] = [
     "provider-guid",
 ];
 
-/// Text before a key of the file that would be another property.
+/// Prefix for a file key that is equal to another property's name.
 const OWN: &str = "property-";
 
-/// Returns `true` for the name of another property, also after [`OWN`].
+/// Returns `true` for another property's name, also after [`OWN`].
 fn is_other_property(key: &str) -> bool {
     PROPERTIES.contains(&key.trim_start_matches(OWN))
 }
 
-/// Returns the name of the property for a key of the file.
+/// Returns the property name for a file key.
 fn property_name(key: &str) -> String {
     if is_other_property(key) { format!("{OWN}{key}") } else { key.to_owned() }
 }
 
-/// Returns the key of the file that has become a property of this name.
+/// Returns the file key for a property name.
 pub(crate) fn own_property(name: &str) -> &str {
     match name.strip_prefix(OWN) {
         Some(key) if is_other_property(key) => key,
@@ -281,40 +282,45 @@ pub(crate) fn own_property(name: &str) -> &str {
     }
 }
 
-/// Returns the level of an event: from the file, or else from the manifest.
+/// Returns an event's level, from the file or else from the manifest.
 pub(super) fn level(metadata: &EventMetadata, known: Option<&KnownEvent>) -> Option<u8> {
     metadata.level.or(known.and_then(|known| known.level))
 }
 
-/// Returns the keywords of an event, without the four bits that an EventSource adds for sessions.
+/// Returns an event's keywords, without the four bits that an EventSource adds for sessions.
 pub(super) fn own_keywords(metadata: &EventMetadata) -> u64 {
     match metadata.keywords {
-        // All bits: written by an EventSource itself.
+        // All bits: written by EventSource itself.
         u64::MAX => u64::MAX,
         keywords if keywords & SESSION_KEYWORDS == SESSION_KEYWORDS => keywords & !SESSION_KEYWORDS,
         keywords => keywords,
     }
 }
 
-/// Returns the inner fields of a self-describing event, which has an unnamed outer field.
-fn flatten(fields: &[Field]) -> &[Field] {
+/// Returns a self-describing event's inner fields. Such an event has an unnamed outer field.
+fn flatten(fields: &[PayloadField]) -> &[PayloadField] {
     match fields {
-        [Field { name, kind: FieldType::Object(fields), .. }] if name.is_empty() => fields,
+        [PayloadField { name, kind: FieldType::Object(fields), .. }] if name.is_empty() => fields,
         fields => fields,
     }
 }
 
-/// Inserts the meanings of payload fields. Only top-level fields have meanings: that of an inner field does not
-/// apply to the outer one.
-fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Field], meaning: &EventMeaning) {
+/// Inserts payload field meanings. Only top-level fields have meanings, because an inner field's meaning does not apply
+/// to the outer field.
+fn insert_meanings(
+    meanings: &mut Meanings,
+    payload: &FieldClass,
+    fields: &[PayloadField],
+    meaning: &EventMeaning,
+) {
     let FieldKind::Structure { members, .. } = &payload.kind else { return };
-    // Lengths of arrays are members, but not fields.
+    // Array lengths are members, but not fields.
     let shown =
         members.iter().enumerate().filter(|(_, member)| !matches!(member.class.kind, FieldKind::Padding(_)));
     let indexes: Vec<usize> = shown.map(|(index, _)| index).collect();
     // Self-describing events have one outer field.
     let is_flattened = fields.len() != 1;
-    let mut insert = |path: Option<&FieldPath>, meaning: Meaning| {
+    let mut insert = |path: Option<&PayloadPath>, meaning: Meaning| {
         let index = match path.map(Vec::as_slice) {
             Some([index]) => Some(*index),
             Some([0, index]) if is_flattened => Some(*index),
@@ -334,12 +340,12 @@ fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Fiel
     }
 }
 
-/// Returns the log role of messages of EventSource itself, and of loggers.
+/// Returns the log role for messages from EventSource itself, and from loggers.
 fn log_role(metadata: &EventMetadata, level: Option<u8>, meaning: &EventMeaning) -> Option<LogRole> {
     // Without a level, the event is always logged.
     let level = level.unwrap_or(0);
     if metadata.name == "EventSourceMessage" {
-        // An error of the provider itself.
+        // An error in the provider itself.
         return Some(LogRole::new(LogSeverity::Constant(level.clamp(2, 3).into()), LEVELS));
     }
     meaning.message.as_ref()?;
@@ -349,16 +355,17 @@ fn log_role(metadata: &EventMetadata, level: Option<u8>, meaning: &EventMeaning)
     })
 }
 
-/// First id of the classes of events that do not match their own class; the index of that kind of events is added.
+/// Id of the first raw class. Raw classes belong to events that do not match their own class. The event kind's index is
+/// added.
 const FIRST_RAW: u128 = 1 << 32;
 
-/// Returns the index of the kind of events of a [raw class](raw_class); `None` for any other class.
+/// Returns the event kind's index for a [raw class](raw_class). Returns `None` for other classes.
 pub(super) fn raw_kind(class: &EventRecordClass) -> Option<u32> {
     u32::try_from(class.id.checked_sub(FIRST_RAW)?).ok()
 }
 
-/// Returns the class of events that do not match their own class, or have none: `kind` is the index of that kind of
-/// events.
+/// Returns the class for events that do not match their own class, or lack a class. `kind` is the index of the event
+/// kind.
 pub(super) fn raw_class(like: Option<&EventRecordClass>, kind: u32, is_v6: bool) -> EventRecordClass {
     let id = FIRST_RAW + u128::from(kind);
     let (payload, _) = payload_class(None, 64, is_v6);
@@ -390,7 +397,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
         meanings.insert(Scope::CommonContext, context::PROCESS_NAME, Meaning::ProcessName);
         meanings.insert(Scope::CommonContext, context::THREAD_NAME, Meaning::ThreadName);
         meanings.insert(Scope::CommonContext, context::TRACE_ID, Meaning::TaskId);
-        // Inserted after the activity, so that the span takes precedence: it is known beyond the process.
+        // Inserted after the activity, so that the span takes precedence: it is known outside the process, too.
         meanings.insert(Scope::CommonContext, context::SPAN_ID, Meaning::OperationId);
     } else {
         meanings.insert(Scope::Resource, 0, Meaning::Process);
@@ -398,9 +405,9 @@ fn context_meanings(is_v6: bool) -> Meanings {
     meanings
 }
 
-/// Returns the class of the trace.
+/// Returns the trace's class.
 pub(super) fn trace_class(
-    index: &FileIndex,
+    index: &NettraceIndex,
     kinds: &[EventKind],
     recorded: Vec<(String, Value)>,
     options: &NettraceOptions,
@@ -414,7 +421,7 @@ pub(super) fn trace_class(
         clock.origin = ClockOrigin::UnixEpoch;
     } else if let Some(since) = trace.sync_time.since_unix_epoch() {
         let frequency = i128::from(trace.frequency);
-        // Dates are exact to the millisecond.
+        // Dates have a resolution of one millisecond.
         let cycles = (since / 1_000_000 * frequency + 500).div_euclid(1_000) - i128::from(trace.sync_ticks);
         clock.offset_seconds = i64::try_from(cycles.div_euclid(frequency)).ok()?;
         clock.offset_cycles = u64::try_from(cycles.rem_euclid(frequency)).ok()?;
@@ -456,9 +463,9 @@ pub(super) fn trace_class(
     })
 }
 
-/// Returns the class of the common context.
+/// Returns the common context's class.
 fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
-    // With several processes, the class does not know the process of an event.
+    // With several processes, the class cannot know an event's process.
     let process = process.filter(|_| !is_v6).and_then(|process| u32::try_from(process).ok()).unwrap_or(0);
     let activity = || {
         let activity_paths = Some(ActivityPaths { process });
@@ -492,12 +499,13 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
     FieldClass::structure(members)
 }
 
-// ---------------------------------------------------------------------------------------------
-// Payloads
-
-/// Returns the class of a payload and its form; `fields` is `None` if unknown.
-fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (FieldClass, PayloadForm) {
-    let builder = Builder { pointer_bits };
+/// Returns the payload class and its form. `fields` is `None` if unknown.
+fn payload_class(
+    fields: Option<&[PayloadField]>,
+    pointer_bits: u64,
+    is_v6: bool,
+) -> (FieldClass, PayloadForm) {
+    let builder = PayloadClassBuilder { pointer_bits };
     match fields {
         // Events without fields have no payload.
         None => {
@@ -514,7 +522,7 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (F
     }
 }
 
-/// Returns `true` if fields of a type can be read in place.
+/// Returns `true` if fields of this type can be read in place.
 fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
     match kind {
         FieldType::VarInt
@@ -535,7 +543,7 @@ fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
         {
             true
         }
-        // The length of an inner array is not in a structure.
+        // An inner array's length is not in a structure.
         FieldType::Array(element)
         | FieldType::FixedLengthArray(element, _)
         | FieldType::Counted { element, .. } => !is_array(element) && is_laid_out(element, is_v6),
@@ -543,21 +551,21 @@ fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
     }
 }
 
-/// Returns `true` for an array after its length; bytes of UTF-8 are a text.
+/// Returns `true` for an array after its length, except UTF-8 bytes, which are a text.
 fn is_array(kind: &FieldType) -> bool {
     matches!(kind, FieldType::Array(element) if **element != FieldType::Utf8CodeUnit)
 }
 
-struct Builder {
+struct PayloadClassBuilder {
     pointer_bits: u64,
 }
 
-impl Builder {
-    /// Returns the members of a structure with these fields: arrays follow their lengths.
-    fn members(&self, fields: &[Field]) -> Vec<Member> {
+impl PayloadClassBuilder {
+    /// Returns the members for a structure with these fields. An array follows its length.
+    fn members(&self, fields: &[PayloadField]) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::with_capacity(fields.len());
         let mut taken = hashbrown::HashSet::<String, std::hash::RandomState>::default();
-        // By index of the field.
+        // By field index.
         let mut names: Vec<String> = Vec::with_capacity(fields.len());
         for field in fields {
             let name = if field.name.is_empty() { "value" } else { &*field.name };
@@ -660,10 +668,10 @@ impl Builder {
     }
 }
 
-/// Returns a name that no other member has.
+/// Returns an unused member name.
 fn free_name(mut name: String, taken: &mut hashbrown::HashSet<String, std::hash::RandomState>) -> String {
     if !taken.insert(name.clone()) {
-        // Hostile descriptions may repeat a name very often, so do not try one number after another.
+        // Hostile descriptions may repeat a name very often, so do not try all numbers.
         let number = taken.len();
         let is_free = |other: &String| !taken.contains(other);
         let other = [format!("{name}_"), format!("{name}_{number}")].into_iter().find(is_free);
@@ -698,7 +706,7 @@ fn location(name: &str) -> Box<FieldLocation> {
     Box::new(FieldLocation { origin: None, path, any_option: false, declared_at: Default::default() })
 }
 
-/// Returns an array in a scope of values, which contain the number of its elements.
+/// Returns an array in a scope of values. The values contain the number of elements.
 fn array_of_values(element: FieldClass) -> FieldClass {
     FieldClass::new(FieldKind::Array {
         element: Arc::new(element),
@@ -725,8 +733,8 @@ fn blob(length: Box<FieldLocation>) -> FieldClass {
     })
 }
 
-/// Returns the class of a part of an integer, which begins at any bit.
-fn part_class(part: &Field, length: u64) -> FieldClass {
+/// Returns the class for an integer part. A part can start at any bit.
+fn part_class(part: &PayloadField, length: u64) -> FieldClass {
     let bits = BitField::new(length, ByteOrder::LittleEndian, 1);
     integer_of_bits(bits, false, part.names.as_deref(), part.is_hexadecimal)
 }
@@ -774,7 +782,7 @@ fn properties(
     }
 }
 
-/// Returns the mappings of values of an integer with `length` bits.
+/// Returns the value mappings for an integer with `length` bits.
 fn mappings<'n>(names: impl Iterator<Item = (u64, &'n str)>, length: u64, signed: bool) -> Mappings {
     let mut mappings = MappingsBuilder::default();
     for (value, name) in names {

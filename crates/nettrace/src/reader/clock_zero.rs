@@ -1,15 +1,14 @@
-//! Origins of the clocks of several files.
+//! Compares the clock origins of several files.
 
 use crate::{BlockKind, Container, FileItem, TraceBlock};
 
-/// Maximum difference, in nanoseconds, between clock origins of one boot of a machine: file dates are exact to
-/// the millisecond, and wall clocks are adjusted from time to time. Two machines are unlikely to start that close
-/// together.
+/// Maximum difference between clock origins of one boot, in nanoseconds. File dates have a resolution of one
+/// millisecond, and wall clocks are adjusted from time to time. Two machines are unlikely to start that close together.
 const ONE_BOOT: i128 = 100_000_000;
 
-/// Returns the origin of each file's clock, in nanoseconds since 1970, if several files have the same clock: the
-/// monotonic clock of one boot of a machine. Their times can then be compared exactly, although each file's date
-/// is only exact to the millisecond. `None` for files with a clock of their own.
+/// Returns the origin of each file's clock, in nanoseconds since 1970, if several files share a clock: the monotonic
+/// clock of one boot. Their times can then be compared exactly, although file dates have a resolution of one
+/// millisecond. `None` for files with separate clocks.
 #[must_use]
 pub fn clock_zeros(files: &[&[u8]]) -> Vec<Option<i128>> {
     let mut known: Vec<(i128, usize)> =
@@ -17,7 +16,7 @@ pub fn clock_zeros(files: &[&[u8]]) -> Vec<Option<i128>> {
     known.sort_unstable();
     let mut zeros = vec![None; files.len()];
     for boot in known.chunk_by(|(a, _), (b, _)| b - a < ONE_BOOT) {
-        // Milliseconds were rounded down, so the greatest one is the most exact.
+        // Milliseconds were rounded down, so the latest date is the most exact.
         if let [_, .., (greatest, _)] = boot {
             for (_, index) in boot {
                 if let Some(zero) = zeros.get_mut(*index) {
@@ -29,11 +28,11 @@ pub fn clock_zeros(files: &[&[u8]]) -> Vec<Option<i128>> {
     zeros
 }
 
-/// Returns the origin of a file's clock if it counts nanoseconds, as monotonic clocks do.
+/// Returns the origin of a file's clock if the clock counts nanoseconds, as monotonic clocks do.
 fn clock_zero(file: &[u8]) -> Option<i128> {
     let mut container = Container::open_file(file).ok()?;
     if container.is_rest() {
-        // The first step returns that.
+        // The first call reports that the start is missing.
         container.next(file, 0, true);
     }
     let FileItem::Block(block) = container.next(file, 0, true) else { return None };

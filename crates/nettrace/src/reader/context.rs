@@ -1,14 +1,14 @@
-//! Common context of events, as values.
+//! Writes the common context of events as values.
 
 use ichnos_model::{EventValues, FieldValue, Scope, Uuid};
 
 use super::pending::PendingEvent;
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 
-/// Members in the common context of the previous event: if the next event has the same ones, only their values
-/// are replaced.
+/// Members in the previous event's common context. If the next event has the same members, only their values are
+/// replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ContextShape {
+pub(super) struct ContextMembers {
     is_written: bool,
     has_capture_thread: bool,
     has_processor: bool,
@@ -17,13 +17,13 @@ pub(super) struct ContextShape {
     has_related_activity: bool,
 }
 
-impl ContextShape {
-    /// Writes the common context of an event up to version 5, and its resource: see `class::common_context`.
+impl ContextMembers {
+    /// Writes an event's common context up to version 5, and its resource. See `class::common_context`.
     #[inline(always)]
     pub(super) fn write(
         &mut self,
         values: &mut EventValues,
-        file: &TraceFile,
+        file: &FileState,
         entry: &PendingEvent,
         stack: Option<u32>,
     ) {
@@ -44,7 +44,7 @@ impl ContextShape {
     }
 
     #[inline(always)]
-    fn replace(self, values: &mut EventValues, file: &TraceFile, entry: &PendingEvent, stack: Option<u32>) {
+    fn replace(self, values: &mut EventValues, file: &FileState, entry: &PendingEvent, stack: Option<u32>) {
         const SCOPE: Scope = Scope::CommonContext;
         values.replace_unsigned(SCOPE, 0, entry.thread);
         // Each optional member follows its presence flag.
@@ -79,7 +79,7 @@ impl ContextShape {
     }
 
     #[inline(never)]
-    fn write_all(self, values: &mut EventValues, file: &TraceFile, entry: &PendingEvent, stack: Option<u32>) {
+    fn write_all(self, values: &mut EventValues, file: &FileState, entry: &PendingEvent, stack: Option<u32>) {
         let guid = |before: u32| FieldValue::Guid(guid_before(&file.bytes, entry.payload, before));
         values.clear();
         values.begin(Scope::CommonContext);
@@ -103,7 +103,7 @@ pub(super) fn push_optional<'v>(values: &mut EventValues, value: Option<impl Int
     }
 }
 
-/// Appends an optional array of names and values; absent if it is empty.
+/// Appends an optional array of names and values. An empty array is absent.
 pub(super) fn push_labels<'v>(
     values: &mut EventValues,
     labels: impl ExactSizeIterator<Item = (&'v str, FieldValue<'v>)>,
@@ -122,7 +122,7 @@ pub(super) fn push_labels<'v>(
     values.end();
 }
 
-/// Returns the GUID at a distance before a payload.
+/// Reads the GUID that starts `before` bytes before a payload.
 #[inline(always)]
 fn guid_before(bytes: &[u8], payload: u64, before: u32) -> Uuid {
     let at = payload.saturating_sub(before.into());

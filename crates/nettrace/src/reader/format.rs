@@ -1,4 +1,4 @@
-//! EventPipe files as a format of the registry.
+//! Registers the EventPipe format.
 
 use ichnos_io::{
     Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadOptions, RefusedTrace,
@@ -76,14 +76,14 @@ fn is_trace(entry: &Entry, force: bool) -> bool {
     entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning)) || is_rest_of_trace(entry, force)
 }
 
-/// Returns `true` for a file that has blocks, but not its beginning. Its name must be the name of a trace, unless the user
+/// Returns `true` for a file that has blocks but lacks its start. Its name must be a trace file name, unless the user
 /// says that it is a trace.
 fn is_rest_of_trace(entry: &Entry, force: bool) -> bool {
     (force || [".nettrace", ".netperf"].iter().any(|extension| entry.name().ends_with(extension)))
         && entry.beginning(SEARCHED).is_ok_and(|beginning| find_block(&beginning).is_some())
 }
 
-/// Returns a notice of options for a file without its trace block, if the file has one.
+/// Returns a notice if the file has a trace block and therefore ignores options for files without one.
 fn unused_options(name: &str, trace: &NettraceFile, options: &NettraceOptions) -> Option<String> {
     let given =
         [("frequency", options.frequency.is_some()), ("pointer-size", options.pointer_size.is_some())];
@@ -96,7 +96,7 @@ fn unused_options(name: &str, trace: &NettraceFile, options: &NettraceOptions) -
     })
 }
 
-/// Returns the frequency that the user gives.
+/// Returns the frequency from the options.
 fn frequency(options: &ReadOptions) -> Result<Option<u64>, String> {
     let Some(text) = options.formats.text(INFO.name, "frequency") else { return Ok(None) };
     let frequency = text.parse().ok().filter(|frequency| (1..=i64::MAX as u64).contains(frequency));
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of version 6 with nothing but a trace block, and the rest of one with two empty blocks of events.
+    /// A version 6 file with only a trace block, and the rest of a file with two empty event blocks.
     #[test]
     fn options_that_are_not_used_are_told() {
         let header = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0";

@@ -1,4 +1,4 @@
-//! Information about a file that does not need its events.
+//! File information that does not need events.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -9,48 +9,48 @@ use super::overrides::Overrides;
 use crate::wire::Wire;
 use crate::{Block, EventMetadata, Fault, TraceBlock, Version};
 
-/// Information about a file from one pass over its blocks.
+/// File information from one pass over the blocks.
 #[derive(Debug)]
-pub(crate) struct FileIndex {
+pub(crate) struct NettraceIndex {
     pub(crate) version: Version,
     pub(crate) trace: TraceBlock,
-    /// Number of bytes before the file that are missing, modulo 4: rows of version 3 are aligned to the beginning.
+    /// Number of missing bytes before the file, modulo 4. Version 3 rows are aligned to the start of the original file.
     pub(crate) missing: u64,
-    /// Distinct kinds of events.
+    /// Distinct event kinds.
     pub(crate) classes: Vec<EventMetadata>,
-    /// Meaning of each metadata id, from a file offset on.
+    /// Event kind of each metadata id, from a file offset on.
     pub(crate) metadata: Vec<MetadataAt>,
-    /// Classes of events whose labels override their metadata, by the class of the metadata and these labels.
+    /// Event classes with labels that override metadata, by metadata class and labels.
     pub(crate) overridden: HashMap<(u32, Overrides), u32, RandomState>,
-    /// Sequence points at which reading can begin.
+    /// Sequence points at which reading can start.
     pub(crate) barriers: Vec<Barrier>,
-    /// First and last time in ticks, from the headers of blocks.
+    /// First and last time in ticks, from block headers.
     pub(crate) times: Option<(u64, u64)>,
     pub(crate) blocks: u64,
     pub(crate) is_complete: bool,
-    /// `true` if there is no trace block, so that its properties are those of the options, or assumed.
+    /// `true` if the trace block is missing. Its properties then come from the options or are assumed.
     pub(crate) is_trace_assumed: bool,
     /// Faults in blocks that are not read again with the events.
     pub(crate) metadata_faults: Vec<Fault>,
-    /// Faults in the container, which are found again when the events are read.
+    /// Container faults, which are found again when events are read.
     pub(crate) faults: Vec<Fault>,
     pub(crate) fault_count: u64,
 }
 
-/// A row of metadata.
+/// Metadata row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetadataAt {
     /// File offset.
     pub(crate) offset: u64,
     pub(crate) id: u32,
-    /// Index of the kind of event.
+    /// Event kind index.
     pub(crate) class: u32,
 }
 
-/// A sequence point.
+/// Sequence point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Barrier {
-    /// File offset of its block.
+    /// File offset of the block.
     pub(crate) offset: u64,
     /// Time in ticks.
     pub(crate) timestamp: u64,
@@ -78,14 +78,15 @@ impl EventBlockHeader {
     }
 }
 
-/// Releases memory pages that were read before this block.
+/// Releases the memory pages before this block.
 pub(crate) fn release(bytes: &Bytes, block: &Block) {
     let length = block.content.end.saturating_sub(block.begin);
     bytes.release_part(usize::try_from(length).unwrap_or(usize::MAX));
 }
 
-/// Returns the bytes of a block.
+/// Returns a block's bytes.
 pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
     let range = block.content.start as usize..block.content.end as usize;
+    // The container returns blocks within the file, so the range is valid.
     bytes.get(range).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Builds the index of a file in one pass over its blocks.
+//! Builds a file index in one pass over the blocks.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -8,7 +8,7 @@ use ichnos_model::Limits;
 use ichnos_model::memory::Budget;
 
 use super::block_audit::find_damage;
-use super::index::{Barrier, EventBlockHeader, FileIndex, MetadataAt, content, release};
+use super::index::{Barrier, EventBlockHeader, MetadataAt, NettraceIndex, content, release};
 use super::nettrace_options::NettraceOptions;
 use super::override_reader;
 use super::tables::LabelTable;
@@ -17,17 +17,17 @@ use crate::{
     Rule, TraceBlock, Version, recognise,
 };
 
-/// Maximum number of metadata rows: the kind of each is kept, and looked up for each event.
+/// Maximum number of metadata rows. Each row's event kind is kept in memory, and looked up for each event.
 const MOST_ROWS: usize = 1 << 18;
 
-/// Minimum distance between barriers in bytes, to limit their number.
+/// Minimum distance between barriers in bytes. Limits the number of barriers.
 const BETWEEN_BARRIERS: u64 = 64 << 10;
 
-/// Ticks per second of a clock of nanoseconds.
+/// Ticks per second of a nanosecond clock.
 const NANOSECONDS: u64 = 1_000_000_000;
 
-impl FileIndex {
-    /// An index of no blocks.
+impl NettraceIndex {
+    /// Creates an empty index.
     fn new(version: Version) -> Self {
         Self {
             version,
@@ -47,7 +47,7 @@ impl FileIndex {
         }
     }
 
-    /// Reads the blocks of a file. `first` is at the first block.
+    /// Reads a file's blocks. `first` is at the first block.
     pub(crate) fn read(bytes: &Bytes, first: &Container, options: &NettraceOptions) -> Result<Self, Refusal> {
         let (short, limits) = (Refusal::Short(bytes.len() as u64), &options.limits);
         let mut container = first.clone();
@@ -106,7 +106,7 @@ impl FileIndex {
         Ok(index)
     }
 
-    /// Checks the order of sequence points, and that event blocks have events.
+    /// Checks the order of sequence points, and that event blocks contain events.
     fn check_block(&mut self, content: &[u8], block: &Block, last_point: &mut u64) {
         match block.kind {
             BlockKind::SequencePoint => {
@@ -115,7 +115,7 @@ impl FileIndex {
                 };
                 if timestamp < *last_point {
                     let statement = format!("expected a time of {last_point} or later, found {timestamp}");
-                    self.note(Fault::new(Rule::SequencePointOrder, block.begin, statement));
+                    self.record(Fault::new(Rule::SequencePointOrder, block.begin, statement));
                 }
                 *last_point = (*last_point).max(timestamp);
             }
@@ -125,7 +125,7 @@ impl FileIndex {
                     _ => EventBlockHeader::read(content).map_or(0, |header| header.rows),
                 };
                 if rows == content.len() {
-                    self.note(Fault::new(Rule::EmptyBlock, block.begin, "expected events, found none"));
+                    self.record(Fault::new(Rule::EmptyBlock, block.begin, "expected events, found none"));
                 }
             }
             _ => {}
@@ -150,7 +150,7 @@ impl FileIndex {
         self.metadata_faults.push(fault);
     }
 
-    /// Sets the properties of a trace whose trace block is missing.
+    /// Sets the properties of a trace if its trace block is missing.
     fn assume_trace(&mut self, options: &NettraceOptions) {
         let NettraceOptions { frequency, pointer_size, .. } = *options;
         self.is_trace_assumed = true;
@@ -196,6 +196,7 @@ impl FileIndex {
                     EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start + self.missing);
                 while let Some(row) = events.next(content) {
                     if row.metadata_id == 0 {
+                        // Rows are within the content.
                         let payload = content.get(row.payload.clone()).unwrap_or_default();
                         let offset = block.content.start + row.payload.start as u64;
                         self.add_row(offset, payload, rows);
@@ -240,7 +241,7 @@ impl FileIndex {
         }
     }
 
-    /// Adds the rows of a metadata block of an earlier version than 6.
+    /// Adds the rows of a metadata block up to version 5.
     fn add_metadata_block(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
         let Some(header) = EventBlockHeader::read(content(bytes, block)) else {
             if block.is_whole {
@@ -255,6 +256,7 @@ impl FileIndex {
             events.end_at(position);
         }
         while let Some(row) = events.next(bytes) {
+            // Rows are within the block.
             let payload = bytes.get(row.payload.clone()).unwrap_or_default();
             self.add_row(row.payload.start as u64, payload, rows);
         }
@@ -264,42 +266,42 @@ impl FileIndex {
         }
     }
 
-    /// Adds the classes of events whose labels override their metadata. `container` is at the first block.
+    /// Adds the event classes with labels that override metadata. `container` is at the first block.
     fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
         let (pairs, is_full) = override_reader::find(bytes, container, self);
         if is_full {
             let statement = "too many different labels override metadata: some are ignored";
-            self.note(Fault::new(Rule::MetadataRow, 0, statement));
+            self.record(Fault::new(Rule::MetadataRow, 0, statement));
         }
         let mut is_refused = false;
         for (class, labels) in pairs {
             let Some(metadata) = self.classes.get(class as usize) else { continue };
             match rows.find_or_add(labels.apply(metadata), &mut self.classes) {
                 Some(overridden) => drop(self.overridden.insert((class, labels), overridden)),
-                // Once for all of them.
+                // Already reported.
                 None if is_refused => {}
                 None => {
                     is_refused = true;
                     let consequence = "some labels do not override metadata";
                     let statement = rows.refusal(self.classes.len(), consequence);
-                    self.note(Fault::new(Rule::MetadataRow, 0, statement));
+                    self.record(Fault::new(Rule::MetadataRow, 0, statement));
                 }
             }
         }
     }
 
     fn metadata_fault(&mut self, offset: u64, statement: &str) {
-        self.note(Fault::new(Rule::MetadataRow, offset, statement));
+        self.record(Fault::new(Rule::MetadataRow, offset, statement));
     }
 
-    fn note(&mut self, fault: Fault) {
+    fn record(&mut self, fault: Fault) {
         if self.metadata_faults.len() < 100 {
             self.metadata_faults.push(fault);
         }
     }
 
     fn add_times(&mut self, (begin, end): (u64, u64)) {
-        // Blocks without events have no times.
+        // Blocks without events lack times.
         if begin == 0 || begin > end {
             return;
         }
@@ -309,11 +311,11 @@ impl FileIndex {
         });
     }
 
-    /// Adds a row of metadata of an earlier version than 6.
+    /// Adds a metadata row up to version 5.
     fn add_row(&mut self, offset: u64, payload: &[u8], rows: &mut MetadataRows<'_>) {
         let (metadata, broken) = EventMetadata::read_tagged(payload).unzip();
         if let Some(statement) = broken.flatten() {
-            self.note(Fault::new(Rule::MetadataTag, offset, statement));
+            self.record(Fault::new(Rule::MetadataTag, offset, statement));
         }
         self.add_metadata(offset, metadata, rows);
     }
@@ -341,7 +343,7 @@ impl FileIndex {
                 self.metadata.push(MetadataAt { offset, id, class });
                 if rows.live.insert(id, class).is_some_and(|before| before != class) {
                     let statement = format!("the metadata id {id} is redefined with other contents");
-                    self.note(Fault::new(Rule::MetadataIdOnce, offset, statement));
+                    self.record(Fault::new(Rule::MetadataIdOnce, offset, statement));
                 }
             }
             None => {
@@ -352,22 +354,22 @@ impl FileIndex {
     }
 }
 
-/// Known kinds of events.
+/// Known event kinds.
 struct MetadataRows<'l> {
     limits: &'l Limits,
-    /// Memory for the classes derived from them.
+    /// Memory budget for the classes derived from event kinds.
     memory: Budget,
-    /// By hash.
+    /// Event kinds by hash.
     kinds: hashbrown::HashMap<u64, Vec<u32>, RandomState>,
     hasher: RandomState,
-    /// Kind currently assigned to each id.
+    /// Current event kind of each id.
     live: hashbrown::HashMap<u32, u32, RandomState>,
-    /// `true` if the file has labels that override metadata.
+    /// `true` if there are labels that override metadata.
     have_overrides: bool,
 }
 
 impl MetadataRows<'_> {
-    /// Returns the reason for not adding another kind of event. `consequence` is for its events.
+    /// Returns the reason for rejecting another event kind. `consequence` tells what happens to its events.
     fn refusal(&self, kinds: usize, consequence: &str) -> String {
         let limit = self.limits.event_record_classes;
         if kinds as u64 >= limit {
@@ -377,7 +379,7 @@ impl MetadataRows<'_> {
         format!("the event descriptions take more memory than the limit of {most} bytes: {consequence}")
     }
 
-    /// Returns the index of a kind of event, or `None` if there are too many.
+    /// Returns an event kind's index, or `None` above the limit.
     fn find_or_add(&mut self, mut metadata: EventMetadata, classes: &mut Vec<EventMetadata>) -> Option<u32> {
         // The same event may have several ids.
         metadata.id = 0;

@@ -1,23 +1,23 @@
-//! Kinds of events by metadata id, at a position in the file.
+//! Event kinds by metadata id, at a position in the file.
 
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use super::pending::UNKNOWN_CLASS;
 
-/// Kinds of events by metadata id: ids can be reused within a file.
+/// Event kinds by metadata id. A file can reuse ids.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
-    /// Index of the next row of metadata.
+pub(super) struct EventKinds {
+    /// Index of the next metadata row.
     next: usize,
-    /// Kinds of small ids.
+    /// Event kinds by id, for small ids.
     few: Vec<u32>,
     others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
 }
 
-impl Kinds {
+impl EventKinds {
     const FEW: u32 = 1 << 12;
 
-    /// Adds the rows of metadata before this file offset.
-    pub(super) fn advance(&mut self, index: &FileIndex, until: u64) {
+    /// Adds the metadata rows before this file offset.
+    pub(super) fn advance(&mut self, index: &NettraceIndex, until: u64) {
         while let Some(row) = index.metadata.get(self.next)
             && row.offset < until
         {
@@ -40,7 +40,7 @@ impl Kinds {
         }
     }
 
-    /// Returns the index of the kind, or [`UNKNOWN_CLASS`] if it is unknown.
+    /// Returns the event kind's index, or [`UNKNOWN_CLASS`].
     #[inline(always)]
     pub(super) fn get(&self, id: u32) -> u32 {
         match self.few.get(id as usize) {

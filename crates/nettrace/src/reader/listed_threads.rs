@@ -1,12 +1,12 @@
-//! Threads that a file knows by events of the runtime, and what they are called.
+//! Threads that runtime events describe, and their names.
 
 use std::collections::BTreeMap;
 
 use ichnos_model::ListedThread;
 
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use super::tables::ThreadTable;
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 use super::walk::Walker;
 use crate::wire::Wire;
 use crate::{Block, EventMetadata, EventRow};
@@ -14,12 +14,12 @@ use crate::{Block, EventMetadata, EventRow};
 /// Maximum number of threads.
 const MOST: usize = 1 << 16;
 
-/// Names of threads by the flags of `ThreadCreated` and `ThreadDC`.
+/// Thread names by flags in `ThreadCreated` and `ThreadDC`.
 const NAMES: [(u32, &str); 3] = [(2, "finalizer"), (1, "garbage collector"), (4, "thread pool worker")];
 
-/// Returns the threads of a file; `command_line` is that of its process. The first thread has the name of the program, which
-/// is that of the process, too.
-pub(super) fn list(file: &TraceFile, command_line: Option<&str>) -> Vec<ListedThread> {
+/// Returns the threads in a file. `command_line` belongs to the process. The first thread is named after the program,
+/// as the process is.
+pub(super) fn list(file: &FileState, command_line: Option<&str>) -> Vec<ListedThread> {
     let process = file.process_id();
     let mut reader = ThreadReader::new(file);
     if reader.sources.contains(&true) {
@@ -33,7 +33,7 @@ pub(super) fn list(file: &TraceFile, command_line: Option<&str>) -> Vec<ListedTh
     names.into_iter().map(listed).collect()
 }
 
-/// Returns the name of the program in a command line, without its directory: that of the assembly that `dotnet` runs.
+/// Returns the name of the program in a command line, without its directory. For `dotnet`, returns the assembly name.
 fn program(command_line: &str) -> Option<&str> {
     let mut words = command_line.split_whitespace().map(|word| {
         let word = word.trim_matches('"');
@@ -45,22 +45,22 @@ fn program(command_line: &str) -> Option<&str> {
     Some(assembly.or(first.strip_suffix(".exe")).unwrap_or(first))
 }
 
-/// Walker that collects the kinds of threads.
+/// Walker that collects thread kinds.
 struct ThreadReader<'f> {
-    file: &'f TraceFile,
-    /// By class: `true` if its events are about a thread.
+    file: &'f FileState,
+    /// `true` for each class with events about threads.
     sources: Vec<bool>,
     names: BTreeMap<u64, &'static str>,
 }
 
 impl<'f> ThreadReader<'f> {
-    fn new(file: &'f TraceFile) -> Self {
-        let FileIndex { classes, .. } = &file.index;
+    fn new(file: &'f FileState) -> Self {
+        let NettraceIndex { classes, .. } = &file.index;
         Self { file, sources: classes.iter().map(is_about_thread).collect(), names: BTreeMap::new() }
     }
 
     #[cold]
-    fn note(&mut self, row: &EventRow) -> Option<()> {
+    fn record(&mut self, row: &EventRow) -> Option<()> {
         let mut wire = Wire::new(self.file.bytes.get(row.payload.clone())?);
         let (_thread, _domain, flags, _index) = (wire.u64()?, wire.u64()?, wire.u32()?, wire.u32()?);
         let number = u64::from(wire.u32()?);
@@ -86,7 +86,7 @@ impl Walker for ThreadReader<'_> {
     #[inline(always)]
     fn event(&mut self, row: &EventRow, class: u32, _: &ThreadTable) {
         if self.sources.get(class as usize) == Some(&true) {
-            self.note(row);
+            self.record(row);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Reads EventPipe files as traces of the ichnos model; the mapping is in the documentation of the crate.
+//! Reads EventPipe files as traces. The crate documentation describes the mapping.
 //!
-//! Events are delivered in the order of time, or in file order on request.
+//! Events are delivered sorted by time, or in file order on request.
 
 mod block_audit;
 mod capture;
@@ -41,19 +41,19 @@ use ichnos_model::{
 use self::class::EventKind;
 pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
-use self::index::FileIndex;
+use self::index::NettraceIndex;
 pub(crate) use self::index::{EventBlockHeader, content};
 pub use self::nettrace_options::NettraceOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
 pub(crate) use self::source::ticks_of;
-use self::trace_file::TraceFile;
+use self::trace_file::FileState;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
 /// Reason why a file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OpenError {
+pub enum NettraceOpenError {
     /// The file cannot be read.
     #[error("{0}")]
     Refusal(#[from] Refusal),
@@ -65,32 +65,32 @@ pub enum OpenError {
     ClockOffset,
 }
 
-/// Maximum number of different stacks kept of a file, including those of callers: they take up to 150 bytes each.
-/// A recorded file of 6 million events has 5,306.
+/// Maximum number of distinct stacks per file, including callers. A stack takes up to 150 bytes. A recorded file with 6
+/// million events has 5,306.
 const MOST_STACKS: u32 = 1 << 18;
 
-/// An opened file.
+/// Opened file.
 #[derive(Debug)]
 pub struct NettraceFile {
     trace: Arc<Trace>,
     stream: Arc<DataStream>,
-    file: Arc<TraceFile>,
+    file: Arc<FileState>,
     damage: Vec<Damage>,
 }
 
 impl NettraceFile {
-    /// Returns `true` if the file has no trace block.
+    /// Returns `true` if the trace block is missing.
     pub(crate) fn is_trace_assumed(&self) -> bool {
         self.file.index.is_trace_assumed
     }
 
-    /// Opens a file with these bytes, also one without its beginning. `name` is its path.
+    /// Opens a file. Its start may be missing. `name` is its path.
     ///
     /// # Errors
     /// If it is not an EventPipe file, has an unsupported version, or exceeds the limits.
-    pub fn open(name: &str, bytes: Bytes, options: &NettraceOptions) -> Result<Self, OpenError> {
+    pub fn open(name: &str, bytes: Bytes, options: &NettraceOptions) -> Result<Self, NettraceOpenError> {
         let container = Container::open_file(&bytes)?;
-        let mut index = FileIndex::read(&bytes, &container, options)?;
+        let mut index = NettraceIndex::read(&bytes, &container, options)?;
         let pointer_bits = if index.trace.has_short_pointers() { 32 } else { 64 };
         let is_v6 = matches!(index.version, Version::V6(_));
         let kinds: Vec<EventKind> = (0..)
@@ -113,14 +113,15 @@ impl NettraceFile {
         let nanoseconds =
             nanoseconds.filter(|clock| clock.frequency == 1_000_000_000).map(|clock| clock.nanoseconds(0));
         name.clone_into(&mut trace.path);
-        // Processes that share stacks can have far more of them than the file has bytes.
+        // Processes that share stacks can have far more stacks than the file has bytes.
         let most = u32::try_from(bytes.len() / 4).unwrap_or(u32::MAX);
         trace.stacks = StackTable::new(most.clamp(1 << 16, MOST_STACKS));
         let trace = Arc::new(trace);
-        let stream = DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(OpenError::ClockOffset)?;
+        let stream =
+            DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(NettraceOpenError::ClockOffset)?;
         let reported = index.metadata_faults.iter().filter(|fault| options.check || fault.rule.is_fatal());
         let damage = reported.map(|fault| fault.damage(name)).collect();
-        let file = TraceFile {
+        let file = FileState {
             name: name.to_owned(),
             bytes,
             container,
@@ -135,12 +136,12 @@ impl NettraceFile {
         let file = Arc::new(file);
         trace.set_reader_data(Arc::clone(&file) as Arc<dyn std::any::Any + Send + Sync>);
         if let Some(clock) = trace.class.clocks.first().cloned() {
-            // The trace owns this closure, which must not own the trace.
+            // The trace owns this closure, so the closure must not own the trace.
             let file = Arc::clone(&file);
             trace.set_symbols(move || symbols::read(&file, &clock));
         }
         if !matches!(file.version(), Version::V6(_)) {
-            // Since version 6, events have the names of their threads and processes.
+            // In version 6, events have thread and process names.
             let command_line = trace.class.environment("command_line").and_then(Value::as_text);
             let command_line = command_line.map(str::to_owned);
             let file = Arc::clone(&file);
@@ -150,24 +151,24 @@ impl NettraceFile {
     }
 }
 
-/// Compiles the trace. Returns the kinds of events, some of them as bytes if the limits are too low for their fields,
-/// and the reason for it.
+/// Compiles the trace. Returns the event kinds. If the limits are too low for their fields, some of them become raw,
+/// and the reason is returned.
 fn compile(
-    index: &FileIndex,
+    index: &NettraceIndex,
     kinds: Vec<EventKind>,
     recorded: &[(String, Value)],
     options: &NettraceOptions,
-) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), OpenError> {
-    let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
+) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), NettraceOpenError> {
+    let compile = |kinds: &[EventKind]| -> Result<Trace, NettraceOpenError> {
         let class = class::trace_class(index, kinds, recorded.to_vec(), options);
-        let class = class.ok_or(OpenError::ClockOffset)?;
+        let class = class.ok_or(NettraceOpenError::ClockOffset)?;
         Ok(Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?)
     };
     let is_v6 = matches!(index.version, Version::V6(_));
     match compile(&kinds) {
         Ok(trace) => Ok((trace, kinds, None)),
-        Err(OpenError::Plan(error)) => {
-            // Kinds with many fields are the likely reason; if not, make all of them raw.
+        Err(NettraceOpenError::Plan(error)) => {
+            // Event kinds with many fields are the likely reason. Otherwise, make all of them raw.
             let is_simple = |class| index.classes.get(class).is_some_and(EventMetadata::has_few_fields);
             let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
                 let kinds = kinds.into_iter().enumerate();
@@ -187,7 +188,7 @@ fn compile(
 }
 
 impl NettraceFile {
-    /// Returns the cursor at the beginning of the file, or at the block of a sequence point.
+    /// Returns a cursor at the start of the file, or at the block of a sequence point.
     fn open_cursor(&self, window: Window, from: Option<u64>) -> SourceCursor<EventSource> {
         let source = EventSource::new(&self.file, &self.stream, window, from);
         SourceCursor::new(Arc::clone(&self.stream), source, window, &self.file.options.limits)
@@ -252,8 +253,8 @@ impl OpenedTrace for NettraceFile {
         let mut points = Vec::new();
         let mut last = (0, i128::MIN);
         for barrier in &self.file.index.barriers {
-            // Headers are compressed: as text, an event is some ten times as long as in the file; in other
-            // formats, four times.
+            // Headers are compressed: an event takes some ten times its file size as text, and four times its file size
+            // in other formats.
             let bytes = (barrier.offset - last.0).saturating_mul(3);
             let time = clock.nanoseconds(barrier.timestamp);
             if bytes >= grain && time > last.1 {

@@ -1,29 +1,31 @@
-//! Finds the classes of events whose labels override their metadata.
+//! Finds event classes with labels that override metadata.
 
 use std::collections::HashSet;
 
 use ichnos_io::Bytes;
 
-use super::index::{FileIndex, content};
+use super::index::{NettraceIndex, content};
 use super::overrides::Overrides;
 use super::pending::UNKNOWN_CLASS;
 use super::tables::{LabelTable, ThreadTable};
 use super::walk::{Walker, walk};
 use crate::{Block, BlockKind, Container, EventRow};
 
-/// Maximum number of pairs of classes and overriding labels in a file; they take 64 bytes each. Recorded files
-/// have none.
+/// Maximum number of pairs of a class and overriding labels. A pair takes 64 bytes. Recorded files lack such labels.
 const MOST: usize = 1 << 16;
 
-/// Returns the classes of events whose labels override their metadata, with these labels, sorted; `true` if there
-/// are more.
-pub(super) fn find(bytes: &Bytes, container: &Container, index: &FileIndex) -> (Vec<(u32, Overrides)>, bool) {
+/// Returns the sorted pairs of a class and labels that override its metadata. Returns `true` if there are more pairs.
+pub(super) fn find(
+    bytes: &Bytes,
+    container: &Container,
+    index: &NettraceIndex,
+) -> (Vec<(u32, Overrides)>, bool) {
     let mut reader =
         OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new(), is_full: false };
     walk(bytes, container, index, &mut reader);
     let is_full = reader.is_full;
     let mut pairs: Vec<_> = reader.pairs.into_iter().collect();
-    // Ids of classes must not depend on the order of a set.
+    // Class ids must not depend on the order of a set.
     pairs.sort_by_key(|(class, labels)| {
         (*class, labels.opcode, labels.keywords, labels.level, labels.version)
     });
@@ -34,7 +36,7 @@ struct OverrideReader<'f> {
     bytes: &'f Bytes,
     labels: LabelTable,
     pairs: HashSet<(u32, Overrides)>,
-    /// Set if there are pairs beyond the limit.
+    /// `true` if there are more pairs than the limit.
     is_full: bool,
 }
 

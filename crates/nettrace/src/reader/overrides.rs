@@ -1,11 +1,11 @@
 //! Labels that override an event's metadata (version 6).
 //!
-//! Events with the same metadata and the same overriding labels have a class of their own, so that readers of
-//! classes see the effective names, levels, roles and fields.
+//! Events with equal metadata and equal overriding labels have a separate class. So code that only sees classes gets
+//! the effective names, levels, roles and fields.
 
 use crate::EventMetadata;
 
-/// Labels of a list that replace parts of metadata.
+/// Labels that replace some metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Overrides {
     pub(crate) opcode: Option<u8>,
@@ -18,7 +18,7 @@ impl Overrides {
     /// No labels.
     pub(crate) const NONE: Self = Self { opcode: None, keywords: None, level: None, version: None };
 
-    /// Returns the metadata of events that have these labels.
+    /// Returns the metadata for events with these labels.
     pub(super) fn apply(self, metadata: &EventMetadata) -> EventMetadata {
         let mut metadata = metadata.clone();
         metadata.opcode = self.opcode.or(metadata.opcode);

@@ -1,15 +1,15 @@
-//! Payloads that cannot be read in place, read into values.
+//! Reads payloads into values if they cannot be read in place.
 
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, Slots};
 use ichnos_model::plan::Plan;
 use ichnos_model::{EventValues, FieldValue, Real, Scope, Skip, Uuid};
 
 use super::class::PayloadForm;
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use crate::wire::{Wire, zigzag};
-use crate::{Field, FieldType, SystemTime, Version};
+use crate::{FieldType, PayloadField, SystemTime, Version};
 
-/// Widths of values in the payloads of a file.
+/// Value sizes in the payloads of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PayloadWidths {
     pub(super) has_short_pointers: bool,
@@ -18,7 +18,7 @@ pub(super) struct PayloadWidths {
 }
 
 impl PayloadWidths {
-    pub(super) fn of(index: &FileIndex) -> Self {
+    pub(super) fn from_index(index: &NettraceIndex) -> Self {
         Self {
             has_short_pointers: index.trace.has_short_pointers(),
             has_system_times: matches!(index.version, Version::V6(_)),
@@ -26,11 +26,11 @@ impl PayloadWidths {
     }
 }
 
-/// Reads a payload into values; returns the number of bytes after its fields, or `None` if it does not match
-/// them.
+/// Reads a payload into values. Returns the number of bytes after its fields, or `None` if it does not match the
+/// fields.
 pub(super) fn read(
     payload: &[u8],
-    fields: &[Field],
+    fields: &[PayloadField],
     widths: PayloadWidths,
     values: &mut EventValues,
 ) -> Option<usize> {
@@ -41,7 +41,7 @@ pub(super) fn read(
         (rest, reader.has_dates)
     };
     let (rest, has_dates) = read(false);
-    // Writers use 8 bytes, the document 16.
+    // Writers use 8 bytes, but the document says 16.
     if rest != Some(0) && has_dates && widths.has_system_times {
         if read(true).0 == Some(0) {
             return Some(0);
@@ -51,8 +51,8 @@ pub(super) fn read(
     rest
 }
 
-/// Number of bytes after the fields of a payload; 0 if it does not match them. `layout` is for payloads that are
-/// bits.
+/// Returns the number of bytes after the fields of a payload, or 0 if it does not match the fields. `layout` describes
+/// payloads that consist of bits.
 pub(super) fn bytes_behind(
     payload: &[u8],
     form: &PayloadForm,
@@ -73,17 +73,17 @@ pub(super) fn bytes_behind(
     }
 }
 
-/// Reads fields, and appends their values; methods return `None` if the payload does not match.
+/// Reads fields and appends their values. Methods return `None` if the payload does not match.
 struct PayloadReader<'a> {
     payload: &'a [u8],
     wire: Wire<'a>,
     /// End of the last array that is stored elsewhere in the payload.
     located_end: usize,
     widths: PayloadWidths,
-    /// `true` once a date was read, or was missing at the end of the payload.
+    /// `true` after a date was read, or was missing at the end of the payload.
     has_dates: bool,
-    /// Remaining number of values and of bytes of shared text: elements can be empty, and the same text can be
-    /// referred to repeatedly.
+    /// Remaining number of values, and of bytes in shared texts. Limits payloads with many empty elements or repeated
+    /// references to one text.
     budget: usize,
 }
 
@@ -105,7 +105,7 @@ impl<'a> PayloadReader<'a> {
     }
 
     /// Appends the values of all fields of a structure.
-    fn fields(&mut self, fields: &[Field], values: &mut EventValues) -> Option<()> {
+    fn fields(&mut self, fields: &[PayloadField], values: &mut EventValues) -> Option<()> {
         // Values needed by counted arrays.
         let mut counts = [0u64; 64];
         for (index, field) in fields.iter().enumerate() {
@@ -147,8 +147,8 @@ impl<'a> PayloadReader<'a> {
         Some(())
     }
 
-    /// Reads bytes of the kind named by the first field.
-    fn named(&mut self, kinds: &[Field], count: usize, values: &mut EventValues) -> Option<()> {
+    /// Reads bytes whose kind is named by the first field.
+    fn named(&mut self, kinds: &[PayloadField], count: usize, values: &mut EventValues) -> Option<()> {
         let data = self.wire.take(count)?;
         let units = || self.payload.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
         let mut is_known = false;
@@ -158,7 +158,7 @@ impl<'a> PayloadReader<'a> {
             if is_this {
                 let mut inner = PayloadReader::new(data, self.widths);
                 inner.value(&kind.kind, false, values)?;
-                // If bytes follow, all of it is also shown as bytes.
+                // If bytes follow, the whole payload is also shown as bytes.
                 is_known = inner.wire.is_at_end();
             }
         }
@@ -178,7 +178,7 @@ impl<'a> PayloadReader<'a> {
         Some(())
     }
 
-    /// Appends a value; returns it if it is a number.
+    /// Appends a value. Returns it if it is a number.
     fn value(&mut self, kind: &FieldType, are_flags: bool, values: &mut EventValues) -> Option<u64> {
         self.budget = self.budget.checked_sub(1)?;
         if let Some(number) = self.unsigned(kind)? {
@@ -234,7 +234,7 @@ impl<'a> PayloadReader<'a> {
         Some(0)
     }
 
-    /// Reads an unsigned integer, or nothing if the type is another one.
+    /// Reads an unsigned integer. Returns `Some(None)` for other types.
     fn unsigned(&mut self, kind: &FieldType) -> Option<Option<u64>> {
         let wire = &mut self.wire;
         Some(Some(match kind {
@@ -249,7 +249,7 @@ impl<'a> PayloadReader<'a> {
         }))
     }
 
-    /// Reads a signed integer or a date, or nothing if the type is another one.
+    /// Reads a signed integer or a date. Returns `Some(None)` for other types.
     fn signed(&mut self, kind: &FieldType) -> Option<Option<i64>> {
         let wire = &mut self.wire;
         Some(Some(match kind {
@@ -269,7 +269,7 @@ impl<'a> PayloadReader<'a> {
         }))
     }
 
-    /// Reads a value that is not an integer and has no other values in it.
+    /// Reads a value without inner values that is not an integer.
     fn single(&mut self, kind: &FieldType) -> Option<FieldValue<'a>> {
         let wire = &mut self.wire;
         Some(match kind {
@@ -298,7 +298,7 @@ impl<'a> PayloadReader<'a> {
         })
     }
 
-    /// Appends an array whose class has its length, or the text in it.
+    /// Appends an array whose class contains its length, or the text stored in the array.
     fn fixed_length_array(
         &mut self,
         element: &FieldType,
@@ -365,9 +365,9 @@ mod tests {
     fn what_is_appended_can_be_absent() {
         let text = || Box::new(FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
         let fields = [
-            Field::new("number", FieldType::VarUInt),
-            Field::new("first", FieldType::Appended(text())),
-            Field::new("second", FieldType::Appended(text())),
+            PayloadField::new("number", FieldType::VarUInt),
+            PayloadField::new("first", FieldType::Appended(text())),
+            PayloadField::new("second", FieldType::Appended(text())),
         ];
         let rest = |payload: &[u8]| {
             let mut values = EventValues::default();
@@ -385,11 +385,12 @@ mod tests {
 
     #[test]
     fn data_is_of_the_kind_that_the_first_field_names() {
-        let kinds = vec![Field::new("a", FieldType::Object(vec![Field::new("x", FieldType::U16)]))];
+        let kinds =
+            vec![PayloadField::new("a", FieldType::Object(vec![PayloadField::new("x", FieldType::U16)]))];
         let fields = [
-            Field::new("name", FieldType::Utf16String),
-            Field::new("size", FieldType::U8),
-            Field::new("data", FieldType::Named { count: 1, kinds }),
+            PayloadField::new("name", FieldType::Utf16String),
+            PayloadField::new("size", FieldType::U8),
+            PayloadField::new("data", FieldType::Named { count: 1, kinds }),
         ];
         let is_read = |payload: &[u8]| {
             let mut values = EventValues::default();
@@ -398,7 +399,7 @@ mod tests {
             reader.fields(&fields, &mut values).is_some() && reader.wire.is_at_end()
         };
         assert!(is_read(b"a\0\0\0\x02\x01\x01"));
-        // With more bytes; with another name; empty.
+        // First with more bytes, then with another name, then empty.
         assert!(is_read(b"a\0\0\0\x03\x01\x01\x01") && is_read(b"b\0\0\0\x01\x01") && is_read(b"\0\0\0"));
         // Too short for its kind or its size.
         assert!(!is_read(b"a\0\0\0\x01\x01") && !is_read(b"b\0\0\0\x02\x01"));

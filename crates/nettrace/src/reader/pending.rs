@@ -1,102 +1,101 @@
-//! Events that were read and wait to be delivered in the order of time.
+//! Events that wait to be delivered, sorted by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// Event that was read, or a gap: its place in the file, and its properties outside of the payload.
+/// Event or gap: its place in the file, and its properties outside of the payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PendingEvent {
     /// Time in ticks.
     pub(crate) timestamp: u64,
-    /// Thread that the event is about: its id, or its place in the table of threads.
+    /// Thread that the event is about: its id, or its place in the thread table.
     pub(crate) thread: u64,
-    /// Thread that made the event.
+    /// Thread that emitted the event.
     pub(crate) capture_thread: u64,
-    /// Begin of the payload in the file; of a gap, the time of the event before it.
+    /// Start of the payload in the file. For a gap, the time of the previous event.
     pub(crate) payload: u64,
-    /// Bytes from the id of the activity, in the same block, to the payload; 0 if there is none.
+    /// Number of bytes from the activity id, in the same block, to the payload. 0 without an activity.
     pub(crate) activity: u32,
-    /// Distance of the related activity's id.
+    /// Number of bytes from the related activity's id to the payload.
     pub(crate) related_activity: u32,
-    /// Size of the payload in bytes; of a gap, the number of missing events, 0 if unknown.
+    /// Payload size in bytes. For a gap, the number of missing events, or 0 if unknown.
     pub(crate) length: u32,
-    /// Index of the kind of event, [`GAP`] or [`UNKNOWN_CLASS`].
+    /// Index of the event kind, [`GAP`] or [`UNKNOWN_CLASS`].
     pub(crate) class: u32,
     pub(crate) processor: u32,
-    /// Id of the stack; in version 3, its size in bytes: it follows the payload.
+    /// Stack id. In version 3, the size of the stack after the payload, in bytes.
     pub(crate) stack: u32,
-    /// Id of the list of labels.
+    /// Label list id.
     pub(crate) labels: u32,
 }
 
-/// Class of entries that are gaps.
+/// Class for gaps.
 pub(crate) const GAP: u32 = u32::MAX;
 
-/// Class of events with unknown metadata.
+/// Class for events with unknown metadata.
 pub(crate) const UNKNOWN_CLASS: u32 = u32::MAX - 1;
 
 /// Sorts events by time.
 ///
-/// Files have runs of events of one thread each, in order of time. A sorted event promises that no event after it in
-/// the file is earlier, so all that are earlier than it can go. Events of the same time stay in the order of the file.
-/// The promise is not always kept: an event that is too late goes as soon as it is read.
+/// A file consists of runs. Each has events of one thread, sorted by time. A sorted event promises that all later
+/// events in the file have the same or a later time, so all earlier events can be released. Events with equal times
+/// stay in file order. Some files break the promise: then a late event is delivered at once.
 ///
-/// Entries do not move while they wait: runs are chained where one continues another, and the chains, of which there
-/// are about as many as threads, are merged as events go.
+/// Entries do not move while they wait. Runs that continue each other form chains, about one chain per thread. The
+/// chains are merged while events are delivered.
 #[derive(Debug)]
 pub(crate) struct EventSorter {
-    /// Entries in the order of the file; some of them may have gone.
+    /// Entries in file order. Some of them may be delivered already.
     entries: Vec<PendingEvent>,
-    /// Entries that have not gone, as ascending runs in the order of the file.
+    /// Undelivered entries, as ascending runs in file order.
     runs: Vec<EntryRun>,
-    /// First entry of each chain but the current one.
-    heads: BinaryHeap<Reverse<Head>>,
+    /// First entry of each chain except the current chain.
+    heads: BinaryHeap<Reverse<ChainHead>>,
     /// Last time and last run of the newest chains.
     tails: Vec<(u64, usize)>,
-    /// Run of the next entry that goes.
+    /// Run of the next entry.
     run: usize,
-    /// Index of the next entry that goes.
+    /// Index of the next entry.
     at: usize,
-    /// End of the entries of the run that are known to go one after the other.
+    /// End of the entries in the run that can be delivered without comparing chains.
     until: usize,
-    /// Number of entries that can go.
+    /// Number of released entries.
     ready: usize,
-    /// Number of entries that have gone and are still in `entries`.
+    /// Number of delivered entries that are still in `entries`.
     gone: usize,
-    /// No event that follows in the file is earlier than this.
+    /// All following events in the file have this time or a later time.
     bound: u64,
-    /// Time of the earliest entry that waits, or an earlier time.
+    /// Lower bound for the time of each waiting entry.
     earliest: u64,
-    /// Number of waiting entries from which on [`EventSorter::push`] asks for a release.
+    /// Number of waiting entries from which on [`EventSorter::push`] requests a release.
     look_at: usize,
 }
 
-/// Entries that are ascending in time.
+/// Entries sorted by time.
 #[derive(Clone, Debug)]
 struct EntryRun {
-    /// Indexes of those that have not gone.
+    /// Indexes of the undelivered entries.
     begin: usize,
     end: usize,
-    /// The run that continues the chain.
+    /// Next run in the chain.
     next: Option<usize>,
 }
 
 /// First entry of a chain: time, index, run.
-type Head = (u64, usize, usize);
+type ChainHead = (u64, usize, usize);
 
-/// Index of no run.
+/// Index for a missing run.
 const NO_RUN: usize = usize::MAX;
 
-/// Number of waiting entries below which a release is not worth the effort.
+/// Number of waiting entries below which a release does not pay.
 const FEW: usize = 1 << 10;
 
-/// Largest number of entries that wait, whatever the file promises. With those that have gone, they take up to 8 MB for
-/// each cursor, of which several threads have more than one each. In recorded files, up to 25,000 wait.
+/// Maximum number of waiting entries, even if the file promises less. With delivered entries, they take up to 8 MB per
+/// cursor. Each thread may have several cursors. In recorded files, up to 25,000 entries wait.
 pub(crate) const MOST: usize = 60_000;
 
-/// Number of chains that a run is compared with. More of them would make a long search for each run of a file whose
-/// entries go back all the time.
+/// Number of chains that a run is compared with. Limits the search in a file whose times go back all the time.
 const TAILS: usize = 32;
 
 /// Number of entries that are compared ahead.
@@ -122,7 +121,7 @@ impl Default for EventSorter {
 }
 
 impl EventSorter {
-    /// Adds an entry; returns `true` if entries should be [released](Self::release).
+    /// Adds an entry. Returns `true` if entries should be [released](Self::release).
     #[inline(always)]
     pub(crate) fn push(&mut self, entry: PendingEvent, is_sorted: bool) -> bool {
         let index = self.entries.len();
@@ -140,7 +139,7 @@ impl EventSorter {
         waiting >= self.look_at && (self.earliest < self.bound || waiting >= MOST)
     }
 
-    /// Takes the next entry that can go.
+    /// Returns and removes the next released entry.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<PendingEvent> {
         let entry = *self.peek()?;
@@ -148,7 +147,7 @@ impl EventSorter {
         Some(entry)
     }
 
-    /// The next entry that can go.
+    /// Returns the next released entry.
     #[inline(always)]
     pub(crate) fn peek(&mut self) -> Option<&PendingEvent> {
         if self.ready == 0 {
@@ -161,7 +160,7 @@ impl EventSorter {
         self.entries.get(self.at)
     }
 
-    /// Takes the entry that [`EventSorter::peek`] has returned.
+    /// Removes the entry that [`EventSorter::peek`] has returned.
     #[inline(always)]
     pub(crate) fn skip(&mut self) {
         self.at += 1;
@@ -169,12 +168,12 @@ impl EventSorter {
         self.ready -= 1;
     }
 
-    /// Returns `true` if entries can go.
+    /// Returns `true` if released entries remain.
     pub(crate) fn has_ready(&self) -> bool {
         self.ready > 0
     }
 
-    /// Returns `true` if no entry waits or can go.
+    /// Returns `true` without any entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.len() == self.gone
     }
@@ -188,8 +187,8 @@ impl EventSorter {
         self.heads.shrink_to_fit();
     }
 
-    /// Lets entries go that are earlier than all that can follow; `all`: all entries. Those that were released before
-    /// have gone.
+    /// Releases the entries that are earlier than all following events. With `all`, releases all entries. Earlier
+    /// releases must be delivered.
     pub(crate) fn release(&mut self, all: bool) {
         self.compact();
         let Self { entries, runs, bound, .. } = self;
@@ -208,25 +207,25 @@ impl EventSorter {
         self.earliest = earliest;
         self.chain_runs();
         let left = self.entries.len() - self.ready;
-        // Entries that wait are not compared again and again.
+        // Do not compare the waiting entries again and again.
         self.look_at = (2 * left).clamp(FEW, MOST).max(left + FEW);
     }
 
-    /// Number of entries to release if this many are early enough.
+    /// Returns the number of entries to release if this many are early enough.
     fn count_to_release(&self, early: usize, all: bool) -> usize {
         let waiting = self.entries.len();
         if all {
             waiting
         } else if waiting - early >= MOST - MOST / 8 {
-            // The file promises too little for too long. If nearly as many waited on, they would be compared again for
-            // every few that are added.
+            // The file promises too little for too long. If nearly as many entries kept waiting, they would be compared
+            // again for every few new entries.
             early.max(waiting / 2)
         } else {
             early
         }
     }
 
-    /// Removes entries that have gone.
+    /// Removes delivered entries.
     fn compact(&mut self) {
         if self.gone == 0 {
             return;
@@ -248,7 +247,7 @@ impl EventSorter {
         (self.run, self.at, self.until) = (NO_RUN, 0, 0);
     }
 
-    /// Chains runs where one continues another. No entry has gone.
+    /// Chains runs that continue each other. Must be called before entries are delivered.
     fn chain_runs(&mut self) {
         let Self { entries, runs, heads, tails, .. } = self;
         heads.clear();
@@ -278,7 +277,8 @@ impl EventSorter {
         (self.run, self.at, self.until) = (NO_RUN, 0, 0);
     }
 
-    /// Chooses the chain of the next entry, and finds how far it can be read before another one comes first.
+    /// Chooses the chain of the next entry, and finds how far the chain can be read before another chain has an earlier
+    /// entry.
     #[inline(never)]
     fn choose_run(&mut self) {
         let Self { entries, runs, heads, run, at, .. } = self;
@@ -336,7 +336,7 @@ mod tests {
         }
         pending.release(false);
         assert_eq!(drain(&mut pending), [(1, 1), (2, 2), (5, 1), (5, 2)]);
-        // Too late: it is delivered as soon as possible.
+        // A late entry is delivered as soon as possible.
         pending.push(entry(3, 3), false);
         pending.release(false);
         assert_eq!(drain(&mut pending), [(3, 3)]);
@@ -345,7 +345,7 @@ mod tests {
         assert!(pending.is_empty());
     }
 
-    /// Sorting all entries that wait by time, in a stable way, gives the same order.
+    /// A stable sort of all waiting entries gives the same order.
     #[test]
     fn entries_go_as_if_they_were_sorted() {
         let mut random = 1u64;
@@ -401,7 +401,7 @@ mod tests {
         assert!(most <= MOST + FEW, "{most}");
     }
 
-    /// If each mark releases only one event, the others must not wait for ever.
+    /// If each mark releases only one event, the others must not wait forever.
     #[test]
     fn not_too_many_wait_for_promises_that_are_too_small() {
         let mut pending = EventSorter::default();

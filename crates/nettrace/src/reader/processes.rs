@@ -1,51 +1,51 @@
-//! Names of processes, from events of one-collect (version 6).
+//! Process names from one-collect events (version 6).
 
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use super::tables::ThreadTable;
 use super::walk::Walker;
 use crate::wire::Wire;
 use crate::{Block, EventMetadata, EventRow};
 
-/// Names of a file's processes, over time: ids are reused, and a process can be renamed.
+/// Process names over time. Ids are reused, and a process can be renamed.
 #[derive(Debug, Default)]
 pub(super) struct ProcessNames {
-    /// By process and time; those of the same time in file order.
-    rows: Vec<Row>,
+    /// Sorted by process and time. Rows with equal times stay in file order.
+    rows: Vec<ProcessRow>,
 }
 
 /// Data of an event about a process.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct ProcessRow {
     process: u64,
     ticks: u64,
     /// File position of the name.
     begin: usize,
-    /// Length in bytes; `None` if the process ends.
+    /// Length in bytes. `None` if the process ends.
     length: Option<u16>,
 }
 
-/// Maximum number of events about processes; they take 32 bytes each.
+/// Maximum number of events about processes. An event takes 32 bytes.
 const MOST: usize = 1 << 18;
 
 impl ProcessNames {
-    /// Returns the name of a process at a time in ticks, as bytes of the file.
+    /// Returns a process's name at a time in ticks, as bytes in the file.
     ///
-    /// A name applies until the next one. (The last events of a process can be noted after its end.) The first
-    /// name also applies before, unless another process ended before it: one-collect notes a process when it
-    /// executes another program, and it was active before that.
+    /// A name is valid until the next name, because the last events of a process can be recorded after its end. The
+    /// first name is also valid before its event, unless another process with this id ended before. one-collect records
+    /// a process when it executes another program, but the process was active before that.
     pub(super) fn get<'f>(&self, process: u64, ticks: u64, bytes: &'f [u8]) -> Option<&'f [u8]> {
         let behind = self.rows.partition_point(|row| (row.process, row.ticks) <= (process, ticks));
         let (before, behind) = self.rows.split_at_checked(behind)?;
         let before = before.iter().rev().take_while(|row| row.process == process);
         let named = before.clone().find(|row| row.length.is_some());
-        // An end without a name before it belongs to a process without a name.
+        // An end without a previous name belongs to an unnamed process.
         let next = behind.first().filter(|row| row.process == process && before.clone().next().is_none());
         let row = named.or(next)?;
         bytes.get(row.begin..row.begin.checked_add(row.length?.into())?)
     }
 }
 
-/// Information about processes in events of a class.
+/// Process information in the events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProcessEvent {
     Nothing,
@@ -54,7 +54,7 @@ enum ProcessEvent {
 }
 
 impl ProcessEvent {
-    fn of(metadata: &EventMetadata) -> Self {
+    fn from_metadata(metadata: &EventMetadata) -> Self {
         if metadata.provider != UNIVERSAL_SYSTEM {
             return Self::Nothing;
         }
@@ -66,19 +66,19 @@ impl ProcessEvent {
     }
 }
 
-/// Walker that collects the names of processes.
+/// Walker that collects process names.
 #[derive(Debug)]
 pub(super) struct ProcessNameReader<'f> {
     bytes: &'f [u8],
-    /// By class.
+    /// Process information by class.
     sources: Vec<ProcessEvent>,
-    rows: Vec<Row>,
+    rows: Vec<ProcessRow>,
 }
 
 impl<'f> ProcessNameReader<'f> {
-    /// Returns `None` if no event of the file can name a process.
-    pub(super) fn new(bytes: &'f [u8], index: &FileIndex) -> Option<Self> {
-        let sources: Vec<_> = index.classes.iter().map(ProcessEvent::of).collect();
+    /// Returns `None` if no event can name a process.
+    pub(super) fn new(bytes: &'f [u8], index: &NettraceIndex) -> Option<Self> {
+        let sources: Vec<_> = index.classes.iter().map(ProcessEvent::from_metadata).collect();
         sources.contains(&ProcessEvent::Name).then(|| Self { bytes, sources, rows: Vec::new() })
     }
 
@@ -93,7 +93,7 @@ impl<'f> ProcessNameReader<'f> {
     }
 
     #[cold]
-    fn note(&mut self, source: ProcessEvent, row: &EventRow, threads: &ThreadTable) {
+    fn record(&mut self, source: ProcessEvent, row: &EventRow, threads: &ThreadTable) {
         let Some(process) = threads.process(row.thread) else { return };
         let name = match source {
             ProcessEvent::Nothing => return,
@@ -101,11 +101,11 @@ impl<'f> ProcessNameReader<'f> {
             ProcessEvent::Name => self.name(row),
         };
         if let Some((begin, length)) = name.filter(|_| self.rows.len() < MOST) {
-            self.rows.push(Row { process, ticks: row.timestamp, begin, length });
+            self.rows.push(ProcessRow { process, ticks: row.timestamp, begin, length });
         }
     }
 
-    /// Returns the position and length of the name in an event, or `None` without one.
+    /// Returns the position and length of the name in an event. `None` without a name.
     fn name(&self, row: &EventRow) -> Option<(usize, Option<u16>)> {
         let mut wire = Wire::new(self.bytes.get(row.payload.clone())?);
         let _namespace = wire.varuint64()?;
@@ -123,10 +123,10 @@ impl Walker for ProcessNameReader<'_> {
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
         match self.sources.get(class as usize) {
             None | Some(ProcessEvent::Nothing) => {}
-            Some(source) => self.note(*source, row, threads),
+            Some(source) => self.record(*source, row, threads),
         }
     }
 }
 
-/// Provider of one-collect's events about the machine.
+/// one-collect's provider for system-wide events.
 pub(super) const UNIVERSAL_SYSTEM: &str = "Universal.System";

@@ -1,16 +1,16 @@
-//! Reads blocks, and adds their events to those that wait for their turn in the order of time.
+//! Reads blocks, and passes their events to the sorter.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::block_audit::{begins_in_repeated_page, find_damage};
-use super::capture::{CaptureThreads, Gap};
+use super::capture::{CaptureThreads, EventGap};
 use super::index::{EventBlockHeader, content, release};
-use super::kinds::Kinds;
+use super::kinds::EventKinds;
 use super::pending::{EventSorter, GAP, PendingEvent, UNKNOWN_CLASS};
 use super::tables::{LabelTable, StackBlocks, ThreadTable};
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 use crate::{
     Block, BlockKind, Container, EventRow, EventRows, Fault, FileItem, PointHead, RowEncoding, Rule,
     SequencePoint, ThreadRow, Version,
@@ -26,13 +26,13 @@ struct OpenEventBlock {
     lost_until: Option<usize>,
 }
 
-/// Bit that marks a thread missing from the table (version 6): the other bits are its index.
+/// Marks a thread that is missing in the table (version 6). The other bits are its index.
 pub(super) const UNKNOWN_THREAD: u64 = 1 << 63;
 
-/// Maximum number of reported faults in single events for each rule if all rules are checked; otherwise one.
+/// Maximum number of reported faults in single events for each rule, if all rules are checked. Otherwise one.
 pub(super) const REPORTED: u64 = 1_000;
 
-/// Faults that wait to be reported after the ready events.
+/// Faults that are reported after the ready events.
 #[derive(Debug)]
 pub(super) struct FaultLog {
     pub(super) check: bool,
@@ -42,9 +42,9 @@ pub(super) struct FaultLog {
 }
 
 impl FaultLog {
-    /// Notes a fault in a single event, up to a limit, as every event may have one.
+    /// Records a fault in a single event, up to a limit, because every event may have a fault.
     #[cold]
-    pub(super) fn note(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
+    pub(super) fn record(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
         let count = Rule::ALL.iter().position(|known| *known == rule);
         let Some(count) = count.and_then(|index| self.reported.get_mut(index)) else { return };
         *count += 1;
@@ -54,18 +54,18 @@ impl FaultLog {
     }
 }
 
-/// Reads the blocks of a file, and keeps the tables that their events refer to.
+/// Reads a file's blocks, and maintains the tables that their events refer to.
 pub(super) struct RowReader {
-    pub(super) file: Arc<TraceFile>,
+    pub(super) file: Arc<FileState>,
     container: Container,
     open: Option<OpenEventBlock>,
-    /// A sequence point that was read, and is passed after all events before it.
+    /// Sequence point that takes effect after all earlier events.
     barrier: Option<(PointHead, Block)>,
     is_file_read: bool,
     /// `true` after a fault between blocks, or after lost rows.
     is_damaged: bool,
-    /// Kind of event by metadata id.
-    kinds: Kinds,
+    /// Event kind by metadata id.
+    kinds: EventKinds,
     pub(super) threads: ThreadTable,
     pub(super) labels: LabelTable,
     pub(super) stacks: StackBlocks,
@@ -75,32 +75,32 @@ pub(super) struct RowReader {
     pub(super) faults: FaultLog,
     /// Time window in ticks.
     pub(super) wanted: (u64, u64),
-    /// Latest time delivered, in ticks.
+    /// Time of the latest delivered event, in ticks.
     pub(super) latest: u64,
-    /// Offset of the last sequence point before the time window: events before it need not be counted.
+    /// Offset of the last sequence point before the time window. Earlier events need not be counted.
     counted_from: u64,
-    /// Offset of the sequence point at which reading begins; `None` for the beginning of the file.
+    /// Offset of the sequence point at which reading starts. `None` for the start of the file.
     begun_at: Option<u64>,
-    /// `true` if reading pauses between segments.
+    /// `true` to pause between segments.
     pub(super) pauses: bool,
-    /// `true` between two segments, before the next one is [taken](Self::take_segment).
+    /// `true` between two segments, until the next segment is [taken](Self::take_segment).
     pub(super) is_between: bool,
 }
 
-/// Gaps found in a block: beyond a limit, they are added up, since there can be one for every two bytes.
+/// Gaps in a block. Above a limit they are added up, because two bytes can be enough for a gap.
 #[derive(Debug, Default)]
-struct Gaps {
+struct BlockGaps {
     count: usize,
     sum: u64,
     after: u64,
     thread: u64,
 }
 
-impl Gaps {
-    /// Maximum number of gaps that are not added up.
+impl BlockGaps {
+    /// Maximum number of separate gaps.
     const FEW: usize = 10_000;
 
-    fn add(&mut self, gap: Option<Gap>, thread: u64, push: impl FnOnce(Gap, u64)) {
+    fn add(&mut self, gap: Option<EventGap>, thread: u64, push: impl FnOnce(EventGap, u64)) {
         let Some(gap) = gap else { return };
         self.count += 1;
         if self.count <= Self::FEW {
@@ -111,20 +111,20 @@ impl Gaps {
         self.thread = thread;
     }
 
-    fn finish(self, mut push: impl FnMut(Gap, u64)) {
+    fn finish(self, mut push: impl FnMut(EventGap, u64)) {
         let mut rest = self.sum;
-        // A gap has fewer than 2^31 events, so this repeats less often than there were gaps.
+        // A gap has fewer than 2^31 events, so there are fewer iterations than gaps.
         while rest > 0 {
             let count = u32::try_from(rest).unwrap_or(u32::MAX);
-            push(Gap { count: Some(count), after: self.after }, self.thread);
+            push(EventGap { count: Some(count), after: self.after }, self.thread);
             rest -= u64::from(count);
         }
     }
 }
 
 impl RowReader {
-    /// Creates a reader at the beginning of the file, or at the block of a sequence point.
-    pub(super) fn new(file: &Arc<TraceFile>, wanted: (u64, u64), from: Option<u64>) -> Self {
+    /// Creates a reader at the start of the file, or at the block of a sequence point.
+    pub(super) fn new(file: &Arc<FileState>, wanted: (u64, u64), from: Option<u64>) -> Self {
         let mut container = file.container.clone();
         if let Some(from) = from {
             container.seek(from);
@@ -140,7 +140,7 @@ impl RowReader {
             barrier: None,
             is_file_read: false,
             is_damaged: false,
-            kinds: Kinds::default(),
+            kinds: EventKinds::default(),
             threads: ThreadTable::default(),
             labels: LabelTable::default(),
             stacks: StackBlocks::default(),
@@ -162,7 +162,7 @@ impl RowReader {
         reader
     }
 
-    /// Returns the number of missing events, without reading payloads.
+    /// Returns the number of missing events. Does not read payloads.
     pub(super) fn count_lost(mut self) -> u64 {
         let mut lost = 0u64;
         while self.fill() || self.has_more() {
@@ -173,19 +173,19 @@ impl RowReader {
         lost
     }
 
-    /// Returns `true` if events are ready, or faults are to be reported.
+    /// Returns `true` if events are ready or faults must be reported.
     pub(super) fn has_more(&self) -> bool {
         self.pending.has_ready() || !self.faults.waiting.is_empty()
     }
 
-    /// Reads the tables before a sequence point to which events after it refer.
+    /// Reads the tables before a sequence point that events after it refer to.
     fn prepare(&mut self, from: u64) {
         if matches!(self.file.index.version, Version::V6(_)) {
             let file = Arc::clone(&self.file);
             let mut container = file.container.clone();
             while container.position() < from {
                 match container.next(&file.bytes, 0, true) {
-                    FileItem::Block(block) if block.kind != BlockKind::Event => self.note_table(&block, true),
+                    FileItem::Block(block) if block.kind != BlockKind::Event => self.read_table(&block, true),
                     FileItem::End | FileItem::More => break,
                     _ => {}
                 }
@@ -194,8 +194,8 @@ impl RowReader {
         self.kinds.advance(&self.file.index, from);
     }
 
-    /// Reads a block that events refer to. `only_tables` if it is before the beginning of reading.
-    fn note_table(&mut self, block: &Block, only_tables: bool) {
+    /// Reads a block that events refer to. `only_tables` means that the block is before the start of reading.
+    fn read_table(&mut self, block: &Block, only_tables: bool) {
         let file = Arc::clone(&self.file);
         let content = content(&file.bytes, block);
         let begin = block.content.start;
@@ -208,10 +208,10 @@ impl RowReader {
                 }
             }
             BlockKind::RemoveThread => {
-                let mut gaps = Gaps::default();
+                let mut gaps = BlockGaps::default();
                 for (index, sequence) in SequencePoint::read_removed(content) {
                     if !only_tables {
-                        let gap = self.capture.note_bound(index, sequence, self.latest);
+                        let gap = self.capture.record_bound(index, sequence, self.latest);
                         gaps.add(gap, index, |gap, index| self.push_gap(Some(gap), index, None));
                     }
                     self.capture.remove(index);
@@ -219,7 +219,7 @@ impl RowReader {
                 }
                 gaps.finish(|gap, index| self.push_gap(Some(gap), index, None));
             }
-            // Forgotten at the sequence point at which reading begins.
+            // These tables are forgotten at the sequence point where reading starts.
             BlockKind::LabelList | BlockKind::Stack if only_tables => {}
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
@@ -238,7 +238,7 @@ impl RowReader {
             }
             BlockKind::SequencePoint if only_tables => {
                 if let Some(point) = PointHead::read(content, file.index.version) {
-                    // Ids before it become invalid: those after it are new ones.
+                    // Metadata ids before it become invalid. Later ids are new.
                     self.kinds.advance(&file.index, block.begin);
                     self.pass(&point);
                 }
@@ -281,7 +281,7 @@ impl RowReader {
         }
     }
 
-    /// Reads until events are ready; returns `false` at the end.
+    /// Reads until events are ready. Returns `false` at the end.
     pub(super) fn fill(&mut self) -> bool {
         loop {
             if self.open.is_some() {
@@ -305,7 +305,7 @@ impl RowReader {
             let file = Arc::clone(&self.file);
             match self.container.next(&file.bytes, 0, true) {
                 FileItem::Block(block) => {
-                    self.note_block(&block);
+                    self.read_block(&block);
                     if self.pending.has_ready() {
                         return true;
                     }
@@ -328,8 +328,8 @@ impl RowReader {
         }
     }
 
-    /// Returns the next segment: the range of the file up to the end of the next
-    /// sequence point, or of the file.
+    /// Returns the file range of the next segment. A segment ends after the next sequence point, or at the end of the
+    /// file.
     pub(super) fn take_segment(&mut self) -> Option<Range<u64>> {
         self.is_between = false;
         if self.is_file_read {
@@ -347,8 +347,8 @@ impl RowReader {
         Some(begin..container.position()).filter(|segment| !segment.is_empty())
     }
 
-    /// Skips a segment that ends at this offset, without reporting its faults and losses. Up to version 5, the sequence point
-    /// at its end must list the last number of each thread, as events are not counted.
+    /// Skips a segment that ends at this offset, without reporting its faults and losses. Up to version 5, the sequence
+    /// point at its end must list the last sequence number of each thread, because events are not counted.
     pub(super) fn skip_segment(&mut self, end: u64) {
         let file = Arc::clone(&self.file);
         let are_all_listed = !matches!(file.index.version, Version::V6(_));
@@ -380,7 +380,7 @@ impl RowReader {
                         self.count_rows(rows);
                     }
                 }
-                FileItem::Block(block) => self.note_table(&block, false),
+                FileItem::Block(block) => self.read_table(&block, false),
                 FileItem::Fault(_) => self.is_damaged = true,
                 FileItem::More | FileItem::End => break,
             }
@@ -390,7 +390,7 @@ impl RowReader {
         self.faults.waiting.clear();
     }
 
-    fn note_block(&mut self, block: &Block) {
+    fn read_block(&mut self, block: &Block) {
         let file = Arc::clone(&self.file);
         release(&file.bytes, block);
         match block.kind {
@@ -416,12 +416,12 @@ impl RowReader {
                     None => {}
                 }
             }
-            _ => self.note_table(block, false),
+            _ => self.read_table(block, false),
         }
     }
 
-    /// Opens an event block whose events may be wanted.
-    fn open_events(&mut self, file: &TraceFile, block: &Block) {
+    /// Opens an event block that may contain wanted events.
+    fn open_events(&mut self, file: &FileState, block: &Block) {
         if self.is_damaged && begins_in_repeated_page(&file.bytes, block.begin as usize) {
             let statement = "expected another block, found a block in a page that repeats the previous page: \
                 it is skipped";
@@ -460,7 +460,7 @@ impl RowReader {
             self.is_damaged = true;
         }
         if !is_wanted {
-            // The counts of its threads are needed to find later losses.
+            // The thread counts are needed to find later losses.
             self.count_rows(rows);
             return self.kinds.advance(&file.index, block.content.end);
         }
@@ -468,39 +468,40 @@ impl RowReader {
         self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole, lost_until });
     }
 
-    /// Returns the position in a block from which on its rows are lost.
+    /// Returns the position in a block where lost rows start.
     fn find_damage(&self, rows: &EventRows, times: (u64, u64)) -> Option<usize> {
         let is_v3 = self.file.index.version == Version::V3;
-        // Metadata are among the events.
+        // Metadata is among the events.
         let is_known = |id: u32| is_v3 || self.kinds.get(id) != UNKNOWN_CLASS;
         find_damage(&self.file.bytes, rows.clone(), Some(times).filter(|_| !is_v3), is_known)
     }
 
-    /// Counts events that are not selected. Losses before them are not selected either.
+    /// Counts events outside of the selection. Losses before them are also outside.
     fn count_rows(&mut self, mut rows: EventRows) {
         let file = Arc::clone(&self.file);
         let are_ids_recycled = !matches!(file.index.version, Version::V6(_));
         while let Some(row) = rows.next(&file.bytes) {
-            self.capture.note(row.capture_thread, row.sequence, row.timestamp, are_ids_recycled);
+            self.capture.record(row.capture_thread, row.sequence, row.timestamp, are_ids_recycled);
         }
     }
 
-    /// Passes a sequence point after all events before it: takes its thread counts, and forgets earlier data.
+    /// Applies a sequence point after all earlier events: takes its thread counts, and forgets earlier data.
     fn pass_barrier(&mut self, point: &PointHead, block: &Block) {
         let file = Arc::clone(&self.file);
         self.kinds.advance(&file.index, block.begin);
-        let mut gaps = Gaps::default();
+        let mut gaps = BlockGaps::default();
         let threads = || PointHead::threads(content(&file.bytes, block), file.index.version);
         for (thread, sequence) in threads() {
-            let gap = self.capture.note_bound(thread, sequence, point.timestamp);
+            let gap = self.capture.record_bound(thread, sequence, point.timestamp);
             gaps.add(gap, thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         }
         gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         if !matches!(self.file.index.version, Version::V6(_)) {
-            // All threads that can make events are in the list.
+            // The list has all threads that can emit events.
             self.capture.retain(threads().map(|(thread, _)| thread));
         } else if self.begun_at == Some(block.begin) {
-            // They should be. If not, a cursor that started earlier knows more, and so has another checkpoint.
+            // The list should have all threads. If not, a cursor that started earlier knows more, and has another
+            // checkpoint.
             self.capture.assume_complete();
         }
         self.pass(point);
@@ -508,7 +509,7 @@ impl RowReader {
 
     /// Adds a gap at its end.
     #[cold]
-    fn push_gap(&mut self, gap: Option<Gap>, thread: u64, end: Option<u64>) {
+    fn push_gap(&mut self, gap: Option<EventGap>, thread: u64, end: Option<u64>) {
         if let Some(gap) = gap {
             // In version 6, the thread id is more useful than the index.
             let row = self.threads.place(thread).and_then(|place| self.threads.get(place));
@@ -526,7 +527,7 @@ impl RowReader {
         }
     }
 
-    /// Reads rows of the open block until events are ready; returns `false` at its end.
+    /// Reads rows in the open block until events are ready. Returns `false` at its end.
     fn fill_from_block(&mut self) -> bool {
         let Some(mut open) = self.open.take() else { return false };
         let file = Arc::clone(&self.file);
@@ -540,7 +541,8 @@ impl RowReader {
                 continue;
             }
             if are_numbered
-                && let Some(gap) = self.capture.note(row.capture_thread, row.sequence, row.timestamp, !is_v6)
+                && let Some(gap) =
+                    self.capture.record(row.capture_thread, row.sequence, row.timestamp, !is_v6)
             {
                 let (thread, time) = (row.capture_thread, row.timestamp);
                 self.push_gap(Some(gap), thread, Some(time));
@@ -548,7 +550,7 @@ impl RowReader {
             let entry = self.entry_of(row, is_v6, are_numbered);
             if self.faults.check && (row.timestamp < open.times.0 || row.timestamp > open.times.1) {
                 let (times, time) = (open.times, row.timestamp);
-                self.faults.note(Rule::BlockTimes, row.payload.start as u64, || {
+                self.faults.record(Rule::BlockTimes, row.payload.start as u64, || {
                     format!(
                         "expected a time from {} to {} as the header says, found {time}",
                         times.0, times.1
@@ -607,7 +609,7 @@ impl RowReader {
         }
     }
 
-    /// Returns the class of an event whose labels may override its metadata (version 6).
+    /// Returns the class of an event whose labels may override metadata (version 6).
     fn class_with_labels(&self, class: u32, list: u32) -> u32 {
         let index = &self.file.index;
         if index.overridden.is_empty() {
@@ -619,13 +621,13 @@ impl RowReader {
     }
 }
 
-/// Returns `true` for a sequence point that can be read.
-fn is_point(file: &TraceFile, block: &Block) -> bool {
+/// Returns `true` for a readable sequence point.
+fn is_point(file: &FileState, block: &Block) -> bool {
     block.kind == BlockKind::SequencePoint
         && PointHead::read(content(&file.bytes, block), file.index.version).is_some()
 }
 
-/// Distance in bytes from a position in the same block to the payload; 0 if missing.
+/// Returns the number of bytes from a position in the same block to the payload. 0 if missing.
 #[inline(always)]
 fn before_payload(row: &EventRow, at: usize) -> u32 {
     if at == 0 { 0 } else { u32::try_from(row.payload.start.saturating_sub(at)).unwrap_or(0) }

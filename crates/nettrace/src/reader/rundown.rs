@@ -1,9 +1,9 @@
-//! Events that say what other events refer to.
+//! Events that describe what other events refer to.
 
 use super::{session, symbols};
 use crate::EventMetadata;
 
-/// Provider of the events that list everything at the beginning or the end of a session.
+/// Provider of the events that list everything at the start or the end of a session.
 const PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
 /// Returns `true` for events that name processes, modules and functions.

@@ -1,4 +1,4 @@
-//! Examines segments, the blocks up to and including a sequence point, without reading payloads.
+//! Examines segments without reading payloads. A segment has the blocks up to and including a sequence point.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,72 +8,72 @@ use super::capture::CaptureThreads;
 use super::index::{EventBlockHeader, content, release};
 use super::rundown;
 use super::tables::StackBlocks;
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 use crate::{Block, BlockKind, EventRows, FileItem, PointHead, RowEncoding};
 
-/// Facts about a segment.
+/// Properties of a segment.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentFacts {
     /// Number of events.
     pub(crate) events: u64,
-    /// First and last time of its events in ticks: those in headers of blocks can be wrong.
+    /// First and last event time in ticks. Read from the rows, because times in block headers can be wrong.
     pub(crate) times: Option<(u64, u64)>,
-    /// Ids of the metadata of its events, each once.
+    /// Distinct metadata ids in events.
     pub(crate) ids: Vec<u32>,
-    /// Threads of its events and of its sequence point, with their sequence numbers before it; `None` for a new thread.
+    /// Threads in events and in the sequence point, with their sequence numbers before the segment. `None` for a new
+    /// thread.
     pub(crate) threads: HashMap<u64, Option<u32>>,
-    /// `true` if some of its events name processes, modules or functions.
+    /// `true` if some events name processes, modules or functions.
     pub(crate) has_rundown: bool,
     /// `true` if the sequence numbers have gaps.
     pub(crate) has_gaps: bool,
-    /// `true` if it ends with a sequence point, and keeps to the format, as far as that is known without payloads.
+    /// `true` if the segment ends with a sequence point and conforms to the format, as far as known without payloads.
     pub(crate) is_sound: bool,
-    /// `true` if its events can get other sequence numbers.
+    /// `true` if events can get other sequence numbers.
     pub(crate) is_renumberable: bool,
-    /// Size in bytes of its longest block, if events get other sequence numbers.
+    /// Size of the longest block in bytes, if events get other sequence numbers.
     pub(crate) longest: usize,
 }
 
-/// Use of an id of metadata.
+/// Use of a metadata id.
 #[derive(Clone, Copy, Debug)]
 struct IdUse {
-    /// Index of the kind of event; `u32::MAX` for an id without metadata.
+    /// Event kind index. `u32::MAX` for an id without metadata.
     kind: u32,
     /// File offset of the metadata.
     offset: u64,
     is_rundown: bool,
-    /// Number of the segment that had it last.
+    /// Number of the last segment that uses the id.
     segment: u64,
 }
 
-/// Examines the segments of a file, one after the other.
+/// Examines a file segment by segment.
 #[derive(Debug)]
 pub(crate) struct SegmentScanner {
-    /// By id.
+    /// Uses by id.
     ids: Vec<IdUse>,
-    /// Id of the metadata of each kind of event that has some.
+    /// Metadata id by event kind.
     by_kind: HashMap<u32, u32>,
     capture: CaptureThreads,
     stacks: StackBlocks,
-    /// Number of segments that were examined.
+    /// Number of examined segments.
     segments: u64,
-    /// Time of the sequence point before, in ticks.
+    /// Time of the previous sequence point, in ticks.
     point_time: u64,
 }
 
-/// Maximum id of metadata in files whose segments are examined. Producers number them from 1 on.
+/// Maximum metadata id in files whose segments are examined. Producers count from 1 on.
 const MOST_ID: u32 = 1 << 18;
 
-/// Maximum number of threads of a segment that is sound.
+/// Maximum number of threads in a sound segment.
 const MOST_THREADS: usize = 1 << 16;
 
-/// Additional bytes of an event with another sequence number.
+/// Maximum number of additional bytes for another sequence number in an event.
 const LONGER: usize = 4;
 
 impl SegmentScanner {
-    /// Makes a scanner at the first block of a file; `None` for a file whose ids of metadata do not always mean the same,
-    /// or are very large.
-    pub(crate) fn new(file: &TraceFile) -> Option<Self> {
+    /// Creates a scanner at the first block of a file. Returns `None` if metadata ids are redefined or very large.
+    pub(crate) fn new(file: &FileState) -> Option<Self> {
         let none = IdUse { kind: u32::MAX, offset: u64::MAX, is_rundown: false, segment: 0 };
         let (mut ids, mut by_kind) = (Vec::new(), HashMap::new());
         for row in &file.index.metadata {
@@ -99,29 +99,29 @@ impl SegmentScanner {
         })
     }
 
-    /// Returns an id that is larger than all ids of metadata of the file.
+    /// Returns an id above all metadata ids in the file.
     pub(crate) fn free_id(&self) -> u32 {
-        // It is limited.
+        // The number of ids is limited.
         1 + self.ids.len() as u32
     }
 
-    /// Returns an id of the metadata of a kind of event.
+    /// Returns a metadata id for an event kind.
     pub(crate) fn id_of(&self, kind: usize) -> Option<u32> {
         self.by_kind.get(&u32::try_from(kind).ok()?).copied()
     }
 
-    /// Returns the kind of event of an id.
+    /// Returns the event kind for an id.
     pub(crate) fn kind_of(&self, id: u32) -> Option<usize> {
         let kind = self.ids.get(id as usize).map(|known| known.kind).filter(|kind| *kind != u32::MAX);
         kind.and_then(|kind| usize::try_from(kind).ok())
     }
 
-    /// Returns the number of a thread after the last segment.
+    /// Returns the sequence number of a thread after the last segment.
     pub(crate) fn number(&self, thread: u64) -> Option<u32> {
         self.capture.sequence(thread)
     }
 
-    /// Returns the threads with a number after the last segment, in the order of their ids.
+    /// Returns the threads with a sequence number after the last segment, sorted by id.
     pub(crate) fn threads(&mut self) -> Vec<u64> {
         let mut threads: Vec<u64> = self.capture.threads().collect();
         threads.sort_unstable();
@@ -133,8 +133,8 @@ impl SegmentScanner {
         self.point_time
     }
 
-    /// Examines the next segment, which is at this range of the file.
-    pub(crate) fn scan(&mut self, file: &TraceFile, segment: Range<u64>) -> SegmentFacts {
+    /// Examines the next segment, at this range of the file.
+    pub(crate) fn scan(&mut self, file: &FileState, segment: Range<u64>) -> SegmentFacts {
         self.segments += 1;
         let mut facts = SegmentFacts { is_sound: true, is_renumberable: true, ..SegmentFacts::default() };
         let mut has_point = false;
@@ -156,7 +156,7 @@ impl SegmentScanner {
     }
 
     /// Examines a block. Returns `true` for a sequence point.
-    fn scan_block(&mut self, file: &TraceFile, block: &Block, facts: &mut SegmentFacts) -> bool {
+    fn scan_block(&mut self, file: &FileState, block: &Block, facts: &mut SegmentFacts) -> bool {
         let content = content(&file.bytes, block);
         match block.kind {
             BlockKind::Event => self.scan_events(file, block, facts),
@@ -171,10 +171,10 @@ impl SegmentScanner {
                 };
                 for (thread, sequence) in PointHead::threads(content, version) {
                     self.touch(thread, facts);
-                    // A reader that skips the segment takes the numbers of the sequence point.
+                    // A reader that skips the segment takes the numbers from the sequence point.
                     let counted = self.capture.sequence(thread);
                     facts.is_sound &= counted.is_none_or(|counted| sequence.wrapping_sub(counted) < 1 << 31);
-                    facts.has_gaps |= self.capture.note_bound(thread, sequence, point.timestamp).is_some();
+                    facts.has_gaps |= self.capture.record_bound(thread, sequence, point.timestamp).is_some();
                 }
                 self.capture.retain(PointHead::threads(content, version).map(|(thread, _)| thread));
                 self.stacks.clear();
@@ -186,7 +186,7 @@ impl SegmentScanner {
         false
     }
 
-    /// Keeps the number of a thread before its first mention.
+    /// Records the sequence number of a thread before its first use in the segment.
     fn touch(&mut self, thread: u64, facts: &mut SegmentFacts) -> Option<u32> {
         let number = self.capture.sequence(thread);
         if facts.threads.len() < MOST_THREADS {
@@ -197,8 +197,8 @@ impl SegmentScanner {
         number
     }
 
-    /// Examines the events of a block.
-    fn scan_events(&mut self, file: &TraceFile, block: &Block, facts: &mut SegmentFacts) {
+    /// Examines a block's events.
+    fn scan_events(&mut self, file: &FileState, block: &Block, facts: &mut SegmentFacts) {
         let bytes: &[u8] = &file.bytes;
         let Some(header) = EventBlockHeader::read(content(bytes, block)) else {
             facts.is_sound = false;
@@ -208,7 +208,7 @@ impl SegmentScanner {
         let begin = block.content.start as usize + header.rows;
         let mut rows = EventRows::new(encoding, begin..block.content.end as usize, 0);
         facts.is_sound &= find_damage(bytes, rows.clone(), Some(header.times), |_| true).is_none();
-        // A first event without these members is the first one of thread 0.
+        // A first event without these members is thread 0's first event.
         let has_origin = bytes.get(begin).is_none_or(|flags| flags & 2 != 0);
         facts.is_renumberable &= has_origin && matches!(encoding, RowEncoding::Compressed { .. });
         let (mut events, mut first, mut last) = (0, u64::MAX, 0);
@@ -218,7 +218,7 @@ impl SegmentScanner {
             (first, last) = (first.min(row.timestamp), last.max(row.timestamp));
             if row.metadata_id != id || events == 1 {
                 id = row.metadata_id;
-                self.note_id(id, block, facts);
+                self.record_id(id, block, facts);
             }
             if row.stack_id != stack {
                 stack = row.stack_id;
@@ -227,13 +227,13 @@ impl SegmentScanner {
             let origin = (row.capture_thread, row.sequence.wrapping_sub(1));
             if before != Some(origin) {
                 let number = self.touch(row.capture_thread, facts);
-                // A thread whose id is used again begins at 1.
+                // Sequence numbers restart at 1 when a thread id is reused.
                 let is_ahead =
                     number.is_none_or(|number| row.sequence.wrapping_sub(number).wrapping_sub(1) < 1 << 31);
                 facts.is_renumberable &= is_ahead;
             }
             before = Some((row.capture_thread, row.sequence));
-            let gap = self.capture.note(row.capture_thread, row.sequence, row.timestamp, true);
+            let gap = self.capture.record(row.capture_thread, row.sequence, row.timestamp, true);
             facts.has_gaps |= gap.is_some();
         }
         facts.is_sound &= rows.is_at_end();
@@ -245,8 +245,8 @@ impl SegmentScanner {
         facts.longest = facts.longest.max(content(bytes, block).len() + LONGER * events);
     }
 
-    /// Notes the id of an event.
-    fn note_id(&mut self, id: u32, block: &Block, facts: &mut SegmentFacts) {
+    /// Records an event's metadata id.
+    fn record_id(&mut self, id: u32, block: &Block, facts: &mut SegmentFacts) {
         match self.ids.get_mut(id as usize) {
             Some(known) if known.offset < block.content.start => {
                 facts.has_rundown |= known.is_rundown;

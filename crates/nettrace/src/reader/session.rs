@@ -1,32 +1,32 @@
-//! Information about the process and the session, from events.
+//! Process and session information from events.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use ichnos_io::Bytes;
 use ichnos_model::Value;
 
-use super::index::{EventBlockHeader, FileIndex, content, release};
+use super::index::{EventBlockHeader, NettraceIndex, content, release};
 use crate::wire::Wire;
 use crate::{Block, BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncoding, Version, known};
 
-/// Number of bytes at the beginning and at the end of a file to search for events about the process: runtimes
-/// write them when they start, and when a session is stopped.
+/// Number of bytes at the start and at the end of a file that are searched for events about the process. Runtimes write
+/// them at startup, and when a session is stopped.
 const LOOKED_THROUGH: u64 = 32 << 20;
 
-/// Largest number of blocks that are looked through at the begin, and at the end.
+/// Maximum number of blocks that are searched at the start, and at the end.
 const MOST_BLOCKS: usize = 1 << 14;
 
-/// An event about the process.
+/// Event about the process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum About {
+enum ProcessInfoEvent {
     /// `Microsoft-DotNETCore-EventPipe/ProcessInfo`.
     Process,
     /// `RuntimeInformationStart` and `RuntimeInformationDCStart`.
     Runtime,
 }
 
-impl About {
-    fn of(metadata: &EventMetadata) -> Option<Self> {
+impl ProcessInfoEvent {
+    fn from_metadata(metadata: &EventMetadata) -> Option<Self> {
         match (&*metadata.provider, metadata.event_id) {
             ("Microsoft-DotNETCore-EventPipe", 1) => Some(Self::Process),
             ("Microsoft-Windows-DotNETRuntime" | "Microsoft-Windows-DotNETRuntimeRundown", 187) => {
@@ -36,7 +36,7 @@ impl About {
         }
     }
 
-    /// Returns the texts of an event, by name.
+    /// Returns the texts in an event by name.
     fn read(self, payload: &[u8]) -> Option<Vec<(&'static str, String)>> {
         let mut wire = Wire::new(payload);
         match self {
@@ -74,25 +74,25 @@ impl About {
 
 /// Returns `true` for events about the process.
 pub(super) fn is_about_process(metadata: &EventMetadata) -> bool {
-    About::of(metadata).is_some()
+    ProcessInfoEvent::from_metadata(metadata).is_some()
 }
 
-/// Returns information about the process from events of a file, as entries of the environment.
-pub(super) fn process(bytes: &Bytes, start: &Container, index: &FileIndex) -> Vec<(String, Value)> {
-    let about: Vec<_> = index.classes.iter().map(About::of).collect();
-    // By metadata id: for a few kinds of events, reused ids do not matter.
+/// Returns process information from a file's events, as environment entries.
+pub(super) fn process(bytes: &Bytes, start: &Container, index: &NettraceIndex) -> Vec<(String, Value)> {
+    let about: Vec<_> = index.classes.iter().map(ProcessInfoEvent::from_metadata).collect();
+    // By metadata id: for so few event kinds, reused ids do not matter.
     let mut ids: Vec<_> = index
         .metadata
         .iter()
         .filter_map(|row| Some((row.id, about.get(row.class as usize).copied().flatten()?)))
         .collect();
-    // There can be as many as rows of metadata, and they are searched for each event.
+    // There can be one id per metadata row, and each event searches them.
     ids.sort_by_key(|(id, _)| *id);
     ids.dedup_by_key(|(id, _)| *id);
     if ids.is_empty() {
         return Vec::new();
     }
-    // The last event that says something counts. Runtimes write them at the end, so mostly a few blocks are enough.
+    // The last event with a value wins. Runtimes write these events at the end, so a few blocks are usually enough.
     let mut missing: Vec<_> = about.iter().flatten().copied().collect();
     let mut found: BTreeMap<&'static str, String> = BTreeMap::new();
     for block in blocks_to_look_through(bytes, start).into_iter().rev() {
@@ -114,7 +114,7 @@ pub(super) fn process(bytes: &Bytes, start: &Container, index: &FileIndex) -> Ve
     found.into_iter().map(|(name, value)| (name.to_owned(), Value::Text(value))).collect()
 }
 
-/// Event blocks at the begin and at the end of a file, in the order of the file.
+/// Returns event blocks at the start and at the end of a file, in file order.
 fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
     let (mut first, mut last) = (Vec::new(), VecDeque::new());
     let mut container = start.clone();
@@ -137,13 +137,13 @@ fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
     first
 }
 
-/// Passes the payloads of those events of a block to `take` that are about the process: `ids` has their metadata ids.
+/// Passes the payloads of a block's events about the process to `take`. `ids` has their metadata ids.
 fn for_each_event(
     bytes: &Bytes,
     block: &Block,
-    index: &FileIndex,
-    ids: &[(u32, About)],
-    mut take: impl FnMut(About, &[u8]),
+    index: &NettraceIndex,
+    ids: &[(u32, ProcessInfoEvent)],
+    mut take: impl FnMut(ProcessInfoEvent, &[u8]),
 ) {
     release(bytes, block);
     let content = content(bytes, block);
@@ -156,13 +156,14 @@ fn for_each_event(
     while let Some(row) = rows.next(content) {
         let known = ids.binary_search_by_key(&row.metadata_id, |(id, _)| *id);
         if let Some((_, about)) = known.ok().and_then(|at| ids.get(at)) {
+            // Rows are within the content.
             take(*about, content.get(row.payload.clone()).unwrap_or_default());
         }
     }
 }
 
-/// The providers of events, with what their events are selected by, as entries of the environment.
-pub(super) fn providers(index: &FileIndex) -> Vec<(String, Value)> {
+/// Returns the providers and the selection of their events, as environment entries.
+pub(super) fn providers(index: &NettraceIndex) -> Vec<(String, Value)> {
     let mut providers: BTreeMap<&str, (Option<u8>, u64)> = BTreeMap::new();
     for metadata in &index.classes {
         let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
@@ -182,8 +183,8 @@ pub(super) fn providers(index: &FileIndex) -> Vec<(String, Value)> {
     providers.into_iter().map(describe).collect()
 }
 
-/// Returns the end of the session, as an environment entry.
-pub(super) fn end(index: &FileIndex, bytes: &Bytes) -> (String, Value) {
+/// Returns how the session ended, as an environment entry.
+pub(super) fn end(index: &NettraceIndex, bytes: &Bytes) -> (String, Value) {
     let text = match index.is_complete {
         true => "complete".to_owned(),
         false => format!("not stopped: the file has {} bytes and no mark of its end", bytes.len()),

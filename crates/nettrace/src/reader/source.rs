@@ -1,4 +1,4 @@
-//! Reads the events of a file in the order of time.
+//! Reads the events of a file sorted by time.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,16 +12,16 @@ use ichnos_model::{
 };
 
 use super::class::{PayloadForm, raw_class};
-use super::context::{ContextShape, push_labels, push_optional};
+use super::context::{ContextMembers, push_labels, push_optional};
 use super::overrides::Overrides;
 use super::payload::{self, PayloadWidths, bytes_behind};
 use super::pending::{GAP, PendingEvent};
 use super::row_reader::{REPORTED, RowReader, UNKNOWN_THREAD};
-use super::tables::{ListLabels, Stack, address_space, intern_stack};
-use super::trace_file::TraceFile;
+use super::tables::{ListLabels, StackLookup, address_space, intern_stack};
+use super::trace_file::FileState;
 use crate::{Fault, Rule, Version};
 
-/// Stands for the class of an event that does not match its own class, or has none.
+/// Class index for events that do not match their own class, or lack a class.
 const RAW: usize = usize::MAX;
 
 /// Reads a file.
@@ -32,19 +32,19 @@ pub(super) struct EventSource {
     entry: PendingEvent,
     clock: ClockValue,
     has_time: bool,
-    /// Index of the current event's class; [`RAW`] for `raw`.
+    /// Class index of the current event. [`RAW`] stands for `raw`.
     class: usize,
     raw: Option<Arc<DynamicClass>>,
-    context: ContextShape,
+    context: ContextMembers,
     frames: Vec<u64>,
-    /// Range of the file of the current or last segment, if segments are delivered as packets.
+    /// File range of the current or last segment, if segments are delivered as packets.
     segment: Range<u64>,
     is_in_segment: bool,
 }
 
 impl EventSource {
-    /// Creates a source at the beginning of the file, or at the block of a sequence point.
-    pub(super) fn new(file: &Arc<TraceFile>, stream: &DataStream, window: Window, from: Option<u64>) -> Self {
+    /// Creates a source at the start of the file, or at the block of a sequence point.
+    pub(super) fn new(file: &Arc<FileState>, stream: &DataStream, window: Window, from: Option<u64>) -> Self {
         Self {
             rows: RowReader::new(file, ticks_of(window, stream.clock()), from),
             longer: HashSet::new(),
@@ -53,21 +53,21 @@ impl EventSource {
             has_time: false,
             class: 0,
             raw: None,
-            context: ContextShape::default(),
+            context: ContextMembers::default(),
             frames: Vec::new(),
             segment: 0..0,
             is_in_segment: false,
         }
     }
 
-    /// Delivers the begins and ends of segments, which are between sequence points, as those of packets.
+    /// Delivers segments, which end at sequence points, as packets.
     pub(super) fn with_segments(mut self) -> Self {
         self.rows.pauses = true;
         self
     }
 
-    /// Queues the end of a segment, or else the begin of the next one. Returns `false` within a segment and at the end of
-    /// the file.
+    /// Queues the end of a segment, or else the start of the next segment. Returns `false` within a segment and at the
+    /// end of the file.
     fn pass_segment(&mut self, record: &mut Record) -> bool {
         if !self.rows.is_between {
             return false;
@@ -81,7 +81,7 @@ impl EventSource {
         true
     }
 
-    /// Queues the end of the segment that is open, if there is one.
+    /// Queues the end of the open segment, if there is one.
     fn end_segment(&mut self, record: &mut Record) -> bool {
         let is_open = std::mem::take(&mut self.is_in_segment);
         if is_open {
@@ -95,18 +95,18 @@ impl EventSource {
         self.clock = self.clock_value(ticks, stream.clock());
         self.has_time = true;
         if ticks < self.rows.latest {
-            self.note_early(ticks);
+            self.record_early(ticks);
         } else {
             self.rows.latest = ticks;
         }
     }
 
     #[cold]
-    fn note_early(&mut self, ticks: u64) {
-        // The position of a gap is only known from its events.
+    fn record_early(&mut self, ticks: u64) {
+        // Only its events know the position of a gap.
         if self.rows.faults.check && !self.rows.is_unsorted && self.entry.class != GAP {
             let latest = self.rows.latest;
-            self.rows.faults.note(Rule::EventOrder, self.entry.payload, || {
+            self.rows.faults.record(Rule::EventOrder, self.entry.payload, || {
                 format!("expected a time of {latest} or later, found {ticks}")
             });
         }
@@ -122,7 +122,7 @@ impl EventSource {
         ClockValue { nanoseconds, cycles }
     }
 
-    /// Queues the loss before the current entry, which is a gap.
+    /// Queues the loss for the current entry, which is a gap.
     fn push_gap(&self, record: &mut Record) {
         let entry = self.entry;
         record.time = Some(self.clock.nanoseconds);
@@ -134,7 +134,7 @@ impl EventSource {
         });
     }
 
-    /// Determines the class of the current event and writes the fields that are values.
+    /// Determines the class of the current event, and writes its value fields.
     #[inline(always)]
     fn make_event(&mut self, record: &mut Record) {
         if self.are_threads_indexes() {
@@ -160,7 +160,7 @@ impl EventSource {
                 }
             },
             (Some(PayloadForm::Values(fields)), Some(_)) => {
-                match payload::read(payload, fields, PayloadWidths::of(&file.index), values) {
+                match payload::read(payload, fields, PayloadWidths::from_index(&file.index), values) {
                     Some(rest) => {
                         is_longer = rest > 0;
                         true
@@ -178,16 +178,16 @@ impl EventSource {
         if fits {
             self.class = index;
             if is_longer {
-                self.note_rest(index, record);
+                self.record_rest(index, record);
             }
         } else {
             self.make_misfit(stack, record);
         }
     }
 
-    /// Reports, once for each class, that the payload of the current event continues after its fields.
+    /// Reports payload bytes after the fields of the current event, once per class.
     #[cold]
-    fn note_rest(&mut self, index: usize, record: &Record) {
+    fn record_rest(&mut self, index: usize, record: &Record) {
         if self.longer.contains(&index) {
             return;
         }
@@ -195,7 +195,7 @@ impl EventSource {
         let plans = record.stream.plans().event_records.get(index);
         let (Some(form), Some(plans)) = (self.rows.file.forms.get(index), plans) else { return };
         let layout = plans.payload.as_ref().map(|plan| (plan, &*record.slots, record.limits));
-        let rest = bytes_behind(payload, form, layout, PayloadWidths::of(&self.rows.file.index));
+        let rest = bytes_behind(payload, form, layout, PayloadWidths::from_index(&self.rows.file.index));
         if rest == 0 || !self.longer.insert(index) || self.longer.len() > self.most_longer() {
             return;
         }
@@ -206,12 +206,12 @@ impl EventSource {
         self.rows.faults.waiting.push_back(Fault::new(Rule::Payload, offset, statement));
     }
 
-    /// Maximum number of classes whose events are reported to be longer than their fields.
+    /// Returns the maximum number of classes with such reports.
     fn most_longer(&self) -> usize {
         if self.rows.faults.check { REPORTED as usize } else { 10 }
     }
 
-    /// Like [`make_event`](Self::make_event), for a payload that does not seem to match its class.
+    /// Variant of [`make_event`](Self::make_event) for a payload that seems not to match its class.
     #[cold]
     fn make_misfit(&mut self, stack: Option<u32>, record: &mut Record) {
         let file = Arc::clone(&self.rows.file);
@@ -220,15 +220,15 @@ impl EventSource {
             && fits_slowly(index, payload_of(&file, &self.entry), record)
         {
             self.class = index;
-            self.note_rest(index, record);
+            self.record_rest(index, record);
         } else {
             self.make_raw(&file, stack, record);
         }
     }
 
-    /// Makes the payload a single field, as the current event does not match its class, or has none.
+    /// Makes the payload of the current event a single field, because it does not match its class or lacks a class.
     #[cold]
-    fn make_raw(&mut self, file: &TraceFile, stack: Option<u32>, record: &mut Record) {
+    fn make_raw(&mut self, file: &FileState, stack: Option<u32>, record: &mut Record) {
         let entry = self.entry;
         let declared = record
             .stream
@@ -242,13 +242,13 @@ impl EventSource {
             dynamic.last(&key, || raw_class(declared.as_deref(), entry.class, is_v6)).ok().flatten()
         });
         match &declared {
-            // Its provider could not describe it, which is not damage.
+            // The provider could not describe the event. This is not damage.
             Some(_) if matches!(file.forms.get(entry.class as usize), Some(PayloadForm::Raw)) => {}
-            Some(class) => self.rows.faults.note(Rule::Payload, entry.payload, || {
+            Some(class) => self.rows.faults.record(Rule::Payload, entry.payload, || {
                 let name = class.name.as_deref().unwrap_or_default();
                 format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length)
             }),
-            None => self.rows.faults.note(Rule::MetadataId, entry.payload, || {
+            None => self.rows.faults.record(Rule::MetadataId, entry.payload, || {
                 "expected metadata before the event, found none".to_owned()
             }),
         }
@@ -256,14 +256,14 @@ impl EventSource {
         record.reserve_slots(class.slots);
         self.raw = Some(class);
         self.class = RAW;
-        self.context = ContextShape::default();
+        self.context = ContextMembers::default();
         self.write_context(stack, record);
         record.values.begin(Scope::Payload);
         push_optional(&mut record.values, raw_payload(payload_of(file, &entry)));
-        self.context = ContextShape::default();
+        self.context = ContextMembers::default();
     }
 
-    /// Writes the common context of the current event, with this stack: see `class::common_context`.
+    /// Writes the common context of the current event with this stack. See `class::common_context`.
     #[inline(always)]
     fn write_context(&mut self, stack: Option<u32>, record: &mut Record) {
         if matches!(self.rows.file.index.version, Version::V6(_)) {
@@ -272,8 +272,8 @@ impl EventSource {
         let is_bits = matches!(self.rows.file.forms.get(self.entry.class as usize), Some(PayloadForm::Bits));
         self.context.write(&mut record.values, &self.rows.file, &self.entry, stack);
         if !is_bits {
-            // The payload follows, and is different in the next event.
-            self.context = ContextShape::default();
+            // The payload follows, and differs in the next event.
+            self.context = ContextMembers::default();
         }
     }
 
@@ -281,20 +281,20 @@ impl EventSource {
         matches!(self.rows.file.index.version, Version::V6(_))
     }
 
-    /// Notes references of the current event to missing threads and labels (version 6).
+    /// Records references from the current event to missing threads and labels (version 6).
     fn check_references(&mut self) {
         let entry = self.entry;
         if entry.thread & UNKNOWN_THREAD != 0 {
             let index = entry.thread & !UNKNOWN_THREAD;
             let is_full = self.rows.threads.is_full();
-            self.rows.faults.note(Rule::ThreadIndex, entry.payload, || match is_full {
+            self.rows.faults.record(Rule::ThreadIndex, entry.payload, || match is_full {
                 true => format!("too many threads: the thread with index {index} is unknown"),
                 false => format!("expected the index of a thread, found the unknown index {index}"),
             });
         }
         if entry.labels != 0 && self.rows.labels.get(entry.labels).is_none() {
             let (list, is_full) = (entry.labels, self.rows.labels.is_full());
-            self.rows.faults.note(Rule::LabelListId, entry.payload, || match is_full {
+            self.rows.faults.record(Rule::LabelListId, entry.payload, || match is_full {
                 true => format!("too many label lists: list {list} is unknown"),
                 false => {
                     format!("expected the index of a label list, found the unknown index {list}")
@@ -351,7 +351,7 @@ impl EventSource {
         push_optional(values, capture.and_then(|thread| thread.process_id));
     }
 
-    /// Returns the number of the current event's stack.
+    /// Returns the stack number of the current event.
     #[inline(always)]
     fn stack(&mut self, stream: &DataStream) -> Option<u32> {
         let Self { rows, entry, frames, .. } = self;
@@ -360,7 +360,7 @@ impl EventSource {
         file.intern_stacks(trace);
         let pointer_size = file.index.trace.pointer_size;
         if file.index.version == Version::V3 {
-            // After the payload and the size of the stack.
+            // The stack follows after the payload and the stack size.
             let begin = (entry.payload + u64::from(entry.length)) as usize + 4;
             let stack = file.bytes.get(begin..begin + entry.stack as usize)?;
             return intern_stack(stack, pointer_size, trace, frames);
@@ -373,26 +373,26 @@ impl EventSource {
             _ => stacks.get(entry.stack, &file.bytes, pointer_size, trace),
         };
         match found {
-            Stack::Number(number) => Some(number),
-            Stack::Empty => None,
-            Stack::Unknown | Stack::TooMany => {
-                self.note_missing_stack(found);
+            StackLookup::Number(number) => Some(number),
+            StackLookup::Empty => None,
+            StackLookup::Unknown | StackLookup::TooMany => {
+                self.record_missing_stack(found);
                 None
             }
         }
     }
 
     #[cold]
-    fn note_missing_stack(&mut self, found: Stack) {
+    fn record_missing_stack(&mut self, found: StackLookup) {
         let id = self.entry.stack;
-        self.rows.faults.note(Rule::StackId, self.entry.payload, || match found {
-            Stack::TooMany => format!("too many stacks: stack {id} is unknown"),
+        self.rows.faults.record(Rule::StackId, self.entry.payload, || match found {
+            StackLookup::TooMany => format!("too many stacks: stack {id} is unknown"),
             _ => format!("expected the id of a stack, found the unknown id {id}"),
         });
     }
 }
 
-/// Returns `true` if a payload fits the class of an index, field by field.
+/// Returns `true` if a payload matches the class with an index. Checks field by field.
 fn fits_slowly(index: usize, payload: &[u8], record: &Record) -> bool {
     let Some(plans) = record.stream.plans().event_records.get(index) else { return false };
     let begins = [Position::default(); 6];
@@ -400,18 +400,19 @@ fn fits_slowly(index: usize, payload: &[u8], record: &Record) -> bool {
     Event::new(&record.stream, plans, None, scopes).visit(Scope::Payload, &mut Skip).is_ok()
 }
 
-/// Returns the value of a payload that is not described.
+/// Returns the value of an undescribed payload.
 fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
     (!payload.is_empty()).then_some(FieldValue::Blob(payload))
 }
 
 #[inline(always)]
-fn payload_of<'f>(file: &'f TraceFile, entry: &PendingEvent) -> &'f [u8] {
+fn payload_of<'f>(file: &'f FileState, entry: &PendingEvent) -> &'f [u8] {
     let begin = entry.payload as usize;
+    // The row was read completely, so the range is valid.
     file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }
 
-/// Returns the first and the last of the clock's cycles in a window.
+/// Returns the first and the last clock cycle in a time window.
 pub(crate) fn ticks_of(window: Window, clock: Option<&ClockClass>) -> (u64, u64) {
     let ticks = |time: Option<i128>, default: u64, up: bool| match (time, clock) {
         (Some(time), Some(clock)) => ticks_at(clock, time, up),
@@ -420,7 +421,7 @@ pub(crate) fn ticks_of(window: Window, clock: Option<&ClockClass>) -> (u64, u64)
     (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false))
 }
 
-/// Returns the clock's cycles at a time, rounded up or down.
+/// Returns the clock cycle at a time, rounded up or down.
 fn ticks_at(clock: &ClockClass, time: i128, up: bool) -> u64 {
     // Times increase with cycles.
     let (mut low, mut high) = (0u64, u64::MAX);
@@ -566,7 +567,7 @@ impl Source for EventSource {
         if at != Some(MessageKind::Event) {
             return None;
         }
-        // Reported faults are not reported again.
+        // Already reported faults are not reported again.
         let reported = self.rows.faults.reported.iter();
         let reported = reported.fold(0u64, |sum, count| sum.wrapping_mul(31).wrapping_add(*count));
         let longer = self.longer.iter().map(|class| (*class as u64 + 1).wrapping_mul(0x9e37_79b9));
@@ -576,7 +577,7 @@ impl Source for EventSource {
     }
 
     fn position(&self) -> Option<DataPosition> {
-        // Headers of events are shortened by those before them: the payload is what an event has of its own.
+        // Headers are delta-encoded, so only the payload is independent.
         Some(DataPosition::at_byte(&*self.rows.file.name, self.entry.payload))
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers of all stacks of a file with several address spaces.
+//! Numbers the stacks in files with several address spaces.
 
 use ichnos_model::Trace;
 
@@ -6,7 +6,7 @@ use super::tables::{StackBlocks, ThreadTable, address_space};
 use super::walk::Walker;
 use crate::{Block, BlockKind, EventRow};
 
-/// Walker that numbers all stacks of a file with several address spaces.
+/// Walker that numbers all stacks in a file with several address spaces.
 #[derive(Debug)]
 pub(super) struct StackNumbers<'f> {
     pub(super) bytes: &'f [u8],
@@ -30,7 +30,7 @@ impl Walker for StackNumbers<'_> {
     fn event(&mut self, row: &EventRow, _: u32, threads: &ThreadTable) {
         if row.stack_id != 0 {
             let space = address_space(threads.process(row.thread));
-            // The trace keeps its number.
+            // The trace stores the number.
             let _ = self.stacks.get_in_space(row.stack_id, space, self.bytes, self.pointer_size, self.trace);
         }
     }

@@ -1,4 +1,4 @@
-//! Data for events at a position in the file: threads, label lists and stacks.
+//! Tables that events refer to, at a position in the file: threads, label lists and stacks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -6,27 +6,27 @@ use std::ops::Range;
 use ichnos_model::{Frame, Trace};
 
 use super::overrides::Overrides;
-use crate::{Label, StackRows, ThreadRow, addresses};
+use crate::{EventLabel, StackRows, ThreadRow, addresses};
 
-/// Threads of version 6.
+/// Thread table (version 6).
 #[derive(Debug, Default)]
 pub(super) struct ThreadTable {
-    /// Described threads, by place; a place is permanent.
+    /// Described threads by place. A place is permanent.
     rows: Vec<ThreadRow>,
     by_index: HashMap<u64, u32>,
     /// Approximate memory in bytes.
     bytes: usize,
-    /// `true` if a thread was dropped for lack of space.
+    /// `true` if a thread was dropped because the table is full.
     is_full: bool,
 }
 
-/// Maximum number of threads at a time; recorded traces have thousands.
+/// Maximum number of threads at a time. Recorded traces have thousands.
 const MOST_THREADS: usize = 1 << 17;
 
-/// Approximate maximum memory of threads in bytes.
+/// Approximate maximum memory for threads in bytes.
 const MOST_THREAD_BYTES: usize = 16 << 20;
 
-/// Approximate memory of a thread.
+/// Returns a thread's approximate memory in bytes.
 fn thread_bytes(row: &ThreadRow) -> usize {
     size_of::<ThreadRow>() + row.name.as_ref().map_or(0, |name| 16 + name.len())
 }
@@ -45,7 +45,7 @@ impl ThreadTable {
         }
     }
 
-    /// Returns `true` if an unknown thread may have been dropped for lack of space.
+    /// Returns `true` if an unknown thread may have been dropped because the table is full.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -58,7 +58,7 @@ impl ThreadTable {
         self.by_index.clear();
     }
 
-    /// Forgets removed threads. No place may still be in use.
+    /// Forgets removed threads. None of their places may still be in use.
     pub(super) fn forget_gone(&mut self) {
         if self.rows.len() < 2 * self.by_index.len() + 1024 {
             return;
@@ -74,7 +74,7 @@ impl ThreadTable {
         self.rows = rows;
     }
 
-    /// Returns the place of the thread with an index, which remains valid after the index is removed.
+    /// Returns the place of the thread with an index. The place remains valid after the index is removed.
     pub(super) fn place(&self, index: u64) -> Option<u64> {
         self.by_index.get(&index).map(|place| (*place).into())
     }
@@ -89,18 +89,18 @@ impl ThreadTable {
     }
 }
 
-/// Returns the number of a process' address space; unknown processes share that of the kernel.
+/// Returns a process's address space. Unknown processes use the kernel's.
 pub(super) fn address_space(process: Option<u64>) -> u32 {
     process.map_or(0, |process| u32::try_from(process).unwrap_or(u32::MAX))
 }
 
-/// Returns `true` for an address of the kernel, which all processes share: on all systems with 64-bit addresses,
-/// it has the upper half of them.
+/// Returns `true` for a kernel address, which is valid in all processes. On all systems with 64-bit addresses, the
+/// kernel has their upper half.
 pub(super) fn is_kernel_address(address: u64) -> bool {
     address >> 63 != 0
 }
 
-/// Label lists of version 6 since the last sequence point.
+/// Label lists since the last sequence point (version 6).
 #[derive(Debug, Default)]
 pub(super) struct LabelTable {
     lists: HashMap<u32, ListLabels>,
@@ -108,7 +108,7 @@ pub(super) struct LabelTable {
     bytes: usize,
 }
 
-/// Labels of a list, by kind.
+/// Labels in a list, by kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListLabels {
     pub(super) activity: Option<[u8; 16]>,
@@ -116,14 +116,14 @@ pub(super) struct ListLabels {
     /// Hexadecimal digits.
     pub(super) trace_id: Option<String>,
     pub(super) span_id: Option<u64>,
-    /// Labels that replace parts of metadata: they are in the class of the event.
+    /// Labels that replace some metadata. They are part of the event's class.
     pub(super) overrides: Overrides,
     /// All other texts and numbers.
     pub(super) texts: Vec<(String, String)>,
     pub(super) numbers: Vec<(String, i64)>,
 }
 
-/// Maximum memory in bytes of the lists between two sequence points.
+/// Maximum memory for the lists between two sequence points, in bytes.
 const MOST_LABEL_BYTES: usize = 8 << 20;
 
 impl LabelTable {
@@ -132,7 +132,7 @@ impl LabelTable {
         self.bytes = 0;
     }
 
-    /// Returns `true` if an unknown list may have been dropped for lack of space.
+    /// Returns `true` if an unknown list may have been dropped because the table is full.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= MOST_LABEL_BYTES
     }
@@ -141,21 +141,26 @@ impl LabelTable {
         self.lists.get(&list)
     }
 
-    /// Returns `true` if a list of a block has labels that replace parts of metadata.
+    /// Returns `true` if a list in a block has labels that replace some metadata.
     pub(super) fn has_overrides(content: &[u8]) -> bool {
-        let is_override = |label: &Label| {
-            matches!(label, Label::Opcode(_) | Label::Keywords(_) | Label::Level(_) | Label::Version(_))
-                || version_by_name(label).is_some()
+        let is_override = |label: &EventLabel| {
+            matches!(
+                label,
+                EventLabel::Opcode(_)
+                    | EventLabel::Keywords(_)
+                    | EventLabel::Level(_)
+                    | EventLabel::Version(_)
+            ) || version_by_name(label).is_some()
         };
         let mut found = false;
         // Unreadable bytes are reported with the events.
-        let _rest = Label::read_block(content, |_, labels| found |= labels.iter().any(is_override));
+        let _rest = EventLabel::read_block(content, |_, labels| found |= labels.iter().any(is_override));
         found
     }
 
-    /// Reads the content of a block. Returns the range of unreadable bytes, if any.
+    /// Reads a block's content. Returns the range of unreadable bytes, if any.
     pub(super) fn add(&mut self, content: &[u8]) -> Option<Range<usize>> {
-        Label::read_block(content, |index, list| {
+        EventLabel::read_block(content, |index, list| {
             if self.bytes >= MOST_LABEL_BYTES {
                 return;
             }
@@ -169,10 +174,10 @@ impl LabelTable {
     }
 }
 
-/// Returns the version of an event in a label with a name, as one-collect wrote it before the kind `Version`.
-fn version_by_name(label: &Label) -> Option<u8> {
+/// Returns the event version in a named label. one-collect used it before the kind `Version` existed.
+fn version_by_name(label: &EventLabel) -> Option<u8> {
     match label {
-        Label::Number(name, value) if name == "Version" => u8::try_from(*value).ok(),
+        EventLabel::Number(name, value) if name == "Version" => u8::try_from(*value).ok(),
         _ => None,
     }
 }
@@ -185,21 +190,23 @@ impl ListLabels {
         2 * size_of::<Self>() + texts.chain(numbers).sum::<usize>()
     }
 
-    fn add(&mut self, label: Label) {
+    fn add(&mut self, label: EventLabel) {
         if let Some(version) = version_by_name(&label) {
             self.overrides.version.get_or_insert(version);
         }
         match label {
-            Label::Activity(id) => self.activity = Some(id),
-            Label::RelatedActivity(id) => self.related_activity = Some(id),
-            Label::TraceId(id) => self.trace_id = Some(id.iter().map(|byte| format!("{byte:02x}")).collect()),
-            Label::SpanId(id) => self.span_id = Some(id),
-            Label::Text(name, value) => self.texts.push((name, value)),
-            Label::Number(name, value) => self.numbers.push((name, value)),
-            Label::Opcode(value) => self.overrides.opcode = Some(value),
-            Label::Keywords(value) => self.overrides.keywords = Some(value),
-            Label::Level(value) => self.overrides.level = Some(value),
-            Label::Version(value) => self.overrides.version = Some(value),
+            EventLabel::Activity(id) => self.activity = Some(id),
+            EventLabel::RelatedActivity(id) => self.related_activity = Some(id),
+            EventLabel::TraceId(id) => {
+                self.trace_id = Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+            }
+            EventLabel::SpanId(id) => self.span_id = Some(id),
+            EventLabel::Text(name, value) => self.texts.push((name, value)),
+            EventLabel::Number(name, value) => self.numbers.push((name, value)),
+            EventLabel::Opcode(value) => self.overrides.opcode = Some(value),
+            EventLabel::Keywords(value) => self.overrides.keywords = Some(value),
+            EventLabel::Level(value) => self.overrides.level = Some(value),
+            EventLabel::Version(value) => self.overrides.version = Some(value),
         }
     }
 }
@@ -208,23 +215,22 @@ impl ListLabels {
 #[derive(Debug, Default)]
 pub(super) struct StackBlocks {
     blocks: Vec<StackBlock>,
-    /// Ids of each block, by the first of them: without overlaps, as newer blocks take precedence.
-    ids: BTreeMap<u32, Ids>,
-    /// Range of ids of the last look-up.
-    last: Option<(u32, Ids)>,
-    /// Numbers in the trace's stack table of stacks that processes share, by id and address space; added when
-    /// needed.
+    /// Stack ids of each block, by the first id. Ranges do not overlap, because newer blocks take precedence.
+    ids: BTreeMap<u32, StackIdRange>,
+    /// Stack ids found by the last look-up.
+    last: Option<(u32, StackIdRange)>,
+    /// Stack table numbers by id and address space, for stacks that processes share. Added on demand.
     numbers: HashMap<(u32, u32), u32>,
     frames: Vec<u64>,
     /// Number of stacks in the blocks.
     count: usize,
-    /// `true` if stacks were dropped for lack of space.
+    /// `true` if stacks were dropped because the table is full.
     is_full: bool,
 }
 
-/// Ids of stacks in a block.
+/// Stack ids in a block.
 #[derive(Clone, Copy, Debug)]
-struct Ids {
+struct StackIdRange {
     last: u32,
     block: usize,
 }
@@ -234,41 +240,41 @@ struct StackBlock {
     first_id: u32,
     /// File range of its content.
     content: Range<usize>,
-    /// Numbers in the trace's stack table, for stacks of a single process; created when needed.
+    /// Stack table numbers, for stacks of a single process. Created on demand.
     numbers: Option<Vec<u32>>,
-    /// Range of each stack in the content, if processes share them; created when needed.
+    /// Range of each stack in the content, if processes share stacks. Created on demand.
     stacks: Option<Vec<Range<u32>>>,
 }
 
 /// Maximum number of blocks between two sequence points.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Maximum number of remembered stacks that processes share.
+/// Maximum number of cached numbers for shared stacks.
 const MOST_NUMBERS: usize = 1 << 18;
 
-/// Maximum number of stacks between two sequence points: their positions take memory.
+/// Maximum number of stacks between two sequence points, because their positions take memory.
 const MOST_STACKS: usize = 1 << 20;
 
 /// Number of a stack without frames.
 const EMPTY: u32 = u32::MAX;
 
-/// Number of a stack that exceeds the stack table.
+/// Number of a stack that does not fit in the stack table.
 const TOO_MANY: u32 = u32::MAX - 1;
 
 /// Result of looking up a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stack {
+pub(super) enum StackLookup {
     /// Number in the trace's stack table.
     Number(u32),
-    /// It has no frames.
+    /// The stack lacks frames.
     Empty,
     /// The id is unknown.
     Unknown,
-    /// It exceeds the stack table.
+    /// The stack table is full.
     TooMany,
 }
 
-impl Stack {
+impl StackLookup {
     fn new(number: u32) -> Self {
         match number {
             EMPTY => Self::Empty,
@@ -304,7 +310,7 @@ impl StackBlocks {
         let (first, last) = (first_id, first_id.saturating_add(count - 1));
         let block = self.blocks.len();
         self.blocks.push(StackBlock { first_id: first, content, numbers: None, stacks: None });
-        // Remove the ids from older blocks.
+        // Remove these ids from older blocks.
         if self.ids.range(..=last).next_back().is_some_and(|(_, ids)| ids.last >= first) {
             self.numbers.clear();
         }
@@ -316,10 +322,10 @@ impl StackBlocks {
                 self.ids.insert(last + 1, ids);
             }
             if begin < first {
-                self.ids.insert(begin, Ids { last: first - 1, block: ids.block });
+                self.ids.insert(begin, StackIdRange { last: first - 1, block: ids.block });
             }
         }
-        self.ids.insert(first, Ids { last, block });
+        self.ids.insert(first, StackIdRange { last, block });
         self.last = None;
     }
 
@@ -334,14 +340,15 @@ impl StackBlocks {
         true
     }
 
-    /// Returns the stack with an id, if there is only one address space.
-    pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
-        let missing = if self.is_full { Stack::TooMany } else { Stack::Unknown };
+    /// Returns the stack with an id in the only address space.
+    pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> StackLookup {
+        let missing = if self.is_full { StackLookup::TooMany } else { StackLookup::Unknown };
         let Some(block) = self.find(id) else { return missing };
         let index = id.wrapping_sub(block.first_id) as usize;
+        // Blocks are within the file.
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let numbers = block.numbers.get_or_insert_with(|| intern(content, pointer_size, trace));
-        numbers.get(index).map_or(Stack::Unknown, |number| Stack::new(*number))
+        numbers.get(index).map_or(StackLookup::Unknown, |number| StackLookup::new(*number))
     }
 
     /// Returns the stack with an id, in the address space of a process and in the kernel's.
@@ -352,16 +359,18 @@ impl StackBlocks {
         bytes: &[u8],
         pointer_size: u32,
         trace: &Trace,
-    ) -> Stack {
+    ) -> StackLookup {
         if let Some(number) = self.numbers.get(&(id, space)) {
-            return Stack::new(*number);
+            return StackLookup::new(*number);
         }
-        let missing = if self.is_full { Stack::TooMany } else { Stack::Unknown };
+        let missing = if self.is_full { StackLookup::TooMany } else { StackLookup::Unknown };
         let Some(block) = self.find(id) else { return missing };
         let index = id.wrapping_sub(block.first_id) as usize;
+        // Blocks are within the file.
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let stacks = block.stacks.get_or_insert_with(|| ranges(content));
-        let Some(range) = stacks.get(index) else { return Stack::Unknown };
+        let Some(range) = stacks.get(index) else { return StackLookup::Unknown };
+        // `ranges` returns ranges of this content.
         let stack = content.get(range.start as usize..range.end as usize).unwrap_or_default();
         self.frames.clear();
         self.frames.extend(addresses(stack, pointer_size));
@@ -375,10 +384,10 @@ impl StackBlocks {
             self.numbers.clear();
         }
         self.numbers.insert((id, space), number);
-        Stack::new(number)
+        StackLookup::new(number)
     }
 
-    /// Returns the block with an id: the last one, if there are several.
+    /// Returns the latest block with an id.
     fn find(&mut self, id: u32) -> Option<&mut StackBlock> {
         if !self.has(id) {
             return None;
@@ -388,20 +397,20 @@ impl StackBlocks {
     }
 }
 
-/// Returns the range of each stack's addresses in a block's content.
+/// Returns the address range of each stack in a block's content.
 fn ranges(content: &[u8]) -> Vec<Range<u32>> {
     let Some(mut rows) = StackRows::read(content) else { return Vec::new() };
     let mut ranges = Vec::new();
     while let Some(stack) = rows.next()
         && let Ok(end) = u32::try_from(rows.position())
     {
-        // It was read just before the end.
+        // The stack was read just before the end.
         ranges.push(end - stack.len() as u32..end);
     }
     ranges
 }
 
-/// Returns the numbers of all stacks of a block in the trace's stack table.
+/// Adds all stacks of a block to the trace's stack table. Returns their numbers.
 pub(super) fn intern(content: &[u8], pointer_size: u32, trace: &Trace) -> Vec<u32> {
     let mut frames = Vec::new();
     let rows = StackRows::read(content).into_iter().flatten();
@@ -412,7 +421,7 @@ pub(super) fn intern(content: &[u8], pointer_size: u32, trace: &Trace) -> Vec<u3
     rows.map(number).collect()
 }
 
-/// Returns the number of a stack, or `None` if it has no frames or exceeds the table.
+/// Adds a stack to the table. Returns its number, or `None` if it lacks frames or the table is full.
 pub(super) fn intern_stack(
     stack: &[u8],
     pointer_size: u32,
@@ -430,7 +439,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a block of stacks of 8-byte addresses.
+    /// Creates a block with stacks of 8-byte addresses.
     fn block(first_id: u32, stacks: &[&[u64]]) -> Vec<u8> {
         let mut block = [first_id.to_le_bytes(), (stacks.len() as u32).to_le_bytes()].concat();
         for stack in stacks {
@@ -449,10 +458,15 @@ mod tests {
         let mut blocks = StackBlocks::default();
         blocks.add(&bytes, 0..first.len());
         let get = |blocks: &mut StackBlocks| [4, 5, 6, 7, 8, 9].map(|id| blocks.get(id, &bytes, 8, &trace));
-        let [unknown, one, empty, two, many] =
-            [Stack::Unknown, Stack::Number(0), Stack::Empty, Stack::Number(1), Stack::TooMany];
+        let [unknown, one, empty, two, many] = [
+            StackLookup::Unknown,
+            StackLookup::Number(0),
+            StackLookup::Empty,
+            StackLookup::Number(1),
+            StackLookup::TooMany,
+        ];
         assert_eq!(get(&mut blocks), [unknown, one, empty, two, many, unknown]);
-        // The last block with an id counts.
+        // The last block with an id wins.
         blocks.add(&bytes, first.len()..bytes.len());
         assert_eq!(get(&mut blocks), [unknown, one, empty, two, one, unknown]);
 
@@ -460,10 +474,10 @@ mod tests {
         assert_eq!([4, 5, 6, 7, 8, 9].map(|id| get(id, 0)), [unknown, one, empty, two, one, unknown]);
         assert_eq!((get(5, 1), get(6, 1), get(5, 0)), (many, empty, one));
         blocks.clear();
-        assert_eq!(blocks.get(5, &bytes, 8, &trace), Stack::Unknown);
+        assert_eq!(blocks.get(5, &bytes, 8, &trace), StackLookup::Unknown);
     }
 
-    /// Newer blocks hide ids of older ones, independent of previous look-ups.
+    /// Newer blocks hide ids from older blocks, independent of previous look-ups.
     #[test]
     fn stack_ids_that_are_in_several_blocks() {
         let trace = Trace::new(TraceClass::default(), "", &Limits::default()).unwrap();
@@ -480,13 +494,13 @@ mod tests {
         }
         let ids = [3, 1, 4, 2, 3, 5, 6, 7, 8, 0, u32::MAX];
         let stacks = ids.map(|id| match blocks.get(id, &bytes, 8, &trace) {
-            Stack::Number(number) => number,
+            StackLookup::Number(number) => number,
             _ => u32::MAX,
         });
         let [a, b, c, d] = [1, 0, 5, 10].map(|index: usize| stacks[index]);
         assert_eq!(stacks, [b, a, a, a, b, c, c, c, u32::MAX, u32::MAX, d]);
         assert!(a != b && b != c && c != d && d != u32::MAX);
         blocks.clear();
-        assert_eq!(blocks.get(3, &bytes, 8, &trace), Stack::Unknown);
+        assert_eq!(blocks.get(3, &bytes, 8, &trace), StackLookup::Unknown);
     }
 }

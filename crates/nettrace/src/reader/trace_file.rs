@@ -6,7 +6,7 @@ use ichnos_io::Bytes;
 use ichnos_model::{ClockOffsets, Event, Scope, Trace};
 
 use super::class::{PayloadForm, raw_kind};
-use super::index::{FileIndex, content, release};
+use super::index::{NettraceIndex, content, release};
 use super::nettrace_options::NettraceOptions;
 use super::payload::{PayloadWidths, bytes_behind};
 use super::processes::{ProcessNameReader, ProcessNames};
@@ -17,25 +17,25 @@ use crate::{BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncodin
 
 /// State shared by all cursors of a file.
 #[derive(Debug)]
-pub(crate) struct TraceFile {
+pub(crate) struct FileState {
     pub(super) name: String,
     pub(super) bytes: Bytes,
-    /// At the first block.
+    /// Container at the first block.
     pub(super) container: Container,
-    pub(super) index: FileIndex,
-    /// By kind of event.
+    pub(super) index: NettraceIndex,
+    /// Payload forms by event kind.
     pub(super) forms: Vec<PayloadForm>,
     /// Nanoseconds at tick 0, if a tick is a nanosecond.
     pub(super) nanoseconds: Option<i128>,
     pub(super) options: NettraceOptions,
     pub(super) are_stacks_interned: OnceLock<()>,
-    /// Version 6; created when needed.
+    /// Version 6 only. Created on demand.
     pub(super) process_names: OnceLock<ProcessNames>,
-    /// Created when the file is compared with what was written.
+    /// Created when the file is compared with the output.
     pub(super) hashes_of_kinds: OnceLock<Vec<u64>>,
 }
 
-impl TraceFile {
+impl FileState {
     pub(crate) fn version(&self) -> Version {
         self.index.version
     }
@@ -44,13 +44,13 @@ impl TraceFile {
         &self.index.trace
     }
 
-    /// Returns all bytes of the file, if opening it found no fault, and its events are read at the times that it has.
+    /// Returns all bytes of the file if opening it found no fault, and its times are read unchanged.
     pub(crate) fn whole_bytes(&self) -> Option<&Bytes> {
         let is_whole = self.index.is_complete && self.index.fault_count == 0;
         (is_whole && self.is_as_recorded()).then_some(&self.bytes)
     }
 
-    /// Returns `true` if the descriptions of events have no fault, and events are read at the times that the file has.
+    /// Returns `true` if the event descriptions are valid, and the file's times are read unchanged.
     pub(crate) fn is_as_recorded(&self) -> bool {
         let NettraceOptions { clock_zero, clock_offsets, .. } = &self.options;
         self.index.metadata_faults.is_empty()
@@ -69,26 +69,26 @@ impl TraceFile {
         self.container.clone()
     }
 
-    /// Returns the metadata of a kind of event.
+    /// Returns an event kind's metadata.
     pub(crate) fn metadata_of_kind(&self, kind: usize) -> Option<&EventMetadata> {
         self.index.classes.get(kind)
     }
 
-    /// Returns `true` if the payload of an event of a kind does not fit its fields. `event` belongs to the file.
+    /// Returns `true` if an event's payload does not match the fields of its kind. The event must belong to the file.
     pub(crate) fn is_misfit(&self, kind: usize, event: &Event<'_>) -> bool {
         event.class.is_undescribed && !matches!(self.forms.get(kind), Some(PayloadForm::Raw))
     }
 
-    /// Returns the number of bytes of the payload of an event after its last field.
+    /// Returns the number of payload bytes after the last field of an event.
     pub(crate) fn bytes_behind(&self, event: &Event<'_>) -> usize {
         let payload = event.scopes.bits.bytes();
         let form = event.class_index().and_then(|index| self.forms.get(index));
         let slots = event.scopes.slots;
         let layout = event.plan(Scope::Payload).map(|plan| (plan, slots, *event.scopes.limits));
-        form.map_or(0, |form| bytes_behind(payload, form, layout, PayloadWidths::of(&self.index)))
+        form.map_or(0, |form| bytes_behind(payload, form, layout, PayloadWidths::from_index(&self.index)))
     }
 
-    /// Returns `true` if the file has events of a kind that a provider makes.
+    /// Returns `true` if the file has event kinds from a provider.
     pub(crate) fn has_provider(&self, name: &str) -> bool {
         self.index.classes.iter().any(|metadata| metadata.provider == name)
     }
@@ -97,17 +97,17 @@ impl TraceFile {
         self.index.trace.process_id
     }
 
-    /// Returns `true` if events are read in the order of the file.
+    /// Returns `true` if events are read in file order.
     pub(crate) fn is_unsorted(&self) -> bool {
         self.index.version == Version::V3 || self.options.unsorted
     }
 
-    /// Returns a hash of each kind of events, made by a function that is always the same.
+    /// Returns a hash of each event kind. `hash` must be the same function in all calls.
     pub(crate) fn hashes_of_kinds(&self, hash: impl Fn(&EventMetadata) -> u64) -> &[u64] {
         self.hashes_of_kinds.get_or_init(|| self.index.classes.iter().map(hash).collect())
     }
 
-    /// Returns the index of the kind of an event of the file; `None` if it is unknown.
+    /// Returns the event kind's index for an event in the file. Returns `None` if it is unknown.
     pub(crate) fn kind_of(&self, event: &Event<'_>) -> Option<usize> {
         let is_kind = |index: &usize| *index < self.index.classes.len();
         let declared = event.class_index().filter(is_kind);
@@ -119,7 +119,7 @@ impl TraceFile {
         walk(&self.bytes, &self.container, &self.index, walker);
     }
 
-    /// Returns the names of processes, read from the whole file so that they do not depend on the event read
+    /// Returns the process names. Reads the whole file first, so that the names do not depend on the event that is read
     /// first.
     pub(super) fn process_names(&self, trace: &Trace) -> &ProcessNames {
         self.process_names.get_or_init(|| {
@@ -144,12 +144,12 @@ impl TraceFile {
         StackNumbers { bytes: &self.bytes, pointer_size, trace, stacks: StackBlocks::default() }
     }
 
-    /// Numbers all stacks of the file, in file order, so that the numbers do not depend on the event read first.
+    /// Numbers all stacks in file order. The numbers must not depend on the event that is read first.
     pub(super) fn intern_stacks(&self, trace: &Trace) {
         self.are_stacks_interned.get_or_init(|| {
             let pointer_size = self.index.trace.pointer_size;
             if matches!(self.index.version, Version::V6(_)) {
-                // The same stack in two processes is two stacks, which only events reveal.
+                // A stack in two processes is two stacks, and only events reveal the process.
                 return self.walk(&mut self.stack_numbers(trace));
             }
             let mut container = self.container.clone();
@@ -171,6 +171,7 @@ impl TraceFile {
                             block.content.start + self.index.missing,
                         );
                         while let Some(row) = rows.next(content) {
+                            // Rows are within the content.
                             let stack = content.get(row.stack.clone()).unwrap_or_default();
                             tables::intern_stack(stack, pointer_size, trace, &mut frames);
                         }

@@ -2,21 +2,21 @@
 
 use ichnos_io::Bytes;
 
-use super::index::{EventBlockHeader, FileIndex, content, release};
-use super::kinds::Kinds;
+use super::index::{EventBlockHeader, NettraceIndex, content, release};
+use super::kinds::EventKinds;
 use super::tables::ThreadTable;
 use crate::{
     Block, BlockKind, Container, EventRow, EventRows, FileItem, PointHead, RowEncoding, SequencePoint,
     ThreadRow, Version,
 };
 
-/// Receiver of a file's blocks and events.
+/// Receives the blocks and events of a file.
 pub(super) trait Walker {
-    /// Receives a block, before its events if it has any.
+    /// Receives a block before its events.
     fn block(&mut self, block: &Block);
 
-    /// Receives an event, its class (an index, or [`UNKNOWN_CLASS`](super::pending::UNKNOWN_CLASS)), and the
-    /// threads, which know its process. Ranges in `row` are those of the file.
+    /// Receives an event, its class (an index, or [`UNKNOWN_CLASS`](super::pending::UNKNOWN_CLASS)), and the threads,
+    /// which know its process. Ranges in `row` are file ranges.
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable);
 }
 
@@ -34,11 +34,11 @@ impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
     }
 }
 
-/// Passes all blocks and events of a file to a walker. `container` is at its first block.
-pub(super) fn walk(bytes: &Bytes, container: &Container, index: &FileIndex, walker: &mut impl Walker) {
+/// Passes all blocks and events of a file to a walker. `container` is at the first block.
+pub(super) fn walk(bytes: &Bytes, container: &Container, index: &NettraceIndex, walker: &mut impl Walker) {
     let version = index.version;
     let mut container = container.clone();
-    let mut kinds = Kinds::default();
+    let mut kinds = EventKinds::default();
     let mut threads = ThreadTable::default();
     loop {
         let block = match container.next(bytes, 0, true) {

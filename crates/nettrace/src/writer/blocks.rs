@@ -1,4 +1,4 @@
-//! Blocks that are being filled.
+//! Blocks under construction.
 
 use std::io;
 
@@ -8,39 +8,39 @@ use super::dialect::Dialect;
 use super::file_writer::FileWriter;
 use super::row_encoder::{RowEncoder, RowHeader};
 use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
-use super::written_event::{WrittenEvent, metadata_hash};
+use super::written_event::{NettraceEvent, metadata_hash};
 use crate::wire_writer::push_u16;
 use crate::{BlockKind, EventMetadata};
 
-/// Size of the rows of a block in bytes: that of the runtime's blocks.
+/// Total row size in a block, in bytes. The runtime uses the same size.
 const ROWS: usize = 100 << 10;
 
-/// Maximum size in bytes of the names of a provider and of an event whose description is too long.
+/// Maximum size of provider and event names if the description is too long, in bytes.
 const LONGEST_NAME: usize = 1_000;
 
-/// Distance of sequence points in bytes of rows.
+/// Distance between sequence points: total size of the rows between them, in bytes.
 const BETWEEN_POINTS: usize = 1 << 20;
 
-/// Size of metadata, threads, labels or stacks in bytes after which their block is written.
+/// Size of metadata, threads, labels or stacks at which their block is written, in bytes.
 const MOST_ROWS: usize = 4 << 20;
 
-/// Maximum size of sequence points, as a part of the rows between them.
+/// Maximum size of sequence points, as a fraction of the rows between them.
 const POINTS: usize = 16;
 
-/// Blocks that are being filled.
+/// Blocks under construction.
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub(super) events: RowEncoder,
-    /// Rows of metadata that were not written yet: up to version 5 with headers, else as they are.
+    /// Pending metadata rows. Up to version 5, they have event headers.
     pub(super) metadata: RowEncoder,
     pub(super) metadata_v6: Vec<u8>,
     pub(super) threads: WrittenThreads,
     pub(super) labels: WrittenLabels,
     pub(super) stacks: WrittenStacks,
     pub(super) sequences: SequenceNumbers,
-    /// Size of the rows since the last sequence point in bytes.
+    /// Size of the rows since the last sequence point, in bytes.
     pub(super) since_point: usize,
-    /// Time in ticks of the last mark or sequence point: no later event may be earlier.
+    /// Time of the last mark or sequence point, in ticks. Later events must not be earlier.
     pub(super) promised: u64,
 }
 
@@ -68,8 +68,8 @@ impl Blocks {
         }
     }
 
-    /// Adds a row of metadata. Returns the hash of the metadata as they are read, and the name of the parts that were dropped,
-    /// if they take too much room.
+    /// Adds a metadata row. Returns the hash of the metadata as a reader will see it. Also returns the names of the
+    /// dropped parts, if the row is too long.
     pub(super) fn push_metadata(
         &mut self,
         mut metadata: EventMetadata,
@@ -86,7 +86,7 @@ impl Blocks {
         if metadata.write_v6(id, &mut self.metadata_v6) {
             return (metadata_hash(&metadata), None);
         }
-        // Payloads cannot be read without their fields, so texts and properties are dropped first.
+        // Payloads cannot be read without their fields, so drop texts and properties first.
         (metadata.message_template, metadata.description) = (None, None);
         metadata.properties.clear();
         if metadata.write_v6(id, &mut self.metadata_v6) {
@@ -110,12 +110,12 @@ impl Blocks {
             || self.threads.is_full()
     }
 
-    /// Adds the row of an event.
+    /// Adds an event row.
     #[inline(always)]
     pub(super) fn push_event(
         &mut self,
         stack: Option<u32>,
-        parts: &WrittenEvent,
+        parts: &NettraceEvent,
         payload: &[u8],
         id: u32,
         is_v6: bool,
@@ -168,7 +168,7 @@ impl Blocks {
             || others.into_iter().any(|size| size >= MOST_ROWS)
     }
 
-    /// Writes the blocks: those that events need come first.
+    /// Writes the blocks. Blocks that events refer to come first.
     pub(super) fn write(&mut self, file: &mut FileWriter, is_v6: bool) {
         let mut content = Vec::new();
         if !self.metadata.is_empty() {
@@ -198,7 +198,7 @@ impl Blocks {
         }
     }
 
-    /// Writes a sequence point, after which stacks and label lists are written again.
+    /// Writes a sequence point. Stacks and label lists are written again after it.
     pub(super) fn write_point(&mut self, file: &mut FileWriter, time: u64, dialect: Dialect) {
         let flushes_threads = dialect.is_v6() && self.threads.is_full();
         if flushes_threads {
@@ -209,7 +209,7 @@ impl Blocks {
         self.forget();
     }
 
-    /// Forgets everything that events behind a sequence point cannot refer to.
+    /// Forgets everything that events after a sequence point cannot refer to.
     pub(super) fn forget(&mut self) {
         self.since_point = 0;
         self.stacks.clear();
@@ -220,9 +220,9 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Field, FieldType};
+    use crate::{FieldType, PayloadField};
 
-    /// A row has at most 65,535 bytes.
+    /// Rows have at most 65,535 bytes.
     #[test]
     fn texts_are_dropped_before_fields() {
         let pushed = |texts: usize, fields: usize, name: usize| {
@@ -231,7 +231,9 @@ mod tests {
                 name: "n".repeat(name),
                 message_template: Some("m".repeat(texts)),
                 properties: vec![("key".to_owned(), "v".repeat(texts))],
-                fields: (0..fields).map(|i| Field::new(format!("field {i:04}"), FieldType::U8)).collect(),
+                fields: (0..fields)
+                    .map(|i| PayloadField::new(format!("field {i:04}"), FieldType::U8))
+                    .collect(),
                 ..EventMetadata::default()
             };
             let (_, dropped) = blocks.push_metadata(metadata, 1, true, &mut Vec::new());

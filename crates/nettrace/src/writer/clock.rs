@@ -1,4 +1,4 @@
-//! Ticks of a file being written.
+//! Ticks in the written file.
 
 use ichnos_io::WriteSource;
 use ichnos_model::lower::{LossKind, LossTable};
@@ -6,34 +6,34 @@ use ichnos_model::{ClockClass, ClockOrigin, ClockValue, DataStream};
 
 use crate::SystemTime;
 
-/// Frequency of a file whose sources have different ones, or none.
+/// File frequency if the sources lack a common frequency.
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// Clock of a file being written.
+/// Clock for the written file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileClock {
     pub(super) frequency: u64,
-    /// Ticks from 1970, or from the origin of the clocks of the sources, to tick 0.
+    /// Ticks from the origin to tick 0. The origin is 1970, or the clock origin of the sources.
     offset: i128,
 }
 
-/// Conversion of the times of a data stream.
+/// Time conversion for a data stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ticks {
-    /// Cycles and this number.
+    /// Cycles plus this number.
     Shifted(i128),
-    /// Nanoseconds, as the clock has another frequency.
+    /// Nanoseconds, because the clock has another frequency.
     OfNanoseconds,
 }
 
-/// Returns cycles from the origin of a clock to its cycle 0.
+/// Returns the cycles from a clock's origin to its cycle 0.
 fn offset(clock: &ClockClass) -> i128 {
     i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
 }
 
 impl FileClock {
-    /// Returns the clock for data streams of these sources.
-    pub(super) fn of(sources: &[WriteSource]) -> Self {
+    /// Returns the clock for the data streams of these sources.
+    pub(super) fn from_sources(sources: &[WriteSource]) -> Self {
         let clocks = || sources.iter().flat_map(|source| &source.streams).filter_map(|stream| stream.clock());
         let first = clocks().next().map_or(NANOSECONDS, |clock| clock.frequency);
         let frequency = if clocks().all(|clock| clock.frequency == first) { first } else { NANOSECONDS };
@@ -41,12 +41,12 @@ impl FileClock {
             true => offset(clock),
             false => clock.nanoseconds(0),
         };
-        // No time is before tick 0 then.
+        // Then all times are at or after tick 0.
         let offset = clocks().map(in_file).min().unwrap_or(0);
         Self { frequency, offset }
     }
 
-    /// Adds clocks whose times are rounded to those of the file to a table.
+    /// Adds clocks whose times are rounded to ticks to the loss table.
     pub(super) fn record_rounding(&self, sources: &[WriteSource], losses: &mut LossTable) {
         let clocks = sources.iter().flat_map(|source| &source.trace.class.clocks);
         for clock in clocks.filter(|clock| clock.frequency != self.frequency) {
@@ -54,7 +54,7 @@ impl FileClock {
         }
     }
 
-    /// Returns the conversion of the times of a data stream.
+    /// Returns a data stream's time conversion.
     pub(super) fn ticks(&self, stream: &DataStream) -> Ticks {
         match stream.clock() {
             Some(clock) if clock.frequency == self.frequency => Ticks::Shifted(offset(clock) - self.offset),
@@ -62,24 +62,24 @@ impl FileClock {
         }
     }
 
-    /// Converts a time; `None` if it does not fit.
+    /// Converts a time. Returns `None` if it does not fit.
     #[inline(always)]
     pub(super) fn convert(&self, ticks: Ticks, value: &ClockValue) -> Option<u64> {
         let ticks = match ticks {
             Ticks::Shifted(0) => value.cycles,
             Ticks::Shifted(shift) => u64::try_from(i128::from(value.cycles) + shift).ok()?,
-            Ticks::OfNanoseconds => return self.of_nanoseconds(value.nanoseconds),
+            Ticks::OfNanoseconds => return self.nearest_tick(value.nanoseconds),
         };
-        // Cycles of times that do not fit in 64 bits are the least or the greatest ones.
+        // Times that do not fit in 64 bits have the smallest or the largest cycle.
         match value.cycles {
             0 | u64::MAX if !self.are_at(ticks, value.nanoseconds) => {
-                self.of_nanoseconds(value.nanoseconds).filter(|ticks| self.are_at(*ticks, value.nanoseconds))
+                self.nearest_tick(value.nanoseconds).filter(|ticks| self.are_at(*ticks, value.nanoseconds))
             }
             _ => Some(ticks),
         }
     }
 
-    /// Returns `true` for ticks at a time in nanoseconds, which is rounded down like the time of cycles.
+    /// Returns `true` if ticks are at a time in nanoseconds. The time was rounded down, as for all cycles.
     #[inline(never)]
     fn are_at(&self, ticks: u64, nanoseconds: i128) -> bool {
         let cycles = i128::from(ticks) + self.offset;
@@ -88,14 +88,14 @@ impl FileClock {
     }
 
     #[inline(never)]
-    fn of_nanoseconds(&self, time: i128) -> Option<u64> {
+    fn nearest_tick(&self, time: i128) -> Option<u64> {
         let nanoseconds = i128::from(NANOSECONDS);
         let product = time.checked_mul(self.frequency.into())?;
         u64::try_from((product + nanoseconds / 2).div_euclid(nanoseconds) - self.offset).ok()
     }
 
-    /// Returns a date that is exact to the millisecond, and the ticks at it: at a time or, if it is before tick 0,
-    /// later. The second value is `false` if the date is out of range.
+    /// Returns a date with a resolution of one millisecond, and the ticks at this date. The date is at `ticks`, or
+    /// later if it would be before tick 0. The last value is `false` if the date is out of range.
     pub(super) fn date(&self, ticks: u64) -> (SystemTime, u64, bool) {
         let frequency = i128::from(self.frequency);
         let at = |millisecond: i128| (millisecond * frequency + 500).div_euclid(1_000) - self.offset;
@@ -103,14 +103,14 @@ impl FileClock {
         if at(millisecond) < 0 {
             millisecond += 1;
         }
-        let date = SystemTime::of_milliseconds(millisecond);
+        let date = SystemTime::from_milliseconds(millisecond);
         match (date, u64::try_from(at(millisecond))) {
             (Some(date), Ok(ticks)) => (date, ticks, true),
-            _ => (SystemTime::of_milliseconds(0).unwrap_or_default(), 0, false),
+            _ => (SystemTime::from_milliseconds(0).unwrap_or_default(), 0, false),
         }
     }
 
-    /// Returns `true` if a date and the ticks at it mean this clock.
+    /// Returns `true` if a date and the ticks at this date belong to this clock.
     pub(super) fn is_at(&self, date: SystemTime, ticks: u64) -> bool {
         let since = date.since_unix_epoch();
         since.is_some_and(|since| {
@@ -120,7 +120,7 @@ impl FileClock {
     }
 }
 
-/// Returns the loss of the origin of a clock.
+/// Returns the loss if a clock's origin changes.
 pub(super) fn loss_of_clock(clock: &ClockClass) -> Option<String> {
     match &clock.origin {
         ClockOrigin::UnixEpoch => None,
@@ -133,7 +133,7 @@ pub(super) fn loss_of_clock(clock: &ClockClass) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Nanoseconds of cycle 0 are rounded down. They still are at this cycle, and not at the one before.
+    /// Nanoseconds at cycle 0 are rounded down. They must stay at this cycle, and not move to the previous cycle.
     #[test]
     fn rounded_times_of_cycle_0_keep_their_ticks() {
         let mut clock = ClockClass::new("clock", 3_000_000_000);
@@ -144,11 +144,11 @@ mod tests {
         assert_eq!(clock.nanoseconds(0), 333_333);
         assert_eq!(convert(0, clock.nanoseconds(0)), Some(1_000_000));
         assert_eq!(convert(3, clock.nanoseconds(3)), Some(1_000_003));
-        // Before cycle 0 of this clock, but not before tick 0 of the file.
+        // Before cycle 0 of this clock, but after tick 0 of the file.
         assert_eq!(convert(0, 1_000), Some(2_999));
         assert_eq!(convert(0, -1), None);
         assert_eq!(convert(u64::MAX, i128::MAX), None);
-        // No tick is at this time.
+        // No tick has this time.
         let slow = FileClock { frequency: 10_000_000, offset: 0 };
         let convert = |nanoseconds| slow.convert(Ticks::Shifted(5), &ClockValue { cycles: 0, nanoseconds });
         assert_eq!((convert(500), convert(300), convert(350)), (Some(5), Some(3), None));

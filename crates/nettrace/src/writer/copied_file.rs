@@ -1,4 +1,4 @@
-//! Files that are copied, byte for byte.
+//! Files that are copied byte by byte.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use ichnos_model::Window;
 
 use super::dialect::Dialect;
 use crate::Version;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 
-/// Returns the bytes of the only source, if the output is the same file: all of its events are selected, it has the
-/// version to write, and opening it found no fault.
+/// Returns the bytes of the only source, if the output would be the same file: all events are selected, the version is
+/// the same, and opening it found no fault.
 pub(super) fn copied_file(
     sources: &[WriteSource],
     dialect: Dialect,
@@ -22,12 +22,12 @@ pub(super) fn copied_file(
         && options.selected_by.is_empty()
         && options.window == Window::default()
         && !source.streams.is_empty();
-    let file = source.trace.reader_data::<TraceFile>().filter(|file| is_all && is_same(file, dialect))?;
+    let file = source.trace.reader_data::<FileState>().filter(|file| is_all && is_same(file, dialect))?;
     file.whole_bytes().cloned()
 }
 
-/// Returns `true` if a file has the version to write.
-pub(super) fn is_same(file: &TraceFile, dialect: Dialect) -> bool {
+/// Returns `true` if a file has the version of the output.
+pub(super) fn is_same(file: &FileState, dialect: Dialect) -> bool {
     match file.version() {
         Version::V3 => false,
         Version::V4 => dialect == Dialect::V4,
@@ -35,11 +35,11 @@ pub(super) fn is_same(file: &TraceFile, dialect: Dialect) -> bool {
     }
 }
 
-/// Copy of a file in pieces.
+/// Copies a file in chunks.
 #[derive(Debug)]
 pub(super) struct FileCopy {
     bytes: Bytes,
-    /// Number of bytes copied so far.
+    /// Number of copied bytes.
     at: usize,
     /// Number of bytes whose events were passed.
     until: usize,
@@ -50,18 +50,18 @@ impl FileCopy {
         Self { bytes, at: 0, until: 0 }
     }
 
-    /// Returns `true` if all bytes so far are copied.
+    /// Returns `true` if all available bytes are copied.
     pub(super) fn is_over(&self) -> bool {
         self.at >= self.until
     }
 
-    /// Makes the bytes up to an offset ready.
+    /// Makes the bytes up to an offset available.
     pub(super) fn pass(&mut self, until: u64) {
         let until = usize::try_from(until).unwrap_or(usize::MAX);
         self.until = self.until.max(until.min(self.bytes.len()));
     }
 
-    /// Returns the next piece of at most this many bytes.
+    /// Returns the next chunk, with at most this many bytes.
     pub(super) fn next(&mut self, size: usize) -> Vec<u8> {
         let end = self.until.min(self.at.saturating_add(size));
         let piece = self.bytes.get(self.at..end).unwrap_or_default().to_vec();
@@ -69,19 +69,19 @@ impl FileCopy {
         piece
     }
 
-    /// Checks that all bytes were those of the file.
+    /// Checks that all copied bytes were in the file.
     ///
     /// # Errors
-    /// If it has become shorter.
+    /// If the file has become shorter.
     pub(super) fn check(&self) -> io::Result<()> {
         check_copied(&self.bytes)
     }
 }
 
-/// Checks that bytes that were copied are those of a file.
+/// Checks that copied bytes are still in the file.
 ///
 /// # Errors
-/// If it has become shorter.
+/// If the file has become shorter.
 pub(super) fn check_copied(bytes: &Bytes) -> io::Result<()> {
     match bytes.look_for_loss() {
         lost if lost.is_empty() => Ok(()),

@@ -1,17 +1,17 @@
-//! Versions that can be written.
+//! Supported output versions.
 
 use ichnos_io::{OptionValue, WriteSource};
 
-/// A version that can be written.
+/// Output version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Version 4 with the tags known as version 5.
+    /// Version 4 with the tags of version 5.
     V4,
     /// Version 6.
     V6,
 }
 
-/// Names of the dialects; the first one is the default for events of one process.
+/// Dialect names. The first is the default for events of one process.
 pub(super) const DIALECTS: &[OptionValue] = &[
     OptionValue::new("4", "nettrace 4 with the tags of 5, as .NET writes it; for events of one process")
         .aliases(&["nettrace4"]),
@@ -20,14 +20,14 @@ pub(super) const DIALECTS: &[OptionValue] = &[
 ];
 
 impl Dialect {
-    /// Returns the dialect of a name.
-    pub(super) fn of_name(name: &str) -> Option<Self> {
+    /// Returns the dialect with a name.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         let known = DIALECTS.iter().find(|known| known.name == name || known.aliases.contains(&name))?;
         Some(if known.name == "6" { Self::V6 } else { Self::V4 })
     }
 
-    /// Returns the dialect for sources: version 6 if they were read from it, or are files of several processes.
-    pub(super) fn of_sources(sources: &[WriteSource]) -> Self {
+    /// Returns the dialect for sources: version 6 if they have this version, or are files from several processes.
+    pub(super) fn from_sources(sources: &[WriteSource]) -> Self {
         let files = || sources.iter().filter(|source| source.format == "nettrace");
         let process = |source: &WriteSource| source.trace.class.environment("process_id").cloned();
         let first = files().next().map(process);

@@ -4,19 +4,19 @@ use super::dialect::Dialect;
 use crate::wire_writer::{push_string, push_u16, push_u32, push_u64};
 use crate::{BlockKind, SystemTime, TraceBlock};
 
-/// Bytes of a file, with their position in it.
+/// Pending file bytes, and their position.
 #[derive(Debug)]
 pub(super) struct FileWriter {
     dialect: Dialect,
-    /// Bytes that were not taken yet.
+    /// Pending bytes.
     bytes: Vec<u8>,
     /// Number of bytes taken before.
     taken: u64,
-    /// Number of blocks that were not written, as their size does not fit.
+    /// Number of blocks that were not written because their size does not fit.
     refused: u64,
 }
 
-/// Maximum size in bytes of a block of version 6, whose header has 24 bits for it.
+/// Maximum block size in version 6, in bytes. Its header has 24 bits for the size.
 const MOST_SIZE_V6: usize = 0xff_ffff;
 
 impl FileWriter {
@@ -24,12 +24,12 @@ impl FileWriter {
         Self { dialect, bytes: Vec::new(), taken: 0, refused: 0 }
     }
 
-    /// Number of bytes that were not taken yet.
+    /// Returns the number of pending bytes.
     pub(super) fn waiting(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns the size of the file so far in bytes.
+    /// Returns the file size so far, in bytes.
     pub(super) fn size(&self) -> u64 {
         self.taken + self.bytes.len() as u64
     }
@@ -39,18 +39,18 @@ impl FileWriter {
         self.size() == 0
     }
 
-    /// Takes the number of blocks that were refused.
+    /// Takes the number of refused blocks.
     pub(super) fn take_refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }
 
-    /// Takes all bytes so far.
+    /// Takes all pending bytes.
     pub(super) fn take(&mut self) -> Vec<u8> {
         self.taken += self.bytes.len() as u64;
         std::mem::take(&mut self.bytes)
     }
 
-    /// Writes the header of the file and the trace block.
+    /// Writes the file header and the trace block.
     pub(super) fn begin(&mut self, trace: &TraceBlock) {
         self.bytes.extend_from_slice(b"Nettrace");
         let mut content = Vec::new();
@@ -85,7 +85,7 @@ impl FileWriter {
         self.bytes.push(6);
     }
 
-    /// Writes a block, or refuses one that is too long.
+    /// Writes a block. Refuses a block that is too long.
     pub(super) fn block(&mut self, kind: BlockKind, content: &[u8]) {
         let (number, name) = match kind {
             BlockKind::Trace => (1, "Trace"),
@@ -107,7 +107,7 @@ impl FileWriter {
         } else {
             self.begin_object(name, 2);
             push_u32(&mut self.bytes, content.len() as u32);
-            // The content begins at a multiple of 4 bytes from the beginning of the file.
+            // The content starts at a multiple of 4 bytes in the file.
             while self.size() % 4 != 0 {
                 self.bytes.push(0);
             }
@@ -118,7 +118,7 @@ impl FileWriter {
         }
     }
 
-    /// Writes the tags and the type of an object.
+    /// Writes an object's tags and type.
     fn begin_object(&mut self, name: &str, version: u32) {
         self.bytes.extend_from_slice(&[5, 5, 1]);
         push_u32(&mut self.bytes, version);
@@ -148,7 +148,7 @@ fn push_time(out: &mut Vec<u8>, time: SystemTime) {
 mod tests {
     use super::*;
 
-    /// A longer size would change the kind of the block.
+    /// A longer size would change the block kind.
     #[test]
     fn blocks_whose_size_does_not_fit_are_refused() {
         let mut writer = FileWriter::new(Dialect::V6);

@@ -1,4 +1,4 @@
-//! Events of other formats, which become self-describing events.
+//! Converts events from other formats to self-describing events.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use ichnos_model::{
 };
 
 use super::labels::{self, LabelFields, is_label};
-use super::losses::{EventLoss, EventLosses};
+use super::losses::{EventLoss, EventLossCounts};
 use super::own::normalized;
 use super::payload::{
     MOST_FIELDS, PayloadWriter, absent_size, describe, fits, has_no_value, is_array, is_file_time,
@@ -19,7 +19,7 @@ use super::payload::{
 };
 use super::rules::KEPT_METADATA;
 use super::rules::process_of;
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::reader::class::{RAW_PAYLOAD, context, own_property};
 use crate::wire::MOST_PROPERTIES;
 use crate::{EventMetadata, known};
@@ -28,10 +28,10 @@ use crate::{EventMetadata, known};
 const SCOPES: [Scope; 5] =
     [Scope::Payload, Scope::SpecificContext, Scope::CommonContext, Scope::EventRecordHeader, Scope::Resource];
 
-/// A class of events of another format.
+/// Event class from another format.
 #[derive(Debug)]
 pub(super) struct ForeignClass {
-    /// Description, but for the level of events whose severity is a field.
+    /// Event description. The level is missing if the severity is a field.
     metadata: EventMetadata,
     severity: Option<(FieldRef, LevelScale)>,
     process: Option<FieldRef>,
@@ -40,31 +40,31 @@ pub(super) struct ForeignClass {
     thread: Option<FieldRef>,
     thread_name: Option<FieldRef>,
     capture_thread: Option<FieldRef>,
-    /// Labels of version 6 that were converted from this format.
+    /// Labels that were converted from version 6.
     labels: Option<LabelFields>,
     processor: Option<FieldRef>,
     stack: Option<FieldRef>,
     activity: Option<FieldRef>,
     related_activity: Option<FieldRef>,
-    /// Members of each scope that become fields, by their indexes in its plan.
+    /// Members in each scope that become fields, by index in the plan.
     members: [Vec<usize>; SCOPES.len()],
-    /// Number of bytes of each scope of an event without it.
+    /// Number of bytes for each scope that an event lacks.
     absent: [usize; SCOPES.len()],
-    /// Process of the trace, for events that do not name it.
+    /// The trace's process, for events that do not name theirs.
     own_process: Option<u64>,
-    /// `true` if the payload was not described in a file of this format: its bytes are written as they were.
+    /// `true` if the payload was not described in an EventPipe file. Its bytes are written unchanged.
     pub(super) is_raw: bool,
 }
 
-/// Properties of the file that classes are written for.
+/// Properties of the output file that classes depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrittenFile {
     pub(super) is_v6: bool,
-    /// Process of the trace block.
+    /// Process in the trace block.
     pub(super) process: Option<u64>,
 }
 
-/// Level of .NET of a level: 1 is critical, 5 verbose.
+/// Converts a level to .NET's: 1 is critical, 5 verbose.
 fn level_number(level: LogLevel) -> u8 {
     match level {
         LogLevel::Fatal => 1,
@@ -75,7 +75,7 @@ fn level_number(level: LogLevel) -> u8 {
     }
 }
 
-/// Identity of a class: provider, name and what else metadata say besides fields.
+/// Returns a class's metadata except its fields: provider, name and other properties.
 fn identity(event: &Event<'_>, event_id: u32, is_v6: bool, losses: &mut LossRecorder<'_>) -> EventMetadata {
     let class = event.class;
     let (provider, name) = split_name(event);
@@ -86,7 +86,7 @@ fn identity(event: &Event<'_>, event_id: u32, is_v6: bool, losses: &mut LossReco
     };
     // Without a level, an event is always logged.
     let mut metadata = EventMetadata { provider, event_id, name, opcode, ..EventMetadata::default() };
-    // What was converted from this format before.
+    // Properties that were converted from an EventPipe file.
     if let Some(Value::Map(properties)) = class.attributes.get("nettrace") {
         for (name, value) in properties {
             match (&**name, value) {
@@ -108,7 +108,7 @@ fn identity(event: &Event<'_>, event_id: u32, is_v6: bool, losses: &mut LossReco
                     let digits = keywords.trim_start_matches("0x");
                     metadata.keywords = u64::from_str_radix(digits, 16).unwrap_or(0);
                 }
-                // What follows from the rest.
+                // Derived from other properties.
                 ("keyword-names" | "task" | "opcode-name" | "span", _) => {}
                 (name, Value::Text(text)) if is_v6 && metadata.properties.len() < MOST_PROPERTIES => {
                     metadata.properties.push((own_property(name).to_owned(), text.clone()));
@@ -123,7 +123,7 @@ fn identity(event: &Event<'_>, event_id: u32, is_v6: bool, losses: &mut LossReco
             name.clone_into(&mut metadata.name);
         }
     }
-    // Tools read events of known providers by their own tables, which may not be those of these fields.
+    // For known providers, tools read events with built-in schemas, which may not match these fields.
     let is_known = |metadata: &EventMetadata| {
         known::provider_guid(&metadata.provider).is_some()
             || known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name).is_some()
@@ -135,8 +135,8 @@ fn identity(event: &Event<'_>, event_id: u32, is_v6: bool, losses: &mut LossReco
     metadata
 }
 
-/// Returns provider and name of an event: `PROVIDER:NAME`, or `PROVIDER/NAME`; the provider of other names is that of
-/// the data stream or of the trace.
+/// Splits an event name into provider and name: `PROVIDER:NAME` or `PROVIDER/NAME`. For other names, the data stream or
+/// the trace is the provider.
 fn split_name(event: &Event<'_>) -> (String, String) {
     let name = event.name();
     let parts = name.split_once(':').or_else(|| name.rsplit_once('/'));
@@ -151,14 +151,14 @@ fn split_name(event: &Event<'_>) -> (String, String) {
     (provider.to_owned(), name.to_owned())
 }
 
-/// Members that become parts of headers.
+/// Members that go into headers.
 struct HeaderParts<'e, 'a> {
     event: &'e Event<'a>,
     members: HashSet<(Scope, usize)>,
 }
 
 impl HeaderParts<'_, '_> {
-    /// Takes the first member of a meaning whose class fits.
+    /// Takes the first member with a meaning and a suitable class.
     fn take(&mut self, meaning: Meaning, fits: impl Fn(&FieldClass) -> bool) -> Option<FieldRef> {
         let event = self.event;
         let (field, place) = event.class.meanings.members(meaning).find_map(|member| {
@@ -171,7 +171,7 @@ impl HeaderParts<'_, '_> {
     }
 }
 
-/// Returns the members that only serve decoding or merging.
+/// Returns the members that are only needed for decoding or merging.
 fn hidden(event: &Event<'_>) -> HashSet<(Scope, usize)> {
     let members = event.class.meanings.members(Meaning::Hidden);
     members
@@ -179,12 +179,12 @@ fn hidden(event: &Event<'_>) -> HashSet<(Scope, usize)> {
         .collect()
 }
 
-/// Returns `true` for the class of a text.
+/// Returns `true` for a text class.
 fn is_text(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::String { .. })
 }
 
-/// Returns `true` for the class of a GUID, also if it is optional.
+/// Returns `true` for a GUID class, possibly optional.
 fn is_guid(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::Guid { .. } => true,
@@ -194,8 +194,8 @@ fn is_guid(class: &FieldClass) -> bool {
 }
 
 impl ForeignClass {
-    /// Makes the class of an event, and adds the losses of all its events to `table`. `event_id` is free.
-    pub(super) fn of(event: &Event<'_>, event_id: u32, file: WrittenFile, table: &mut LossTable) -> Self {
+    /// Creates the class for an event. Adds the losses that all its events share to `table`. `event_id` must be unused.
+    pub(super) fn new(event: &Event<'_>, event_id: u32, file: WrittenFile, table: &mut LossTable) -> Self {
         let is_v6 = file.is_v6;
         table.add_class_metadata(event, KEPT_METADATA);
         table.add_other_clocks(event);
@@ -207,7 +207,7 @@ impl ForeignClass {
         }
         record_name(event, &mut losses);
         let mut metadata = identity(event, event_id, is_v6, &mut losses);
-        // Events of this format have their level in the attributes.
+        // EventPipe events have their level in the attributes.
         let log = class.log.as_ref().filter(|_| !is_converted);
         let severity = log.and_then(|log| {
             losses.record_loss(LossKind::Lowered, "", "severity -> one of five levels");
@@ -218,7 +218,7 @@ impl ForeignClass {
         let number = |class: &FieldClass| !is_text(class);
         let names = taken_names(event, is_converted, is_v6);
         let own_process = process_of(&event.stream.trace.class);
-        // Up to version 5, the process of each event is a field, too, unless it was made of that of the file.
+        // Up to version 5, an event's process is also a field, unless it came from the file's process.
         let takes_process = is_v6 || is_converted && own_process.is_some() && own_process == file.process;
         let mut foreign = Self {
             metadata,
@@ -234,7 +234,7 @@ impl ForeignClass {
                 .contains(&context::CAPTURE_THREAD_NAME)
                 .then(|| FieldRef::within(event, Scope::CommonContext, context::CAPTURE_THREAD_NAME))
                 .flatten(),
-            labels: (is_converted && is_v6).then(|| LabelFields::of(event, &names)),
+            labels: (is_converted && is_v6).then(|| LabelFields::from_event(event, &names)),
             processor: parts.take(Meaning::Processor, number),
             stack: parts.take(Meaning::Stack, any),
             activity: parts.take(Meaning::OperationId, is_guid),
@@ -252,10 +252,10 @@ impl ForeignClass {
         foreign
     }
 
-    /// Makes the description what it is when it is read again, and lists what the version has no place for.
+    /// Makes the description equal to what a reader will see. Records the parts that the version cannot store.
     fn normalize(&mut self, is_v6: bool, losses: &mut LossRecorder<'_>) {
         if !is_v6 {
-            // 0 is "always", too.
+            // 0 is also "always".
             self.metadata.level = Some(self.metadata.level.unwrap_or(0));
         }
         let (after, _) = normalized(&self.metadata, is_v6);
@@ -304,7 +304,7 @@ impl ForeignClass {
                 if is_converted {
                     record_other_type(class, &path, losses);
                 }
-                // Readers call a field without a name so.
+                // Readers give this name to unnamed fields.
                 let mut free = if name.is_empty() { "value".to_owned() } else { name.to_owned() };
                 while !taken.insert(free.clone()) {
                     free = format!("{}_{free}", scope.short_name());
@@ -322,12 +322,12 @@ impl ForeignClass {
         }
     }
 
-    /// Returns the description of an event of this class.
+    /// Returns the description for events in this class.
     pub(super) fn metadata(&self) -> &EventMetadata {
         &self.metadata
     }
 
-    /// Returns the level of an event, if its severity is a field.
+    /// Returns an event's level, if its severity is a field.
     pub(super) fn level(&self, event: &Event<'_>) -> Option<u8> {
         let (field, scale) = self.severity.as_ref()?;
         let number = match event.get(field)? {
@@ -339,7 +339,7 @@ impl ForeignClass {
     }
 }
 
-/// Returns the field with the severity of each event, or adds the severity of all events to the metadata.
+/// Returns the field with the severity of each event. If all events have the same severity, adds it to the metadata.
 fn severity_of(
     event: &Event<'_>,
     log: &LogRole,
@@ -355,7 +355,7 @@ fn severity_of(
     }
 }
 
-/// Lists the name of a class that gets a provider before it.
+/// Records that a class name is changed by a provider.
 fn record_name(event: &Event<'_>, losses: &mut LossRecorder<'_>) {
     let (provider, name) = split_name(event);
     let is_same = |separator: &str| event.name() == format!("{provider}{separator}{name}");
@@ -364,8 +364,8 @@ fn record_name(event: &Event<'_>, losses: &mut LossRecorder<'_>) {
     }
 }
 
-/// Returns the names of the members of the common context that are parts of events again, if the events were converted
-/// from this format.
+/// Returns the names of the common context members that become parts of events again, if events were converted from an
+/// EventPipe file.
 fn taken_names(event: &Event<'_>, is_converted: bool, is_v6: bool) -> Vec<&'static str> {
     let thread = is_converted.then_some(context::CAPTURE_THREAD_NAME);
     let labels = labels::NAMES.into_iter().filter(|_| is_converted && is_v6);
@@ -378,8 +378,8 @@ fn taken_names(event: &Event<'_>, is_converted: bool, is_v6: bool) -> Vec<&'stat
     thread.into_iter().chain(labels).filter(is_taken).collect()
 }
 
-/// Returns `true` for a member of a scope that has a value for people. The members of the common context with the
-/// `taken_names` are parts of events.
+/// Returns `true` for a scope member with a value for people. Common context members with `taken_names` are parts of
+/// events.
 fn is_field(plan: &Plan, scope: Scope, node: usize, taken_names: &[&str]) -> bool {
     let Some(member) = plan.get(node) else { return false };
     let is_taken = scope == Scope::CommonContext
@@ -392,7 +392,7 @@ fn is_field(plan: &Plan, scope: Scope, node: usize, taken_names: &[&str]) -> boo
     !(member.class.is_padding() || is_decoding || is_taken)
 }
 
-/// Returns `true` for an event of this format whose payload was not described. Its only field has the bytes of the payload.
+/// Returns `true` for an EventPipe event whose payload was not described. Its only field has the payload bytes.
 fn is_raw(event: &Event<'_>, skipped: &HashSet<(Scope, usize)>, taken_names: &[&str]) -> bool {
     let is_bytes = |class: &FieldClass| matches!(&class.kind, FieldKind::Optional { field, .. } if matches!(field.kind, FieldKind::Blob { .. }));
     let mut fields = SCOPES.into_iter().flat_map(|scope| {
@@ -408,7 +408,7 @@ fn is_raw(event: &Event<'_>, skipped: &HashSet<(Scope, usize)>, taken_names: &[&
         .is_some_and(|member| member.name.as_deref() == Some(RAW_PAYLOAD) && is_bytes(&member.class))
 }
 
-/// Appends BLOBs as they are.
+/// Appends BLOBs unchanged.
 struct RawPayloadWriter<'p>(&'p mut Vec<u8>);
 
 impl Visitor for RawPayloadWriter<'_> {
@@ -417,7 +417,7 @@ impl Visitor for RawPayloadWriter<'_> {
     }
 }
 
-/// Lists conversions of a class.
+/// Records a class's conversions.
 fn record_class(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     if has_attributes(&class.attributes, Some("nettrace")) {
         losses.record_loss(LossKind::Dropped, path, "attributes");
@@ -477,7 +477,7 @@ fn record_class(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     }
 }
 
-/// Lists field types that are written as other types.
+/// Records field types that are written as other types.
 fn record_other_type(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     let what = match &class.kind {
         FieldKind::Boolean(bits) if bits.length != 32 => Some("Boolean8 -> Boolean32"),
@@ -495,7 +495,7 @@ fn record_other_type(class: &FieldClass, path: &str, losses: &mut LossRecorder<'
     class.children().for_each(|child| record_other_type(child.class(), path, losses));
 }
 
-/// Lists conversions of the class of the elements of an array.
+/// Records the conversions in an array element class.
 fn record_element(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     if is_array(class) {
         losses.record_loss(LossKind::Lowered, path, "array in an array -> structure with an array");
@@ -503,14 +503,14 @@ fn record_element(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>)
     record_class(class, path, losses);
 }
 
-/// Makes the parts and the payload of an event.
+/// Reads an event's parts and payload.
 pub(super) fn read(
     event: &Event<'_>,
     class: &ForeignClass,
     ticks: u64,
-    parts: &mut WrittenEvent,
+    parts: &mut NettraceEvent,
     payload: &mut PayloadWriter,
-    losses: &mut EventLosses,
+    losses: &mut EventLossCounts,
 ) {
     parts.begin(ticks);
     let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));

@@ -1,13 +1,13 @@
-//! Labels of events that were converted from this format (version 6).
+//! Event labels that were converted from version 6.
 
 use ichnos_model::{
     Event, Field as VisitedField, FieldClass, FieldKind, FieldRef, Scope, Text, Uuid, Visitor,
 };
 
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::reader::class::context;
 
-/// Members of the common context that become labels.
+/// Common context members that become labels.
 pub(super) const NAMES: [&str; 5] = [
     context::TRACE_ID_NAME,
     context::SPAN_ID_NAME,
@@ -16,8 +16,8 @@ pub(super) const NAMES: [&str; 5] = [
     context::CAPTURE_PROCESS_NAME,
 ];
 
-/// Returns `true` if the member of a common context with this name can become a part of the event again, as its class has
-/// the kind that the reader gives it. Events that were converted can have other members of the same name.
+/// Returns `true` if a common context member can become a part of the event again. Its class must have the kind that
+/// the reader creates, because other events can have members with the same name.
 pub(super) fn is_label(name: &str, class: &FieldClass) -> bool {
     match name {
         context::TRACE_ID_NAME => is_value(class, &is_text),
@@ -35,7 +35,7 @@ fn is_integer(class: &FieldClass, signed: bool) -> bool {
     class.integer().is_some_and(|integer| integer.signed == signed)
 }
 
-/// Returns `true` for a value of a kind that may be absent.
+/// Returns `true` for a value of this kind, possibly absent.
 fn is_value(class: &FieldClass, is_kind: &dyn Fn(&FieldClass) -> bool) -> bool {
     match &class.kind {
         FieldKind::Optional { field, .. } => is_value(field, is_kind),
@@ -44,7 +44,7 @@ fn is_value(class: &FieldClass, is_kind: &dyn Fn(&FieldClass) -> bool) -> bool {
     }
 }
 
-/// Returns `true` for a list of pairs of a name and a value of a kind.
+/// Returns `true` for a list of pairs: a name, and a value of this kind.
 fn has_pairs(class: &FieldClass, is_kind: &dyn Fn(&FieldClass) -> bool) -> bool {
     match &class.kind {
         FieldKind::Optional { field, .. } => has_pairs(field, is_kind),
@@ -57,7 +57,7 @@ fn has_pairs(class: &FieldClass, is_kind: &dyn Fn(&FieldClass) -> bool) -> bool 
             }
             _ => false,
         },
-        // A length and its elements.
+        // The length and the elements.
         FieldKind::Structure { members, .. } => {
             members.iter().any(|member| has_pairs(&member.class, is_kind))
         }
@@ -65,19 +65,19 @@ fn has_pairs(class: &FieldClass, is_kind: &dyn Fn(&FieldClass) -> bool) -> bool 
     }
 }
 
-/// Fields of a class of events that become labels.
+/// Event class fields that become labels.
 #[derive(Debug)]
 pub(super) struct LabelFields {
     trace_id: Option<FieldRef>,
     span_id: Option<FieldRef>,
     capture_process: Option<FieldRef>,
-    /// Names of the fields with names and values of further labels.
+    /// Names for the fields that contain label lists.
     lists: Vec<&'static str>,
 }
 
 impl LabelFields {
     /// Finds the fields of a class that have one of these names.
-    pub(super) fn of(event: &Event<'_>, names: &[&'static str]) -> Self {
+    pub(super) fn from_event(event: &Event<'_>, names: &[&'static str]) -> Self {
         let field = |name| {
             let is_taken = names.contains(&name);
             is_taken.then(|| FieldRef::within(event, Scope::CommonContext, name)).flatten()
@@ -91,8 +91,8 @@ impl LabelFields {
         }
     }
 
-    /// Reads the labels of an event.
-    pub(super) fn read(&self, event: &Event<'_>, parts: &mut WrittenEvent) -> LabelLosses {
+    /// Reads an event's labels.
+    pub(super) fn read(&self, event: &Event<'_>, parts: &mut NettraceEvent) -> LabelLosses {
         let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
         let number = |field: &Option<FieldRef>| value(field).and_then(|value| value.as_u64());
         let trace_id = value(&self.trace_id);
@@ -112,7 +112,7 @@ impl LabelFields {
     }
 }
 
-/// Losses of the labels of an event.
+/// Label losses in an event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LabelLosses {
     /// The trace id is a text other than 32 hexadecimal digits.
@@ -120,16 +120,16 @@ pub(super) struct LabelLosses {
     pub(super) is_undecodable: bool,
 }
 
-/// Reads the lists of names and values in a common context.
+/// Reads the label lists in a common context.
 struct ListReader<'p> {
-    parts: &'p mut WrittenEvent,
-    /// Names of the members that are lists.
+    parts: &'p mut NettraceEvent,
+    /// Names for the members that are lists.
     lists: &'p [&'static str],
     /// `true` within a member that is a list.
     is_list: bool,
-    /// Number of compound fields around.
+    /// Number of enclosing compound fields.
     depth: usize,
-    /// Name of the label that is read.
+    /// Name of the current label.
     name: Option<String>,
 }
 

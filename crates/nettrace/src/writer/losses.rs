@@ -1,41 +1,41 @@
-//! Losses of the events of a class, and of the trace.
+//! Losses by event class, and outside of classes.
 
 ichnos_model::loss_set! {
-    /// A loss of an event, which is counted by class.
+    /// Event loss, counted by class.
     pub(super) enum EventLoss {
         Time => Rounded("no timestamp: used the previous event's, or 0"),
         Range => Rounded("time before the first tick, or of more than 64 bits"),
-        Fields => Dropped("fields of a scope that cannot be decoded"),
-        Payload => Dropped("event: its payload is too long for a block"),
-        Thread => Dropped("thread that is text or negative"),
+        Fields => Dropped("undecodable fields of a scope"),
+        Payload => Dropped("event: payload too long for a block"),
+        Thread => Dropped("thread: not an unsigned number"),
         Version => Dropped("process, thread name or labels: only version 6 has them"),
-        Elements => Dropped("elements of an array or a BLOB after the first 65,535"),
+        Elements => Dropped("array or BLOB elements after the first 65,535"),
         Texts => Rounded("invalid text: U+FFFD"),
-        Numbers => Rounded("number of more bits than its type"),
+        Numbers => Rounded("number too wide for its type"),
         Ends => Dropped("text after U+0000"),
-        Event => Dropped("event: its context cannot be decoded"),
-        Rest => Dropped("bytes of the payload after its last field"),
-        Processor => Dropped("processor that is text, negative or longer than 32 bits"),
+        Event => Dropped("event: undecodable context"),
+        Rest => Dropped("payload bytes after the last field"),
+        Processor => Dropped("processor: not an unsigned 32-bit number"),
         Process => Dropped("negative process"),
         NoThread => Lowered("none -> 0", in "thread"),
-        TraceId => Dropped("trace id that is not 32 hexadecimal digits"),
+        TraceId => Dropped("trace id: not 32 hexadecimal digits"),
     }
 }
 
 ichnos_model::loss_set! {
-    /// A loss outside of classes.
-    pub(super) enum TraceLoss {
+    /// Loss outside of classes.
+    pub(super) enum NettraceLoss {
         Date => Dropped("date: before 1601 or after 9999"),
-        StoredEvent => Dropped("event that was stored in another form"),
+        StoredEvent => Dropped("event: unreadable in temporary storage"),
         UnknownCount => Dropped("loss of an unknown number of events"),
-        ManyThreads => Dropped("number of discarded events, of very many threads"),
+        ManyThreads => Dropped("number of discarded events in very many threads"),
         LargeCount => Rounded("number of discarded events: 2,147,483,647 at most"),
         LongBlock => Dropped("block of 16 MiB or more"),
         UnnamedFunctions => Dropped("function names beyond the limit", in "stack"),
-        AmbiguousFunctions => Dropped("function names at the address of another function", in "stack"),
+        AmbiguousFunctions => Dropped("function names at another function's address", in "stack"),
         LongLabels => Dropped("labels that are too long", in "labels"),
     }
 }
 
 /// Loss counts for a class.
-pub(super) type EventLosses = ichnos_model::lower::LossCounts<EventLoss>;
+pub(super) type EventLossCounts = ichnos_model::lower::LossCounts<EventLoss>;

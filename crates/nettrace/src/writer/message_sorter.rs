@@ -1,4 +1,4 @@
-//! Sorts events and losses that come in any order.
+//! Sorts events and losses by time.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,9 +7,9 @@ use ichnos_io::{RecordSorter, SortedRecords, SorterMemory};
 use ichnos_model::Discarded;
 
 use super::stored_event::{StoredMessage, load, store_loss};
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 
-/// Sorts messages by time, in temporary files if they are many.
+/// Sorts messages by time. Uses temporary files for many messages.
 #[derive(Debug)]
 pub(super) struct MessageSorter {
     records: RecordSorter,
@@ -17,8 +17,7 @@ pub(super) struct MessageSorter {
 }
 
 impl MessageSorter {
-    /// Creates a sorter without messages. `directory` is the directory of its temporary files, `memory` is shared with other
-    /// sorters.
+    /// Creates an empty sorter. Temporary files are in `directory`. All sorters share `memory`.
     pub(super) fn new(directory: Option<PathBuf>, memory: SorterMemory) -> Self {
         Self { records: RecordSorter::new(directory, memory), scratch: Vec::new() }
     }
@@ -27,7 +26,7 @@ impl MessageSorter {
     ///
     /// # Errors
     /// If a temporary file cannot be written.
-    pub(super) fn push(&mut self, event: &StoredMessage<'_>, parts: &WrittenEvent) -> io::Result<()> {
+    pub(super) fn push(&mut self, event: &StoredMessage<'_>, parts: &NettraceEvent) -> io::Result<()> {
         self.scratch.clear();
         event.store(parts, &mut self.scratch);
         self.records.push(parts.ticks, &self.scratch)
@@ -57,11 +56,11 @@ impl MessageSorter {
 pub(super) struct SortedMessages(SortedRecords);
 
 impl SortedMessages {
-    /// Returns the time of the next message in ticks, and the message, or `None` in its place if it cannot be read. The
-    /// parts of an event are in `parts`.
+    /// Returns the next message and its time in ticks. The message is `None` if it cannot be read. Stores the parts of
+    /// an event in `parts`.
     pub(super) fn next<'r>(
         &'r mut self,
-        parts: &mut WrittenEvent,
+        parts: &mut NettraceEvent,
     ) -> Option<(u64, Option<StoredMessage<'r>>)> {
         let (ticks, record) = self.0.next()?;
         Some((ticks, load(record, parts)))

@@ -1,7 +1,7 @@
-//! Writes events of any format as .NET's files.
+//! Writes events in any format as .NET EventPipe files.
 //!
-//! Events that were read from such a file keep their metadata, and their payloads are copied. Other events become
-//! self-describing events: `docs/nettrace.md` describes how.
+//! Events from such a file keep their metadata, and their payloads are copied. Other events become self-describing
+//! events. `docs/nettrace.md` describes how.
 
 mod blocks;
 mod clock;
@@ -34,11 +34,11 @@ use ichnos_io::{
 };
 
 use self::dialect::DIALECTS;
-use self::rules::TraceRules;
-use self::trace_encoder::TraceEncoder;
+use self::rules::NettraceRules;
+use self::trace_encoder::NettraceEncoder;
 use crate::recognise;
 
-/// Writes .NET's files.
+/// Writes .NET EventPipe files.
 #[derive(Clone, Copy, Debug)]
 pub struct NettraceWriter;
 
@@ -68,7 +68,7 @@ impl WriterFactory for NettraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        file_output::<TraceEncoder>(&target, TraceRules::new(sources, options)?, options)
+        file_output::<NettraceEncoder>(&target, NettraceRules::new(sources, options)?, options)
     }
 
     fn create_parts(
@@ -76,6 +76,6 @@ impl WriterFactory for NettraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        Ok(file_parts::<TraceEncoder>(TraceRules::new(sources, options)?.for_parts(), options))
+        Ok(file_parts::<NettraceEncoder>(NettraceRules::new(sources, options)?.for_parts(), options))
     }
 }

@@ -1,45 +1,45 @@
-//! Events that were read from files of this format.
+//! Writes events that were read from EventPipe files.
 
 use std::ops::Range;
 
 use ichnos_model::{Event, Field as VisitedField, Scope, StringEncoding, Text, Uuid, Visitor};
 
-use super::written_event::{WrittenEvent, metadata_hash};
+use super::written_event::{NettraceEvent, metadata_hash};
 use crate::metadata_writer::can_describe;
 use crate::reader::class::context as member;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 use crate::wire::Wire;
-use crate::{EventMetadata, Field, FieldType, Version};
+use crate::{EventMetadata, FieldType, PayloadField, Version};
 
-/// A class of events that were read from a file of this format, with their payloads.
+/// Event class from an EventPipe file. Their payloads are copied.
 #[derive(Debug)]
-pub(super) struct OwnClass {
-    /// Index of the kind of event in its file.
+pub(super) struct NativeClass {
+    /// Event kind index in the file.
     pub(super) kind: usize,
     pub(super) metadata: EventMetadata,
-    /// `true` if the version to write has no place for some of its metadata.
+    /// `true` if the output version cannot store all of the metadata.
     pub(super) is_lossy: bool,
     /// `true` if the events that name functions are not written as such.
     pub(super) needs_names: bool,
-    /// Kind of events that name the function at an address of their payload.
+    /// Set if the events name the function at an address in their payload.
     pub(super) naming: Option<NamingEvent>,
 }
 
 /// Event that names a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamingEvent {
-    /// Of the runtime.
+    /// Runtime method.
     Method,
-    /// Of a mapped file (version 6).
+    /// Symbol in a mapped file (version 6).
     Symbol,
 }
 
-/// Ids of events of the runtime with the name of a function.
+/// Ids for the runtime events that contain a function name.
 const METHODS: [u32; 2] = [143, 144];
 
 impl NamingEvent {
-    /// Returns the kind of the events that metadata describe; `None` if they do not name functions.
-    fn of(metadata: &EventMetadata) -> Option<Self> {
+    /// Returns the kind of events with this metadata. Returns `None` if they do not name functions.
+    fn from_metadata(metadata: &EventMetadata) -> Option<Self> {
         let provider = &*metadata.provider;
         let is_method =
             provider.starts_with("Microsoft-Windows-DotNETRuntime") && METHODS.contains(&metadata.event_id);
@@ -47,7 +47,7 @@ impl NamingEvent {
         is_method.then_some(Self::Method).or_else(|| is_symbol.then_some(Self::Symbol))
     }
 
-    /// Returns the first address of the function in a payload: after two ids.
+    /// Returns the first address of the function in a payload, which follows after two ids.
     pub(super) fn address(self, payload: &[u8]) -> Option<u64> {
         let wire = &mut Wire::new(payload);
         match self {
@@ -60,25 +60,25 @@ impl NamingEvent {
     }
 }
 
-impl OwnClass {
-    /// Returns the class of an event; `None` if it has another format, if its metadata are unknown, or if metadata of
-    /// the version to write cannot describe its payload. `repairs`: the payload must also fit its fields.
-    pub(super) fn of(event: &Event<'_>, is_v6: bool, repairs: bool) -> Option<Self> {
-        let file = event.stream.trace.reader_data::<TraceFile>()?;
+impl NativeClass {
+    /// Returns an event's class. Returns `None` for other formats, for unknown metadata, and if metadata in the
+    /// output version cannot describe the payload. With `repairs`, the payload must also match its fields.
+    pub(super) fn from_event(event: &Event<'_>, is_v6: bool, repairs: bool) -> Option<Self> {
+        let file = event.stream.trace.reader_data::<FileState>()?;
         let kind = file.kind_of(event)?;
         let metadata = file.metadata_of_kind(kind)?;
         if !can_describe(&metadata.fields, is_v6) || repairs && file.is_misfit(kind, event) {
             return None;
         }
         let (metadata, is_lossy) = normalized(metadata, is_v6);
-        // Names by the runtime's own events stay what they are; those of mapped files are only in version 6.
+        // The runtime's own naming events are copied. Names in mapped files are only in version 6.
         let needs_names = !is_v6 && file.has_provider("Universal.System");
-        let naming = NamingEvent::of(&metadata);
+        let naming = NamingEvent::from_metadata(&metadata);
         Some(Self { kind, metadata, is_lossy, needs_names, naming })
     }
 }
 
-/// Returns metadata as they are read after they were written, and `true` if some are lost.
+/// Returns metadata as a reader of the output will see it. Also returns `true` if some is lost.
 pub(super) fn normalized(metadata: &EventMetadata, is_v6: bool) -> (EventMetadata, bool) {
     let mut metadata = metadata.clone();
     metadata.has_unknown_fields = false;
@@ -100,8 +100,8 @@ pub(super) fn normalized(metadata: &EventMetadata, is_v6: bool) -> (EventMetadat
     (metadata, is_lossy)
 }
 
-/// Ends names of fields at their first U+0000.
-fn end_names(fields: &mut [Field]) {
+/// Cuts field names at their first U+0000.
+fn end_names(fields: &mut [PayloadField]) {
     for field in fields {
         field.name.truncate(field.name.find('\0').unwrap_or(field.name.len()));
         let mut kind = &mut field.kind;
@@ -114,19 +114,19 @@ fn end_names(fields: &mut [Field]) {
     }
 }
 
-/// Returns the hashes of the kinds of events of a file, as they are written again in its version.
-pub(super) fn hashes(file: &TraceFile) -> &[u64] {
+/// Returns the hashes of a file's event kinds, as written in the same version.
+pub(super) fn hashes(file: &FileState) -> &[u64] {
     let is_v6 = matches!(file.version(), Version::V6(_));
     file.hashes_of_kinds(|metadata| metadata_hash(&normalized(metadata, is_v6).0))
 }
 
-/// Returns the payload of an event of an [`OwnClass`].
+/// Returns an event's payload. Its class must be a [`NativeClass`].
 pub(super) fn payload<'e>(event: &Event<'e>) -> &'e [u8] {
     event.scopes.bits.bytes()
 }
 
-/// Copies the payload of an event with valid texts: a lone code unit becomes U+FFFD, and a byte that is not UTF-8 `?`.
-/// Returns `false` if all texts are valid, and copies nothing then.
+/// Copies an event's payload with valid texts: a lone code unit becomes U+FFFD, and an invalid UTF-8 byte becomes `?`.
+/// If all texts are valid, returns `false` and copies nothing.
 pub(super) fn repair_texts(event: &Event<'_>, payload: &[u8], out: &mut Vec<u8>) -> bool {
     let mut reader = InvalidTextReader { payload, texts: Vec::new() };
     if event.visit(Scope::Payload, &mut reader).is_err() || reader.texts.is_empty() {
@@ -170,14 +170,14 @@ fn repair_utf8(mut text: &mut [u8]) {
     }
 }
 
-/// Finds the places of texts that are not valid.
+/// Finds invalid texts.
 struct InvalidTextReader<'p> {
     payload: &'p [u8],
     texts: Vec<(StringEncoding, Range<usize>)>,
 }
 
 impl InvalidTextReader<'_> {
-    /// Returns the place of a text: it is a part of the payload, or a copy of its only occurrence.
+    /// Returns the position of a text: it is a part of the payload, or a copy of its only occurrence.
     fn place(&self, text: &[u8]) -> Option<usize> {
         let is_inside = |at: &usize| self.payload.get(*at..at.saturating_add(text.len())) == Some(text);
         let inside = text.as_ptr().addr().checked_sub(self.payload.as_ptr().addr()).filter(is_inside);
@@ -198,41 +198,41 @@ impl Visitor for InvalidTextReader<'_> {
     }
 }
 
-/// Reads the parts of an event of an [`OwnClass`]. Returns `false` if it cannot be decoded.
-pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut WrittenEvent) -> bool {
+/// Reads an event's parts. Its class must be a [`NativeClass`]. Returns `false` if it cannot be decoded.
+pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut NettraceEvent) -> bool {
     parts.begin(ticks);
     let mut reader = ContextReader { parts, member: 0, depth: 0, is_optional: false, label: None };
     if event.visit(Scope::CommonContext, &mut reader).is_err() {
         return false;
     }
-    let file = event.stream.trace.reader_data::<TraceFile>();
+    let file = event.stream.trace.reader_data::<FileState>();
     if let Some(file) = file.filter(|file| !matches!(file.version(), Version::V6(_))) {
         parts.process = file.process_id();
     }
     true
 }
 
-/// Reads the common context of an event.
+/// Reads an event's common context.
 struct ContextReader<'p> {
-    parts: &'p mut WrittenEvent,
-    /// Number of members that were begun.
+    parts: &'p mut NettraceEvent,
+    /// Number of members so far.
     member: usize,
-    /// Number of compound fields around, besides optionals.
+    /// Number of enclosing compound fields, except optionals.
     depth: usize,
     /// `true` within an optional member.
     is_optional: bool,
-    /// Name of the label that is read.
+    /// Name of the current label.
     label: Option<String>,
 }
 
 impl ContextReader<'_> {
-    /// Returns the index of the member of a value; `None` in deeper fields.
+    /// Returns a value's member index, or `None` in deeper fields.
     #[inline(always)]
     fn member(&mut self) -> Option<usize> {
         if self.depth != 1 {
             return None;
         }
-        // An optional was counted at its beginning.
+        // An optional member was counted when it started.
         self.member += usize::from(!self.is_optional);
         self.member.checked_sub(1)
     }

@@ -1,4 +1,4 @@
-//! Fields of other formats as fields of self-describing events: their description, and their bytes.
+//! Converts fields from other formats to fields in self-describing events.
 
 use ichnos_model::{
     Field as VisitedField, FieldClass, FieldKind, IntegerProperties, Member, Real, StringEncoding, Text,
@@ -6,24 +6,24 @@ use ichnos_model::{
 };
 
 use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16};
-use crate::{Field, FieldType};
+use crate::{FieldType, PayloadField};
 
-/// Maximum nesting of the types of a field; deeper fields are dropped. Readers limit it.
+/// Maximum nesting of field types, because readers limit it. Deeper fields are dropped.
 const DEPTH: usize = 26;
 
-/// Levels of types that an object takes: itself and the list of its fields.
+/// Nesting levels in an object: the object and its field list.
 const OBJECT_LEVELS: usize = 2;
 
-/// Maximum number of fields of an event, including nested ones; further ones are dropped. Readers limit it.
+/// Maximum number of fields in an event, including nested fields, because readers limit it. Other fields are dropped.
 pub(super) const MOST_FIELDS: usize = 5_000;
 
-/// Maximum number of elements of an array.
+/// Maximum number of array elements.
 const MOST_ELEMENTS: u64 = u16::MAX as u64;
 
-/// Name of the only field of an object that contains an array.
+/// Name for the only field in an object that contains an array.
 const WRAPPED: &str = "value";
 
-/// Description of a class without values: an array of bytes, which is always empty. Readers do not evaluate an object
+/// Describes a class without values as an array of bytes, which is always empty. Readers cannot decode an object
 /// without fields at the end of a payload.
 fn no_value() -> FieldType {
     FieldType::Array(Box::new(FieldType::U8))
@@ -49,27 +49,27 @@ pub(super) fn has_no_value(class: &FieldClass) -> bool {
     }
 }
 
-/// Returns `true` for a class that is an array whether it is optional or not: the array is empty if it is absent.
+/// Returns `true` for a class that is an array even if it is optional. An absent array is empty.
 pub(super) fn is_own_optional(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::Array { .. } | FieldKind::Blob { .. })
 }
 
-/// Returns `true` for a date in the encoding of the format.
+/// Returns `true` for a date in EventPipe encoding.
 pub(super) fn is_file_time(class: &FieldClass) -> bool {
     let is_file_time = |integer: &IntegerProperties| integer.wall_clock == Some(WallClock::FILETIME);
     class.integer().is_some_and(is_file_time) && class.bits().is_some_and(|bits| bits.length == 64)
 }
 
-/// Returns the type of an array. TraceEvent does not evaluate arrays of arrays, so an inner array is in an object.
+/// Returns the array type. TraceEvent cannot decode nested arrays, so an inner array is wrapped in an object.
 fn array_of(element: FieldType) -> FieldType {
     let element = match element {
-        FieldType::Array(_) => FieldType::Object(vec![Field::new(WRAPPED, element)]),
+        FieldType::Array(_) => FieldType::Object(vec![PayloadField::new(WRAPPED, element)]),
         element => element,
     };
     FieldType::Array(Box::new(element))
 }
 
-/// Returns the type of a field of a class that [fits](fits).
+/// Returns the field type for a class that [fits](fits).
 fn field_type(class: &FieldClass) -> FieldType {
     match &class.kind {
         FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
@@ -90,7 +90,7 @@ fn field_type(class: &FieldClass) -> FieldType {
         _ if has_no_value(class) => no_value(),
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
             let members = members.iter().filter(|member| !member.class.is_padding());
-            let field = |member: &Member| Field::new(member.name.clone(), field_type(&member.class));
+            let field = |member: &Member| PayloadField::new(member.name.clone(), field_type(&member.class));
             FieldType::Object(members.map(field).collect())
         }
         FieldKind::Array { element, .. } => array_of(field_type(element)),
@@ -99,7 +99,7 @@ fn field_type(class: &FieldClass) -> FieldType {
         FieldKind::Variant { options, .. } => {
             let options = options.iter().enumerate().map(|(index, option)| {
                 let name = option.name.clone().unwrap_or_else(|| format!("option_{index}"));
-                Field::new(name, array_of(field_type(&option.class)))
+                PayloadField::new(name, array_of(field_type(&option.class)))
             });
             FieldType::Object(options.collect())
         }
@@ -107,7 +107,7 @@ fn field_type(class: &FieldClass) -> FieldType {
     }
 }
 
-/// Returns the type of an integer; a text for one of more than 64 bits.
+/// Returns the type for an integer. Integers with more than 64 bits become texts.
 fn integer_type(length: u64, signed: bool) -> FieldType {
     match (length, signed) {
         (0..=8, true) => FieldType::I8,
@@ -122,7 +122,7 @@ fn integer_type(length: u64, signed: bool) -> FieldType {
     }
 }
 
-/// Number of bytes of an integer, or `None` for one that is written as text.
+/// Returns the number of bytes in an integer, or `None` if it is written as text.
 fn integer_size(class: &FieldClass) -> Option<usize> {
     match &class.kind {
         FieldKind::VariableLength { .. } => Some(8),
@@ -136,13 +136,13 @@ fn integer_size(class: &FieldClass) -> Option<usize> {
     }
 }
 
-/// Returns `true` if a field can be described, with others of its event that left room for this many fields.
+/// Returns `true` if a field can be described. Subtracts its fields from the remaining number.
 pub(super) fn fits(class: &FieldClass, left: &mut usize) -> bool {
-    /// Checks a class that is `depth` levels of types below the event.
+    /// Checks a class that is `depth` type levels below the event.
     fn has_room(class: &FieldClass, depth: usize, left: &mut usize) -> bool {
         let Some(rest) = left.checked_sub(1).filter(|_| depth < DEPTH) else { return false };
         *left = rest;
-        // An array in an array is in an object.
+        // An array in an array is wrapped in an object.
         let element_depth =
             |element: &FieldClass| depth + 1 + if is_array(element) { OBJECT_LEVELS } else { 0 };
         match &class.kind {
@@ -167,11 +167,11 @@ pub(super) fn fits(class: &FieldClass, left: &mut usize) -> bool {
 }
 
 /// Describes a field that [fits](fits).
-pub(super) fn describe(name: String, class: &FieldClass) -> Field {
-    Field::new(name, field_type(class))
+pub(super) fn describe(name: String, class: &FieldClass) -> PayloadField {
+    PayloadField::new(name, field_type(class))
 }
 
-/// Number of zero bytes that are the payload of an absent field: 0, an empty text, an empty array.
+/// Returns the number of zero bytes for an absent field: 0, an empty text, an empty array.
 pub(super) fn absent_size(kind: &FieldType) -> usize {
     match kind {
         FieldType::I8 | FieldType::U8 => 1,
@@ -179,81 +179,81 @@ pub(super) fn absent_size(kind: &FieldType) -> usize {
         FieldType::I32 | FieldType::U32 | FieldType::F32 | FieldType::Boolean32 => 4,
         FieldType::Guid => 16,
         FieldType::Object(fields) => fields.iter().map(|field| absent_size(&field.kind)).sum(),
-        // 64 bits: all other types are not described here.
+        // 64 bits. Other types do not occur here.
         _ => 8,
     }
 }
 
-/// Kinds of losses of values.
+/// Value losses by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ValueLosses {
-    /// Arrays and BLOBs of more elements than an array can have.
+pub(super) struct PayloadLosses {
+    /// Arrays and BLOBs with more elements than an array can have.
     pub(super) cut: u64,
-    /// Texts that are not valid.
+    /// Invalid texts.
     pub(super) texts: u64,
-    /// Texts that end at their first U+0000.
+    /// Texts that were cut at their first U+0000.
     pub(super) ends: u64,
-    /// Numbers that are not exactly the same.
+    /// Numbers that changed.
     pub(super) rounded: u64,
 }
 
 /// Compound field that is being written.
 #[derive(Clone, Copy, Debug)]
-enum Compound {
-    /// Array: number of elements so far, and the size of the payload before the first one too many.
+enum OpenCompound {
+    /// Array. Has the number of elements so far, and the payload size at the maximum number of elements.
     Array {
         seen: u64,
         end: Option<usize>,
     },
-    /// Variant: number of options after the selected one.
+    /// Variant. Has the number of options after the selected option.
     Variant {
         after: usize,
     },
     Other,
 }
 
-/// Writes the fields of scopes as the payload that [`describe`] describes.
+/// Writes scope fields as a payload that matches [`describe`].
 #[derive(Debug, Default)]
 pub(super) struct PayloadWriter {
     pub(super) bytes: Vec<u8>,
-    pub(super) losses: ValueLosses,
-    compounds: Vec<Compound>,
-    /// Members of the scope, by their index in the plan, that are written.
+    pub(super) losses: PayloadLosses,
+    compounds: Vec<OpenCompound>,
+    /// Scope members to write, by index in the plan.
     members: Vec<usize>,
-    /// Number of compound fields that were begun within a member that is not written.
+    /// Number of open compound fields in a member that is not written.
     muted: usize,
     text: Vec<u8>,
 }
 
 impl PayloadWriter {
-    /// Begins the payload of an event.
+    /// Starts an event payload.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
-        self.losses = ValueLosses::default();
+        self.losses = PayloadLosses::default();
     }
 
-    /// Begins a scope, of which these members are written, in the order of the plan. Index 0 is the root itself.
+    /// Starts a scope. `members` are the members to write, in plan order. Index 0 is the root.
     pub(super) fn begin_scope(&mut self, members: &[usize]) {
         self.compounds.clear();
         if members == [0] {
-            // The root is a field itself.
-            self.compounds.push(Compound::Other);
+            // The root itself is a field.
+            self.compounds.push(OpenCompound::Other);
         }
         self.muted = 0;
         self.members.clear();
         self.members.extend_from_slice(members);
     }
 
-    /// Enters a field; returns `false` if it is not written.
+    /// Enters a field. Returns `false` if it is not written.
     fn enter(&mut self, field: VisitedField<'_>) -> bool {
         if self.muted > 0 {
             return false;
         }
         match &mut self.compounds[..] {
-            // The root itself.
+            // The root.
             [] => {}
             [_] => return self.members.binary_search(&field.index()).is_ok(),
-            [.., Compound::Array { seen, end }] => {
+            [.., OpenCompound::Array { seen, end }] => {
                 *seen += 1;
                 if *seen == MOST_ELEMENTS + 1 {
                     *end = Some(self.bytes.len());
@@ -265,7 +265,7 @@ impl PayloadWriter {
         true
     }
 
-    fn begin(&mut self, field: VisitedField<'_>, compound: Compound) -> bool {
+    fn begin(&mut self, field: VisitedField<'_>, compound: OpenCompound) -> bool {
         if !self.enter(field) {
             self.muted += 1;
             return false;
@@ -280,8 +280,8 @@ impl PayloadWriter {
             return;
         }
         match self.compounds.pop() {
-            Some(Compound::Array { end: Some(end), .. }) => self.bytes.truncate(end),
-            Some(Compound::Variant { after }) => {
+            Some(OpenCompound::Array { end: Some(end), .. }) => self.bytes.truncate(end),
+            Some(OpenCompound::Variant { after }) => {
                 for _ in 0..after {
                     push_u16(&mut self.bytes, 0);
                 }
@@ -326,7 +326,7 @@ impl Visitor for PayloadWriter {
             return;
         }
         if integer_size(field.class()).is_some() {
-            // Of variable length.
+            // Variable-length integer.
             self.losses.rounded += 1;
             let is_signed = field.class().integer().is_some_and(|integer| integer.signed);
             let most = match (is_signed, value.is_negative()) {
@@ -339,6 +339,7 @@ impl Visitor for PayloadWriter {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         value.write_decimal(&mut text);
+        // Decimal digits are valid UTF-8.
         self.push_text(std::str::from_utf8(&text).unwrap_or_default());
         self.text = text;
     }
@@ -389,6 +390,7 @@ impl Visitor for PayloadWriter {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         self.losses.texts += u64::from(!value.write_utf8(&mut text));
+        // `write_utf8` writes valid UTF-8.
         self.push_text(std::str::from_utf8(&text).unwrap_or_default());
         self.text = text;
     }
@@ -417,7 +419,7 @@ impl Visitor for PayloadWriter {
 
     fn begin_structure(&mut self, field: VisitedField<'_>) {
         let is_root = self.compounds.is_empty();
-        if self.begin(field, Compound::Other) && !is_root && has_no_value(field.class()) {
+        if self.begin(field, OpenCompound::Other) && !is_root && has_no_value(field.class()) {
             self.begin_count(0);
         }
     }
@@ -427,7 +429,7 @@ impl Visitor for PayloadWriter {
     }
 
     fn begin_array(&mut self, field: VisitedField<'_>, length: u64) {
-        if self.begin(field, Compound::Array { seen: 0, end: None }) {
+        if self.begin(field, OpenCompound::Array { seen: 0, end: None }) {
             self.begin_count(length);
         }
     }
@@ -439,8 +441,8 @@ impl Visitor for PayloadWriter {
     fn begin_optional(&mut self, field: VisitedField<'_>, present: bool, _: i128) {
         let is_in_array =
             matches!(&field.class().kind, FieldKind::Optional { field, .. } if is_own_optional(field));
-        // The array has a count itself.
-        if self.begin(field, Compound::Other) && !(present && is_in_array) {
+        // The array itself has a count.
+        if self.begin(field, OpenCompound::Other) && !(present && is_in_array) {
             self.begin_count(present.into());
         }
     }
@@ -455,7 +457,7 @@ impl Visitor for PayloadWriter {
             _ => option + 1,
         };
         let after = count.saturating_sub(option + 1);
-        if self.begin(field, Compound::Variant { after }) {
+        if self.begin(field, OpenCompound::Variant { after }) {
             for _ in 0..option.min(count) {
                 push_u16(&mut self.bytes, 0);
             }
@@ -489,7 +491,7 @@ mod tests {
         })
     }
 
-    /// Returns `true` if no array has elements that are arrays, and no object is without fields.
+    /// Returns `true` without arrays in arrays and objects without fields.
     fn can_be_evaluated(kind: &FieldType) -> bool {
         match kind {
             FieldType::Object(fields) => {
@@ -522,7 +524,7 @@ mod tests {
         assert_eq!(describe(String::new(), &optional(list(number()))).kind, bare);
     }
 
-    /// What fits can be read again.
+    /// Fields that fit can be read again.
     #[test]
     fn deep_fields_are_within_the_limits_of_the_reader() {
         type Deeper = fn(FieldClass) -> FieldClass;

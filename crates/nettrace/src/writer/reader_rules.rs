@@ -1,8 +1,8 @@
-//! Rules that TraceEvent applies to a trace. It evaluates only some of the types that the document allows.
+//! TraceEvent's rules. It decodes only some of the types that the document allows.
 
 use ichnos_model::{FieldClass, FieldKind, TraceClass};
 
-/// Returns the broken rules, a sentence each.
+/// Returns the broken rules, one sentence each.
 pub(super) fn broken_rules(trace: &TraceClass) -> Vec<String> {
     let classes = trace.data_streams.iter().flat_map(|stream| &stream.event_records);
     let broken = classes.filter_map(|class| {
@@ -12,7 +12,7 @@ pub(super) fn broken_rules(trace: &TraceClass) -> Vec<String> {
     broken.collect()
 }
 
-/// Returns the reason why TraceEvent cannot evaluate an array within a field. It cannot evaluate later fields, either.
+/// Returns the reason why TraceEvent cannot decode an array in a field. It cannot decode later fields, either.
 fn array_problem(class: &FieldClass) -> Option<&'static str> {
     match &class.kind {
         FieldKind::Structure { members, .. } => {

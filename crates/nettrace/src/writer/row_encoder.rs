@@ -1,11 +1,11 @@
-//! Encodes the rows of a block.
+//! Encodes block rows.
 
 use crate::wire_writer::{push_u16, push_u64, push_varuint};
 
-/// Header of an event to write.
+/// Row header to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowHeader {
-    /// 0 for metadata itself.
+    /// 0 for metadata rows.
     pub(super) metadata_id: u32,
     pub(super) sequence: u32,
     /// Id, or index in the thread table (version 6).
@@ -14,22 +14,22 @@ pub(super) struct RowHeader {
     pub(super) processor: u32,
     pub(super) stack_id: u32,
     pub(super) timestamp: u64,
-    /// All zeros without one (up to version 5).
+    /// All zeros without an activity (up to version 5).
     pub(super) activity: [u8; 16],
     pub(super) related_activity: [u8; 16],
-    /// 0 without one (version 6).
+    /// 0 without labels (version 6).
     pub(super) label_list: u32,
 }
 
-/// Size in bytes of the header of a block.
+/// Block header size in bytes.
 const HEADER: usize = 20;
 
-/// Rows of a block, with compressed headers.
+/// Block rows with compressed headers.
 #[derive(Debug)]
 pub(super) struct RowEncoder {
     is_v6: bool,
     rows: Vec<u8>,
-    /// Header of the row before, and the size of its payload.
+    /// Previous header, and the size of its payload.
     last: RowHeader,
     last_payload: usize,
     times: Option<(u64, u64)>,
@@ -40,7 +40,7 @@ impl RowEncoder {
         Self { is_v6, rows: Vec::new(), last: RowHeader::default(), last_payload: 0, times: None }
     }
 
-    /// Returns the size of the rows in bytes.
+    /// Returns the total row size in bytes.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -49,8 +49,8 @@ impl RowEncoder {
         self.rows.is_empty()
     }
 
-    /// Appends a row. If it begins a run of a thread, it is marked as sorted: no later row may be earlier. Returns `true`
-    /// then.
+    /// Appends a row. The first row in a thread's run is marked as sorted: later rows must not be earlier. Returns
+    /// `true` for such a row.
     #[inline(always)]
     pub(super) fn push(&mut self, row: &RowHeader, payload: &[u8]) -> bool {
         let Self { is_v6, rows, last, last_payload, .. } = self;
@@ -104,7 +104,7 @@ impl RowEncoder {
         is_sorted
     }
 
-    /// Appends the content of a block with all rows to `out`, and begins another block.
+    /// Appends block content with all rows to `out`, and starts another block.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         let (first, last) = self.times.take().unwrap_or_default();
         push_u16(out, HEADER as u16);
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Rows with all combinations of what changes are read as they were.
+    /// Whatever members change, the row can be read again.
     #[test]
     fn rows_are_read_as_they_were() {
         for is_v6 in [false, true] {

@@ -1,4 +1,4 @@
-//! Rules that all encoders of a trace share.
+//! Rules shared by all encoders in a trace.
 
 use std::path::PathBuf;
 
@@ -9,50 +9,50 @@ use ichnos_model::{DataStream, Event, TraceClass};
 use super::clock::{FileClock, loss_of_clock};
 use super::copied_file::copied_file;
 use super::dialect::Dialect;
-use super::losses::TraceLoss;
+use super::losses::NettraceLoss;
 use super::own;
 use super::segment_rules::SegmentRules;
 use super::tables::WrittenStacks;
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::reader::class::CLOCK;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 use crate::{TraceBlock, Version};
 
-/// Rules of a trace that is being written.
+/// Rules for the output.
 #[derive(Debug)]
-pub(super) struct TraceRules {
+pub(super) struct NettraceRules {
     pub(super) dialect: Dialect,
     pub(super) clock: FileClock,
     /// Trace block without a date.
     trace: TraceBlock,
-    /// `true` if the date of the trace block is that of the source.
+    /// `true` if the trace block has the date of the source.
     has_date: bool,
     pub(super) shared: EncoderRules,
-    /// `true` if events can come in any order: they are sorted.
+    /// `true` if events arrive in any order and must be sorted.
     pub(super) sorts: bool,
-    /// Memory of the sorters of all parts.
+    /// Memory shared by the sorters for all parts.
     pub(super) sorter_memory: SorterMemory,
-    /// Directory of temporary files.
+    /// Directory for temporary files.
     pub(super) temp_dir: Option<PathBuf>,
-    /// `true` if the functions of stacks are named at the end of the file, also if they were read from a file of this
-    /// format: the events that name them may be missing.
+    /// `true` to name the functions in stacks at the end of the file. Also for events from EventPipe files, because the
+    /// events with the names may be missing.
     pub(super) names_functions: bool,
-    /// File to copy instead of encoding its events.
+    /// File to copy instead of encoding events.
     pub(super) copied: Option<Bytes>,
-    /// Rules for segments that are copied instead of encoding their events.
+    /// Rules for copying segments instead of encoding events.
     pub(super) segments: Option<SegmentRules>,
 }
 
-impl TraceRules {
+impl NettraceRules {
     pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Result<Self, CreateError> {
         let dialect = match &options.dialect {
-            Some(name) => Dialect::of_name(name).ok_or_else(|| CreateError::Dialect(name.clone()))?,
-            None => Dialect::of_sources(&sources),
+            Some(name) => Dialect::from_name(name).ok_or_else(|| CreateError::Dialect(name.clone()))?,
+            None => Dialect::from_sources(&sources),
         };
-        let clock = FileClock::of(&sources);
+        let clock = FileClock::from_sources(&sources);
         let sorts = options.sorts || sources.iter().any(is_unsorted);
         let copied = copied_file(&sources, dialect, options);
-        let segments = SegmentRules::of(&sources, dialect, options, copied.is_some());
+        let segments = SegmentRules::from_sources(&sources, dialect, options, copied.is_some());
         let shared = EncoderRules::new(sources, options, record_source);
         let trace = shared.with_losses(|table| {
             clock.record_rounding(&shared.sources, table);
@@ -74,17 +74,17 @@ impl TraceRules {
         })
     }
 
-    /// Returns the rules for parts of a trace: the events of all segments are encoded, and each part names its functions.
+    /// Returns the rules for parts of a trace: all events are encoded, and each part names its functions.
     pub(super) fn for_parts(self) -> Self {
         Self { segments: None, names_functions: true, ..self }
     }
 
-    /// Returns the first source, if it is a file of this format.
-    pub(super) fn file(&self) -> Option<&TraceFile> {
-        self.shared.sources.first()?.trace.reader_data::<TraceFile>()
+    /// Returns the first source, if it is an EventPipe file.
+    pub(super) fn file(&self) -> Option<&FileState> {
+        self.shared.sources.first()?.trace.reader_data::<FileState>()
     }
 
-    /// Returns the indexes of the source of a data stream, and in the data streams of that, by its key.
+    /// Returns a data stream's source index, and its index in the source. `key` identifies the data stream.
     pub(super) fn place(&self, key: u32) -> Option<(usize, usize)> {
         let in_source = |source: &WriteSource| source.streams.iter().position(|stream| stream.key == key);
         self.shared.sources.iter().enumerate().find_map(|(index, source)| Some((index, in_source(source)?)))
@@ -99,12 +99,12 @@ impl TraceRules {
         self.trace.pointer_size
     }
 
-    /// Returns the process of the file, if it is a single one.
+    /// Returns the file's process, if there is exactly one.
     pub(super) fn process(&self) -> Option<u64> {
         self.trace.process_id
     }
 
-    /// Returns the trace block of a file whose first event has a time.
+    /// Returns a file's trace block. `ticks` is the time of its first event.
     pub(super) fn trace_block(&self, ticks: u64) -> TraceBlock {
         let mut trace = self.trace.clone();
         trace.frequency = self.clock.frequency;
@@ -112,16 +112,16 @@ impl TraceRules {
             let (date, at, is_exact) = self.clock.date(ticks);
             (trace.sync_time, trace.sync_ticks) = (date, at);
             if !is_exact {
-                self.shared.record_loss(TraceLoss::Date);
+                self.shared.record_loss(NettraceLoss::Date);
             }
         }
         trace
     }
 }
 
-/// Returns `true` if a source has events in the order of its file.
+/// Returns `true` if a source delivers events in file order.
 fn is_unsorted(source: &WriteSource) -> bool {
-    source.trace.reader_data::<TraceFile>().is_some_and(TraceFile::is_unsorted)
+    source.trace.reader_data::<FileState>().is_some_and(FileState::is_unsorted)
 }
 
 /// Returns the time in ticks and the hash of an event that was read.
@@ -130,11 +130,11 @@ pub(super) fn event_hash(event: &Event<'_>) -> (Option<u64>, u64) {
 }
 
 fn hash_of(event: &Event<'_>) -> u64 {
-    let Some(file) = event.stream.trace.reader_data::<TraceFile>() else { return 0 };
+    let Some(file) = event.stream.trace.reader_data::<FileState>() else { return 0 };
     let is_v6 = matches!(file.version(), Version::V6(_));
     let hash = file.kind_of(event).and_then(|kind| own::hashes(file).get(kind));
     let Some(hash) = hash.copied() else { return 0 };
-    let mut parts = WrittenEvent::default();
+    let mut parts = NettraceEvent::default();
     if !own::read(event, event.clock.map_or(0, |clock| clock.cycles), &mut parts) {
         return 0;
     }
@@ -143,7 +143,7 @@ fn hash_of(event: &Event<'_>) -> u64 {
     parts.hash(hash, !event.class.is_undescribed, own::payload(event), frames, is_v6)
 }
 
-/// Returns the trace block of sources, with the date of the first one of this format.
+/// Returns the trace block for sources. Its date is from the first EventPipe file.
 fn trace_block(
     sources: &[WriteSource],
     dialect: Dialect,
@@ -152,7 +152,7 @@ fn trace_block(
     let mut trace: Option<TraceBlock> = None;
     let mut losses = losses.for_class("");
     for source in sources {
-        let Some(file) = source.trace.reader_data::<TraceFile>() else { continue };
+        let Some(file) = source.trace.reader_data::<FileState>() else { continue };
         let own = file.trace_block();
         match &mut trace {
             None => trace = Some(own.clone()),
@@ -188,22 +188,22 @@ fn trace_block(
     Ok(trace)
 }
 
-/// Entries of the environment that the trace block has, by the names that the reader gives them.
+/// Environment entries that belong to the trace block, by the reader's names.
 const OF_BLOCK: [&str; 4] = ["process_id", "processors", "pointer_size", "sampling_interval_ns"];
 
-/// Returns the process of a trace, if its environment has one.
+/// Returns the process in a trace's environment.
 pub(super) fn process_of(class: &TraceClass) -> Option<u64> {
     class.environment_number("vpid").or_else(|| class.environment_number("process_id"))
 }
 
-/// Returns the trace block for sources of other formats: their environment has its properties if they were converted from
-/// this format.
+/// Returns the trace block for sources in other formats. If they were converted from EventPipe files, their environment
+/// has its properties.
 fn foreign_trace_block(sources: &[WriteSource]) -> TraceBlock {
     let classes = || sources.iter().map(|source| &source.trace.class);
     let first = |name: &str| classes().find_map(|class| class.environment_number(name));
     let [_, processors, pointer_size, sampling_interval] = OF_BLOCK.map(first);
     TraceBlock {
-        // Frames of stacks have 64 bits.
+        // Stack frames have 64 bits.
         pointer_size: if pointer_size == Some(4) { 4 } else { 8 },
         process_id: classes().find_map(process_of),
         processors,
@@ -212,11 +212,11 @@ fn foreign_trace_block(sources: &[WriteSource]) -> TraceBlock {
     }
 }
 
-/// Metadata that files of this format keep.
+/// Metadata that EventPipe files keep.
 pub(super) const KEPT_METADATA: KeptMetadata =
     KeptMetadata { namespace: Some("nettrace"), clocks: &[CLOCK], stream_names: false, severities: true };
 
-/// Records the losses of a whole trace.
+/// Records losses for the trace itself.
 fn record_source(source: &WriteSource, table: &mut LossTable) {
     let class = &source.trace.class;
     for clock in &class.clocks {
@@ -224,7 +224,7 @@ fn record_source(source: &WriteSource, table: &mut LossTable) {
             table.note(LossKind::Lowered, "", format!("clock.{}", clock.id), what);
         }
     }
-    if source.trace.reader_data::<TraceFile>().is_some() {
+    if source.trace.reader_data::<FileState>().is_some() {
         return;
     }
     table.add_environment(class, |name| {

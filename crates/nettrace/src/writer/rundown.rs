@@ -1,4 +1,4 @@
-//! Events that name the functions of stacks, as the runtime writes them at the end of a session.
+//! Events that name the functions in stacks, as the runtime writes them at the end of a session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use super::tables::NamedFunction;
 use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16_string};
 use crate::{EventMetadata, known};
 
-/// Provider of the events.
+/// Event provider.
 const PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
 /// Ids of the events that list modules and methods at the end.
 const MODULE: u32 = 154;
 const METHOD: u32 = 144;
 
-/// Keywords of loaders and of methods that were compiled while the program ran.
+/// Loader keyword, and keyword for methods that were compiled while the program ran.
 const KEYWORDS: u64 = 0x8 | 0x10;
 
-/// Flag of a method that was compiled while the program ran: its module has no addresses.
+/// Flag for a method that was compiled while the program ran. Its module lacks addresses.
 const JITTED: u32 = 1;
 
-/// Event of the list.
+/// Rundown event.
 #[derive(Debug)]
 pub(super) struct RundownEvent {
     pub(super) is_module: bool,
-    /// Version 6.
+    /// Process (version 6).
     pub(super) process: Option<u64>,
     pub(super) payload: Vec<u8>,
 }
 
-/// Returns the descriptions of the lists of modules and of methods.
+/// Returns the description for rundown events about modules or methods.
 pub(super) fn metadata(is_module: bool, is_v6: bool) -> EventMetadata {
     let event_id = if is_module { MODULE } else { METHOD };
     let version = 1;
@@ -47,12 +47,12 @@ pub(super) fn metadata(is_module: bool, is_v6: bool) -> EventMetadata {
     normalized(&metadata, is_v6).0
 }
 
-/// Splits the name of a function at the last dot before its parameters. Readers join the parts with a dot, some of them
-/// also if the first part is empty.
+/// Splits a function name at the last dot before its parameters. Readers join both parts with a dot, some of them even
+/// if the first part is empty.
 fn split_name(name: &str) -> (&str, &str) {
     let end = name.find(['(', '<', '[']).unwrap_or(name.len());
     let dot = name.get(..end).and_then(|name| name.rfind('.'));
-    // `..ctor` begins with a dot.
+    // `..ctor` starts with a dot.
     let dot =
         dot.map(|dot| if name.get(..dot).is_some_and(|name| name.ends_with('.')) { dot - 1 } else { dot });
     match dot.filter(|dot| *dot > 0).and_then(|dot| Some((name.get(..dot)?, name.get(dot + 1..)?))) {
@@ -61,7 +61,7 @@ fn split_name(name: &str) -> (&str, &str) {
     }
 }
 
-/// Returns the events that name functions: first those of their modules.
+/// Returns the events that name functions. Their modules come first.
 pub(super) fn events(functions: &[NamedFunction]) -> impl Iterator<Item = RundownEvent> + '_ {
     let key = |function: &NamedFunction| (function.process, function.module.clone().unwrap_or_default());
     let mut modules: BTreeMap<(Option<u64>, Arc<str>), u64> = BTreeMap::new();
@@ -73,7 +73,7 @@ pub(super) fn events(functions: &[NamedFunction]) -> impl Iterator<Item = Rundow
         functions.iter().map(|function| modules.get(&key(function)).copied().unwrap_or(0)).collect();
     let of_modules = modules.into_iter().map(|((process, module), id)| {
         let mut payload = Vec::new();
-        // Module, assembly, flags, and four bytes that are reserved.
+        // Module, assembly, flags, and four reserved bytes.
         push_u64(&mut payload, id);
         push_u64(&mut payload, id);
         push_u32(&mut payload, 0);

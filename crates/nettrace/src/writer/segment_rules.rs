@@ -1,4 +1,4 @@
-//! Rules for segments that are copied instead of encoding their events.
+//! Rules for copying segments instead of encoding their events.
 
 use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::Window;
@@ -9,22 +9,22 @@ use crate::Version;
 use crate::metadata_writer::can_describe;
 use crate::reader::segment::SegmentScanner;
 use crate::reader::ticks_of;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 
-/// Rules for segments of the only source.
+/// Rules for segments in the only source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentRules {
-    /// First and last time in ticks of the events that are selected.
+    /// First and last time of the selected events, in ticks.
     pub(super) window: (u64, u64),
-    /// `true` if events of a rundown outside the window are selected, too.
+    /// `true` to select rundown events outside of the window, too.
     pub(super) keeps_rundown: bool,
 }
 
 impl SegmentRules {
-    /// Returns the rules, if the whole file is copied, or if segments of the only source can be part of the output: it has
-    /// the version to write, its descriptions have no fault, events are selected by nothing but their time, and they are
-    /// neither repaired nor sorted.
-    pub(super) fn of(
+    /// Returns the rules, if the whole file is copied, or if segments of the only source can be copied. The source must
+    /// have the output version and valid descriptions. Events must be selected by time alone, and neither repaired nor
+    /// sorted.
+    pub(super) fn from_sources(
         sources: &[WriteSource],
         dialect: Dialect,
         options: &WriteOptions,
@@ -32,8 +32,8 @@ impl SegmentRules {
     ) -> Option<Self> {
         let [source] = sources else { return None };
         let [stream] = &source.streams[..] else { return None };
-        let file = source.trace.reader_data::<TraceFile>()?;
-        // In version 6, rows refer to threads by indexes that blocks before them define.
+        let file = source.trace.reader_data::<FileState>()?;
+        // In version 6, rows refer to threads by indexes from earlier blocks.
         let is_possible = is_same(file, dialect)
             && file.version() == Version::V4
             && !file.is_unsorted()
@@ -41,7 +41,7 @@ impl SegmentRules {
             && options.selected_by.is_empty()
             && !options.repair
             && !options.sorts
-            // Their names are written as those of functions, at the end of the file.
+            // Their names are written as function names at the end of the file.
             && !file.has_provider("Universal.System");
         let window = match options.cut {
             Some(window) if options.window == Window::default() => window,
@@ -59,20 +59,20 @@ impl SegmentRules {
 pub(super) struct SegmentCopier {
     pub(super) scanner: SegmentScanner,
     pub(super) rules: SegmentRules,
-    /// File offset of the next segment.
+    /// Next segment's file offset.
     pub(super) at: u64,
-    /// File offset of the first block.
+    /// First block's file offset.
     first: u64,
-    /// End of the segment that was copied last, or else the first block.
+    /// End of the last copied segment, or else the first block.
     pub(super) copied_until: u64,
-    /// Ids of metadata that were written, by id.
+    /// Written metadata ids, by id.
     written_ids: Vec<bool>,
-    /// `true` if events of the last segment are in the output.
+    /// `true` if the last segment's events are in the output.
     pub(super) counts: bool,
 }
 
 impl SegmentCopier {
-    pub(super) fn new(file: &TraceFile, rules: SegmentRules) -> Option<Self> {
+    pub(super) fn new(file: &FileState, rules: SegmentRules) -> Option<Self> {
         let scanner = SegmentScanner::new(file)?;
         let first = file.container().position();
         let written_ids = vec![false; scanner.free_id() as usize];
@@ -84,19 +84,20 @@ impl SegmentCopier {
         self.copied_until > self.first
     }
 
-    /// Records an id as written; returns `true` if it was not before.
+    /// Records an id as written. Returns `true` if it is new.
     pub(super) fn add_id(&mut self, id: u32) -> bool {
         self.written_ids.get_mut(id as usize).is_some_and(|is_written| !std::mem::replace(is_written, true))
     }
 
-    /// Returns the id of the metadata of a kind of event; and `true` if they are not written yet, as they are from here on.
+    /// Returns an event kind's metadata id. Also returns `true` if its metadata must still be written, and records
+    /// it as written.
     pub(super) fn take_id(&mut self, kind: usize) -> Option<(u32, bool)> {
         let id = self.scanner.id_of(kind)?;
         Some((id, self.add_id(id)))
     }
 
-    /// Returns `true` if version 4 can express the metadata of these ids.
-    pub(super) fn can_describe(&self, file: &TraceFile, ids: &[u32]) -> bool {
+    /// Returns `true` if version 4 can describe the metadata with these ids.
+    pub(super) fn can_describe(&self, file: &FileState, ids: &[u32]) -> bool {
         let metadata = |id: &u32| file.metadata_of_kind(self.scanner.kind_of(*id)?);
         ids.iter().all(|id| metadata(id).is_some_and(|metadata| can_describe(&metadata.fields, false)))
     }

@@ -1,33 +1,33 @@
-//! Events and losses that wait in a sorter before their rows are written.
+//! Events and losses in a sorter, before their rows are written.
 
 use ichnos_model::Discarded;
 
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::wire::Wire;
 use crate::wire::zigzag;
 use crate::wire_writer::{push_string, push_u32, push_u64, push_varint, push_varuint};
 
-/// Stack of an event.
+/// Stack in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventStack {
-    /// Number in the stack table of the trace.
+    /// Number in the trace's stack table.
     pub(super) number: u32,
-    /// Process (version 6) and time of the event, if the names of its functions are written at the end of the file.
+    /// Process (version 6) and time of the event, if its function names are written at the end of the file.
     pub(super) names: Option<(Option<u64>, Option<i128>)>,
 }
 
 /// Message in a sorter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StoredMessage<'r> {
-    /// An event, whose other parts are in a [`WrittenEvent`].
+    /// Event. Its other parts are in a [`NettraceEvent`].
     Event {
         metadata_id: u32,
-        /// Key of the data stream.
+        /// Data stream key.
         stream: u32,
         stack: Option<EventStack>,
         payload: &'r [u8],
     },
-    /// Missing events of a thread; without a count, their number is unknown.
+    /// Missing events in a thread. Without a count, their number is unknown.
     Loss { thread: Option<u64>, count: Option<u64> },
 }
 
@@ -55,7 +55,7 @@ fn push_time(out: &mut Vec<u8>, time: i128) {
 
 impl StoredMessage<'_> {
     /// Appends an event with these parts.
-    pub(super) fn store(&self, parts: &WrittenEvent, out: &mut Vec<u8>) {
+    pub(super) fn store(&self, parts: &NettraceEvent, out: &mut Vec<u8>) {
         let Self::Event { metadata_id, stream, stack, payload } = self else { return };
         out.push(EVENT);
         push_u32(out, *metadata_id);
@@ -103,8 +103,8 @@ fn number(wire: &mut Wire<'_>) -> Option<Option<u64>> {
     option(wire, Wire::varuint64)
 }
 
-/// Reads a message, and the parts of an event into `parts`; `None` if it is incomplete.
-pub(super) fn load<'r>(record: &'r [u8], parts: &mut WrittenEvent) -> Option<StoredMessage<'r>> {
+/// Reads a message, and an event's parts into `parts`. Returns `None` if it is incomplete.
+pub(super) fn load<'r>(record: &'r [u8], parts: &mut NettraceEvent) -> Option<StoredMessage<'r>> {
     let wire = &mut Wire::new(record);
     if wire.u8()? == LOSS {
         return Some(StoredMessage::Loss { thread: number(wire)?, count: number(wire)? });
@@ -122,6 +122,7 @@ pub(super) fn load<'r>(record: &'r [u8], parts: &mut WrittenEvent) -> Option<Sto
     parts.begin(wire.u64()?);
     parts.thread = wire.varuint64()?;
     parts.processor = wire.u32()?;
+    // A missing GUID is all zeros, as in files.
     parts.activity = option(wire, Wire::guid)?.unwrap_or_default();
     parts.related_activity = option(wire, Wire::guid)?.unwrap_or_default();
     parts.capture_thread = number(wire)?;
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn events_are_loaded_as_they_were() {
-        let parts = WrittenEvent {
+        let parts = NettraceEvent {
             ticks: u64::MAX,
             thread: 1 << 40,
             capture_thread: Some(0),
@@ -156,7 +157,7 @@ mod tests {
             trace_id: Some([1; 16]),
             labels: vec![("k".to_owned(), "v".to_owned())],
             numeric_labels: vec![("n".to_owned(), i64::MIN)],
-            ..WrittenEvent::default()
+            ..NettraceEvent::default()
         };
         let names = [None, Some((None, Some(-1))), Some((Some(5), None))];
         let stacks = names.map(|names| Some(EventStack { number: 4, names }));
@@ -164,7 +165,7 @@ mod tests {
             let event = StoredMessage::Event { metadata_id: 2, stream: 8, stack, payload: b"abc" };
             let mut record = Vec::new();
             event.store(&parts, &mut record);
-            let mut loaded = WrittenEvent::default();
+            let mut loaded = NettraceEvent::default();
             assert_eq!(load(&record, &mut loaded), Some(event));
             assert_eq!(format!("{loaded:?}"), format!("{parts:?}"));
             assert_eq!(load(&record[..10], &mut loaded), None);

@@ -1,4 +1,4 @@
-//! Tables of a file being written: threads, label lists, stacks.
+//! Tables in the output: threads, label lists, stacks.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,36 +6,36 @@ use std::sync::Arc;
 use ichnos_model::{DataStream, Frame, ValueHash};
 
 use super::dialect::Dialect;
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::wire_writer::{push_sized, push_string, push_u32, push_u64, push_varint, push_varuint};
 
-/// Properties of a thread of version 6.
+/// Thread properties (version 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct ThreadKey {
+struct ThreadIdentity {
     process: Option<u64>,
     thread: u64,
     name_hash: u64,
-    /// `true` for a thread that makes events about other ones: readers tell both apart by their indexes.
+    /// `true` for a thread that emits events about other threads. Readers distinguish both by their indexes.
     is_capture: bool,
 }
 
-/// Threads of version 6, by their properties.
+/// Thread indexes by properties (version 6).
 #[derive(Debug, Default)]
 pub(super) struct WrittenThreads {
-    indexes: HashMap<ThreadKey, u64>,
-    /// First index of each thread id, which has its losses: always the same one, however often a file is written again.
+    indexes: HashMap<ThreadIdentity, u64>,
+    /// First index by thread id. Losses refer to it, so that repeated writing gives the same index.
     by_id: HashMap<u64, u64>,
-    /// Ids of threads that are not added yet, and of which an unknown number of events is missing.
+    /// Threads without a row that lack an unknown number of events.
     unknown_losses: HashSet<u64>,
-    /// Rows that were not written yet.
+    /// Pending rows.
     pub(super) rows: Vec<u8>,
 }
 
-/// Number of threads after which they are written again: readers keep them.
+/// Maximum number of threads, because readers keep them. Then they are written again.
 const MOST_THREADS: usize = 1 << 16;
 
 impl WrittenThreads {
-    /// Returns `true` if the number of threads reached the limit, after which they are written again.
+    /// Returns `true` if the number of threads has reached the limit, and they must be written again.
     pub(super) fn is_full(&self) -> bool {
         self.indexes.len() >= MOST_THREADS
     }
@@ -46,27 +46,27 @@ impl WrittenThreads {
         self.by_id.clear();
     }
 
-    /// Returns the index of a thread, and adds a row for it if it is new.
+    /// Returns a thread's index. Adds a row for a new thread.
     pub(super) fn index(&mut self, process: Option<u64>, thread: u64, name: Option<&str>) -> u64 {
         let name_hash = name.map_or(0, |name| {
             let mut hash = ValueHash::new(1);
             hash.bytes(name.as_bytes());
             hash.finish()
         });
-        self.index_of(ThreadKey { process, thread, name_hash, is_capture: false }, name)
+        self.index_of(ThreadIdentity { process, thread, name_hash, is_capture: false }, name)
     }
 
-    /// Returns the index of a thread that made an event about another one, and adds a row for it if it is new.
+    /// Returns the index of a thread that emitted an event about another thread. Adds a row for a new thread.
     pub(super) fn capture_index(&mut self, process: Option<u64>, thread: u64) -> u64 {
-        self.index_of(ThreadKey { process, thread, name_hash: 0, is_capture: true }, None)
+        self.index_of(ThreadIdentity { process, thread, name_hash: 0, is_capture: true }, None)
     }
 
-    /// Returns the index of the thread with this id that was added first.
+    /// Returns the first index of the thread with this id.
     pub(super) fn known(&self, thread: u64) -> Option<u64> {
         self.by_id.get(&thread).copied()
     }
 
-    /// Returns the index of the thread with this id that was added first, or adds one for it.
+    /// Returns the first index of the thread with this id. Adds a new thread.
     pub(super) fn index_of_id(&mut self, process: Option<u64>, thread: u64) -> u64 {
         match self.by_id.get(&thread) {
             Some(index) => *index,
@@ -74,7 +74,7 @@ impl WrittenThreads {
         }
     }
 
-    /// Adds an unknown number of missing events of a thread that is not added yet. Returns `false` without room.
+    /// Adds an unknown number of missing events for a thread without a row. Returns `false` if the table is full.
     pub(super) fn add_unknown_loss(&mut self, thread: u64) -> bool {
         let has_room = self.unknown_losses.len() < MOST_THREADS;
         if has_room {
@@ -83,24 +83,24 @@ impl WrittenThreads {
         has_room
     }
 
-    /// Takes the loss of a thread that is added now.
+    /// Takes the loss for a thread that gets its row now.
     #[inline(always)]
     pub(super) fn take_unknown_loss(&mut self, thread: u64) -> bool {
         !self.unknown_losses.is_empty() && self.unknown_losses.remove(&thread)
     }
 
-    /// Takes the number of threads that were never added, and of which some events are missing.
+    /// Takes the number of threads that lack some events and never got a row.
     pub(super) fn take_unknown(&mut self) -> usize {
         std::mem::take(&mut self.unknown_losses).len()
     }
 
-    fn index_of(&mut self, key: ThreadKey, name: Option<&str>) -> u64 {
-        let ThreadKey { process, thread, .. } = key;
+    fn index_of(&mut self, key: ThreadIdentity, name: Option<&str>) -> u64 {
+        let ThreadIdentity { process, thread, .. } = key;
         let next = self.indexes.len() as u64 + 1;
         let index = *self.indexes.entry(key).or_insert(next);
         if index == next {
             self.by_id.entry(thread).or_insert(index);
-            // Names are limited, so that the row fits.
+            // Names are limited, so the row fits.
             push_sized(&mut self.rows, |out| {
                 push_varuint(out, index);
                 if let Some(name) = name {
@@ -123,21 +123,21 @@ impl WrittenThreads {
 #[derive(Debug, Default)]
 pub(super) struct WrittenLabels {
     indexes: HashMap<Box<[u8]>, u32>,
-    /// Index of the first list that was not written yet, and the number of these lists.
+    /// First pending list index, and number of pending lists.
     first: u32,
     count: u32,
     lists: Vec<u8>,
     list: Vec<u8>,
-    /// Size of the lists since the last sequence point in bytes.
+    /// Total list size since the last sequence point, in bytes.
     size: usize,
     /// Number of labels that were too long.
     pub(super) dropped: u64,
 }
 
-/// Maximum size of a list in bytes; more labels are dropped.
+/// Maximum list size in bytes. Other labels are dropped.
 const LONGEST_LIST: usize = 1 << 20;
 
-/// Numbers of lists, and of their bytes, after which a sequence point is due: readers keep them until then.
+/// Maximum number of lists, and of their bytes, between sequence points, because readers keep them until then.
 const MOST_LISTS: usize = 1 << 13;
 const MOST_LIST_BYTES: usize = 2 << 20;
 
@@ -147,8 +147,8 @@ impl WrittenLabels {
         self.indexes.len() >= MOST_LISTS || self.size >= MOST_LIST_BYTES
     }
 
-    /// Returns the index of the list of an event, and adds it if it is new; 0 without labels.
-    pub(super) fn index(&mut self, parts: &WrittenEvent) -> u32 {
+    /// Returns an event's label list index. Adds a new list. Returns 0 without labels.
+    pub(super) fn index(&mut self, parts: &NettraceEvent) -> u32 {
         if !parts.has_labels() {
             return 0;
         }
@@ -208,7 +208,7 @@ impl WrittenLabels {
         index
     }
 
-    /// Takes the content of a block of the lists that were not written yet, if there are any.
+    /// Takes block content with the pending lists, if there are any.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         take_rows(self.first, &mut self.count, &mut self.lists)
     }
@@ -219,7 +219,7 @@ impl WrittenLabels {
         self.size = 0;
     }
 
-    /// Returns the size of the lists that were not written yet in bytes.
+    /// Returns the total size of pending lists in bytes.
     pub(super) fn waiting(&self) -> usize {
         self.lists.len()
     }
@@ -237,18 +237,18 @@ fn take_rows(first: u32, count: &mut u32, rows: &mut Vec<u8>) -> Option<Vec<u8>>
     Some(content)
 }
 
-/// Maximum number of functions that are named for the addresses of stacks, and of the bytes of their names.
+/// Maximum number of named functions for stack addresses, and of the bytes in their names.
 const MOST_NAMES: usize = 1 << 18;
 const MOST_NAME_BYTES: usize = 64 << 20;
 
-/// First address of frames that only have a name, by the size of a pointer.
+/// First placeholder address for frames without an address, by pointer size.
 const NAMED_FRAMES: u64 = 0x7fff_0000_0000_0000;
 const SHORT_NAMED_FRAMES: u64 = 0xf000_0000;
 
 /// Function to name at the end of the file.
 #[derive(Clone, Debug)]
 pub(super) struct NamedFunction {
-    /// Version 6.
+    /// Process (version 6).
     pub(super) process: Option<u64>,
     pub(super) begin: u64,
     pub(super) size: u32,
@@ -256,35 +256,36 @@ pub(super) struct NamedFunction {
     pub(super) module: Option<Arc<str>>,
 }
 
-/// Ids of stacks since the last sequence point.
+/// Stack ids since the last sequence point.
 #[derive(Debug, Default)]
 struct StackIds {
-    /// By the key of the data stream and the number in its table; ids before `first` are forgotten.
+    /// Ids by data stream key and number in its stack table. Ids below `first` are invalid.
     by_number: Vec<Vec<u32>>,
     first: u32,
-    /// Number of places in all lists.
+    /// Number of entries in all lists.
     places: usize,
-    /// Those without a place in a list.
+    /// Ids without an entry in a list.
     others: HashMap<(u32, u32), u32>,
 }
 
-/// Maximum number of data streams with lists, and of places in them; a list has places for all numbers up to the largest.
+/// Maximum number of data streams with lists, and of list entries. A list has entries for all numbers up to the
+/// largest.
 const MOST_LISTS_OF_STACKS: u32 = 1 << 10;
 const MOST_PLACES: usize = 1 << 20;
 
 impl StackIds {
-    /// Returns the id of a stack.
+    /// Returns a stack's id.
     #[inline(always)]
     fn get(&self, key: u32, stack: u32) -> Option<u32> {
         let listed = self.by_number.get(key as usize).and_then(|ids| ids.get(stack as usize));
         match listed {
-            // 0 is no id.
+            // Ids start at 1.
             Some(id) => Some(*id).filter(|id| *id > 0 && *id >= self.first),
             None => self.others.get(&(key, stack)).copied(),
         }
     }
 
-    /// Adds a stack, whose id is larger than all before.
+    /// Adds a stack. Its id must be larger than all previous ids.
     fn insert(&mut self, key: u32, stack: u32, id: u32) {
         let (key_index, index) = (key as usize, stack as usize);
         if key < MOST_LISTS_OF_STACKS && self.by_number.len() <= key_index {
@@ -305,7 +306,7 @@ impl StackIds {
         self.others.insert((key, stack), id);
     }
 
-    /// Forgets all stacks; `next`: the id of the next one.
+    /// Forgets all stacks. `next` is the next id.
     fn clear(&mut self, next: u32) {
         self.first = next;
         self.others.clear();
@@ -322,17 +323,17 @@ pub(super) struct WrittenStacks {
     count: u32,
     stacks: Vec<u8>,
     frames: Vec<u64>,
-    /// Addresses of frames that only have a name.
+    /// Placeholder addresses for frames without an address.
     named_frames: HashMap<Frame, u64>,
-    /// Functions at the addresses of foreign stacks, by their process (version 6) and first address.
+    /// Functions in foreign stacks, by process (version 6) and first address.
     functions: HashMap<(Option<u64>, u64), NamedFunction>,
-    /// Processes (version 6) and first addresses of functions that copied events name.
+    /// Functions that copied events name, by process (version 6) and first address.
     named: HashSet<(Option<u64>, u64)>,
-    /// Size of their names in bytes.
+    /// Total function name size in bytes.
     name_bytes: usize,
-    /// Number of functions without room.
+    /// Number of functions above the limit.
     pub(super) unnamed: u64,
-    /// Number of functions at the address of another one.
+    /// Number of functions at the address of another function.
     pub(super) ambiguous: u64,
 }
 
@@ -355,8 +356,8 @@ impl WrittenStacks {
         }
     }
 
-    /// Returns the id of a stack, and adds it if it is new. `names`: process (version 6) and time of an event, by which
-    /// names of its functions are written at the end of the file.
+    /// Returns a stack's id. Adds a new stack. `names` has the process (version 6) and the time of an event, if
+    /// its function names are written at the end of the file.
     pub(super) fn id(
         &mut self,
         stream: &DataStream,
@@ -385,7 +386,7 @@ impl WrittenStacks {
         id
     }
 
-    /// Reads the addresses of a stack.
+    /// Reads the addresses in a stack.
     fn read(&mut self, stream: &DataStream, stack: u32) {
         self.frames.clear();
         for frame in stream.stacks().table.frames(stack) {
@@ -399,13 +400,13 @@ impl WrittenStacks {
         }
     }
 
-    /// Returns the addresses of a stack.
+    /// Returns the addresses in a stack.
     pub(super) fn frames(&mut self, stream: &DataStream, stack: u32) -> &[u64] {
         self.read(stream, stack);
         &self.frames
     }
 
-    /// Keeps the names of the functions of a stack.
+    /// Records the function names in a stack.
     fn name(&mut self, stream: &DataStream, stack: u32, process: Option<u64>, time: Option<i128>) {
         let stacks = stream.stacks();
         for (frame, address) in stacks.table.frames(stack).iter().zip(&self.frames) {
@@ -441,7 +442,7 @@ impl WrittenStacks {
         }
     }
 
-    /// Takes the functions to name, by their addresses.
+    /// Takes the functions to name, sorted by address.
     pub(super) fn take_functions(&mut self) -> Vec<NamedFunction> {
         let mut functions: Vec<_> = std::mem::take(&mut self.functions).into_values().collect();
         functions.retain(|function| !self.named.contains(&(function.process, function.begin)));
@@ -449,7 +450,7 @@ impl WrittenStacks {
         functions
     }
 
-    /// Takes the content of a block of the stacks that were not written yet, if there are any.
+    /// Takes block content with the pending stacks, if there are any.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         take_rows(self.first, &mut self.count, &mut self.stacks)
     }
@@ -459,42 +460,42 @@ impl WrittenStacks {
         self.ids.clear(self.next);
     }
 
-    /// Returns the size of the stacks that were not written yet in bytes.
+    /// Returns the total size of pending stacks in bytes.
     pub(super) fn waiting(&self) -> usize {
         self.stacks.len()
     }
 }
 
-/// Numbers of events that threads made.
+/// Event counts per thread.
 #[derive(Debug, Default)]
 pub(super) struct SequenceNumbers {
     threads: HashMap<u64, ThreadNumber>,
-    /// Threads that made events since the last sequence point.
+    /// Threads that emitted events since the last sequence point.
     active: Vec<u64>,
-    /// `true` if the number of a thread must be in a sequence point before the next event. Before that of the thread would
-    /// do, but the loss is read at this place then.
+    /// `true` if the next event must follow a sequence point with a thread's number. The thread's own next event would
+    /// be enough, but the reader would find the loss there.
     is_point_needed: bool,
-    /// Size of all sequence points that were needed in bytes.
+    /// Size of all sequence points that were needed, in bytes.
     needed_bytes: u64,
 }
 
-/// Number of events that a thread made.
+/// A thread's event count.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadNumber {
     sequence: u32,
     is_active: bool,
-    /// `true` if an unknown number of events before the first one is missing.
+    /// `true` if an unknown number of events is missing before the first event.
     misses_some: bool,
 }
 
 impl SequenceNumbers {
-    /// Returns the number of the next event of a thread.
+    /// Returns the sequence number for a thread's next event.
     #[inline(always)]
     pub(super) fn next(&mut self, thread: u64) -> u32 {
         let number = self.threads.entry(thread).or_default();
         number.sequence = number.sequence.wrapping_add(1);
         if !number.is_active {
-            // If the first event of a thread does not have the number 1, readers know of a loss, but not of its size.
+            // If a thread's first sequence number is not 1, readers find a loss of unknown size.
             number.sequence = number.sequence.wrapping_add(std::mem::take(&mut number.misses_some).into());
             number.is_active = true;
             self.active.push(thread);
@@ -502,10 +503,10 @@ impl SequenceNumbers {
         number.sequence
     }
 
-    /// Adds missing events of a thread.
+    /// Adds a thread's missing events.
     pub(super) fn add_missing(&mut self, thread: u64, count: u32) {
         let number = self.threads.entry(thread).or_default();
-        // Of a thread without events, only a sequence point has the number.
+        // Without events, only a sequence point can contain the thread's number.
         self.is_point_needed |= number.sequence == 0;
         number.sequence = number.sequence.wrapping_add(count);
         if !number.is_active {
@@ -519,15 +520,15 @@ impl SequenceNumbers {
         self.threads.get(&thread).is_some_and(|number| number.sequence > 0)
     }
 
-    /// Adds an unknown number of missing events before the first one of a thread. Returns `false` for a thread that already
-    /// has a number: its loss cannot be written.
+    /// Adds an unknown number of missing events before a thread's first event. Returns `false` if the thread has a
+    /// number, because its loss cannot be written.
     pub(super) fn add_unknown(&mut self, thread: u64) -> bool {
         let number = self.threads.entry(thread).or_default();
         number.misses_some = number.sequence == 0;
         number.misses_some
     }
 
-    /// Takes the number of threads of which some events are missing, and none was written.
+    /// Takes the number of threads that lack some events and never emitted an event.
     pub(super) fn take_unknown(&mut self) -> usize {
         let numbers = self.threads.values_mut();
         numbers.filter_map(|number| std::mem::take(&mut number.misses_some).then_some(())).count()
@@ -539,7 +540,7 @@ impl SequenceNumbers {
         self.is_point_needed
     }
 
-    /// Returns the number of a thread; 0 if it made no event.
+    /// Returns the number of a thread, or 0 for a thread without events.
     pub(super) fn number(&self, thread: u64) -> u32 {
         self.threads.get(&thread).map_or(0, |number| number.sequence)
     }
@@ -549,17 +550,17 @@ impl SequenceNumbers {
         self.threads.insert(thread, ThreadNumber { sequence, ..ThreadNumber::default() });
     }
 
-    /// Forgets threads but those for which `is_kept` is true.
+    /// Keeps only the threads for which `is_kept` returns true.
     pub(super) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
         self.threads.retain(|thread, _| is_kept(*thread));
     }
 
-    /// Returns `true` if an unknown number of events before the next one of a thread is missing.
+    /// Returns `true` if any thread lacks an unknown number of events before its next event.
     pub(super) fn misses_some(&self) -> bool {
         self.threads.values().any(|number| number.misses_some)
     }
 
-    /// Writes the content of a sequence point of version 4 that lists these threads, and forgets others: readers do so.
+    /// Writes a version 4 sequence point's content, which lists these threads. Forgets other threads, as readers do.
     pub(super) fn point_of(&mut self, time: u64, threads: &[u64]) -> Vec<u8> {
         let listed: Vec<_> = threads.iter().map(|thread| (*thread, self.number(*thread))).collect();
         self.threads.clear();
@@ -569,18 +570,18 @@ impl SequenceNumbers {
         point_content(time, None, &listed)
     }
 
-    /// Returns the size of all sequence points that were needed in bytes.
+    /// Returns the size of all sequence points that were needed, in bytes.
     pub(super) fn needed_bytes(&self) -> u64 {
         self.needed_bytes
     }
 
-    /// Returns the size of a sequence point in bytes, about.
+    /// Returns a sequence point's approximate size in bytes.
     pub(super) fn point_size(&self) -> usize {
         12 * self.threads.len()
     }
 
-    /// Writes the content of a sequence point. Up to version 5 it lists all threads, since readers take the numbers of
-    /// others as new; in version 6, those that made events.
+    /// Writes a sequence point's content. Up to version 5 it lists all threads, because readers treat others as
+    /// new. In version 6, it lists the threads that emitted events.
     pub(super) fn point(&mut self, time: u64, dialect: Dialect, flushes_threads: bool) -> Vec<u8> {
         let is_v6 = dialect.is_v6();
         let is_needed = std::mem::take(&mut self.is_point_needed);
@@ -603,7 +604,7 @@ impl SequenceNumbers {
     }
 }
 
-/// Returns the content of a sequence point. `flushes`: of version 6, whether it makes the indexes of threads invalid.
+/// Returns a sequence point's content. `flushes` is set in version 6, and `true` makes thread indexes invalid.
 pub(super) fn point_content(time: u64, flushes: Option<bool>, threads: &[(u64, u32)]) -> Vec<u8> {
     let mut content = Vec::new();
     push_u64(&mut content, time);

@@ -16,68 +16,68 @@ use super::clock::Ticks;
 use super::copied_file::{FileCopy, check_copied};
 use super::file_writer::FileWriter;
 use super::foreign::{ForeignClass, WrittenFile};
-use super::losses::{EventLoss, EventLosses, TraceLoss};
+use super::losses::{EventLoss, EventLossCounts, NettraceLoss};
 use super::message_sorter::{MessageSorter, SortedMessages};
-use super::own::{self, OwnClass};
+use super::own::{self, NativeClass};
 use super::payload::PayloadWriter;
-use super::rules::{TraceRules, event_hash};
+use super::rules::{NettraceRules, event_hash};
 use super::rundown;
 use super::segment_rules::SegmentCopier;
 use super::stored_event::{EventStack, StoredMessage};
-use super::written_class::WrittenClass;
-use super::written_event::{WrittenEvent, metadata_hash};
-use crate::reader::trace_file::TraceFile;
+use super::written_class::NettraceClass;
+use super::written_event::{NettraceEvent, metadata_hash};
+use crate::reader::trace_file::FileState;
 
-/// Maximum size of a block in bytes, and the room that is kept free in it: readers refuse longer blocks of versions 4 and
-/// 5, and those of version 6 have less than 16 MiB.
+/// Maximum block size, and the space that is kept free in a block, in bytes. Readers refuse longer blocks up to
+/// version 5. Version 6 blocks have less than 16 MiB.
 const MOST_BLOCK: usize = 64 << 20;
 const MOST_BLOCK_V6: usize = 16 << 20;
 const FREE: usize = 1 << 16;
 
-/// Maximum size of the pieces in bytes in which a file is copied.
+/// Maximum chunk size for copying a file, in bytes.
 const MOST_PIECE: usize = 1 << 20;
 
-/// Maximum size of the sequence points for losses: in bytes, and as a multiple of the size of the rest of the file.
+/// Maximum size of the sequence points for losses: in bytes, and as a multiple of the rest of the file.
 const MOST_POINTS: u64 = 16 << 20;
 const POINT_SHARE: u64 = 4;
 
-/// A data stream.
+/// Written data stream.
 #[derive(Clone, Copy, Debug)]
-struct WrittenStream {
+struct NettraceStream {
     ticks: Ticks,
-    /// Indexes of its source and in the data streams of that.
+    /// Source index, and the data stream's index in the source.
     source: Option<(usize, usize)>,
 }
 
 /// Encodes messages as a file.
 #[derive(Debug)]
-pub(super) struct TraceEncoder {
-    rules: Arc<TraceRules>,
-    /// Copy that replaces encoding.
+pub(super) struct NettraceEncoder {
+    rules: Arc<NettraceRules>,
+    /// Copies the whole file instead of encoding it.
     copy: Option<FileCopy>,
-    /// Copies segments, if the only source has some that can be copied.
+    /// Copies segments, if the only source has suitable segments.
     copier: Option<SegmentCopier>,
     is_v6: bool,
     file: FileWriter,
     blocks: Blocks,
-    streams: StreamTable<WrittenStream, ClassList<WrittenClass>, ()>,
+    streams: StreamTable<NettraceStream, ClassList<NettraceClass>, ()>,
     next_metadata: u32,
     next_event: u32,
-    parts: WrittenEvent,
+    parts: NettraceEvent,
     payload: PayloadWriter,
     scratch: Vec<u8>,
-    /// Time of the last event in ticks.
+    /// Last event's time in ticks.
     last: u64,
     events: u64,
     digest: ClassDigest,
-    /// Sorts messages, if they come in any order.
+    /// Sorts messages, if they arrive in any order.
     sorter: Option<MessageSorter>,
     /// Sorted messages whose rows are not written yet.
     sorted: Option<SortedMessages>,
 }
 
-impl TraceEncoder {
-    /// Writes what follows the last event.
+impl NettraceEncoder {
+    /// Writes everything after the last event.
     fn end_file(&mut self) {
         self.write_rundown();
         self.close_blocks();
@@ -89,7 +89,7 @@ impl TraceEncoder {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let source = self.rules.place(stream.key);
-        let written = WrittenStream { ticks: self.rules.clock.ticks(stream), source };
+        let written = NettraceStream { ticks: self.rules.clock.ticks(stream), source };
         self.streams.insert(stream, written, ClassList::default);
     }
 
@@ -97,7 +97,7 @@ impl TraceEncoder {
     fn write_event(
         &mut self,
         event: &Event<'_>,
-        class: &mut WrittenClass,
+        class: &mut NettraceClass,
         conversion: Ticks,
     ) -> io::Result<()> {
         let ticks = self.ticks(event, class, conversion);
@@ -120,7 +120,7 @@ impl TraceEncoder {
         let (id, hash) = self.metadata_id(class, level);
         let payload = if is_copied { own::payload(event) } else { &self.payload.bytes };
         let parts = &self.parts;
-        // Only version 6 tells processes apart.
+        // Only version 6 distinguishes processes.
         let process_of_names = parts.process.filter(|_| is_v6);
         if self.rules.names_functions
             && let ClassTreatment::Own(own) = &class.treatment
@@ -149,7 +149,7 @@ impl TraceEncoder {
             let stored = StoredMessage::Event { metadata_id: id, stream: event.stream.key, stack, payload };
             sorter.push(&stored, parts)?;
             if self.blocks.is_full() {
-                // Only metadata wait, and they have no time.
+                // Only metadata is pending, and it lacks times.
                 let last = std::mem::take(&mut self.last);
                 self.close_blocks();
                 self.last = last;
@@ -166,9 +166,9 @@ impl TraceEncoder {
         Ok(())
     }
 
-    /// Returns the time of an event in ticks, or the time of the previous event if the file cannot have it.
+    /// Returns the time of an event in ticks. If the file cannot store it, returns the time of the previous event.
     #[inline(always)]
-    fn ticks(&self, event: &Event<'_>, class: &mut WrittenClass, conversion: Ticks) -> u64 {
+    fn ticks(&self, event: &Event<'_>, class: &mut NettraceClass, conversion: Ticks) -> u64 {
         let ticks = match event.clock {
             Some(clock) => self.rules.clock.convert(conversion, clock),
             None => {
@@ -180,11 +180,11 @@ impl TraceEncoder {
         ticks.unwrap_or(self.last)
     }
 
-    /// Makes the payload of an event that was read from a file of this format valid: without bytes after its last field, and
-    /// with valid texts. Returns `false` if it is valid.
-    fn repair_payload(&mut self, event: &Event<'_>, class: &mut WrittenClass) -> bool {
+    /// Repairs an event payload from an EventPipe file: drops the bytes after its last field, and makes its
+    /// texts valid. Returns `false` if the payload is valid.
+    fn repair_payload(&mut self, event: &Event<'_>, class: &mut NettraceClass) -> bool {
         let payload = own::payload(event);
-        let file = event.stream.trace.reader_data::<TraceFile>();
+        let file = event.stream.trace.reader_data::<FileState>();
         let rest = file.map_or(0, |file| file.bytes_behind(event)).min(payload.len());
         let payload = payload.get(..payload.len() - rest).unwrap_or(payload);
         let has_texts = own::repair_texts(event, payload, &mut self.payload.bytes);
@@ -197,12 +197,12 @@ impl TraceEncoder {
         rest > 0 || has_texts
     }
 
-    /// Returns the maximum size of a payload in bytes.
+    /// Returns the maximum payload size in bytes.
     fn most_payload(&self) -> usize {
         if self.is_v6 { MOST_BLOCK_V6 - FREE } else { MOST_BLOCK - FREE }
     }
 
-    /// Closes the block of events if the next event must be in another one.
+    /// Closes the event block if the next event does not fit.
     #[inline(always)]
     fn make_room(&mut self, payload: usize) {
         if self.blocks.events.len() + payload > self.most_payload() || self.blocks.sequences.is_needed() {
@@ -210,7 +210,7 @@ impl TraceEncoder {
         }
     }
 
-    /// Writes the rows of sorted messages until a block is full. At the end, finishes the file and returns `true`.
+    /// Writes sorted messages until a block is full. At the end, finishes the file and returns `true`.
     fn write_sorted(&mut self) -> bool {
         let Some(mut sorted) = self.sorted.take() else { return false };
         while self.file.waiting() < self.rules.shared.block_bytes {
@@ -234,16 +234,16 @@ impl TraceEncoder {
                     }
                 }
                 Some(StoredMessage::Loss { thread, count }) => self.add_missing(thread, count),
-                None => self.rules.shared.record_loss(TraceLoss::StoredEvent),
+                None => self.rules.shared.record_loss(NettraceLoss::StoredEvent),
             }
         }
         self.sorted = Some(sorted);
         false
     }
 
-    /// Returns the id and the hash of the metadata of events with a level, and writes them if they are new.
+    /// Returns the id and the hash of the metadata for events with a level. Writes new metadata.
     #[inline(always)]
-    fn metadata_id(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
+    fn metadata_id(&mut self, class: &mut NettraceClass, level: Option<u8>) -> (u32, u64) {
         match class.ids.iter().find(|(of, _, _)| *of == level) {
             Some((_, id, hash)) => (*id, *hash),
             None => self.add_metadata(class, level),
@@ -251,10 +251,10 @@ impl TraceEncoder {
     }
 
     #[cold]
-    fn add_metadata(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
+    fn add_metadata(&mut self, class: &mut NettraceClass, level: Option<u8>) -> (u32, u64) {
         let metadata = class.metadata(level);
         let of_source = match (&class.treatment, &mut self.copier) {
-            // Segments that are copied have the ids of the source.
+            // Copied segments use the source's ids.
             (ClassTreatment::Own(own), Some(copier)) => copier.take_id(own.kind),
             _ => None,
         };
@@ -273,15 +273,15 @@ impl TraceEncoder {
         (id, hash)
     }
 
-    /// Records a dropped item of a class.
+    /// Records a dropped item in a class.
     fn drop_of_class(&self, class: &str, what: &str) {
         self.rules.shared.with_losses(|table| table.note(LossKind::Dropped, class, "", what));
     }
 
-    /// Makes the class of an event.
+    /// Creates an event's class.
     #[cold]
-    fn written_class(&mut self, event: &Event<'_>) -> WrittenClass {
-        let treatment = match OwnClass::of(event, self.is_v6, self.rules.shared.repairs) {
+    fn written_class(&mut self, event: &Event<'_>) -> NettraceClass {
+        let treatment = match NativeClass::from_event(event, self.is_v6, self.rules.shared.repairs) {
             Some(own) => {
                 if own.is_lossy {
                     self.drop_of_class(event.name(), "metadata that the version cannot store");
@@ -290,22 +290,23 @@ impl TraceEncoder {
             }
             None => {
                 let id = self.next_event;
-                // Tools read ids of 16 bits.
+                // Tools read 16-bit ids.
                 self.next_event = if id >= u16::MAX.into() { 1 } else { id + 1 };
                 let file = WrittenFile { is_v6: self.is_v6, process: self.rules.process() };
-                let foreign = self.rules.shared.with_losses(|table| ForeignClass::of(event, id, file, table));
+                let foreign =
+                    self.rules.shared.with_losses(|table| ForeignClass::new(event, id, file, table));
                 ClassTreatment::Foreign(Box::new(foreign))
             }
         };
-        WrittenClass {
+        NettraceClass {
             name: event.name().to_owned(),
             treatment,
             ids: Vec::new(),
-            losses: EventLosses::default(),
+            losses: EventLossCounts::default(),
         }
     }
 
-    /// Writes all blocks that are being filled.
+    /// Writes all blocks under construction.
     fn close_blocks(&mut self) {
         let Self { blocks, file, is_v6, rules, last, .. } = self;
         if file.is_new() {
@@ -318,17 +319,17 @@ impl TraceEncoder {
         }
     }
 
-    /// Adds missing events of a thread.
+    /// Adds a thread's missing events.
     fn add_missing(&mut self, thread: Option<u64>, count: Option<u64>) {
         let thread = thread.unwrap_or(0);
         let Blocks { threads, sequences, .. } = &mut self.blocks;
         let known = if self.is_v6 { threads.known(thread) } else { Some(thread) };
-        // Losses of very many threads, one after the other, would take as many lists of all threads.
+        // Consecutive losses in very many threads would each need a list of all threads.
         let needed = sequences.needed_bytes();
         let is_large = needed > MOST_POINTS + POINT_SHARE * (self.file.size().saturating_sub(needed))
             && !known.is_some_and(|thread| sequences.has(thread));
         if is_large && count.is_some() {
-            self.rules.shared.record_loss(TraceLoss::ManyThreads);
+            self.rules.shared.record_loss(NettraceLoss::ManyThreads);
         }
         let Some(count) = count.filter(|_| !is_large) else {
             let is_written = match known {
@@ -336,34 +337,34 @@ impl TraceEncoder {
                 None => threads.add_unknown_loss(thread),
             };
             if !is_written {
-                self.rules.shared.record_loss(TraceLoss::UnknownCount);
+                self.rules.shared.record_loss(NettraceLoss::UnknownCount);
             }
             return;
         };
         let thread = if self.is_v6 { threads.index_of_id(self.rules.process(), thread) } else { thread };
-        // More are not counted as missing, but as a number that wraps around.
+        // Readers treat larger numbers as a counter that wraps around.
         let most = u32::try_from(count).unwrap_or(u32::MAX).min(i32::MAX as u32);
         if count != most.into() {
-            self.rules.shared.record_loss(TraceLoss::LargeCount);
+            self.rules.shared.record_loss(NettraceLoss::LargeCount);
         }
         self.blocks.sequences.add_missing(thread, most);
     }
 
-    /// Moves the losses of all classes to the table.
+    /// Moves all class losses to the loss table.
     fn move_losses(&mut self) {
         for class in self.streams.classes_mut().flat_map(|classes| classes.values_mut()) {
             self.rules.shared.with_losses(|table| class.losses.move_to(&class.name, table));
         }
         if self.file.take_refused() > 0 {
-            self.rules.shared.record_loss(TraceLoss::LongBlock);
+            self.rules.shared.record_loss(NettraceLoss::LongBlock);
         }
         let Blocks { stacks, labels, threads, sequences, .. } = &mut self.blocks;
         let mut unknown = (threads.take_unknown() + sequences.take_unknown()) as u64;
         let counts = [
-            (&mut unknown, TraceLoss::UnknownCount),
-            (&mut stacks.unnamed, TraceLoss::UnnamedFunctions),
-            (&mut stacks.ambiguous, TraceLoss::AmbiguousFunctions),
-            (&mut labels.dropped, TraceLoss::LongLabels),
+            (&mut unknown, NettraceLoss::UnknownCount),
+            (&mut stacks.unnamed, NettraceLoss::UnnamedFunctions),
+            (&mut stacks.ambiguous, NettraceLoss::AmbiguousFunctions),
+            (&mut labels.dropped, NettraceLoss::LongLabels),
         ];
         for (count, loss) in counts {
             if std::mem::take(count) > 0 {
@@ -372,7 +373,7 @@ impl TraceEncoder {
         }
     }
 
-    /// Writes the names of functions, as the runtime does at the end of a session.
+    /// Writes function names, as the runtime does at the end of a session.
     fn write_rundown(&mut self) {
         let functions = self.blocks.stacks.take_functions();
         if functions.is_empty() {
@@ -400,7 +401,7 @@ impl TraceEncoder {
         }
     }
 
-    /// Counts an event that is copied.
+    /// Counts a copied event.
     #[inline(never)]
     fn compare_copied(&mut self, event: &Event<'_>) {
         if self.rules.shared.is_compared {
@@ -410,14 +411,14 @@ impl TraceEncoder {
     }
 }
 
-impl MessageEncoder for TraceEncoder {
-    type Rules = TraceRules;
+impl MessageEncoder for NettraceEncoder {
+    type Rules = NettraceRules;
 
-    fn shared(rules: &TraceRules) -> &EncoderRules {
+    fn shared(rules: &NettraceRules) -> &EncoderRules {
         &rules.shared
     }
 
-    fn new(rules: Arc<TraceRules>) -> Self {
+    fn new(rules: Arc<NettraceRules>) -> Self {
         let is_v6 = rules.dialect.is_v6();
         let blocks = Blocks::new(is_v6, rules.pointer_size());
         let copier = rules.segments.and_then(|segments| SegmentCopier::new(rules.file()?, segments));
@@ -431,7 +432,7 @@ impl MessageEncoder for TraceEncoder {
             streams: StreamTable::default(),
             next_metadata,
             next_event: 1,
-            parts: WrittenEvent::default(),
+            parts: NettraceEvent::default(),
             payload: PayloadWriter::default(),
             scratch: Vec::new(),
             last: 0,
@@ -445,7 +446,7 @@ impl MessageEncoder for TraceEncoder {
         }
     }
 
-    fn order(rules: &TraceRules) -> MessageOrder {
+    fn order(rules: &NettraceRules) -> MessageOrder {
         if rules.segments.is_some() { MessageOrder::Segments } else { MessageOrder::Merged }
     }
 
@@ -499,7 +500,7 @@ impl MessageEncoder for TraceEncoder {
             return Ok(());
         }
         self.close_blocks();
-        // Readers keep the last events of a block until nothing earlier can follow, and drop them at an early end.
+        // Readers hold back the last events of a block until nothing earlier can follow, and drop them at an early end.
         if self.blocks.since_point > 0 {
             self.blocks.write_point(&mut self.file, self.last, self.rules.dialect);
         }

@@ -1,27 +1,27 @@
-//! Classes of events of a file being written.
+//! Event classes in the output.
 
 use ichnos_io::ClassTreatment;
 use ichnos_model::Event;
 
 use super::foreign::{self, ForeignClass};
-use super::losses::{EventLoss, EventLosses};
-use super::own::{self, OwnClass};
+use super::losses::{EventLoss, EventLossCounts};
+use super::own::{self, NativeClass};
 use super::payload::PayloadWriter;
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::EventMetadata;
 
-/// A class of events, and the losses of its events.
+/// Event class, and the losses of its events.
 #[derive(Debug)]
-pub(super) struct WrittenClass {
+pub(super) struct NettraceClass {
     pub(super) name: String,
-    pub(super) treatment: ClassTreatment<OwnClass, ForeignClass>,
-    /// Ids and hashes of its metadata, by the level of those that replace it.
+    pub(super) treatment: ClassTreatment<NativeClass, ForeignClass>,
+    /// Metadata ids and hashes, by the level that overrides the metadata.
     pub(super) ids: Vec<(Option<u8>, u32, u64)>,
-    pub(super) losses: EventLosses,
+    pub(super) losses: EventLossCounts,
 }
 
-impl WrittenClass {
-    /// Returns `true` if the names of the functions in stacks are written at the end of the file.
+impl NettraceClass {
+    /// Returns `true` if function names in stacks are written at the end of the file.
     pub(super) fn needs_names(&self) -> bool {
         match &self.treatment {
             ClassTreatment::Own(own) => own.needs_names,
@@ -29,7 +29,7 @@ impl WrittenClass {
         }
     }
 
-    /// Returns `true` if the process of events does not become a field of version 4.
+    /// Returns `true` if the process does not become a field in version 4.
     pub(super) fn lacks_process_field(&self) -> bool {
         match &self.treatment {
             ClassTreatment::Own(_) => true,
@@ -37,7 +37,7 @@ impl WrittenClass {
         }
     }
 
-    /// Returns `true` if the payload of an event is read as its metadata describe it.
+    /// Returns `true` if the metadata describes an event's payload correctly.
     pub(super) fn is_described(&self, event: &Event<'_>, payload: &[u8]) -> bool {
         match &self.treatment {
             ClassTreatment::Own(_) => !event.class.is_undescribed,
@@ -45,14 +45,14 @@ impl WrittenClass {
         }
     }
 
-    /// Reads the parts of an event, and the payload of one of another format. Returns its level if that is a field; or
-    /// `None` if the event cannot be decoded.
+    /// Reads an event's parts, and the payload of an event in another format. Returns its level if the level is a
+    /// field. Returns `None` if the event cannot be decoded.
     #[inline(always)]
     pub(super) fn read(
         &mut self,
         event: &Event<'_>,
         ticks: u64,
-        parts: &mut WrittenEvent,
+        parts: &mut NettraceEvent,
         payload: &mut PayloadWriter,
     ) -> Option<Option<u8>> {
         let foreign = match &self.treatment {
@@ -68,7 +68,7 @@ impl WrittenClass {
         Some(foreign.level(event))
     }
 
-    /// Returns the metadata of events with a level.
+    /// Returns the metadata for events with a level.
     pub(super) fn metadata(&self, level: Option<u8>) -> EventMetadata {
         match &self.treatment {
             ClassTreatment::Own(own) => own.metadata.clone(),

@@ -1,4 +1,4 @@
-//! Parts of an event to write, besides its payload.
+//! Parts of an event to write, except its payload.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,39 +6,39 @@ use ichnos_model::ValueHash;
 
 use crate::EventMetadata;
 
-/// Maximum size of the name of a thread in bytes: its row has less than 64 KiB.
+/// Maximum thread name size in bytes, because its row must be shorter than 64 KiB.
 const LONGEST_NAME: usize = 32_000;
 
-/// Parts of an event, besides its payload.
+/// Parts of an event, except its payload.
 #[derive(Clone, Debug)]
-pub(super) struct WrittenEvent {
+pub(super) struct NettraceEvent {
     pub(super) ticks: u64,
     pub(super) thread: u64,
-    /// Thread that made the event, if it is not `thread`.
+    /// Thread that emitted the event, if it is not `thread`.
     pub(super) capture_thread: Option<u64>,
-    /// `u32::MAX` if unknown.
+    /// Processor. `u32::MAX` if unknown.
     pub(super) processor: u32,
-    /// Number in the stack table of the trace.
+    /// Number in the trace's stack table.
     pub(super) stack: Option<u32>,
-    /// All zeros without one.
+    /// All zeros without an activity.
     pub(super) activity: [u8; 16],
     pub(super) related_activity: [u8; 16],
-    /// Version 6.
+    /// Process (version 6).
     pub(super) process: Option<u64>,
-    /// Name of the thread (version 6).
+    /// Thread name (version 6).
     pub(super) thread_name: Option<String>,
-    /// Trace of OpenTelemetry (version 6).
+    /// OpenTelemetry trace id (version 6).
     pub(super) trace_id: Option<[u8; 16]>,
-    /// Span of OpenTelemetry (version 6).
+    /// OpenTelemetry span id (version 6).
     pub(super) span_id: Option<u64>,
-    /// Process of the thread that made the event (version 6).
+    /// Capture thread's process (version 6).
     pub(super) capture_process: Option<u64>,
-    /// Names and values of further labels (version 6).
+    /// Other labels: names and values (version 6).
     pub(super) labels: Vec<(String, String)>,
     pub(super) numeric_labels: Vec<(String, i64)>,
 }
 
-impl Default for WrittenEvent {
+impl Default for NettraceEvent {
     fn default() -> Self {
         Self {
             ticks: 0,
@@ -59,8 +59,8 @@ impl Default for WrittenEvent {
     }
 }
 
-impl WrittenEvent {
-    /// Begins an event without parts.
+impl NettraceEvent {
+    /// Starts an event without parts.
     pub(super) fn begin(&mut self, ticks: u64) {
         let mut labels = std::mem::take(&mut self.labels);
         let mut numeric_labels = std::mem::take(&mut self.numeric_labels);
@@ -69,13 +69,13 @@ impl WrittenEvent {
         *self = Self { ticks, labels, numeric_labels, ..Self::default() };
     }
 
-    /// Sets the name of the thread; a very long one is cut.
+    /// Sets the thread name. A very long name is cut.
     pub(super) fn set_thread_name(&mut self, name: &str) {
         let length = name.floor_char_boundary(LONGEST_NAME);
         self.thread_name = Some(name.get(..length).unwrap_or_default().to_owned());
     }
 
-    /// Returns `true` if it has labels (version 6).
+    /// Returns `true` if the event has labels (version 6).
     pub(super) fn has_labels(&self) -> bool {
         self.activity != [0; 16]
             || self.related_activity != [0; 16]
@@ -85,7 +85,7 @@ impl WrittenEvent {
             || !self.numeric_labels.is_empty()
     }
 
-    /// Returns `true` if it has parts besides the process that version 4 lacks.
+    /// Returns `true` if the event has parts that version 4 lacks, except the process.
     pub(super) fn has_more(&self) -> bool {
         self.thread_name.is_some()
             || self.trace_id.is_some()
@@ -95,8 +95,8 @@ impl WrittenEvent {
             || self.capture_process.is_some()
     }
 
-    /// Returns a number that is equal for equal events: those with the same metadata, payload and frames. `is_described`:
-    /// the payload fits its description.
+    /// Returns a hash that is equal for events with equal metadata, payload and frames. `is_described` means that the
+    /// payload matches its description.
     pub(super) fn hash(
         &self,
         metadata: u64,
@@ -133,9 +133,9 @@ impl WrittenEvent {
     }
 }
 
-/// Returns the hash of a description of events, whatever its id.
+/// Returns the hash of an event description, without its id.
 pub(super) fn metadata_hash(metadata: &EventMetadata) -> u64 {
-    // Its keys are constants.
+    // Uses constant keys.
     let mut hasher = DefaultHasher::new();
     let metadata = EventMetadata { id: 0, ..metadata.clone() };
     metadata.hash(&mut hasher);

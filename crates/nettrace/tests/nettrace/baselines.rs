@@ -1,4 +1,4 @@
-//! The reference's baselines beside the recorded files: how often each event is there, and the first of each.
+//! Compares recorded files with the reference reader's baselines: the number of each event, and its first occurrence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,9 +9,9 @@ use crate::comparison::{Comparison, OwnEvent};
 use crate::reference::{Element, element};
 use crate::support::{Opened, bytes_of, find, traces};
 
-/// A line of a baseline.
+/// Baseline line.
 struct Line {
-    /// Provider and name of the event.
+    /// Provider and event name.
     name: String,
     count: u64,
     first: Element,
@@ -21,7 +21,7 @@ impl Line {
     fn parse(line: &str) -> Self {
         let (name, rest) = line.split_once(", ").expect("a name");
         let (count, event) = rest.split_once(", ").expect("a number");
-        // Line ends within an event are written as escapes, and no more than 1,000 characters.
+        // Line breaks within an event are escaped, and events are cut after 1,000 characters.
         let mut first = element(&event.replace("\\r\\n", "\r\n"));
         if !event.trim_end().ends_with('>') {
             first.children.pop();
@@ -36,11 +36,10 @@ fn lines(path: &Path) -> Vec<Line> {
     text.trim_start_matches('\u{feff}').lines().filter(|line| !line.is_empty()).map(Line::parse).collect()
 }
 
-/// Events that are not in baselines: TraceLog, from which they were made, keeps them elsewhere, as its table of code.
+/// Events that baselines lack. They were made from TraceLog, which keeps these events in its code table.
 const REMOVED: &[&str] = &["Method/DCStopVerbose", "Method/ILToNativeMapDCStop", "Method/ILToNativeMap"];
 
-/// Events that TraceEvent does not know: it took them from the manifest that Windows has, in which their opcode has no
-/// name.
+/// Events that TraceEvent took from the manifest in Windows, which lacks names for their opcodes.
 pub const OF_WINDOWS: &[&str] = &["IncreaseMemoryPressure", "DecreaseMemoryPressure"];
 
 /// Compares a file with its baseline.
@@ -91,7 +90,7 @@ macro_rules! baselines {
             }
         )*
 
-        /// All comparisons.
+        /// Returns all comparisons.
         pub fn all(traces: &Path) -> Vec<Comparison> {
             vec![$(compare(traces, $name)),*]
         }

@@ -1,4 +1,4 @@
-//! Compares events with what the reference wrote of them.
+//! Compares events with the reference reader's output.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use crate::differences::{DIFFERENCES, Difference, Kind};
 use crate::reference::Element;
 use crate::support::{Integer, Opened, Shown, fields, property};
 
-/// A copy of an event, with what the reference calls it.
+/// Copy of an event, with its name in the reference.
 #[derive(Clone, Debug)]
 pub struct OwnEvent {
-    /// Ticks since the begin of the session.
+    /// Ticks since the start of the session.
     pub ticks: i128,
-    /// Milliseconds, as the reference writes them.
+    /// Milliseconds in the reference's format.
     pub milliseconds: String,
     pub thread: u64,
     pub process: Option<u64>,
     pub provider: String,
-    /// Without the provider.
+    /// Name without the provider.
     pub name: String,
     /// Name in the reference.
     pub reference_name: String,
@@ -28,21 +28,21 @@ pub struct OwnEvent {
     pub head: OwnHead,
 }
 
-/// Parts of an event beside its fields that only the reference itself shows.
+/// Event properties outside of its fields, which only TraceEvent itself shows.
 #[derive(Clone, Debug)]
 pub struct OwnHead {
     pub event_id: i128,
     pub version: i128,
     pub level: Option<i128>,
-    /// As they are shown.
+    /// Keywords in displayed form.
     pub keywords: u64,
     pub opcode: i128,
     pub processor: Option<u64>,
-    /// True if another thread wrote the event.
+    /// `true` if another thread wrote the event.
     pub is_of_other_thread: bool,
-    /// True for version 3.
+    /// `true` for version 3.
     pub is_netperf: bool,
-    /// Addresses, the innermost first.
+    /// Addresses, innermost first.
     pub stack: Vec<u64>,
 }
 
@@ -92,12 +92,13 @@ impl OwnEvent {
         self.fields.iter().find(|field| field.0 == name).map(|field| &field.1)
     }
 
-    /// The reference calls events of manifests by their task and opcode. The opcode 0, Info, has no name there.
+    /// Returns the reference's name for an event. It names manifest events by task and opcode, and omits the opcode 0
+    /// (Info).
     fn reference_name(&self, event: &Event<'_>) -> String {
         let opcode = property(event.class, "opcode").and_then(Value::as_integer).unwrap_or(0);
         let opcode_name = text(event, "opcode-name");
         match (text(event, "task"), &*self.name) {
-            // Names of the garbage collector's own events.
+            // Names for the garbage collector's own events.
             (_, "GCDynamicEvent") => {
                 format!("GC/{}", self.field("Name").and_then(Shown::text).unwrap_or_default())
             }
@@ -109,10 +110,10 @@ impl OwnEvent {
                 },
             },
             (None, "ThreadSample") => "Thread/Sample".to_owned(),
-            // Other providers' events have names; the opcode comes behind them, and is not there twice.
+            // Events from other providers have names. The opcode follows, unless the name ends with it.
             (None, name) => match opcode {
                 0 => match (name.strip_suffix("Start"), name.strip_suffix("Stop")) {
-                    // Before .NET 5 metadata has no opcodes: names imply them.
+                    // Before .NET 5, metadata lacks opcodes, and names imply them.
                     (Some(before), _) if text(event, "span").is_some() => format!("{before}/Start"),
                     (_, Some(before)) if text(event, "span").is_some() => format!("{before}/Stop"),
                     _ => name.to_owned(),
@@ -125,11 +126,11 @@ impl OwnEvent {
     }
 }
 
-/// Events that the reference calls otherwise than by task and opcode: our name, its name.
+/// Events that the reference does not name by task and opcode: our name, and its name.
 const NAMES: &[(&str, &str)] = &[
-    // The version that says the kind of the roots.
+    // The version with the kind of the roots.
     ("GCMarkWithType", "GC/MarkWithType"),
-    // TraceEvent has names of its own for these.
+    // TraceEvent has its own names for these events.
     ("ExecutionCheckpointDCEnd", "ExecutionCheckpointRundown/ExecutionCheckpointDCEnd"),
     ("MethodDCEndILToNativeMap", "Method/ILToNativeMapDCStop"),
     ("R2RGetEntryPoint", "Method/R2RGetEntryPoint"),
@@ -157,13 +158,13 @@ fn text(event: &Event<'_>, name: &str) -> Option<String> {
     Some(property(event.class, name)?.as_text()?.to_owned())
 }
 
-/// Milliseconds with four digits behind the point, from the same floating-point number that the reference has: so they
-/// are rounded alike.
+/// Formats milliseconds with four decimals. Uses the same floating-point number as the reference, so that both round
+/// alike.
 pub fn milliseconds(ticks: i128, frequency: u64) -> String {
     format!("{:.4}", ticks as f64 * 1_000.0 / frequency as f64)
 }
 
-/// The reference adds the name of the type to objects that are finalised, if it has met it by then.
+/// Adds the type name to finalized objects. The reference does so if it has already read the name.
 pub fn with_names_of_types(mut own: Vec<OwnEvent>) -> Vec<OwnEvent> {
     let mut names: BTreeMap<i128, String> = BTreeMap::new();
     let id = |fields: &[(String, Shown)]| {
@@ -192,7 +193,7 @@ pub fn with_names_of_types(mut own: Vec<OwnEvent>) -> Vec<OwnEvent> {
 pub struct Comparison {
     pub events: u64,
     pub values: u64,
-    /// Number of events of the same tick in another order.
+    /// Number of events with the same tick in another order.
     pub reordered: u64,
     /// Number of occurrences of each known difference.
     pub explained: BTreeMap<usize, u64>,
@@ -209,8 +210,8 @@ pub struct Found {
 }
 
 impl Comparison {
-    /// Compares all events of a file. Both are in the order of time; of events of the same tick, the reference has
-    /// those of one thread first, and it does not say which: they are compared as a set.
+    /// Compares all events of a file. Both lists are sorted by time. For events with the same tick, the reference lists
+    /// one thread first, but not always the same thread. So these events are compared as a set.
     pub fn all(&mut self, own: &[OwnEvent], expected: &[Element]) {
         let own = &with_names_of_types(own.to_vec());
         let mut begin = 0;
@@ -234,7 +235,7 @@ impl Comparison {
         self.note(differences(own, expected));
     }
 
-    /// Notes something that is different.
+    /// Records a difference.
     pub fn add(&mut self, what: String) {
         *self.unexplained.entry(what).or_default() += 1;
     }
@@ -248,7 +249,7 @@ impl Comparison {
         found.unexplained.into_iter().for_each(|what| self.add(what));
     }
 
-    /// Prints what was compared; fails if something is not explained.
+    /// Prints the result. Fails if there are unexplained differences.
     pub fn report(&self, name: &str) {
         println!(
             "{name}: {} events with {} values are the same, {} of the same tick in another order",
@@ -264,7 +265,7 @@ impl Comparison {
     }
 }
 
-/// Attributes that are no fields.
+/// Attributes that are not fields.
 const HEAD: &[&str] =
     &["MSec", "PID", "PName", "TID", "EventName", "ProviderName", "ActivityID", "RelatedActivityID"];
 
@@ -277,12 +278,12 @@ pub fn differences(own: &OwnEvent, expected: &Element) -> Found {
         }
     };
     head("MSec", Some(own.milliseconds.clone()));
-    // A trace of a machine has no process of its own for events of the kernel.
+    // A system-wide trace lacks a process for kernel events.
     head("PID", own.process.map(|process| process.to_string()));
     head("TID", Some((own.thread as u32).to_string()));
     head("EventName", Some(own.reference_name.clone()));
     head("ActivityID", own.activity.map(|id| id.simple().to_string()));
-    // Its parsers of the runtime's events do not write their provider.
+    // Its parsers for runtime events do not write the provider.
     if expected.attribute("ProviderName").is_some() {
         head("ProviderName", Some(own.provider.clone()));
     } else if !own.provider.starts_with("Microsoft-Windows-DotNETRuntime")
@@ -298,7 +299,7 @@ pub fn differences(own: &OwnEvent, expected: &Element) -> Found {
     let mut fields = own.fields.clone();
     let attributes = expected.attributes.iter().filter(|attribute| !HEAD.contains(&&*attribute.0));
     let mut attributes: Vec<_> = attributes.cloned().collect();
-    // Self-describing events: all fields are in one attribute without a name.
+    // Self-describing events: one unnamed attribute has all fields.
     if let [(name, text)] = &attributes[..]
         && name.is_empty()
         && text.starts_with("{ ")
@@ -352,7 +353,7 @@ fn compare(
         });
         let called = match renamed {
             Some((_, other)) => other,
-            // The one field of some events has no name.
+            // Some events have a single unnamed field.
             None if name == "value" && attributes.iter().any(|attribute| attribute.0.is_empty()) => "",
             None => name,
         };
@@ -410,7 +411,7 @@ impl<'e> Children<'e> {
         Self { elements: &element.children, arrows: &element.arrows, is_cut: element.is_cut }
     }
 
-    /// `true` if the value is written as elements or lines within the event's value.
+    /// Returns `true` if the value is written as elements or lines within the event.
     fn take(&mut self, own: &OwnEvent, name: &str, value: &Shown, found: &mut Found) -> bool {
         if matches!(name, "ILOffsets" | "NativeOffsets") {
             let of = |arrow: &(i64, i64)| if name == "ILOffsets" { arrow.0 } else { arrow.1 };
@@ -432,7 +433,7 @@ impl<'e> Children<'e> {
             false => self.elements.len() == value.elements().len(),
         };
         if !is_of_structures || !is_as_long {
-            // An array without elements is not written.
+            // Empty arrays are not written.
             return matches!(value, Shown::Array(elements) if elements.is_empty() && self.elements.is_empty());
         }
         for (element, expected) in value.elements().iter().zip(self.elements) {
@@ -470,7 +471,7 @@ pub fn is_same(value: &Shown, text: &str) -> bool {
             elements.len() == texts.len()
                 && elements.iter().zip(texts).all(|(element, text)| is_same(element, text))
         }
-        // Only the reference itself shows a structure within an event.
+        // Only TraceEvent itself shows structures in events.
         Shown::Structure(_) => {
             let written = json(value);
             written == text || written.replace("{ ", "{").replace(" }", "}") == text
@@ -486,7 +487,7 @@ fn is_same_integer(integer: &Integer, text: &str) -> bool {
     if let Some(flags) = &integer.flags {
         let names = if integer.value == 0 { "None".to_owned() } else { flags.join(", ") };
         let are_all_named = flags.len() as u32 == (integer.value as u64).count_ones();
-        // .NET writes the number if a bit has no name.
+        // If a bit lacks a name, .NET writes the number.
         return if are_all_named { names == text } else { number(text) == Some(integer.value) };
     }
     match &integer.name {
@@ -495,7 +496,7 @@ fn is_same_integer(integer: &Integer, text: &str) -> bool {
     }
 }
 
-/// A number: in decimal with commas, or in hexadecimal.
+/// Parses a number: decimal with commas, or hexadecimal.
 pub fn number(text: &str) -> Option<i128> {
     match text.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),
@@ -503,7 +504,7 @@ pub fn number(text: &str) -> Option<i128> {
     }
 }
 
-/// `MM/dd/yyyy HH:mm:ss` and `yyyy-MM-ddTHH:mm:ss.fffffffZ` of nanoseconds since 1970.
+/// Formats nanoseconds since 1970 as `MM/dd/yyyy HH:mm:ss` and as `yyyy-MM-ddTHH:mm:ss.fffffffZ`.
 fn dates_and_times(nanoseconds: i128) -> [String; 2] {
     let ticks = nanoseconds.rem_euclid(1_000_000_000) / 100;
     let seconds = nanoseconds.div_euclid(1_000_000_000) as i64;
@@ -522,7 +523,7 @@ fn dates_and_times(nanoseconds: i128) -> [String; 2] {
     ]
 }
 
-/// An object as the reference writes it.
+/// Formats an object like the reference.
 fn json(value: &Shown) -> String {
     match value {
         Shown::Structure(members) => {

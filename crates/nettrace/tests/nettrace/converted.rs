@@ -1,4 +1,4 @@
-//! Events that come back from another format.
+//! Events that return from another format.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::builder::{Bytes, Event, File, Form, Metadata, field, kind};
 use crate::reading::{lines, read, read_with};
 use crate::writing::encoding;
 
-/// A file written from JSON Lines, and its losses.
+/// File written from JSON Lines, and its losses.
 pub(crate) struct Converted {
     pub(crate) bytes: Vec<u8>,
-    /// Kinds and descriptions, with the numbers of losses.
+    /// Kind, description and number of each loss.
     pub(crate) losses: Vec<(LossKind, String, u64)>,
 }
 
@@ -56,13 +56,13 @@ impl Converted {
         Self { bytes: std::fs::read(path).unwrap(), losses }
     }
 
-    /// Number of losses whose descriptions begin so.
+    /// Returns the number of losses whose description starts with a text.
     pub(crate) fn count(&self, what: &str) -> u64 {
         self.losses.iter().filter(|(_, loss, _)| loss.starts_with(what)).map(|(.., count)| count).sum()
     }
 }
 
-/// A file of one event with labels, whose metadata have keys that are names of properties, too.
+/// Creates a file with one event with labels. Some keys in its metadata are names of properties.
 fn labelled() -> Vec<u8> {
     let mut file = File::new(Form::V6);
     let properties = [
@@ -100,16 +100,16 @@ fn properties_and_labels_come_back() {
         assert_eq!(before.context(name), after.context(name), "{name}");
     }
     assert_eq!(after.payload("trace_id"), [Value::Null]);
-    // Version 4 has no place for them.
+    // Version 4 cannot store these labels.
     let converted = Converted::of(&text, "4");
     assert_eq!(converted.count("property `"), 4, "{:?}", converted.losses);
     assert_eq!(converted.count("property `description`"), 1, "{:?}", converted.losses);
     let after = read(&converted.bytes);
-    // An optional value is an array.
+    // An optional value becomes an array.
     assert_eq!(after.payload("span_id"), [json!([before.context("span_id")[0]])]);
 }
 
-/// Members that have the name of a label, but another class, are fields.
+/// Members with the name of a label, but another class, are fields.
 #[test]
 fn other_members_with_names_of_labels_are_fields() {
     let integer = r#"{"type":"integer","length":32}"#;
@@ -133,7 +133,7 @@ fn other_members_with_names_of_labels_are_fields() {
     assert_eq!(converted.count("property `count`"), 1, "{:?}", converted.losses);
 }
 
-/// Version 4 has no texts besides names, which end at U+0000.
+/// Version 4 stores no texts except names, which end at U+0000.
 #[test]
 fn metadata_without_a_place_are_listed() {
     let lines = |attributes: &str, name: &str| {

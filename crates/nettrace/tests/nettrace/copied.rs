@@ -1,4 +1,4 @@
-//! Parts of files whose segments are copied: the same as if all of their events are encoded anew.
+//! Parts of files with copied segments must be equal to parts whose events are all encoded anew.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
@@ -19,13 +19,13 @@ use crate::trace_event::dump_with_lost;
 use crate::workload::runtimes;
 use crate::writing::{Lost, add_loss, check, encoding, events, opened};
 
-/// Part of a file that was written.
+/// Written part of a file.
 struct WrittenPart {
     opened: Opened,
     bytes: Vec<u8>,
-    /// Number of events as the output reports it.
+    /// Number of events according to the output.
     events: u64,
-    /// Numbers of segments that were passed without their events, of those among them that were copied, and of all.
+    /// Number of segments that were passed as a whole, of copied segments, and of all segments.
     passed: usize,
     copied: usize,
     segments: usize,
@@ -34,7 +34,7 @@ struct WrittenPart {
 /// First and last tick of a part.
 type Ticks = (u64, u64);
 
-/// Returns `true` if an event is selected: by its time, or as it names something.
+/// Returns `true` if an event is selected: by its time, or because it names something.
 fn wants(event: &ichnos_model::Event<'_>, (begin, end): Ticks) -> bool {
     event.class.is_rundown || event.clock.is_some_and(|clock| (begin..=end).contains(&clock.cycles))
 }
@@ -44,12 +44,12 @@ fn wants_loss(loss: &Discarded<'_>, (begin, end): Ticks) -> bool {
     loss.end.is_none_or(|last| last.cycles >= begin) && loss.begin.is_none_or(|first| first.cycles <= end)
 }
 
-/// Writes a part of a file that keeps to the order that it promises, with options for its output.
+/// Writes a part of a file whose events are in the promised order, with output options.
 fn write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> WrittenPart {
     try_write(source, ticks, options).unwrap()
 }
 
-/// Writes a part of a damaged file: events that break the promise of their order are sorted.
+/// Writes a part of a damaged file. Events in a wrong order are sorted.
 fn write_damaged(source: &Opened, ticks: Ticks, options: &WriteOptions) -> WrittenPart {
     try_write(source, ticks, options).unwrap_or_else(|error| {
         assert!(error.to_string().contains("not sorted by time"), "{error}");
@@ -59,7 +59,7 @@ fn write_damaged(source: &Opened, ticks: Ticks, options: &WriteOptions) -> Writt
     })
 }
 
-/// Writes a part of a file, with options for its output; segments are passed if the output takes them.
+/// Writes a part of a file, with output options. Segments are passed as a whole if the output takes them.
 fn try_write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> std::io::Result<WrittenPart> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cut.nettrace");
@@ -70,7 +70,7 @@ fn try_write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> std::io::
         streams: source.file.data_streams(),
     }];
     let mut options = options.clone();
-    // Whatever is written is taken at once.
+    // Everything is taken as soon as it is written.
     options.packet_size = Some(1);
     let output = NettraceWriter.create(WriteTarget::Complete(path.clone()), sources, &options).unwrap();
     let takes_segments = output.order() == MessageOrder::Segments;
@@ -129,14 +129,13 @@ fn try_write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> std::io::
     Ok(WrittenPart { opened: opened("cut", bytes.clone()), bytes, events: count, passed, copied, segments })
 }
 
-/// Window of a file in nanoseconds from its ticks.
+/// Returns the time window in nanoseconds for a range of ticks.
 fn window(source: &Opened, (begin, end): Ticks) -> Window {
     let clock = &source.file.trace().class.clocks[0];
     Window { begin: Some(clock.nanoseconds(begin)), end: Some(clock.nanoseconds(end)) }
 }
 
-/// Compares a part of a file whose segments are copied with one of the same events that are encoded anew; returns the
-/// former.
+/// Compares a part with copied segments to the same events encoded anew. Returns the part with copied segments.
 fn compare(name: &str, source: &Opened, ticks: Ticks) -> WrittenPart {
     let encoded = write(source, ticks, &encoding(None));
     let mut options = encoding(None);
@@ -154,7 +153,8 @@ fn compare(name: &str, source: &Opened, ticks: Ticks) -> WrittenPart {
     cut
 }
 
-/// Times of all events of a large file in ticks, hashes of their names, contexts and payloads, and the losses.
+/// Returns the times in ticks of all events in a large file, hashes of their names, contexts and payloads, and the
+/// losses.
 fn outline(opened: &Opened) -> (Vec<(u64, u64)>, Lost) {
     let (mut events, mut lost) = (Vec::new(), Lost::new());
     opened.each(|message| match message {
@@ -178,7 +178,7 @@ fn outline(opened: &Opened) -> (Vec<(u64, u64)>, Lost) {
     (events, lost)
 }
 
-/// Times of all events of a file in ticks, in order.
+/// Returns the sorted times of all events in a file, in ticks.
 fn times(source: &Opened) -> Vec<u64> {
     let mut times = Vec::new();
     source.each(|message| {
@@ -190,14 +190,14 @@ fn times(source: &Opened) -> Vec<u64> {
     times
 }
 
-/// A file of version 4 with up to eight segments, most of them with compressed blocks only.
+/// Creates a version 4 file with up to eight segments. Most segments have compressed blocks only.
 fn random(random: &mut Random) -> Opened {
     let compressed = random.pick(&[50, 100, 100]);
     let shape = FileShape { phases: 8, compressed, has_rundown: random.is_one_in(2) };
     opened("source", random_file_of(random, Form::V4, shape))
 }
 
-/// Parts of a file: all, those at its ends, and some between its times.
+/// Returns parts of a file: all, its start and end, and some ranges in between.
 fn parts(random: &mut Random, times: &[u64]) -> Vec<Ticks> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
     let point = |random: &mut Random| match random.below(3) {
@@ -233,7 +233,7 @@ const FILES: &[&str] = &[
     "eventpipe-dotnetcore3.0-win-x64-objver4.nettrace",
 ];
 
-/// Times of the sequence points of a file, and contents of its other blocks whose events need them.
+/// Returns the times of a file's sequence points, and the contents of the other blocks that events need.
 fn blocks(bytes: &[u8]) -> (Vec<u64>, Vec<&[u8]>) {
     let mut container = Container::open(bytes, true).unwrap().unwrap();
     let (mut points, mut blocks) = (Vec::new(), Vec::new());
@@ -255,7 +255,7 @@ fn blocks(bytes: &[u8]) -> (Vec<u64>, Vec<&[u8]>) {
     }
 }
 
-/// Parts of a recorded file: between sequence points, and between events.
+/// Returns parts of a recorded file: between sequence points, and between events.
 fn recorded_parts(source: &Opened, bytes: &[u8]) -> Vec<Ticks> {
     let (points, times) = (blocks(bytes).0, times(source));
     let (first, last) = (points[0], points[points.len() - 1]);
@@ -283,7 +283,7 @@ fn parts_of_recorded_files() {
         let source = Opened::of_bytes(name, bytes.clone(), &NettraceOptions::default());
         let (mut passed, mut copied) = (0, 0);
         let parts = recorded_parts(&source, &bytes);
-        // Comparing every value of every event takes long.
+        // A full comparison of all values takes long.
         let parts = if bytes.len() > 1 << 20 { &parts[4..6] } else { &parts[3..8] };
         for ticks in parts {
             let cut = compare(name, &source, *ticks);
@@ -295,8 +295,8 @@ fn parts_of_recorded_files() {
     }
 }
 
-/// The reference reader reads the same events of a part with copied segments as of one that is encoded, and as many lost
-/// ones.
+/// For the reference reader, a part with copied segments has the same events and as many lost events as an encoded
+/// part.
 #[test]
 fn parts_as_the_reference_reads_them() {
     let test = "parts_as_the_reference_reads_them";
@@ -306,7 +306,7 @@ fn parts_as_the_reference_reads_them() {
         let bytes = bytes_of(&find(&traces, name));
         let source = Opened::of_bytes(name, bytes.clone(), &NettraceOptions::default());
         let all = recorded_parts(&source, &bytes);
-        // Its texts take long.
+        // The reference's texts take long.
         let parts = if name.contains("drops") { &all[4..6] } else { &all[5..6] };
         for ticks in parts.iter().copied() {
             let mut options = encoding(None);
@@ -317,7 +317,7 @@ fn parts_as_the_reference_reads_them() {
                 let path = directory.path().join("cut.nettrace");
                 std::fs::write(&path, &cut.bytes).unwrap();
                 let (events, lost) = dump_with_lost(&tools, &runtimes, &path);
-                // Events at the same time come in any order.
+                // Events with equal times have no order.
                 let mut lines: Vec<String> = events.iter().map(ToString::to_string).collect();
                 lines.sort();
                 (lines, lost)
@@ -330,7 +330,7 @@ fn parts_as_the_reference_reads_them() {
     }
 }
 
-/// A file that is cut off: its events are encoded anew, since those of a copied segment may break rules.
+/// The events of a truncated file are encoded anew, because events in copied segments may break rules.
 #[test]
 fn repaired_files_have_no_faults() {
     cases(40, |random| {
@@ -341,14 +341,14 @@ fn repaired_files_have_no_faults() {
         let mut options = WriteOptions::default();
         options.repair = true;
         let repaired = write(&source, (0, u64::MAX), &options);
-        // Texts become valid.
+        // Invalid texts are repaired.
         assert_eq!(times(&source), times(&repaired.opened));
         assert_eq!((repaired.opened.file.damage().len(), repaired.copied), (0, 0));
         assert_eq!(reading::check(&repaired.bytes).damage, Vec::<serde_json::Value>::new());
     });
 }
 
-/// A file of version 4 with segments of ten events each, 1,000 ticks apart, whose headers have these times, if any.
+/// Creates a version 4 file with segments of ten events, 1,000 ticks apart. Block headers have the given times, if any.
 fn regular(segments: u32, times: Option<Ticks>) -> Vec<u8> {
     let mut file = File::new(Form::V4);
     file.metadata(&[Metadata::new(1, "Number", [field(Form::V4, 12, "number")])]);
@@ -367,7 +367,7 @@ fn regular(segments: u32, times: Option<Ticks>) -> Vec<u8> {
     file.end()
 }
 
-/// A file that another program truncates while its segments are copied: an error, and not zeros for events.
+/// If another program truncates the file while segments are copied, writing fails. The output must not contain zeros.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_becomes_shorter() {
@@ -386,7 +386,7 @@ fn a_file_that_becomes_shorter() {
     assert!(error.to_string().contains("has become shorter"), "{error}");
 }
 
-/// Wrong times in headers of blocks change nothing: the times of events decide.
+/// Wrong times in block headers change nothing, because event times decide.
 #[test]
 fn wrong_times_in_headers() {
     for wrong in [(0, u64::MAX), (0, 0), (5_000, 5_000), (2_000, 2_999), (u64::MAX, 0)] {
@@ -399,7 +399,7 @@ fn wrong_times_in_headers() {
     }
 }
 
-/// Losses of a part of a file, by thread.
+/// Returns the losses in a part of a file, by thread.
 fn lost(source: &Opened, ticks: Ticks) -> Lost {
     let mut lost = Lost::new();
     source.each(|message| match message {
@@ -409,7 +409,7 @@ fn lost(source: &Opened, ticks: Ticks) -> Lost {
     lost
 }
 
-/// Damaged files: the same events, whether they are copied or encoded.
+/// Damaged files have the same events, whether these are copied or encoded.
 #[test]
 fn parts_of_damaged_files() {
     let mut passed = 0;
@@ -434,14 +434,14 @@ fn parts_of_damaged_files() {
             };
             let (expected, found) = (sorted(&encoded), sorted(&cut));
             assert_eq!(expected.0, found.0, "{ticks:?}");
-            // Encoders cannot write every loss; segments keep them.
+            // Encoders cannot write every loss, but segments keep all losses.
             assert!([expected.1, lost(&source, ticks)].contains(&found.1), "{ticks:?}: {:?}", found.1);
         }
     });
     assert!(passed > 300, "{passed}");
 }
 
-/// Digests of what encoders wrote, for `--verify`, are those of what is read.
+/// For `--verify`, digests of the encoder's output equal digests of the written file.
 #[test]
 fn copied_events_are_verified() {
     cases(40, |random| {

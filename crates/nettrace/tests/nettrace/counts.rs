@@ -1,4 +1,4 @@
-//! Numbers of events and lost events, times and durations: `expected/traceevent-counts.txt`.
+//! Number of events and lost events, times and durations: `expected/traceevent-counts.txt`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ichnos_nettrace::{BlockKind, Container, FileItem, StackRows};
 
 use crate::support::{Opened, bytes_of, find, traces};
 
-/// Contents of a line of the reference's results.
+/// Line in the reference's results.
 struct Line<'t> {
     name: &'t str,
     values: BTreeMap<&'t str, &'t str>,
@@ -26,17 +26,17 @@ impl<'t> Line<'t> {
     }
 }
 
-/// Contents of a file.
+/// Results for a file.
 #[derive(Default)]
 struct Found {
     events: u64,
-    /// Samples of the profiler.
+    /// Number of profiler samples.
     samples: u64,
     lost: u64,
-    /// Number of losses of unknown size.
+    /// Number of losses with unknown size.
     unknown: u64,
     damage: Vec<String>,
-    /// Ticks of the last event since the begin of the session.
+    /// Time of the last event, in ticks since the start of the session.
     last: i128,
 }
 
@@ -58,12 +58,12 @@ fn read(opened: &Opened) -> Found {
     found
 }
 
-/// Nanoseconds since 1970 of a date such as `2019-06-15T23:56:59.7540000Z`.
+/// Parses a date such as `2019-06-15T23:56:59.7540000Z` to nanoseconds since 1970.
 fn nanoseconds(date: &str) -> i128 {
     let number = |range: std::ops::Range<usize>| date[range].parse::<i64>().unwrap();
     let (mut year, mut month) = (number(0..4), number(5..7));
     let (day, seconds) = (number(8..10), (number(11..13) * 60 + number(14..16)) * 60 + number(17..19));
-    // Days since 1970 in the Gregorian calendar, with years that begin in March.
+    // Days since 1970 in the Gregorian calendar, with years that start in March.
     (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 719_469;
     i128::from(days * 86_400 + seconds) * 1_000_000_000 + i128::from(number(20..27)) * 100
@@ -85,18 +85,19 @@ fn counts_losses_and_times_are_those_of_the_reference() {
             "{name}"
         );
         assert_eq!((found.events, found.lost), (line.number("events"), line.number("lost")), "{name}");
-        // The reference says nothing of what is missing before the first event of a thread.
+        // The reference ignores events that are missing before a thread's first event.
         assert_eq!(found.unknown, u64::from(name == "net10.0-drops.nettrace"), "{name}");
         assert_eq!(u64::from(opened.block.pointer_size), line.number("ptr"), "{name}");
         let clock = &opened.file.trace().class.clocks[0];
-        // A clock class has its offset in whole cycles, so where a millisecond is none, the start is within a cycle.
+        // A clock class has its offset in whole cycles. If a millisecond is not a whole cycle, the start differs by up
+        // to one cycle.
         let start = nanoseconds(line.values["start"]);
         let off = (clock.nanoseconds(opened.block.sync_ticks) - start).unsigned_abs();
         let is_whole = clock.frequency % 1_000 == 0;
         let most = if is_whole { 0 } else { 1_000_000_000u64.div_ceil(clock.frequency).into() };
         assert!(off <= most, "{name}: the start is {off} ns off");
-        // The duration is from the synchronization time to the last event, in milliseconds and in floating point,
-        // which is exact to 15 digits.
+        // The duration is from the synchronization time to the last event, as a floating-point number of milliseconds
+        // with 15 exact digits.
         let duration = found.last as f64 * 1_000.0 / clock.frequency as f64;
         let expected: f64 = line.values["dur"].parse().unwrap();
         assert!((duration - expected).abs() <= expected * 1e-14, "{name}: {duration} instead of {expected}");

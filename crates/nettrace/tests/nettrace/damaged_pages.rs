@@ -1,4 +1,4 @@
-//! Recorded files of which storage lost pages: no event that the whole file does not have.
+//! Recorded files with lost storage pages must not produce events that the whole file lacks.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::truncated::recorded;
 /// Time, thread and name of an event.
 type EventKey = (u64, i128, String);
 
-/// Events of a file, and their numbers.
+/// Counts the events in a file.
 fn events(bytes: &[u8]) -> HashMap<EventKey, usize> {
     let mut events = HashMap::new();
     // The trace block may be lost.
@@ -34,7 +34,7 @@ fn events(bytes: &[u8]) -> HashMap<EventKey, usize> {
     events
 }
 
-/// Events that are not among those of the whole file. Metadata may be lost, and threads of version 6.
+/// Returns the events that the whole file lacks. Metadata may be lost, and so may threads in version 6.
 fn made_up(whole: &HashMap<EventKey, usize>, found: &HashMap<EventKey, usize>) -> Vec<EventKey> {
     let mut times: HashMap<u64, usize> = HashMap::new();
     for ((time, _, _), count) in whole {
@@ -47,7 +47,7 @@ fn made_up(whole: &HashMap<EventKey, usize>, found: &HashMap<EventKey, usize>) -
     found.iter().filter(|event| !is_known(event)).map(|(key, _)| key.clone()).collect()
 }
 
-/// Replaces a page by zeros, by ones and by the page before it.
+/// Replaces a page by zeros, by ones or by the previous page.
 fn without_page(bytes: &[u8], page: usize, kind: usize) -> Vec<u8> {
     const PAGE: usize = 4096;
     let mut damaged = bytes.to_vec();
@@ -86,7 +86,7 @@ fn lost_pages_are_no_events() {
     assert!(failures.is_empty(), "{} failures: {failures:#?}", failures.len());
 }
 
-/// The rest of a block is zeros: events before them are read.
+/// If the rest of a block is zeros, only the events before it are read.
 #[test]
 fn zeros_at_the_end_of_a_block_are_no_events() {
     let mut file = File::new(Form::V4);
@@ -109,7 +109,7 @@ fn zeros_at_the_end_of_a_block_are_no_events() {
     assert!(text.contains("expected events, found sectors of one value"), "{text}");
 }
 
-/// Events without payloads at the same time are events.
+/// Empty events at the same time are valid events.
 #[test]
 fn empty_events_at_the_same_time_are_events() {
     let mut file = File::new(Form::V4);
@@ -119,8 +119,8 @@ fn empty_events_at_the_same_time_are_events() {
     assert_eq!((read.events.len(), read.damage.len()), (20, 0));
 }
 
-/// An unknown id and a time after the last one of the header are faults of the producer, as all rows have their sizes: a large
-/// payload of zeros is not lost storage.
+/// An unknown id and a time after the header's last time are faults of the producer if all rows have their sizes. A
+/// large payload of zeros is not lost storage.
 #[test]
 fn few_odd_rows_of_a_whole_block_are_events() {
     for (odd_id, late) in [(None, 1), (Some(7), 0), (None, 0)] {

@@ -1,4 +1,4 @@
-//! Known differences between the reference's presentation of a file and ours.
+//! Known differences between the reference's output and ours.
 
 use crate::comparison::{OwnEvent, number};
 use crate::support::Shown;
@@ -6,38 +6,38 @@ use crate::support::Shown;
 /// Fields by name.
 pub type Fields = Vec<(String, Shown)>;
 
-/// A difference that is known.
+/// Known difference.
 pub struct Difference {
-    /// Events that have it, by their names; none: all.
+    /// Names of the affected events. Empty for all events.
     pub events: &'static [&'static str],
-    /// The field, as we call it; of what the reference computes, as it calls it.
+    /// Our name of the field. For values that the reference computes, its name.
     pub field: &'static str,
     pub kind: Kind,
     pub reason: &'static str,
-    /// True if it is only met where the reference itself runs.
+    /// `true` if only TraceEvent itself shows the difference, and not its stored output.
     pub is_live: bool,
 }
 
 /// Kind of difference.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// It does not write the field.
+    /// The reference omits the field.
     Drops,
-    /// It does not write the field if that is zero or empty.
+    /// The reference omits the field if it is zero or empty.
     DropsEmpty,
-    /// It calls the field otherwise.
+    /// The reference gives the field another name.
     Named(&'static str),
-    /// It writes the value otherwise.
+    /// The reference formats the value differently.
     Writes(fn(&Shown, &str) -> bool),
-    /// The same, because of other fields of the event.
+    /// Like `Writes`, depending on other fields of the event.
     WritesWith(fn(&[(String, Shown)], &str) -> bool),
-    /// The same, of fields of all names.
+    /// Like `Writes`, for fields with any name.
     WritesAll(fn(&Shown, &str) -> bool),
-    /// It makes an attribute out of other fields.
+    /// The reference computes an attribute from other fields.
     Computes(fn(&[(String, Shown)], &str) -> bool),
-    /// It writes other fields in place of the field.
+    /// The reference writes other fields instead of this field.
     Decodes(fn(&OwnEvent) -> Option<Fields>),
-    /// It does not write the related activity.
+    /// The reference omits the related activity.
     NoRelatedActivity,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Kind {
 }
 
 impl Kind {
-    /// Returns `true` if it explains a missing field of this value.
+    /// Returns `true` if this explains a missing field with this value.
     pub fn drops(&self, value: &Shown) -> bool {
         match self {
             Self::Drops => true,
@@ -104,7 +104,7 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(ALL, "", Kind::WritesAll(is_same_modulo), "it takes unsigned numbers for signed ones"),
     difference(ALL, "", Kind::WritesAll(is_rounded), "it rounds numbers of EventSources to three digits"),
     difference(ALL, "", Kind::WritesAll(is_joined), "it writes an array of characters as a text"),
-    // Payloads that their provider does not describe.
+    // Payloads that the provider does not describe.
     difference(&["Blob", "Nested"], "payload", Kind::Drops, "it does not write what is not described"),
     // Methods and modules.
     difference(
@@ -223,7 +223,7 @@ pub const DIFFERENCES: &[Difference] = &[
         Kind::Writes(are_settings),
         "it has names for its bits",
     ),
-    // Not in its table of events, so it writes nothing.
+    // The reference's event table lacks these, so it writes nothing.
     difference(
         &["IncreaseMemoryPressure"],
         "FormattedMessage",
@@ -235,7 +235,7 @@ pub const DIFFERENCES: &[Difference] = &[
     live(&["DecreaseMemoryPressure"], "BytesFreed", Kind::Drops, "it does not know the event"),
     live(&["DecreaseMemoryPressure"], "ClrInstanceID", Kind::Drops, "it does not know the event"),
     live(&["GCAllocationTick"], "ObjectSize", Kind::Computes(is_zero), "0 before version 4"),
-    // one-collect describes texts as one byte, which the reference believes: here it is wrong.
+    // one-collect describes texts as one byte. The reference believes this, and is wrong.
     difference(
         MACHINE,
         "Name",
@@ -261,7 +261,7 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(MACHINE, "MetadataId", Kind::Writes(is_misplaced), "it reads on in the text before"),
 ];
 
-/// The number is the same in the bits that the field has.
+/// Returns `true` if the numbers are equal within the field's bits.
 fn is_same_modulo(value: &Shown, text: &str) -> bool {
     let (Some(integer), Some(number)) = (value.integer(), number(text)) else { return false };
     integer.name.is_none() && integer.flags.is_none() && (integer.value - number) % (1 << integer.bits) == 0
@@ -277,7 +277,7 @@ fn is_joined(value: &Shown, text: &str) -> bool {
     characters.is_some_and(|characters| !characters.is_empty() && characters.concat() == text)
 }
 
-/// Returns `true` if the text is the number, although we have a name for it.
+/// Returns `true` if the text is the number, although we know a name for it.
 fn is_number(value: &Shown, text: &str) -> bool {
     value.integer().is_some_and(|integer| number(text) == Some(integer.value))
 }
@@ -304,7 +304,7 @@ fn space_before(fields: &[(String, Shown)]) -> i128 {
     of(fields, "SizeBefore") - of(fields, "FreeListBefore") - of(fields, "FreeObjBefore")
 }
 
-/// The oldest of the generations 0 to 2 of which objects were promoted.
+/// Returns the oldest generation, 0 to 2, with promoted objects.
 fn oldest_promoted(fields: &[(String, Shown)]) -> i128 {
     let is_promoted = |generation: &i128| of(fields, &format!("TotalPromotedSize{generation}")) != 0;
     [2, 1].into_iter().find(is_promoted).unwrap_or(0)
@@ -320,7 +320,7 @@ fn are_times(value: &Shown, text: &str) -> bool {
     times.join(",") == text
 }
 
-/// The data of an event that the collector made up.
+/// Decodes the data of an event that the garbage collector defines at run time.
 fn dynamic_data(own: &OwnEvent) -> Option<Fields> {
     Some(own.field("CommittedUsage")?.members().to_vec())
 }
@@ -346,7 +346,7 @@ fn is_length(value: &Shown, text: &str) -> bool {
     text == char::from(length as u8).to_string()
 }
 
-/// The upper byte of the length of a text before it, which is short.
+/// Accepts the upper byte of a length before a short text.
 fn is_misplaced(_: &Shown, text: &str) -> bool {
     text == "\0" || number(text) == Some(0)
 }

@@ -1,9 +1,9 @@
-//! Our own document of the format says what the reader does.
+//! Compares our format document with the reader.
 
 use ichnos_model::DamageKind;
 use ichnos_nettrace::{Fault, Rule};
 
-/// It lists all rules.
+/// The document lists all rules.
 #[test]
 fn rules_are_documented() {
     let document = include_str!("../../../../docs/nettrace.md");

@@ -1,4 +1,4 @@
-//! Every event of the reference's dumps, in order, with every value.
+//! Compares every value of every event with the reference's dumps.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,7 +37,7 @@ macro_rules! dumps {
             }
         )*
 
-        /// All comparisons.
+        /// Returns all comparisons.
         pub fn all(traces: &Path) -> Vec<Comparison> {
             vec![$(compare(traces, $name, $dump)),*]
         }

@@ -1,4 +1,4 @@
-//! Files in pieces: the same items, however they are cut.
+//! Files in chunks: the items do not depend on the chunks.
 
 use ichnos_nettrace::{Feed, FeedItem, Rule};
 use ichnos_testing::{Random, cases};
@@ -6,7 +6,7 @@ use ichnos_testing::{Random, cases};
 use crate::builder::{Bytes, Event, File, Form, Metadata, field, kind};
 use crate::truncated::{recorded, skim};
 
-/// All items of a file that is fed in pieces, as text; positions that depend on the pieces are left out.
+/// Returns all items of a file that is fed in chunks, as text, without positions that depend on the chunks.
 fn items(bytes: &[u8], mut piece: impl FnMut() -> usize) -> Vec<String> {
     let mut feed = Feed::new();
     let mut items = Vec::new();
@@ -49,7 +49,7 @@ fn events(items: &[String]) -> usize {
     items.iter().filter(|item| item.starts_with("EventRow")).count()
 }
 
-/// A file with a block of each kind.
+/// Creates a file with one block of each kind.
 fn file(form: Form) -> Vec<u8> {
     let mut file = File::new(form);
     file.metadata(&[Metadata::new(1, "Number", [field(form, 12, "number")])]);
@@ -90,7 +90,7 @@ fn any_pieces_give_the_same() {
         for size in 1..40 {
             assert_eq!(items(&bytes, || size), whole, "{form:?} in pieces of {size}");
         }
-        // Cut off anywhere: one fault.
+        // A truncated file has one fault.
         for end in 0..bytes.len() {
             let cut = items(&bytes[..end], || usize::MAX);
             assert_eq!(items(&bytes[..end], || 1), cut, "{form:?} cut at {end}");
@@ -101,7 +101,7 @@ fn any_pieces_give_the_same() {
     }
 }
 
-/// The same of damaged files, which are looked through for the next block.
+/// The same holds for damaged files, which are searched for the next block.
 #[test]
 fn any_pieces_of_damaged_files_give_the_same() {
     let files = [Form::V3, Form::V4, Form::V6].map(file);
@@ -143,7 +143,7 @@ fn recorded_files_in_pieces() {
     }
 }
 
-/// No more than a block is kept.
+/// At most one block is kept.
 #[test]
 fn little_is_kept() {
     for form in [Form::V3, Form::V4, Form::V6] {
@@ -166,7 +166,7 @@ fn little_is_kept() {
     }
 }
 
-/// A block that is larger than any may be is damaged: it is not waited for.
+/// A block above the maximum size is damaged. The parser does not wait for it.
 #[test]
 fn blocks_that_are_too_large() {
     let mut bytes = File::new(Form::V4);

@@ -1,4 +1,4 @@
-//! Files written by hand: the container, rows of events, and what they refer to.
+//! Handwritten files: the container, event rows, and tables.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 const FORMS: [Form; 3] = [Form::V3, Form::V4, Form::V6];
 
-/// A file whose metadata 1 and 2 are an event with a number, and an event without fields.
+/// Creates a file with metadata 1 and 2: an event with a number, and an event without fields.
 fn file(form: Form) -> File {
     let mut file = File::new(form);
     file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number")]), Metadata::new(2, "Empty", [])]);
@@ -28,7 +28,7 @@ fn number(thread: u64, sequence: u32, time: u64, value: u32) -> Event {
     Event::new(1, thread, sequence, time).with(Bytes::new().u32(value))
 }
 
-/// All bytes of a file, one after the other: what the builder writes, and what the reader reads, is this.
+/// All bytes of a file in order, as the builder writes them and the reader reads them.
 #[test]
 fn every_byte_of_a_small_file() {
     #[rustfmt::skip]
@@ -47,10 +47,10 @@ fn every_byte_of_a_small_file() {
         b'M', b'e', b't', b'a', b'd', b'a', b't', b'a', b'B', b'l', b'o', b'c', b'k', 6,
         84, 0, 0, 0, 0,
         20, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-        0x80, 0, 61, // the size of the payload, and nothing else
+        0x80, 0, 61, // size of the payload, and nothing else
         1, 0, 0, 0, b'P', 0, 0, 0, 5, 0, 0, 0, b'E', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0,
         1, 0, 0, 0, 9, 0, 0, 0, b'n', 0, b'u', 0, b'm', 0, b'b', 0, b'e', 0, b'r', 0, 0, 0,
-        0, 0, 0, 0, 1, 0, 0, // too short for a tag: nothing is made of it
+        0, 0, 0, 0, 1, 0, 0, // too short for a tag: ignored
         6,
         // EventBlock with 35 bytes.
         5, 5, 1, 2, 0, 0, 0, 2, 0, 0, 0, 10, 0, 0, 0, b'E', b'v', b'e', b'n', b't', b'B', b'l', b'o', b'c', b'k', 6,
@@ -60,7 +60,7 @@ fn every_byte_of_a_small_file() {
         0x80 | 64 | 4 | 2 | 1, 1, 0, 0xac, 2, 2, 0xac, 2, 0xdc, 11, 4, 0xfe, 0xff, 0xff, 0xff,
         // 10 ticks later.
         0, 10, 7, 0, 0, 0,
-        // 3 ticks later, not of the block: a row that is not whole.
+        // 3 ticks later, after the block's end: an incomplete row.
         0, 3, 7, 0, 0,
         6,
         1,
@@ -77,7 +77,7 @@ fn every_byte_of_a_small_file() {
     assert_eq!(read.events[0]["ts"], json!(1_714_979_289_010_000_500_u64));
     assert_eq!(read.events[0]["name"], "P/E");
     assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
-    // Without the row that is not whole, nothing is wrong.
+    // Without the incomplete row, the file is valid.
     let end = bytes.len() - 2;
     bytes.drain(end - 5..end);
     let size = bytes.len() - 2 - 41 - 1 - 4;
@@ -86,7 +86,7 @@ fn every_byte_of_a_small_file() {
     assert_eq!((check(&bytes).events, check(&bytes).damage), (read.events, vec![]));
 }
 
-/// Payloads of all sizes modulo 4: the next event is found, since the size of an event has its padding.
+/// After payloads of all sizes modulo 4, the next event is found, because event sizes include padding.
 #[test]
 fn uncompressed_events_are_padded() {
     for form in FORMS {
@@ -103,7 +103,7 @@ fn uncompressed_events_are_padded() {
     }
 }
 
-/// The document can be read so that the padding is not part of the size: also right.
+/// One could also read the document as excluding padding from the size. Such files are also accepted.
 #[test]
 fn padding_that_is_not_part_of_the_size() {
     let mut file = file(Form::V4);
@@ -119,30 +119,30 @@ fn padding_that_is_not_part_of_the_size() {
     assert_eq!((read.payload("number"), read.damage), (vec![json!(1), json!(2), json!(3)], vec![]));
 }
 
-/// The high bit of the id of metadata says that an event is *not* sorted.
+/// If the high bit of the metadata id is set, the event is *not* sorted.
 #[test]
 fn the_bit_of_sorted_events_is_inverted() {
     for (is_sorted, expected) in [(true, [1, 3, 2]), (false, [1, 2, 3])] {
         let mut file = file(Form::V4);
         let mut events = [number(7, 1, 1, 1), number(7, 2, 3, 3), number(8, 1, 2, 2)];
-        // The third event breaks the promise of a second one that is sorted.
+        // The third event breaks the promise of a sorted second event.
         events[1].is_sorted = is_sorted;
         file.events(false, &events);
         let bytes = file.end();
         let at = bytes.windows(8).rposition(|window| window == 3u64.to_le_bytes()).unwrap();
         assert_eq!(bytes[at - 4 - 4 - 8 - 8 - 4 - 4 + 3], if is_sorted { 0 } else { 0x80 });
         let read = check(&bytes);
-        // Nothing is so large here that it would go before the end: so the order is always that of time.
+        // Nothing is large enough to be released before the end, so events are always sorted by time.
         assert_eq!(read.payload("number"), [json!(1), json!(2), json!(3)], "{expected:?}");
     }
 }
 
-/// With flag 2, the number grows by one more than the delta; without it, by one unless it is metadata.
+/// With flag 2, the number grows by the delta plus 1. Without it, the number grows by 1, except for metadata.
 #[test]
 fn sequence_numbers() {
     for form in [Form::V4, Form::V6] {
         let mut file = file(form);
-        // Numbers 1, 2 without flag, 3 with a delta of 0, 2^32 - 1, 0 after it, 1 with a flag.
+        // 1, 2 without the flag, 3 with a delta of 0, 2^32 - 1, then 0, then 1 with the flag.
         let head = |bytes: Bytes, flags: u8| bytes.u8(flags);
         let rows =
             head(block_header(true, (1, 6), 0), 0xc7).var(1).var(0).var(7).var(0).var(7).var(1).var(4).u32(1);
@@ -154,12 +154,12 @@ fn sequence_numbers() {
         file.block(kind::EVENT, &rows.0);
         let read = check(&file.end());
         assert_eq!(read.payload("number").len(), 6);
-        // From 3 to 2^32 - 1 is more than half the way round: no loss, the thread began again.
+        // From 3 to 2^32 - 1 is more than half the range: not a loss, the thread started again.
         assert_eq!((read.lost(), read.damage), (0, vec![]), "{form:?}");
     }
 }
 
-/// Times that are earlier than those before are deltas that wrap around.
+/// Times that go back are deltas that wrap around.
 #[test]
 fn deltas_wrap_around() {
     for form in [Form::V4, Form::V6] {
@@ -171,7 +171,7 @@ fn deltas_wrap_around() {
     }
 }
 
-/// Headers of blocks have more than is known.
+/// Block headers can have unknown parts.
 #[test]
 fn headers_that_grow() {
     let mut file = File::new(Form::V4);
@@ -182,7 +182,7 @@ fn headers_that_grow() {
     file.block(kind::EVENT, &block_header(true, (1, 2), 13).all([rows(Form::V4, true, &events)]).0);
     assert_eq!(check(&file.end()).payload("number"), [json!(10), json!(20)]);
 
-    // Of version 6, the size of the header of a metadata block does not count itself, that of an event block does.
+    // In version 6, the header size excludes itself in metadata blocks, but not in event blocks.
     let mut file = File::new(Form::V6);
     let metadata = Metadata::new(1, "Number", [field(Form::V6, 9, "number")]);
     let content = Bytes::new().u16(5).raw(b"later").sized(metadata.v6());
@@ -192,13 +192,13 @@ fn headers_that_grow() {
     assert_eq!((read.payload("number"), read.damage), (vec![json!(10), json!(20)], vec![]));
 }
 
-/// Blocks are aligned from the begin of the file, with its first 8 bytes.
+/// Blocks are aligned to the start of the file, including its first 8 bytes.
 #[test]
 fn blocks_are_aligned_from_the_begin_of_the_file() {
     for form in [Form::V3, Form::V4] {
         for more in 0..4 {
             let mut file = file(form);
-            // An unknown block whose name moves what follows.
+            // An unknown block whose name moves the next blocks.
             file.block((0, &"Unknown"[..4 + more]), b"abc");
             let begin = file.bytes.len();
             file.events(false, &[number(7, 1, 1, 0xabcd)]);
@@ -224,7 +224,7 @@ fn unknown_objects_and_blocks() {
     }
 }
 
-/// An object that consists of nothing but values with tags, as the document wants new ones to be.
+/// An object that consists only of tagged values, as the document requires for new objects.
 #[test]
 fn unknown_objects_of_tagged_values() {
     for form in [Form::V3, Form::V4] {
@@ -242,7 +242,7 @@ fn unknown_objects_of_tagged_values() {
     }
 }
 
-/// Values with tags behind the payload of an object.
+/// Tagged values after the payload of an object.
 #[test]
 fn tagged_values_behind_a_payload() {
     let tagged: &[u8] = &[8, 1, 9, 1, 2, 10, 1, 2, 3, 4, 11, 1, 2, 3, 4, 5, 6, 7, 8, 14, 2, 0, 0, 0, 6, 6, 6];
@@ -294,7 +294,7 @@ fn versions_that_are_refused() {
     assert_eq!(check(&bytes).payload("number"), [json!(10)]);
 }
 
-/// Level, version, opcode and keywords of the class of an event.
+/// Returns the level, version, opcode and keywords in the class of an event.
 fn class_attributes(read: &Read, event: usize) -> Value {
     let id = &read.events[event]["id"];
     let class = read.classes.iter().find(|class| class["id"] == *id).unwrap();
@@ -303,7 +303,7 @@ fn class_attributes(read: &Read, event: usize) -> Value {
     members.iter().map(|name| ((*name).to_owned(), attributes[name].clone())).collect()
 }
 
-/// Labels that override metadata: the fields of the version that they say, and its role and severity.
+/// Labels that override metadata: fields follow the overriding version, as do role and severity.
 #[test]
 fn labels_override_metadata() {
     let mut file = File::new(Form::V6);
@@ -340,7 +340,7 @@ fn labels_override_metadata() {
         json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"})
     );
     assert_eq!(class_attributes(&read, 3), json!({"level": 1, "version": 0, "opcode": 2, "keywords": "0x0"}));
-    // Without the bits of sessions.
+    // Session bits are removed.
     assert_eq!(class_attributes(&read, 4)["keywords"], "0x4");
     let role = |event: usize| {
         let id = &read.events[event]["id"];
@@ -352,7 +352,7 @@ fn labels_override_metadata() {
     assert_eq!([2, 3, 4].map(role), roles);
 }
 
-/// As many pairs of classes and overriding labels as are kept are no fault, one more is.
+/// The limit on pairs of classes and overriding labels is not a fault, one pair more is.
 #[test]
 fn very_many_overriding_labels() {
     for more in [0, 1] {
@@ -360,7 +360,7 @@ fn very_many_overriding_labels() {
         let classes = ["a", "b", "c", "d"];
         let metadata = classes.into_iter().zip(1..).map(|(name, id)| Metadata::new(id, name, []));
         file.metadata(&metadata.collect::<Vec<_>>()).threads(&[(7, 7, "")]);
-        // For each class, each level with 64 versions; and then one with an opcode.
+        // For each class, each level with 64 versions, then one list with an opcode.
         let lists = 1u32 << 14;
         let mut block = Bytes::new().u32(1).u32(lists + 1);
         for i in 0..lists {
@@ -368,7 +368,7 @@ fn very_many_overriding_labels() {
         }
         file.block(kind::LABEL_LIST, &block.u8(0x8a).u8(5).0);
         let pairs = (1..=4).flat_map(|class| (1..=lists).map(move |list| (class, list)));
-        // The first one again.
+        // The first list again.
         let pairs = pairs.chain([(1, 1)]).chain((0..more).map(|_| (1, lists + 1)));
         let event = |((class, labels), sequence): ((u32, u32), u32)| Event {
             labels,
@@ -379,12 +379,12 @@ fn very_many_overriding_labels() {
         let damage: Vec<String> = opened.file.damage().iter().map(ToString::to_string).collect();
         let is_reported = damage.iter().any(|damage| damage.contains("too many different labels"));
         assert_eq!(is_reported, more > 0, "{damage:?}");
-        // All these classes take more memory than classes may, which is said once.
+        // These classes exceed the memory limit, which is reported once.
         assert_eq!(damage.len(), 1 + more, "{damage:?}");
     }
 }
 
-/// The level of an event is that of the file, also where the manifest of the runtime has another one.
+/// The level of an event is from the file, even if the runtime's manifest has another level.
 #[test]
 fn levels_are_those_of_the_file() {
     for form in FORMS {
@@ -410,7 +410,7 @@ fn levels_are_those_of_the_file() {
     }
 }
 
-/// Lists of all kinds of labels; the high bit ends a list.
+/// Lists with all kinds of labels. The high bit ends a list.
 #[test]
 fn labels() {
     let mut file = file(Form::V6);
@@ -426,7 +426,7 @@ fn labels() {
     let events: Vec<Event> =
         (0..4).map(|i| Event { labels: [0, 5, 6, 7][i as usize], ..number(1, i + 1, i.into(), i) }).collect();
     file.events(true, &events);
-    // Behind a sequence point they are gone.
+    // After a sequence point, the lists are gone.
     file.sequence_point(10, 0, &[]);
     file.events(true, &[Event { labels: 5, ..number(1, 5, 11, 5) }]);
     let read = check(&file.end());
@@ -442,14 +442,14 @@ fn labels() {
         ]
     );
     assert_eq!(read.context("related_activity")[1], "13121110-1514-1716-1819-1a1b1c1d1e1f");
-    // Bytes in their order: no GUID.
+    // Bytes in order, not a GUID.
     assert_eq!(read.context("trace_id")[1], "202122232425262728292a2b2c2d2e2f");
     assert_eq!(read.context("span_id")[1], 0x1234);
     assert_eq!(read.context("labels")[2], json!([{"name": "key", "value": "text"}]));
     assert_eq!(read.context("numeric_labels")[2], json!([{"name": "n", "value": -2}]));
     let class = json!({"level": 2, "version": 3, "opcode": 1, "keywords": "0x6"});
     assert_eq!(class_attributes(&read, 2), class);
-    // The class is that of the metadata where the list replaces nothing.
+    // If the list overrides nothing, the class follows the metadata.
     let class = json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"});
     assert_eq!([0, 1, 3, 4].map(|event| class_attributes(&read, event)), [(); 4].map(|()| class.clone()));
     assert_eq!(read.context("labels")[3], json!([{"name": "last", "value": ""}]));
@@ -477,10 +477,10 @@ fn label_kinds_that_are_not_known() {
     assert!(read.damage[0]["message"].as_str().unwrap().contains("known kinds"), "{:?}", read.damage);
 }
 
-/// Identifiers that encode a path of activities are shown as that path to people, and as GUIDs elsewhere.
+/// Identifiers that encode an activity path are shown as a path to people, and as GUIDs elsewhere.
 #[test]
 fn paths_of_activities() {
-    // The numbers 1, 2, 3 of the process 77, and the same with another checksum.
+    // The numbers 1, 2, 3 in process 77, and the same with another checksum.
     let path: [u8; 16] = {
         let numbers = [0x12, 0x30, 0, 0];
         let last = u32::from_le_bytes(numbers).wrapping_add(0x599d_99ad) ^ 77;
@@ -517,7 +517,7 @@ fn paths_of_activities() {
     }
 }
 
-/// Events that only threads of the runtime write name these threads; the first one counts.
+/// Events that only runtime threads write name these threads. The first name wins.
 #[test]
 fn threads_of_the_runtime_have_names() {
     for form in FORMS {
@@ -547,7 +547,7 @@ fn threads_of_the_runtime_have_names() {
     }
 }
 
-/// Threads with names, processes and more; what is not known is skipped.
+/// Threads with names, processes and more. Unknown parts are skipped.
 #[test]
 fn threads() {
     let mut file = File::new(Form::V6);
@@ -583,7 +583,7 @@ fn threads() {
     );
 }
 
-/// Removed threads: what they lost shows, and their indexes are free.
+/// Losses of removed threads are reported, and their indexes are free again.
 #[test]
 fn removed_threads() {
     let mut file = file(Form::V6);
@@ -597,7 +597,7 @@ fn removed_threads() {
     assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
 }
 
-/// Flag 1 of a sequence point ends all threads, flag 2 all metadata: ids mean something else behind it.
+/// Flag 1 of a sequence point ends all threads, flag 2 all metadata. Later ids have another meaning.
 #[test]
 fn flags_of_sequence_points() {
     let other = || Metadata::new(1, "Other", [field(Form::V6, 8, "small")]);
@@ -630,7 +630,7 @@ fn flags_of_sequence_points() {
     assert_eq!(read.damage.len(), 2, "{:?}", read.damage);
 }
 
-/// A row of metadata with an id that is in use.
+/// Redefined metadata ids.
 #[test]
 fn metadata_ids_that_are_defined_again() {
     for form in FORMS {
@@ -643,14 +643,14 @@ fn metadata_ids_that_are_defined_again() {
         let again =
             read.damage.iter().filter(|damage| damage["message"].as_str().unwrap().contains("redefined"));
         assert_eq!((again.count(), read.damage.len()), (1, 1), "{form:?} {:?}", read.damage);
-        // The same once more is no problem: it is said of none.
+        // An equal row is not a redefinition.
         let mut file = self::file(form);
         file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number")])]);
         assert_eq!(check(&file.end()).damage.len(), 0, "{form:?}");
     }
 }
 
-/// Data cut by the reference reader are kept.
+/// Numbers that the reference reader cuts are kept.
 #[test]
 fn large_numbers_are_kept() {
     for form in [Form::V4, Form::V6] {
@@ -672,14 +672,14 @@ fn large_numbers_are_kept() {
     }
 }
 
-/// In version 6, a thread with index 5 of this id.
+/// In version 6, adds a thread with index 5 and this id.
 fn threads_if_v6(file: &mut File, id: u64) {
     if file.form == Form::V6 {
         file.threads(&[(5, id, "")]);
     }
 }
 
-/// More threads than the reference keeps, none of whose events get lost.
+/// More threads than the reference keeps. None of their events is lost.
 #[test]
 fn many_threads() {
     let mut file = file(Form::V4);
@@ -694,7 +694,7 @@ fn many_threads() {
     assert!(read.times().is_sorted());
 }
 
-/// Frames of stacks of 8 and of 4 bytes, empty stacks, unknown ids, ids behind a sequence point.
+/// Stack frames with 8 and with 4 bytes, empty stacks, unknown ids, and ids after a sequence point.
 #[test]
 fn stacks() {
     for pointer_size in [8, 4] {
@@ -733,7 +733,7 @@ fn stacks() {
     }
 }
 
-/// Version 3: metadata among the events, stacks behind payloads.
+/// Version 3: metadata is among the events, and stacks follow payloads.
 #[test]
 fn version_3() {
     let mut file = File::new(Form::V3);
@@ -759,7 +759,7 @@ fn version_3() {
     assert_eq!(read.damage, Vec::<Value>::new());
 }
 
-/// Clocks of other frequencies, and dates that are none.
+/// Clocks with other frequencies, and invalid dates.
 #[test]
 fn clocks() {
     let ts = |trace: &Trace, time: u64| {
@@ -779,7 +779,7 @@ fn clocks() {
     let near = |time: Value, expected: u64| time.as_u64().unwrap().abs_diff(expected) <= 160;
     assert!(near(ts(&odd, 1_000 + 3_124_099).0, start + 1_000_000_000));
     assert!(near(ts(&odd, 1_001).0, start + 320));
-    // 1,000 milliseconds and more have been seen. No date has them, which is reported.
+    // Files with 1,000 milliseconds and more exist. This is not a valid date, which is reported.
     let mut long = usual.clone();
     long.date[7] = 1_010;
     assert_eq!(ts(&long, 1_000), (json!(start + 1_000_000_000), 1));
@@ -790,7 +790,7 @@ fn clocks() {
     }
 }
 
-/// Rows that write all of their parts are read like those that leave out what is as before.
+/// Rows that contain all parts equal rows that omit repeated parts.
 #[test]
 fn rows_with_all_their_parts() {
     for form in [Form::V4, Form::V6] {
@@ -812,13 +812,13 @@ fn rows_with_all_their_parts() {
         let mut long = file(form);
         long.block(kind::EVENT, &content.0);
         let short = short.end();
-        // Label list 0 and GUIDs of zeros are none.
+        // Label list 0 and all-zero GUIDs count as missing.
         assert_eq!(read(&long.end()).events, read(&short).events, "{form:?}");
         assert_eq!(read_unsorted(&short).events.len(), 19);
     }
 }
 
-/// Activities of version 4, which are as before where they are left out.
+/// Activities in version 4, which repeat if they are omitted.
 #[test]
 fn activities() {
     let mut file = file(Form::V4);
@@ -843,7 +843,7 @@ fn activities() {
     assert_eq!(read.context("related_activity"), [&related[..], &related].concat());
 }
 
-/// Events with labels of OpenTelemetry belong to the span, others to their activity, in the task that their trace is.
+/// Events with OpenTelemetry labels belong to the span, others to their activity. The task is their trace.
 #[test]
 fn spans_and_activities_are_operations() {
     let activity: [u8; 16] = std::array::from_fn(|i| 1 + i as u8);
@@ -878,7 +878,7 @@ fn spans_and_activities_are_operations() {
     assert_eq!(of_v6.len(), 1);
     assert_eq!(of_v6.id(0).unwrap().to_string(), "202122232425262728292A2B2C2D2E2F");
     assert_eq!(operations(&of_v6), [(is_span.to_owned(), 2), (is_activity.to_owned(), 1)]);
-    // The last one names the task alone.
+    // The last event names only the task.
     assert_eq!(of_v6.summary(0).unwrap().mentions, 1);
     let of_v4 = tasks(v4.end());
     assert_eq!((of_v4.len(), operations(&of_v4)), (1, vec![(is_activity.to_owned(), 1)]));

@@ -1,4 +1,4 @@
-//! Random files of all versions, with everything that versions have: descriptions of every kind, threads, stacks, labels,
+//! Random files in all versions and with all their features: all kinds of descriptions, threads, stacks, labels,
 //! losses.
 
 use ichnos_testing::Random;
@@ -6,7 +6,7 @@ use ichnos_testing::Random;
 use crate::builder::{Bytes, Event, File, Form, Metadata, Trace, field_v2, field_v6, kind, tag_v5};
 use crate::order::random_phase;
 
-/// Type of a field.
+/// Field type.
 #[derive(Clone, Debug)]
 enum RandomType {
     /// Code of a type without parts.
@@ -18,7 +18,7 @@ enum RandomType {
 }
 
 impl RandomType {
-    /// Makes a type. `arrays`: it may have arrays in it.
+    /// Creates a type. With `arrays`, it may contain arrays.
     fn random(random: &mut Random, form: Form, arrays: bool, depth: u32) -> Self {
         let inner = |random: &mut Random| Box::new(Self::random(random, form, arrays, depth + 1));
         match random.below(if depth < 3 { 10 } else { 1 }) {
@@ -35,7 +35,7 @@ impl RandomType {
         }
     }
 
-    /// Description up to version 5, in the list of fields.
+    /// Returns the description up to version 5, in the field list.
     fn v1(&self) -> Bytes {
         match self {
             Self::Object(members) => {
@@ -47,7 +47,7 @@ impl RandomType {
         }
     }
 
-    /// Description up to version 5, in the tag.
+    /// Returns the description up to version 5, in the tag.
     fn v2(&self) -> Bytes {
         match self {
             Self::Object(members) => {
@@ -96,10 +96,10 @@ impl RandomType {
     }
 }
 
-/// A kind of event: its description, and the types of its fields.
+/// Event kind: its description, and its field types.
 struct RandomEvent {
     metadata: Metadata,
-    /// `None` for a payload that nothing describes.
+    /// `None` for an undescribed payload.
     kinds: Option<Vec<RandomType>>,
 }
 
@@ -107,7 +107,7 @@ impl RandomEvent {
     fn random(random: &mut Random, form: Form, number: u32) -> Self {
         let name = random.pick(&["Request/Start", "Request/Stop", "Step", "Number", ""]);
         let mut metadata = Metadata::new(0, name, []);
-        // Some rows are equal but for their ids.
+        // Some rows are equal except for their ids.
         metadata.event_id = 1 + number % 5;
         metadata.provider = random.pick(&["Tests", "Other-Provider", "Tests"]).to_owned();
         metadata.keywords = random.pick(&[0, 5, u64::MAX, 0xf000_0000_0001]);
@@ -146,7 +146,7 @@ impl RandomEvent {
     }
 }
 
-/// Optional parts of a row of version 6.
+/// Returns optional parts of a version 6 row.
 fn optional_metadata(random: &mut Random) -> Bytes {
     let parts = [
         Bytes::new().u8(1).u8(random.below(11) as u8),
@@ -158,7 +158,7 @@ fn optional_metadata(random: &mut Random) -> Bytes {
     Bytes::new().all(parts.into_iter().filter(|_| random.is_one_in(4)))
 }
 
-/// A list of labels of version 6.
+/// Returns a version 6 label list.
 fn labels(random: &mut Random) -> Bytes {
     let count = 1 + random.below(3);
     (0..count).fold(Bytes::new(), |bytes, index| {
@@ -181,19 +181,19 @@ struct RandomWriter<'r> {
     random: &'r mut Random,
     file: File,
     kinds: Vec<RandomEvent>,
-    /// Ids of the kinds, each in one of the rows.
+    /// Ids of the event kinds, one per row.
     ids: Vec<u32>,
     threads: u64,
-    /// Index of each thread in version 6, else its id.
+    /// Thread indexes in version 6, otherwise thread ids.
     indexes: Vec<u64>,
-    /// Numbers of the last event of each thread.
+    /// Sequence number of each thread's last event.
     sequences: Vec<u32>,
     next_stack: u32,
     next_labels: u32,
 }
 
 impl RandomWriter<'_> {
-    /// Describes all kinds of events, with other ids than before.
+    /// Describes all event kinds, with new ids.
     fn write_metadata(&mut self) {
         let Self { random, kinds, ids, .. } = self;
         let first = 1 + random.below(300) as u32;
@@ -212,7 +212,7 @@ impl RandomWriter<'_> {
         }
     }
 
-    /// Describes all threads of version 6, with other indexes than before.
+    /// Describes all threads in version 6, with new indexes.
     fn write_threads(&mut self) {
         let first = self.random.below(1_000);
         for thread in 0..self.threads {
@@ -240,7 +240,7 @@ impl RandomWriter<'_> {
         self.file.block(kind::THREAD, &Bytes::new().sized(row).0);
     }
 
-    /// Removes a thread of version 6, perhaps with some of its last events lost, and gives its index to another one.
+    /// Removes a version 6 thread, and may lose some of its last events. Another thread gets its index.
     fn remove_thread(&mut self) {
         let thread = self.random.index(self.indexes.len());
         let lost = self.random.below(2) as u32;
@@ -250,7 +250,7 @@ impl RandomWriter<'_> {
         self.write_thread(index, thread as u64);
     }
 
-    /// Writes some stacks and lists of labels, to which the events of the phase refer.
+    /// Writes some stacks and label lists for the events in the phase.
     fn write_tables(&mut self) -> (u32, u32) {
         let Self { random, file, next_stack, next_labels, .. } = self;
         let (stacks, lists) = (1 + random.below(4) as u32, random.below(4) as u32);
@@ -268,7 +268,7 @@ impl RandomWriter<'_> {
         (stacks, lists)
     }
 
-    /// Fills in what the events of a phase lack.
+    /// Adds the missing parts of the events in a phase.
     fn fill(&mut self, events: &mut [Event], (stacks, lists): (u32, u32)) {
         let Self { random, file, kinds, ids, threads, indexes, sequences, .. } = self;
         for event in events {
@@ -283,7 +283,7 @@ impl RandomWriter<'_> {
             (event.metadata, event.payload) = (ids[kind], kinds[kind].payload(random));
             match file.form {
                 Form::V3 => event.addresses = (0..random.below(4)).map(|_| 1 + random.below(9)).collect(),
-                // 0 is no stack.
+                // 0 means without a stack.
                 _ => {
                     event.stack = random.below(1 + u64::from(stacks)) as u32;
                     event.stack += if event.stack > 0 { self.next_stack - stacks - 1 } else { 0 };
@@ -308,7 +308,7 @@ impl RandomWriter<'_> {
         let is_v6 = file.form == Form::V6;
         let mut listed = Vec::new();
         for (index, sequence) in indexes.iter().zip(sequences) {
-            // Some of the last events of the thread are lost.
+            // Some of the thread's last events are lost.
             *sequence += if random.is_one_in(6) { random.below(3) as u32 } else { 0 };
             if *sequence > 0 || !is_v6 {
                 listed.push((*index, *sequence));
@@ -327,14 +327,14 @@ impl RandomWriter<'_> {
     }
 }
 
-/// Parts of a random file.
+/// Shape of a random file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileShape {
-    /// Maximum number of parts that end with a sequence point.
+    /// Maximum number of phases, each ended by a sequence point.
     pub(crate) phases: u64,
-    /// Percentage of blocks of events that are compressed.
+    /// Percentage of compressed event blocks.
     pub(crate) compressed: u64,
-    /// `true` if some kinds of events name functions.
+    /// `true` if some event kinds name functions.
     pub(crate) has_rundown: bool,
 }
 
@@ -343,7 +343,7 @@ pub(crate) fn random_file(random: &mut Random, form: Form) -> Vec<u8> {
     random_file_of(random, form, FileShape { phases: 4, compressed: 50, has_rundown: false })
 }
 
-/// Writes a random file with these parts.
+/// Writes a random file with this shape.
 pub(crate) fn random_file_of(random: &mut Random, form: Form, shape: FileShape) -> Vec<u8> {
     let properties = if form == Form::V6 && random.is_one_in(2) { 1 } else { 0 };
     let properties = vec![("Key".to_owned(), "value".to_owned()); properties];

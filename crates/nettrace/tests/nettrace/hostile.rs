@@ -1,4 +1,4 @@
-//! Bytes that were changed, and files that were made to be slow: no panic, no hang, and what was not touched is read.
+//! Changed bytes, and files made to be slow: the reader must not panic or hang, and must read untouched parts.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::truncated::{recorded, skim};
 
 const FORMS: [Form; 3] = [Form::V3, Form::V4, Form::V6];
 
-/// Ten blocks of 20 events each. The times of those of block `i` are from `1_000 * i` on. Gives where each block begins.
+/// Creates ten blocks with 20 events each. Block `i` has times from `1_000 * i` on. Returns the start of each block.
 fn blocks(form: Form) -> (Vec<u8>, Vec<usize>) {
     let mut file = File::new(form);
     file.metadata(&[Metadata::new(1, "Number", [field(form, 12, "number")])]);
@@ -36,14 +36,14 @@ fn blocks(form: Form) -> (Vec<u8>, Vec<usize>) {
     (file.end(), begins)
 }
 
-/// Number of events in the block of this number.
+/// Returns the number of events in a block.
 fn events_of(times: &[i128], block: usize) -> usize {
     let begin = 1_714_979_289_010_000_000 + 1_000 * block as i128;
     times.iter().filter(|time| (begin..begin + 140).contains(time)).count()
 }
 
-/// One bit is changed: the blocks behind it are read. Only a size that is changed so that an end is found where none is
-/// can hide others.
+/// After a changed bit, the following blocks are read. Only a changed size that leads to a false end can hide other
+/// blocks.
 #[test]
 fn changed_bits_touch_one_block() {
     for form in FORMS {
@@ -66,7 +66,7 @@ fn changed_bits_touch_one_block() {
     }
 }
 
-/// A block is overwritten with random bytes: the others are read.
+/// If one block is overwritten with random bytes, the others are read.
 #[test]
 fn random_bytes_in_place_of_a_block() {
     let files = FORMS.map(blocks);
@@ -77,7 +77,7 @@ fn random_bytes_in_place_of_a_block() {
         let mut changed = bytes.clone();
         let from = begins[block] + random.index(4);
         changed[from..begins[block + 1]].iter_mut().for_each(|byte| *byte = random.number() as u8);
-        // A block of version 6 may become one of a kind that is not known.
+        // A version 6 block may change to an unknown kind.
         let (times, _) = skim(changed.into(), false).unwrap();
         hidden += (0..10).filter(|other| *other != block && events_of(&times, *other) < 20).count();
     });
@@ -85,7 +85,7 @@ fn random_bytes_in_place_of_a_block() {
     assert!(hidden <= 3, "{hidden}");
 }
 
-/// Bytes are removed or added: what is behind them is read.
+/// If bytes are removed or added, the rest is read.
 #[test]
 fn missing_and_additional_bytes() {
     let files = FORMS.map(blocks);
@@ -104,14 +104,14 @@ fn missing_and_additional_bytes() {
         }
         let (times, damage) = skim(changed.into(), false).unwrap();
         assert!(damage > 0);
-        // Blocks are aligned from the begin of the file: the rows of others are where they are, as their padding is.
+        // Blocks are aligned to the start of the file, so the padding of later blocks moves their rows.
         let is_hidden = |other: &usize| *other != block && events_of(&times, *other) < 20;
         hidden += if form == 2 { (0..10).filter(is_hidden).count() } else { 0 };
     });
     assert!(hidden <= 6, "{hidden}");
 }
 
-/// Any bytes behind the trace block, and recorded files with changes: no panic.
+/// Random bytes after the trace block, and changed recorded files, must not cause a panic.
 #[test]
 fn random_bytes() {
     cases(3_000, |random| {
@@ -135,7 +135,7 @@ fn random_bytes() {
     });
 }
 
-/// Maximum CPU time for a file of a few megabytes; without optimizations, much more.
+/// Reads a file of a few megabytes, and checks the CPU time. Without optimizations, the limit is much higher.
 fn in_time(what: &str, bytes: Vec<u8>) -> usize {
     let seconds = if cfg!(debug_assertions) { 40 } else { 3 };
     let length = bytes.len();
@@ -181,7 +181,7 @@ fn containers_that_were_made_to_be_slow() {
         for (what, piece) in cases {
             in_time(&format!("{form:?}: {what}"), filled(form, 8 * MIB, &piece));
         }
-        // One object, and values with tags up to the end.
+        // One object with tagged values up to the end.
         let begin = [File::new(form).bytes, object("EventBlock", &[0, 0, 0, 0, 0, 0, 0])].concat();
         in_time("values with tags", [begin, vec![8; 8 * MIB]].concat());
     }
@@ -197,7 +197,7 @@ fn containers_that_were_made_to_be_slow() {
         let block = [&[1, 0, 0, number][..], &[0x55], &[0xff; 3]].concat();
         in_time(&format!("V6: damaged blocks of kind {number}"), filled(Form::V6, 8 * MIB, &block));
     }
-    // Blocks that are followed by something else, and no chain anywhere.
+    // Blocks that are followed by something else, without any chain.
     in_time("V6: no chain", filled(Form::V6, 8 * MIB, &[1, 0, 0, 7, 0, 1, 0, 0, 1]));
 }
 
@@ -205,7 +205,7 @@ fn containers_that_were_made_to_be_slow() {
 fn metadata_that_was_made_to_be_slow() {
     let count = MIB / 4;
     for form in FORMS {
-        // The same number and version, but each another name.
+        // The same number and version, but different names.
         let rows: Vec<Metadata> = (0..count as u32 / 4)
             .map(|i| Metadata { event_id: 5, ..Metadata::new(i + 1, &format!("{i}"), []) })
             .collect();
@@ -214,7 +214,7 @@ fn metadata_that_was_made_to_be_slow() {
             file.metadata(rows);
         });
         in_time(&format!("{form:?}: many kinds"), file.end());
-        // The same row, again and again.
+        // The same row repeatedly.
         let row = Metadata::new(1, "Number", [field(form, 9, "number")]);
         let mut file = File::new(form);
         for _ in 0..count / 200 {
@@ -224,7 +224,7 @@ fn metadata_that_was_made_to_be_slow() {
             }
         }
         in_time(&format!("{form:?}: the same kind"), file.end());
-        // Very many fields of one name.
+        // Very many fields with one name.
         let fields = vec![field(form, 6, "x"); if form == Form::V6 { 8_000 } else { count }];
         let mut file = File::new(form);
         file.metadata(&[Metadata::new(1, "Wide", fields), Metadata::new(2, "Small", [field(form, 6, "x")])]);
@@ -235,7 +235,7 @@ fn metadata_that_was_made_to_be_slow() {
     }
 }
 
-/// Deep and wide types: those that are too much are shown as bytes, and other events are read.
+/// Deep and wide types: events with excessive types are shown as bytes, and other events are read.
 #[test]
 fn types_that_are_too_much() {
     let nested = |depth: usize, code: u8| [vec![code; depth], vec![6]].concat();
@@ -264,7 +264,7 @@ fn types_that_are_too_much() {
         assert_eq!(read.events.len(), 2, "{kind:?}");
         assert_eq!(read.events[1]["payload"]["x"], 5, "{kind:?}");
     }
-    // Of version 5.
+    // From version 5.
     let mut kind = Bytes::new();
     for _ in 0..40 {
         kind = kind.u32(19);
@@ -304,7 +304,7 @@ fn payloads_that_grow() {
 fn events_that_were_made_to_be_slow() {
     let number = |form| Metadata::new(1, "Empty", [field(form, 9, "number")]);
     for form in [Form::V4, Form::V6] {
-        // Each event of another thread, each with a mark, times that go backwards.
+        // Each event is from another thread, with a mark, and times go back.
         for marks in [1, 1_000] {
             let events: Vec<Event> = (0..MIB as u64 / 4)
                 .map(|i| Event {
@@ -319,7 +319,7 @@ fn events_that_were_made_to_be_slow() {
             });
             assert_eq!(in_time(&format!("{form:?}: marks {marks}"), file.end()), events.len());
         }
-        // Sequence points with many threads, who all have lost something.
+        // Sequence points with many threads that have all lost something.
         let threads: Vec<(u64, u32)> = (0..MIB as u64 / 40).map(|thread| (thread, 7)).collect();
         let mut file = File::new(form);
         for point in 0..10 {
@@ -327,7 +327,7 @@ fn events_that_were_made_to_be_slow() {
             file.sequence_point(u64::from(point), 0, &threads);
         }
         in_time(&format!("{form:?}: sequence points"), file.end());
-        // Many small blocks of stacks, and events with ids that are in none of them, or in turns.
+        // Many small stack blocks, and events with ids that are in none of them, or alternate.
         let mut file = File::new(form);
         file.metadata(&[number(form)]);
         (0..20_000u32).for_each(|i| {
@@ -346,7 +346,7 @@ fn events_that_were_made_to_be_slow() {
         }
         file.events(true, &events);
         in_time(&format!("{form:?}: stacks that are not there"), file.end());
-        // Rows of no metadata.
+        // Rows without metadata.
         let mut file = File::new(form);
         file.block(kind::EVENT, &block_header(true, (0, 0), 0).raw(&vec![0; 4 * MIB]).0);
         in_time(&format!("{form:?}: events without metadata"), file.end());

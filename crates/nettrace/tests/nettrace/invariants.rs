@@ -5,7 +5,7 @@ use crate::reading::{check, read_with};
 use ichnos_model::{Damage, DamageKind, OpenedTrace as _};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
-/// Names of the rules that the metadata and the blocks of a file break.
+/// Returns the names of the broken rules in the metadata and the blocks.
 fn rules(bytes: &[u8], check: bool) -> Vec<&'static str> {
     let mut options = NettraceOptions::default();
     options.check = check;
@@ -74,8 +74,8 @@ fn bytes_after_the_end() {
     assert_eq!(rules(&v6, false), ["after-end"]);
 }
 
-/// Wherever a file is cut in its header or its trace block, all of its events are read. Blocks are aligned to the missing
-/// beginning.
+/// If a file is cut in its header or its trace block, all of its events are read. Blocks are aligned to the missing
+/// start.
 #[test]
 fn files_without_their_beginning() {
     for form in [Form::V3, Form::V4, Form::V6] {
@@ -132,7 +132,7 @@ fn blocks_without_events() {
     assert_eq!(rules(&file.end(), true), ["empty-block"]);
 }
 
-/// A file with a row of metadata that ends with these tags, and an event with this payload.
+/// Creates a file with a metadata row that ends with these tags, and an event with this payload.
 fn tagged(fields: Vec<Bytes>, tags: Bytes, payload: Bytes) -> Vec<u8> {
     let row = Metadata { tags, ..Metadata::new(1, "Number", fields) };
     let mut file = File::new(Form::V4);
@@ -149,7 +149,7 @@ fn tags_of_metadata() {
     let none: [&str; 0] = [];
     assert_eq!(rules(&tagged(fields(), opcode(), payload()), true), none);
     assert_eq!(rules(&tagged(vec![], tag(), payload()), true), none);
-    // Both lists of fields.
+    // Both field lists.
     let both = tagged(fields(), tag(), payload());
     assert_eq!(rules(&both, true), ["metadata-tag"]);
     assert_eq!(check(&both).payload("number"), [5]);
@@ -158,7 +158,7 @@ fn tags_of_metadata() {
     assert_eq!(rules(&tagged(fields(), long, payload()), true), ["metadata-tag"]);
 }
 
-/// Fields in the form of the document: the type, that of the elements, and then the name.
+/// Fields in the document's order: the type, the element type, and then the name.
 #[test]
 fn fields_of_a_tag_in_the_form_of_the_document() {
     let tag = tag_v5(2, Bytes::new().u32(2).u32(19).u32(9).utf16("list").u32(9).utf16("number"));
@@ -171,7 +171,7 @@ fn fields_of_a_tag_in_the_form_of_the_document() {
     );
 }
 
-/// one-collect wrote the version of an event as a label with a name before the document had a kind for it.
+/// one-collect wrote the event version as a named label before the document had a kind for it.
 #[test]
 fn a_label_with_the_name_of_the_version() {
     let mut file = File::new(Form::V6);

@@ -1,5 +1,5 @@
-//! End-to-end tests of the reader: what it makes of recorded files, compared with what the reference reader,
-//! TraceEvent, made of them; and of files that are written by hand, damaged and hostile ones among them.
+//! End-to-end tests of the reader: recorded files compared with TraceEvent, the reference reader, and handwritten
+//! files, including damaged and hostile files.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 

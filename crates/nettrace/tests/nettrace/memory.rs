@@ -1,4 +1,4 @@
-//! Files that are made to take much memory.
+//! Files made to take much memory.
 
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
@@ -6,14 +6,14 @@ use crate::builder::{
     Bytes, Event, File, Form, Metadata, block_header, field, field_v5, field_v6, kind, tag_v5,
 };
 
-/// As long as a block of version 6 can be.
+/// Maximum size of a version 6 block.
 const LONGEST: usize = (1 << 24) - 1;
 
 fn length_of_blocks(form: Form) -> usize {
     if form == Form::V6 { LONGEST } else { 60 << 20 }
 }
 
-/// A file of at least `size` bytes with blocks that `block` gives, from numbers and the most bytes that they may have.
+/// Creates a file of at least `size` bytes. `block` adds a block, given its number and its maximum size.
 fn filled(form: Form, size: usize, mut block: impl FnMut(&mut File, usize)) -> Vec<u8> {
     let mut file = File::new(form);
     file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number")]), Metadata::new(2, "Empty", [])]);
@@ -28,7 +28,7 @@ fn filled(form: Form, size: usize, mut block: impl FnMut(&mut File, usize)) -> V
     file.end()
 }
 
-/// Bytes of pieces, one after the other, as many as fit.
+/// Concatenates as many pieces as fit.
 fn pieces(most: usize, head: Bytes, mut piece: impl FnMut(Bytes) -> Bytes) -> (Bytes, u32) {
     let (mut bytes, mut count) = (head, 0);
     loop {
@@ -42,7 +42,7 @@ fn pieces(most: usize, head: Bytes, mut piece: impl FnMut(Bytes) -> Bytes) -> (B
     }
 }
 
-/// Sequence points with as many threads as fit.
+/// Creates sequence points with as many threads as fit.
 fn points(form: Form, size: usize) -> Vec<u8> {
     filled(form, size, |file, most| {
         let piece: &[u8] = if form == Form::V6 { &[1, 1] } else { &[1; 12] };
@@ -54,7 +54,7 @@ fn points(form: Form, size: usize) -> Vec<u8> {
     })
 }
 
-/// Sequence points, each with other threads.
+/// Creates sequence points, each with other threads.
 fn points_of_threads(form: Form, size: usize) -> Vec<u8> {
     let mut thread = 0;
     filled(form, size, |file, most| {
@@ -73,17 +73,17 @@ fn block_of_metadata(file: &mut File, rows: Bytes) {
     file.block(kind::METADATA, &header.raw(&rows.0).0);
 }
 
-/// A row of metadata with its frame.
+/// Returns a metadata row with its frame.
 fn row_of_metadata(form: Form, row: &Metadata) -> Bytes {
     if form == Form::V6 {
         return Bytes::new().sized(row.v6());
     }
     let row = row.v5();
-    // Everything else is 0; the size is there.
+    // Everything else is 0. The size is present.
     Bytes::new().u8(0x80).var(0).var(row.0.len() as u64).raw(&row.0)
 }
 
-/// Kinds of events with as many fields as fit.
+/// Creates event kinds with as many fields as fit.
 fn wide(form: Form, size: usize, in_tag: bool) -> Vec<u8> {
     let mut id = 2;
     filled(form, size, |file, most| {
@@ -108,7 +108,7 @@ fn wide(form: Form, size: usize, in_tag: bool) -> Vec<u8> {
     })
 }
 
-/// Kinds of events as small as they can be, or with long names; `same`: one kind of event with many ids.
+/// Creates event kinds with minimum size, or with long names. With `same`, one event kind has many ids.
 fn kinds(form: Form, size: usize, length: usize, same: bool) -> Vec<u8> {
     let mut id = 2;
     let name = "n".repeat(length);
@@ -128,7 +128,7 @@ fn kinds(form: Form, size: usize, length: usize, same: bool) -> Vec<u8> {
     })
 }
 
-/// Each kind has an event that does not fit it.
+/// Each event kind has an event that does not match it.
 fn misfits(form: Form, size: usize) -> Vec<u8> {
     let mut id = 2;
     filled(form, size, |file, _| {
@@ -149,8 +149,8 @@ fn misfits(form: Form, size: usize) -> Vec<u8> {
     })
 }
 
-/// Events without promises about time, as small as they can be; `back`: the times go back now and then. `threads`: each
-/// of another thread. `points`: after how many events a sequence point comes.
+/// Creates small events without promises about time. With `back`, times go back now and then. With `threads`, each
+/// event has another thread. `points` is the number of events between sequence points.
 fn events(form: Form, size: usize, back: bool, threads: bool, point: bool) -> Vec<u8> {
     let (mut time, mut number) = (1_000_000u64, 0);
     filled(form, size, |file, most| {
@@ -181,7 +181,7 @@ fn events(form: Form, size: usize, back: bool, threads: bool, point: bool) -> Ve
     })
 }
 
-/// Lists of labels; and events that refer to some.
+/// Creates label lists, and events that refer to some of them.
 fn labels(size: usize, text: usize) -> Vec<u8> {
     let mut first = 1;
     let text = "t".repeat(text);
@@ -197,7 +197,7 @@ fn labels(size: usize, text: usize) -> Vec<u8> {
     })
 }
 
-/// Threads with long names, many properties, or nothing.
+/// Creates threads with long names, many properties, or nothing.
 fn threads(size: usize, name: usize, properties: usize) -> Vec<u8> {
     let mut index = 1;
     let name = "t".repeat(name);
@@ -213,7 +213,7 @@ fn threads(size: usize, name: usize, properties: usize) -> Vec<u8> {
     })
 }
 
-/// Stacks of this many addresses, all different; and events that have them.
+/// Creates distinct stacks with this many addresses, and events that use them.
 fn stacks(form: Form, size: usize, frames: usize) -> Vec<u8> {
     let (mut first, mut address, mut time) = (1, 0u64, 0);
     filled(form, size, |file, most| {
@@ -232,7 +232,7 @@ fn stacks(form: Form, size: usize, frames: usize) -> Vec<u8> {
 
 type Make = Box<dyn Fn() -> Vec<u8>>;
 
-/// All of them, by name.
+/// Returns all kinds of files by name.
 fn files(size: usize) -> Vec<(String, Make)> {
     let mut files: Vec<(String, Make)> = Vec::new();
     for form in [Form::V4, Form::V6] {
@@ -269,7 +269,7 @@ fn private_memory() -> Option<u64> {
     Some(ichnos_testing::private_memory(std::process::id())? / 1024)
 }
 
-/// Opening and reading any of them takes less than 64 MB, in a process of its own.
+/// Opening and reading any of these files takes less than 64 MB, in a separate process.
 #[test]
 fn no_file_takes_much_memory() {
     if private_memory().is_none() {
@@ -292,7 +292,7 @@ fn no_file_takes_much_memory() {
     }
 }
 
-/// Reads a file and prints how much private memory that took.
+/// Reads a file and prints the private memory it took.
 #[test]
 #[ignore = "part of no_file_takes_much_memory, in its own process"]
 fn read_a_file() {
@@ -317,7 +317,7 @@ fn read_a_file() {
     println!("\npeak: {peak}");
 }
 
-/// Writes the files to a directory, to look at what the command makes of them.
+/// Writes the files to a directory, for tests with the command.
 #[test]
 #[ignore = "writes large files: ICHNOS_HOSTILE_FILES=DIR [ICHNOS_HOSTILE_MIB=100]"]
 fn write_files() {

@@ -1,4 +1,4 @@
-//! Names of functions that come from elsewhere than the runtime's events, in files that are written of them.
+//! Function names from other sources than runtime events, written to files.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::support::{Opened, fields};
 use crate::workload::runtimes;
 use crate::writing::{encoding, opened, rewrite};
 
-/// Name of the provider of samples, but for its last letter: readers have tables for that provider.
+/// Sample provider with a changed last letter, because readers have built-in schemas for the original name.
 const PROVIDER: &str = "Microsoft-DotNETCore-SampleProfilex";
 
 /// Functions with their modules.
@@ -24,10 +24,10 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("/app/Some.Library.dll", "Some.Library.Type..ctor()"),
 ];
 
-/// A file of version 6 with samples, whose functions are symbols of mapped files.
+/// Creates a version 6 file with samples. Their functions are symbols in mapped files.
 fn file() -> Opened {
     let system = |id, name| {
-        // Version 4 has no such type, so the event is converted.
+        // Version 4 lacks this type, so the event is converted.
         let event = Metadata::new(id, name, [field(Form::V6, 21, "Id")]);
         Metadata { provider: "Universal.System".to_owned(), ..event }
     };
@@ -59,7 +59,7 @@ fn file() -> Opened {
     opened("source", file.end())
 }
 
-/// Functions of all stacks, as they are shown: module and function, callers first.
+/// Returns the functions in all stacks as displayed: module and function, callers first.
 fn frames(opened: &Opened) -> Vec<String> {
     let trace = opened.file.trace();
     let mut found = Vec::new();
@@ -76,7 +76,7 @@ fn frames(opened: &Opened) -> Vec<String> {
     found
 }
 
-/// Another version has no symbols of mapped files; the names are those of the same functions nevertheless.
+/// Version 4 lacks symbols in mapped files, but its functions have the same names.
 #[test]
 fn functions_have_the_same_names_in_the_other_version() {
     let source = file();
@@ -90,7 +90,7 @@ fn functions_have_the_same_names_in_the_other_version() {
     assert_eq!(frames(&opened("source", rewrite(&[&source], Some("4")))), expected);
 }
 
-/// Writes the selected events of a file; returns its bytes.
+/// Writes the selected events of a file. Returns the bytes.
 fn filtered(source: &Opened, mut wants: impl FnMut(&ReadEvent<'_>) -> bool) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("filtered.nettrace");
@@ -118,7 +118,7 @@ fn filtered(source: &Opened, mut wants: impl FnMut(&ReadEvent<'_>) -> bool) -> V
     std::fs::read(path).unwrap()
 }
 
-/// Number of events that are not samples.
+/// Returns the number of events other than samples.
 fn count_others(opened: &Opened) -> usize {
     let mut count = 0;
     opened.each(|message| {
@@ -129,7 +129,7 @@ fn count_others(opened: &Opened) -> usize {
     count
 }
 
-/// Functions are named if, and only if, the events that name them are left out.
+/// Function names are added exactly when the events that name them are omitted.
 #[test]
 fn functions_keep_their_names_without_some_symbols() {
     let source = file();
@@ -158,7 +158,7 @@ fn functions_as_the_reference_names_them() {
     let Some((tools, runtimes)) = runtimes(test) else { return };
     let source = file();
     let mut bytes = rewrite(&[&source], Some("4"));
-    // It looks at samples of the profiler only.
+    // The reference reader only shows profiler samples.
     let utf16 = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
     let provider = utf16(PROVIDER);
     let at = bytes.windows(provider.len()).position(|window| window == provider).unwrap();
@@ -176,7 +176,7 @@ fn functions_as_the_reference_names_them() {
         .flat_map(|line| line.rsplit('\t').next().unwrap().split(';'))
         .map(|frame| frame.rsplit_once('@').unwrap().0)
         .collect();
-    // It puts a dot before names without one, and modules without a directory in small letters.
+    // It puts a dot before names without one, and writes modules without a directory in lower case.
     let shown = |frame: &String| {
         let (module, function) = frame.split_once('!').unwrap();
         let dot = if function.starts_with("Some.") { "" } else { "." };

@@ -1,4 +1,4 @@
-//! The order of events, time windows, losses, and reading from several places.
+//! Order of events, time windows, losses, and reading from several positions.
 
 use ichnos_model::{OpenedTrace, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
@@ -9,7 +9,7 @@ use crate::builder::{Bytes, Event, File, Form, Metadata, field};
 use crate::reading::{Read, check, read, read_unsorted, read_window};
 use crate::truncated::recorded;
 
-/// The time of tick 0 in nanoseconds.
+/// Time of tick 0 in nanoseconds.
 const TICK_0: i128 = 1_714_979_289_010_000_000 - 1_000;
 
 fn file(form: Form) -> File {
@@ -25,16 +25,15 @@ fn number(thread: u64, sequence: u32, time: u64, value: u32) -> Event {
     Event::new(1, thread, sequence, time).with(Bytes::new().u32(value))
 }
 
-/// A random file: phases between sequence points, in each of which threads have runs of events.
+/// Random file: phases between sequence points. In each phase, threads have runs of events.
 struct RandomFile {
     bytes: Vec<u8>,
-    /// In the order of the file.
+    /// Events in file order.
     events: Vec<Event>,
 }
 
-/// Events of random threads between two sequence points, in the order of a file: each thread has one or two runs, and
-/// marks are where they keep their promise. They lack everything but threads and times, which are at most
-/// `1_000 * phase + 400`.
+/// Creates events of random threads between two sequence points, in file order. Each thread has one or two runs. Marks
+/// are placed where they keep their promise. Events have only threads and times, at most `1_000 * phase + 400`.
 pub(crate) fn random_phase(random: &mut Random, threads: u64, phase: u64) -> Vec<Event> {
     let mut runs: Vec<Vec<Event>> = Vec::new();
     for thread in 0..threads {
@@ -62,7 +61,7 @@ pub(crate) fn random_phase(random: &mut Random, threads: u64, phase: u64) -> Vec
     events
 }
 
-/// Writes a random file. `padding`: this many more bytes in payloads.
+/// Writes a random file. `padding` is the number of additional payload bytes.
 fn random_file(random: &mut Random, form: Form, padding: usize) -> RandomFile {
     let threads = 1 + random.below(6);
     let mut sequences = [0u32; 8];
@@ -105,7 +104,7 @@ fn random_file(random: &mut Random, form: Form, padding: usize) -> RandomFile {
     RandomFile { bytes: written.end(), events: events.concat() }
 }
 
-/// Returns `true` if exactly these events were read, with all their data.
+/// Checks that exactly these events were read, with all their data.
 fn assert_same(form: Form, read: &Read, expected: &[Event]) {
     let numbers: Vec<Value> = expected
         .iter()
@@ -129,7 +128,7 @@ fn assert_same(form: Form, read: &Read, expected: &[Event]) {
     assert_eq!((&read.lost, &read.damage), (&vec![], &vec![]));
 }
 
-/// Whatever the runs, blocks and marks: events come in the order of time, those of the same time in that of the file.
+/// With any runs, blocks and marks, events are sorted by time. Events with equal times stay in file order.
 #[test]
 fn random_events_come_in_the_order_of_time() {
     cases(150, |random| {
@@ -137,7 +136,7 @@ fn random_events_come_in_the_order_of_time() {
         let file = random_file(random, form, random.seed() as usize % 3);
         let mut sorted = file.events.clone();
         if form == Form::V3 {
-            // One after the other, as the file has them; there are no marks.
+            // The file has them one after the other, without marks.
             sorted.iter_mut().for_each(|event| (event.processor, event.capture_thread) = (0, event.thread));
         } else {
             sorted.sort_by_key(|event| event.time);
@@ -147,7 +146,7 @@ fn random_events_come_in_the_order_of_time() {
     });
 }
 
-/// A time window has the events of the whole that are in it.
+/// A time window contains exactly the events within it.
 #[test]
 fn time_windows_are_parts_of_the_whole() {
     cases(60, |random| {
@@ -175,7 +174,7 @@ fn time_windows_are_parts_of_the_whole() {
     });
 }
 
-/// Of blocks outside of a time window, no event is read: bytes that are no rows are no problem there.
+/// Blocks outside of a time window are not read, so invalid rows in them do not matter.
 #[test]
 fn blocks_outside_of_a_time_window_are_skipped() {
     for form in [Form::V4, Form::V6] {
@@ -193,18 +192,18 @@ fn blocks_outside_of_a_time_window_are_skipped() {
         let read = window(150, 250);
         assert_eq!((read.times(), read.damage.len()), (vec![200], 0));
         let read = window(450, 600);
-        // As if all was read: what was lost is between 200, which is outside, and 500.
+        // The loss is between 200, which is outside, and 500. It counts as if everything was read.
         assert_eq!((read.times(), read.damage.len(), read.lost()), (vec![500], 0, 6));
         assert_eq!(window(350, 360).damage.len(), 1);
     }
 }
 
-/// The losses of time windows that do not overlap are those of the whole, wherever blocks of other threads lie.
+/// Losses of disjoint time windows add up to the losses of the file, wherever blocks of other threads lie.
 #[test]
 fn losses_of_time_windows_add_up() {
     for form in [Form::V4, Form::V6] {
         let mut file = file(form);
-        // 5 and 3 are missing between blocks, 2 before the sequence point, 4 behind it.
+        // 5 and 3 events are missing between blocks, 2 before the sequence point, 4 after it.
         file.events(true, &[number(1, 1, 100, 1), number(1, 2, 200, 2)]);
         file.events(true, &[number(2, 1, 300, 3), number(2, 5, 350, 4)]);
         file.events(true, &[number(1, 8, 400, 5)]);
@@ -231,7 +230,7 @@ fn losses_of_time_windows_add_up() {
     }
 }
 
-/// Events that are earlier than a mark or a sequence point before them: they come as soon as they are there.
+/// Events that are earlier than a previous mark or sequence point are delivered as soon as they are read.
 #[test]
 fn broken_promises_lose_nothing() {
     for form in [Form::V4, Form::V6] {
@@ -248,7 +247,7 @@ fn broken_promises_lose_nothing() {
     }
 }
 
-/// More events than may wait, without any mark: most are in order, and none is lost.
+/// More events without marks than may wait: most are sorted, and none is lost.
 #[test]
 fn events_without_marks() {
     let mut file = file(Form::V4);
@@ -278,39 +277,39 @@ fn losses() {
     };
     for form in [Form::V4, Form::V6] {
         let is_v6 = form == Form::V6;
-        // Between events of a thread, and before its first one: how many those are is not known.
+        // Between a thread's events, and before its first event. The latter number is unknown.
         let mut file = self::file(form);
         file.events(
             true,
             &[number(1, 3, 100, 1), number(2, 1, 110, 2), number(1, 8, 200, 3), number(2, 2, 210, 4)],
         );
         assert_eq!(lost(&check(&file.end())), [(None, None, 100), (Some(4), Some(100), 200)]);
-        // A thread whose last events, or all events, are missing: only the sequence point says so.
+        // A thread whose last events, or all events, are missing. Only the sequence point shows it.
         let mut file = self::file(form);
         file.events(true, &[number(1, 1, 100, 1)]);
         file.sequence_point(300, 0, &[(1, 5), (2, 7)]);
         file.events(true, &[number(1, 6, 400, 2), number(2, 8, 410, 3)]);
         assert_eq!(lost(&check(&file.end())), [(Some(4), Some(100), 300), (Some(7), None, 300)]);
-        // An id that is used again for a thread that counts from 1 again; of version 6, indexes are not used again.
+        // A reused id, for a thread that counts from 1 again. In version 6, indexes are not reused.
         let mut file = self::file(form);
         file.events(
             true,
             &[number(1, 5_000, 100, 1), number(1, 1, 200, 2), number(1, 2, 300, 3), number(1, 5, 400, 4)],
         );
         assert_eq!(lost(&check(&file.end())), [(None, None, 100), (Some(2), Some(300), 400)]);
-        // A bound that is behind what was seen says nothing.
+        // A bound below the known number shows nothing.
         let mut file = self::file(form);
         file.events(true, &[number(1, 1, 100, 1), number(1, 2, 110, 1)]);
         file.sequence_point(300, 0, &[(1, 1)]).events(true, &[number(1, 3, 400, 1)]);
         assert_eq!(lost(&check(&file.end())), []);
-        // Numbers begin at 0 again after 2^32 - 1.
+        // Numbers continue with 0 after 2^32 - 1.
         let mut file = self::file(form);
         file.sequence_point(50, 0, &[(1, 1 << 31)]);
         file.sequence_point(60, 0, &[(1, u32::MAX - 1)]);
         file.events(true, &[number(1, u32::MAX, 100, 1), number(1, 0, 110, 2), number(1, 3, 120, 3)]);
         let found = lost(&check(&file.end()));
         assert_eq!(found.last(), Some(&(Some(2), Some(110), 120)), "{found:?}");
-        // A thread that is not in the list of a sequence point has ended, up to version 5.
+        // Up to version 5, a thread that is missing in a sequence point has ended.
         let mut file = self::file(form);
         file.events(true, &[number(1, 1, 100, 1), number(1, 2, 110, 1)]);
         file.sequence_point(300, 0, &[]).events(true, &[number(1, 4, 400, 1)]);
@@ -319,7 +318,7 @@ fn losses() {
     }
 }
 
-/// Reading from any place where it can begin gives the rest of the whole.
+/// Reading from any possible position gives the rest of the file.
 #[test]
 fn reading_from_several_places() {
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
@@ -348,8 +347,7 @@ fn reading_from_several_places() {
     assert!(places > 3, "{places}");
 }
 
-/// An id of metadata that was defined again behind a sequence point that flushes ids has its new meaning, wherever
-/// reading begins.
+/// A metadata id that was redefined after a flushing sequence point has its new meaning, wherever reading starts.
 #[test]
 fn reading_from_a_place_behind_flushed_metadata() {
     let mut file = file(Form::V6);

@@ -1,4 +1,4 @@
-//! Names of processes, which events of version 6 say.
+//! Process names from version 6 events.
 
 use ichnos_model::{OpenedTrace, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
@@ -14,7 +14,7 @@ const CREATE: u32 = 2;
 const EXIT: u32 = 3;
 const SAMPLE: u32 = 4;
 
-/// A file with threads whose processes these are, from index 1 on.
+/// Creates a file with threads of these processes, with indexes from 1 on.
 fn file(processes: &[u64]) -> File {
     let mut file = File::new(Form::V6);
     let system =
@@ -36,7 +36,7 @@ fn named(name: &str) -> Bytes {
     Bytes::new().var(5).u16(name.len() as u16).raw(name.as_bytes()).u16(7).raw(b"Unknown")
 }
 
-/// Events of one thread: kind, time, what it is named.
+/// Creates events of one thread: kind, time, and name.
 fn events(thread: u64, events: &[(u32, u64, &str)]) -> Vec<Event> {
     let event = |((kind, time, name), sequence): (&(u32, u64, &str), u32)| {
         let event = Event::new(*kind, thread, sequence, *time);
@@ -45,7 +45,7 @@ fn events(thread: u64, events: &[(u32, u64, &str)]) -> Vec<Event> {
     events.iter().zip(1..).map(event).collect()
 }
 
-/// Time and name of the process of each event.
+/// Returns the time and the process name of each event.
 fn names(read: &crate::reading::Read) -> Vec<(u64, Option<String>)> {
     let name = |name: Value| name.as_str().map(str::to_owned);
     read.times().into_iter().zip(read.context("process_name").into_iter().map(name)).collect()
@@ -60,9 +60,9 @@ fn names_hold_from_one_to_the_next() {
         (CREATE, 20, "shell"),
         (SAMPLE, 25, "shell"),
         (EXIT, 30, "shell"),
-        // Late events have a name, too.
+        // Late events also have the name.
         (SAMPLE, 31, "shell"),
-        // The id is used again.
+        // The id is reused.
         (CREATE, 40, "editor"),
         (SAMPLE, 45, "editor"),
     ];
@@ -72,7 +72,7 @@ fn names_hold_from_one_to_the_next() {
     let bytes = one.end();
     assert_eq!(names(&read(&bytes)), expected);
 
-    // The same for every window, and where reading begins at a sequence point.
+    // Every window gives the same names, and so does reading from a sequence point.
     let mut parts = file(&[9]);
     for (index, event) in events(1, &all).into_iter().enumerate() {
         parts.sequence_point(event.time - 1, 0, &[(1, index as u32)]);
@@ -90,8 +90,8 @@ fn names_hold_from_one_to_the_next() {
     }
 }
 
-/// Events before the end of one process do not belong to the next one with the same id; processes without a
-/// name get none.
+/// Events before the end of one process do not belong to the next process with the same id. Unnamed processes stay
+/// unnamed.
 #[test]
 fn processes_without_names() {
     let mut file = file(&[9, 1 << 40, 3]);
@@ -99,7 +99,7 @@ fn processes_without_names() {
         true,
         &events(1, &[(SAMPLE, 1, ""), (EXIT, 2, ""), (SAMPLE, 3, ""), (CREATE, 4, "next"), (SAMPLE, 5, "")]),
     );
-    // As many bits as a process has in the file.
+    // The maximum number of bits of a process id.
     file.events(true, &events(2, &[(SAMPLE, 6, ""), (CREATE, 7, "wide")]));
     let mut cut = Event::new(CREATE, 3, 1, 8).with(Bytes::new().var(5).u16(400).raw(b"cut"));
     file.events(true, &[cut.clone()]);
@@ -113,7 +113,7 @@ fn processes_without_names() {
     assert_eq!([7, 8, 9, 10].map(name), [None; 4]);
 }
 
-/// Events of a file that names no process have no such member.
+/// If a file does not name processes, its events lack this member.
 #[test]
 fn files_without_names() {
     let mut file = File::new(Form::V6);
@@ -138,7 +138,7 @@ fn a_recorded_process_has_its_name() {
     assert!(count > 500, "{count} of {}", names.len());
 }
 
-/// Events of version 4 have the process of the file. That of an event is a field, or listed as lost.
+/// Version 4 events have the file's process. An event's own process is a field, or a loss.
 #[test]
 fn other_processes_of_converted_events_are_listed() {
     let class = |attributes: &str| {

@@ -1,4 +1,4 @@
-//! Reads files, and gives what is in them as text.
+//! Reads files as text.
 
 use ichnos_flow::{DamageCursor, Merge, pump};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
@@ -13,10 +13,10 @@ use crate::writing::rewrite_unsorted;
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Read {
     pub(crate) events: Vec<Value>,
-    /// Number and times of events that are missing.
+    /// Number and times of missing events.
     pub(crate) lost: Vec<Value>,
     pub(crate) damage: Vec<Value>,
-    /// Faults about payloads that are longer than their fields.
+    /// Faults in payloads that are longer than their fields.
     pub(crate) longer: Vec<Value>,
     pub(crate) classes: Vec<Value>,
     /// Properties of the trace.
@@ -28,17 +28,17 @@ impl Read {
         self.events.iter().map(|event| event["name"].as_str().unwrap()).collect()
     }
 
-    /// A member of the payload of all events.
+    /// Returns a payload member of all events.
     pub(crate) fn payload(&self, member: &str) -> Vec<Value> {
         self.events.iter().map(|event| event["payload"][member].clone()).collect()
     }
 
-    /// A member of the context of all events; null where it is absent.
+    /// Returns a context member of all events. Null if it is absent.
     pub(crate) fn context(&self, member: &str) -> Vec<Value> {
         self.events.iter().map(|event| event["common_context"][member].clone()).collect()
     }
 
-    /// Number of missing events.
+    /// Returns the number of missing events.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.iter().map(|lost| lost["count"].as_u64().unwrap_or(0)).sum()
     }
@@ -48,7 +48,7 @@ impl Read {
     }
 }
 
-/// Reads a whole file. If it is not damaged, it is also written again: that has the same events.
+/// Reads a whole file. Also writes an undamaged file again, and checks that its events are the same.
 pub(crate) fn read(bytes: &[u8]) -> Read {
     let read = read_with(bytes, &NettraceOptions::default());
     if read.damage.is_empty() && read.longer.is_empty() {
@@ -56,7 +56,7 @@ pub(crate) fn read(bytes: &[u8]) -> Read {
         let written = read_with(&rewrite_unsorted(&opened), &NettraceOptions::default());
         let (mut found, mut expected) = (events(&written), events(&read));
         if !read.times().is_sorted() {
-            // A file that breaks its promises is written again in another order.
+            // A file that breaks its promises is written in another order.
             let key = |event: &Value| (event["cycles"].as_u64(), event.to_string());
             found.sort_by_key(key);
             expected.sort_by_key(key);
@@ -67,7 +67,7 @@ pub(crate) fn read(bytes: &[u8]) -> Read {
     read
 }
 
-/// Events without numbers that depend on the order of tables.
+/// Returns events without numbers that depend on table order.
 fn events(read: &Read) -> Vec<Value> {
     let mut events = read.events.clone();
     for event in &mut events {
@@ -79,14 +79,14 @@ fn events(read: &Read) -> Vec<Value> {
     events
 }
 
-/// Reads a whole file, and looks for all that is wrong.
+/// Reads a whole file, and reports all faults.
 pub(crate) fn check(bytes: &[u8]) -> Read {
     let mut options = NettraceOptions::default();
     options.check = true;
     read_with(bytes, &options)
 }
 
-/// Reads a whole file in the order of the file.
+/// Reads a whole file in file order.
 pub(crate) fn read_unsorted(bytes: &[u8]) -> Read {
     let mut options = NettraceOptions::default();
     options.unsorted = true;
@@ -98,7 +98,7 @@ pub(crate) fn read_with(bytes: &[u8], options: &NettraceOptions) -> Read {
     read_window(&file, Window::default())
 }
 
-/// JSON Lines of a file.
+/// Returns a file as JSON Lines.
 pub(crate) fn lines(bytes: &[u8]) -> String {
     let file = NettraceFile::open("file", bytes.to_vec().into(), &NettraceOptions::default()).unwrap();
     lines_of(&file, Window::default())
@@ -133,7 +133,7 @@ pub(crate) fn read_window(file: &NettraceFile, window: Window) -> Read {
     read
 }
 
-/// Reads everything, and visits all fields of all events; gives how many events there are.
+/// Reads all events, and visits all their fields. Returns the number of events.
 pub(crate) fn count(file: &NettraceFile) -> usize {
     let mut events = 0;
     for mut cursor in file.cursors(Window::default()) {
@@ -147,7 +147,7 @@ pub(crate) fn count(file: &NettraceFile) -> usize {
     events
 }
 
-/// Times and classes of the events of a cursor.
+/// Returns the times and classes of a cursor's events.
 pub(crate) fn heads(cursor: &mut BoxedCursor) -> Vec<(i128, Option<usize>)> {
     let mut heads = Vec::new();
     let mut head = cursor.head();

@@ -1,14 +1,14 @@
-//! Events as the reference reader writes them: elements of XML, more or less.
+//! Events as the reference reader writes them: nearly XML.
 
-/// An element.
+/// Element.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Element {
     pub name: String,
     pub attributes: Vec<(String, String)>,
     pub children: Vec<Element>,
-    /// Lines `a->b` of maps from IL to native code.
+    /// Lines `a->b` in maps from IL to native code.
     pub arrows: Vec<(i64, i64)>,
-    /// Only the beginning of it was written: there can be more elements in it.
+    /// `true` if the element was cut, and may have more elements.
     pub is_cut: bool,
 }
 
@@ -18,17 +18,17 @@ impl Element {
     }
 }
 
-/// The events of a dump.
+/// Returns the events in a dump.
 pub fn events(text: &str) -> impl Iterator<Item = Element> + '_ {
-    // The reference does not escape line ends in values, nor does it close every element; but only events are at the
-    // begin of a line.
+    // The reference neither escapes line breaks in values, nor closes every element. But only events are at the start
+    // of a line.
     let starts = text.match_indices("<Event ").map(|(at, _)| at);
     let starts: Vec<usize> = starts.filter(|at| *at == 0 || text.as_bytes()[at - 1] == b'\n').collect();
     let ends = starts.iter().skip(1).copied().chain([text.len()]).collect::<Vec<_>>();
     starts.into_iter().zip(ends).map(|(start, end)| element(&text[start..end]))
 }
 
-/// An event with what is in it.
+/// Parses an event with its content.
 pub fn element(text: &str) -> Element {
     let mut reader = Reader { text };
     let mut event = reader.element().unwrap_or_else(|| panic!("expected an element: {text}"));
@@ -58,7 +58,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The head of an element.
+    /// Parses the head of an element.
     fn element(&mut self) -> Option<Element> {
         let text = self.text.strip_prefix('<')?;
         let end = text.find(|c: char| c.is_whitespace() || c == '/' || c == '>')?;

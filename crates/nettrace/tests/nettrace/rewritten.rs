@@ -1,4 +1,4 @@
-//! Random files written again, in every version; and writers that are killed, or cannot write.
+//! Random files written again in every version, killed writers, and failing writes.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::support::{Opened, find, traces};
 use crate::truncated::skim;
 use crate::writing::{check, encoding, events, opened, rewrite, write, write_to_file};
 
-/// Any file: its events are the same in every value, in its version and after a way through the other one.
+/// A rewritten file has equal events, in its own version and after conversion to another version and back.
 #[test]
 fn random_files_written_again() {
     cases(300, |random| {
@@ -23,7 +23,7 @@ fn random_files_written_again() {
         let bytes = rewrite(&[&source], None);
         let written = opened("source", bytes.clone());
         check("written", &source, &written);
-        // Written once more, it is the same file. Events of version 3 are put in order of time then.
+        // Written once more, the file is the same. Version 3 events are then sorted by time.
         let again = rewrite(&[&written], None);
         match form {
             Form::V3 => {
@@ -32,7 +32,7 @@ fn random_files_written_again() {
             }
             _ => assert!(again == bytes, "{form:?}: written once more, it differs"),
         }
-        // Version 6 has all that is in version 4.
+        // Version 6 can store everything from version 4.
         if form != Form::V6 {
             let other = opened("source", rewrite(&[&source], Some("6")));
             let back = opened("source", rewrite(&[&other], Some("4")));
@@ -41,7 +41,7 @@ fn random_files_written_again() {
     });
 }
 
-/// Metadata do not wait for the sorted events: version 6 has no blocks of 16 MiB.
+/// Metadata does not wait for sorted events, because version 6 blocks have less than 16 MiB.
 #[test]
 fn much_metadata_of_sorted_events() {
     const EACH: u32 = 60;
@@ -62,7 +62,7 @@ fn much_metadata_of_sorted_events() {
     assert_eq!(events(&written).0.len(), 5 * EACH as usize);
 }
 
-/// The size of the pieces in which the file is written makes no difference.
+/// The chunk size of the output does not change the file.
 #[test]
 fn random_files_written_in_pieces() {
     cases(60, |random| {
@@ -75,7 +75,7 @@ fn random_files_written_in_pieces() {
     });
 }
 
-/// A whole file in its own version is copied, whatever is in it; other ones are encoded.
+/// A whole file in the same version is copied, whatever it contains. Other files are encoded.
 #[test]
 fn whole_files_are_copied() {
     cases(40, |random| {
@@ -103,14 +103,14 @@ fn whole_files_are_copied() {
             let is_same = matches!((index, form), (4, Form::V4) | (5, Form::V6));
             assert_eq!(is_copied(&source, options), is_same, "{form:?}, {index}");
         }
-        // One that ends too early is completed.
+        // A truncated file is completed.
         let cut = bytes[..bytes.len() - 1].to_vec();
         let written = write_to_file(&[&opened("source", cut.clone())], &options);
         let damage = |bytes: Vec<u8>| skim(bytes.into(), false).unwrap().1;
         assert_eq!((damage(cut), damage(written)), (1, 0));
         // Two files are merged.
         assert_ne!(write_to_file(&[&source, &source], &options), bytes);
-        // With an offset of its clock, the file has other times.
+        // With a clock offset, the file has other times.
         let mut open_options = NettraceOptions::default();
         open_options.clock_offsets = ClockOffsets::for_all(5_000_000_000);
         let moved = Opened::of_bytes("source", bytes.clone().into(), &open_options);
@@ -120,7 +120,7 @@ fn whole_files_are_copied() {
     });
 }
 
-/// Checks that a file that is cut at any of its flushes has the events before it.
+/// Checks that a file cut at any flush has the events before it.
 fn check_killed(source: &Opened, dialect: Option<&str>, mut flushes: impl FnMut(usize) -> bool) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("live.nettrace");
@@ -154,7 +154,7 @@ fn everything_up_to_the_last_flush_of_a_recorded_file_is_there() {
     }
 }
 
-/// A disk without room: the error has the path, and there is no file.
+/// If the disk is full, the error has the path, and there is no file.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error() {
@@ -173,7 +173,7 @@ fn a_full_disk_is_an_error() {
     }
 }
 
-/// A disk that fills at any byte: everything before is read, and the error is reported.
+/// If the disk fills at any byte, everything before it can be read, and the error is reported.
 #[test]
 fn a_disk_that_fills_up() {
     cases(30, |random| {
@@ -181,7 +181,7 @@ fn a_disk_that_fills_up() {
         let source = opened("source", random_file(random, form));
         let whole = rewrite(&[&source], None);
         let expected = events(&source).0;
-        // What a failed write leaves: any number of the bytes.
+        // A failed write may leave any number of its bytes.
         for _ in 0..20 {
             let Some(found) = Opened::try_of_bytes("source", whole[..random.index(whole.len())].to_vec())
             else {

@@ -1,4 +1,4 @@
-//! Helpers of the tests: recorded files, and copies of events to compare.
+//! Test helpers: recorded files, and copies of events for comparisons.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use ichnos_model::{
 };
 use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, NettraceOptions, TraceBlock, Version};
 
-/// The recorded files: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. Where they are absent, the
-/// test says so by name and skips.
+/// Returns the directory of recorded files: `ICHNOS_TRACES`, or `../shared/traces` next to the project's root. If it is
+/// missing, prints the name of the skipped test.
 pub fn traces(test: &str) -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let traces =
@@ -23,14 +23,14 @@ pub fn traces(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// The bytes of a file, unpacked if it is compressed.
+/// Returns the bytes of a file, decompressed if necessary.
 pub fn bytes_of(path: &Path) -> Bytes {
     let tree = Tree::open(path, &IoLimits::default()).unwrap_or_else(|error| panic!("{error}"));
     let [entry] = &tree.entries[..] else { panic!("{}: expected one file", path.display()) };
     entry.read().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The file of this name, which may have the ending of a compressed one.
+/// Returns the path of a file with this name, possibly with the extension of a compressed file.
 pub fn find(traces: &Path, name: &str) -> PathBuf {
     let folders = ["perfview", "dotnetdiag", "runtime"];
     let paths = folders.iter().flat_map(|folder| {
@@ -39,7 +39,7 @@ pub fn find(traces: &Path, name: &str) -> PathBuf {
     paths.into_iter().find(|path| path.is_file()).unwrap_or_else(|| panic!("{name}: there is no such file"))
 }
 
-/// A file and what its trace block says.
+/// File, and the contents of its trace block.
 pub struct Opened {
     pub file: NettraceFile,
     pub block: TraceBlock,
@@ -71,13 +71,13 @@ impl Opened {
         Self { file, block, is_v3: container.version() == Version::V3 }
     }
 
-    /// Opens a file that may end before its trace block does; `None` then.
+    /// Opens a file. Returns `None` if it ends within its trace block.
     pub fn try_of_bytes(name: &str, bytes: Vec<u8>) -> Option<Self> {
         NettraceFile::open(name, bytes.clone().into(), &NettraceOptions::default()).ok()?;
         Some(Self::of_bytes(name, bytes.into(), &NettraceOptions::default()))
     }
 
-    /// Passes all messages on.
+    /// Passes all messages to a function.
     pub fn each(&self, mut take: impl FnMut(&Message<'_>)) {
         for mut cursor in self.file.cursors(Window::default()) {
             while cursor.advance() {
@@ -86,23 +86,23 @@ impl Opened {
         }
     }
 
-    /// When an event was, in ticks since the begin of the session.
+    /// Returns the time of an event in ticks since the start of the session.
     pub fn since_begin(&self, event: &Event<'_>) -> i128 {
         i128::from(event.clock.expect("a time").cycles) - i128::from(self.block.sync_ticks)
     }
 }
 
-/// A property that the class of an event has in the namespace `nettrace`.
+/// Returns a property from the class of an event, in the namespace `nettrace`.
 pub fn property<'c>(class: &'c EventRecordClass, name: &str) -> Option<&'c ichnos_model::Value> {
     class.attributes.get("nettrace")?.get(name)
 }
 
-/// A copy of a field.
+/// Copy of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
     Integer(Integer),
     Boolean(bool),
-    /// The number, and whether it has 32 bits.
+    /// The number. `true` for 32 bits.
     Real(f64, bool),
     Text(String),
     Blob(Vec<u8>),
@@ -111,17 +111,17 @@ pub enum Shown {
     Array(Vec<Shown>),
 }
 
-/// A copy of an integer.
+/// Copy of an integer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Integer {
     pub value: i128,
     /// Number of bits; 64 for variable length.
     pub bits: u64,
-    /// The name of the value.
+    /// Name of the value.
     pub name: Option<String>,
-    /// The names of the bits that are set, if bits have names.
+    /// Names of the set bits, if bits have names.
     pub flags: Option<Vec<String>>,
-    /// Nanoseconds since 1970, if it is a date.
+    /// Nanoseconds since 1970, for dates.
     pub date: Option<i128>,
 }
 
@@ -154,18 +154,18 @@ impl Shown {
         }
     }
 
-    /// The member of this name.
+    /// Returns the member with this name.
     pub fn member(&self, name: &str) -> Option<&Self> {
         self.members().iter().find(|member| member.0 == name).map(|member| &member.1)
     }
 }
 
-/// The fields of a scope of an event.
+/// Returns the fields in a scope of an event.
 pub fn fields(event: &Event<'_>, scope: Scope) -> Vec<(String, Shown)> {
     let mut copy = Copy { open: vec![(String::new(), Shown::Structure(Vec::new()))], optional: None };
     event.visit(scope, &mut copy).unwrap();
     let Some((_, Shown::Structure(mut members))) = copy.open.pop() else { panic!("a structure") };
-    // The scope itself is a structure without a name.
+    // The scope itself is an unnamed structure.
     match members.pop() {
         Some((_, Shown::Structure(members))) => members,
         None => Vec::new(),
@@ -176,7 +176,7 @@ pub fn fields(event: &Event<'_>, scope: Scope) -> Vec<(String, Shown)> {
 /// Copies fields.
 struct Copy {
     open: Vec<(String, Shown)>,
-    /// The name of the optional field that has begun: the field in it has none.
+    /// Name of the current optional field. The field in it is unnamed.
     optional: Option<String>,
 }
 

@@ -1,6 +1,6 @@
-//! Recorded files, as the reference reader itself reads them here and now: every event of them, with all that it has.
+//! Compares every event of recorded files with TraceEvent itself.
 //!
-//! It runs where the runtimes are; elsewhere, the texts that it wrote once are compared (`dumps.rs`, `baselines.rs`).
+//! This needs .NET runtimes. Without them, its stored output is compared (`dumps.rs`, `baselines.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,10 +22,10 @@ use crate::reference::{Element, element};
 use crate::support::{Opened, bytes_of, find, traces};
 use crate::workload::runtimes;
 
-/// A difference of what is beside the fields.
+/// Difference outside of fields.
 struct HeadDifference {
     member: &'static str,
-    /// Returns `true` if it is the reason for this value of the reference.
+    /// Returns `true` if it explains the reference's value.
     is_reason: fn(&OwnEvent, &Value) -> bool,
     reason: &'static str,
 }
@@ -111,14 +111,14 @@ const HEAD_DIFFERENCES: &[HeadDifference] = &[
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// Path of a file, unpacked.
+/// Returns the path of a file, decompressed if necessary.
 pub fn unpacked(traces: &Path, name: &str, directory: &Path) -> std::path::PathBuf {
     let path = directory.join(name);
     std::fs::write(&path, &*bytes_of(&find(traces, name))).unwrap();
     path
 }
 
-/// The value of a field, as the reference writes it as text.
+/// Formats a field value like the reference.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => match text.strip_prefix(['f', 'd']) {
@@ -136,7 +136,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A value within another one, in which texts have quotes.
+/// Formats an inner value, in which texts have quotes.
 fn within(value: &Value) -> String {
     match value {
         Value::Object(members) if !members.contains_key("enum") && !members.contains_key("bytes") => {
@@ -150,7 +150,7 @@ fn within(value: &Value) -> String {
     }
 }
 
-/// The event as an element, as its text has it.
+/// Returns the event as an element, as in the text output.
 fn as_element(opened: &Opened, dumped: &Value) -> Element {
     let mut event = Element { name: "Event".to_owned(), ..Element::default() };
     let ticks = i128::from(dumped["q"].as_i64().unwrap()) - i128::from(opened.block.sync_ticks);
@@ -178,14 +178,14 @@ fn as_element(opened: &Opened, dumped: &Value) -> Element {
         return event;
     }
     let mut fields = &dumped["f"];
-    // Self-describing events: all fields are in one without a name.
+    // Self-describing events: one unnamed field has all fields.
     if let Value::Object(inner) = &fields[""]
         && inner.get("enum").is_none()
     {
         fields = &fields[""];
     }
     let fields = fields.as_object().unwrap();
-    // The reference makes this of the path of the file.
+    // The reference derives this from the file's path.
     let file = |name: &str| fields.get(name)?.as_str()?.rsplit('/').next();
     assert!(
         fields.get("ModuleILFileName").is_none_or(|name| name.as_str() == file("ModuleILPath")),
@@ -199,7 +199,7 @@ fn as_element(opened: &Opened, dumped: &Value) -> Element {
     event
 }
 
-/// Compares what is beside the fields.
+/// Compares an event's properties outside of fields.
 fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut Found, met: &mut BTreeSet<usize>) {
     let head = &own.head;
     let stack: Vec<Value> = head.stack.iter().map(|address| (*address).into()).collect();
@@ -240,18 +240,18 @@ fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut Found, met: &mut BTr
     }
 }
 
-/// Events that the reference reads of a file.
+/// Returns the events that the reference reads in a file.
 pub fn dump(tools: &Path, runtimes: &Path, path: &Path) -> Vec<Value> {
     dump_with_lost(tools, runtimes, path).0
 }
 
-/// Events that the reference reads of a file, and the number of lost ones.
+/// Returns the events that the reference reads in a file, and the number of lost events.
 pub fn dump_with_lost(tools: &Path, runtimes: &Path, path: &Path) -> (Vec<Value>, u64) {
     let dump = TraceEventLibrary::new(tools, runtimes).dump(path, &path.with_extension("jsonl")).unwrap();
     (dump.rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), dump.lost)
 }
 
-/// Compares files; gives which of the known differences were met: those beside the fields, those of fields.
+/// Compares files. Returns the known differences that occurred, outside of fields and in fields.
 fn compare(test: &str, names: &[&str]) -> Option<(BTreeSet<usize>, BTreeSet<usize>)> {
     let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return None };
     let directory = tempfile::tempdir().unwrap();
@@ -293,7 +293,7 @@ fn compare(test: &str, names: &[&str]) -> Option<(BTreeSet<usize>, BTreeSet<usiz
             comparison.note(found);
         }
         assert!(by_time.values().all(Vec::is_empty), "{name}: events that only the reference has");
-        // The reference drops the events that wait for their turn where a file is cut.
+        // The reference drops waiting events at the end of a truncated file.
         let is_cut = name.contains("truncated");
         assert!(missing == 0 || is_cut, "{name}: {missing} events that the reference does not have");
         for index in &met {
@@ -310,7 +310,7 @@ fn compare(test: &str, names: &[&str]) -> Option<(BTreeSet<usize>, BTreeSet<usiz
     Some((all, explained))
 }
 
-/// All files but one of 6 million events, whose text would have gigabytes.
+/// All files except one with 6 million events, whose text would have gigabytes.
 #[test]
 fn files_as_the_reference_reads_them() {
     let test = "files_as_the_reference_reads_them";
@@ -350,13 +350,13 @@ fn a_file_that_is_cut_as_the_reference_reads_it() {
     compare("a_file_that_is_cut_as_the_reference_reads_it", &["net10.0-killed-truncated.nettrace"]);
 }
 
-/// Milliseconds that threads spent with each of the frames that say what they did, of a profile for speedscope.
+/// Returns the milliseconds that threads spent in each state frame of a speedscope profile.
 fn states(profile: &Value, unit: f64) -> BTreeMap<String, f64> {
     let frames = &profile["shared"]["frames"];
     let name = |frame: &Value| frames[frame.as_u64().unwrap() as usize]["name"].as_str().unwrap().to_owned();
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for thread in profile["profiles"].as_array().unwrap() {
-        // The reference writes when frames open and close, we write samples.
+        // The reference writes the start and the end of frames, but we write samples.
         let mut open: Vec<(String, f64)> = Vec::new();
         for event in thread["events"].as_array().into_iter().flatten() {
             let at = event["at"].as_f64().unwrap();
@@ -379,7 +379,7 @@ fn states(profile: &Value, unit: f64) -> BTreeMap<String, f64> {
     sums
 }
 
-/// Times on the processor, and other times, are those that the reference makes of the samples.
+/// Processor time and other times equal the reference's times for the samples.
 #[test]
 fn time_on_the_processor_is_that_of_the_reference() {
     let test = "time_on_the_processor_is_that_of_the_reference";

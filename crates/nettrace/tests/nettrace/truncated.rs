@@ -1,4 +1,4 @@
-//! Files that end too early: all that is whole before the end is read, and one message says where it ends.
+//! Files that end too early: everything complete is read, and one message reports the end.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use ichnos_testing::Random;
 use crate::builder::{Bytes, Event, File, Form, Metadata, field, kind};
 use crate::reading::read;
 
-/// A recorded file; None, with a line that says so, if it is not there.
+/// Returns a recorded file. Prints a line and returns `None` if it is missing.
 pub(crate) fn recorded(path: &str) -> Option<Vec<u8>> {
     let root = std::env::var_os("ICHNOS_TRACES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
@@ -26,7 +26,7 @@ pub(crate) fn recorded(path: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Times of events in the order of the file or of time, and how many messages of damage.
+/// Returns the event times, in file order or sorted, and the number of damage messages.
 pub(crate) fn skim(bytes: ichnos_io::Bytes, unsorted: bool) -> Option<(Vec<i128>, usize)> {
     let mut options = NettraceOptions::default();
     options.unsorted = unsorted;
@@ -47,7 +47,7 @@ pub(crate) fn skim(bytes: ichnos_io::Bytes, unsorted: bool) -> Option<(Vec<i128>
     Some((times, damage))
 }
 
-/// Ends of all payloads in a file, in order; in version 3, ends of the stacks.
+/// Returns the sorted ends of all payloads in a file. In version 3, the ends of the stacks.
 fn ends(bytes: &[u8]) -> Vec<usize> {
     let mut container = Container::open(bytes, true).unwrap().unwrap();
     let version = container.version();
@@ -87,7 +87,7 @@ fn cut(bytes: &[u8], places: impl IntoIterator<Item = usize>) {
         };
         assert!(times == whole[..expected], "cut at {place}: {} events, not {expected}", times.len());
         assert_eq!(damage, 1, "cut at {place}: {:?}", read(&bytes[..place]).damage);
-        // None of those that wait for their turn is lost.
+        // No waiting event is lost.
         let (mut sorted, damage) = skim(bytes[..place].to_vec().into(), false).unwrap();
         let mut times = times;
         times.sort_unstable();
@@ -128,7 +128,7 @@ fn threads_of_version_6(file: &mut File) {
     }
 }
 
-/// Begins of all blocks after the trace block, and the end of the last one.
+/// Returns the start of each block after the trace block, and the end of the last block.
 fn block_begins(bytes: &[u8]) -> Vec<usize> {
     let mut container = Container::open(bytes, true).unwrap().unwrap();
     let mut begins = Vec::new();
@@ -144,13 +144,13 @@ fn block_begins(bytes: &[u8]) -> Vec<usize> {
     }
 }
 
-/// A file without its beginning and its end: a whole block is enough (version 6: and the size of the next one).
+/// In a file without its start and its end, one whole block is enough. Version 6 also needs the size of the next block.
 #[test]
 fn at_both_ends_of_a_small_file() {
     for form in [Form::V3, Form::V4, Form::V6] {
         for more in 0..4 {
             let mut file = File::new(form);
-            // An unknown block that moves what follows.
+            // An unknown block that moves the next blocks.
             file.block((20, "NewBlock"), &[7; 30][more..]);
             file.metadata(&[Metadata::new(1, "Number", [field(form, 12, "number")])]);
             for first in (0..12).step_by(3) {
@@ -160,10 +160,10 @@ fn at_both_ends_of_a_small_file() {
             let bytes = file.end();
             let (begins, ends) = (block_begins(&bytes), ends(&bytes));
             let (whole, _) = skim(bytes.clone().into(), true).unwrap();
-            // The begin of a block with rows, and of the two after it.
+            // Starts of a block with rows, and of the next two blocks.
             for range in begins[1..].windows(3) {
                 let cuts = match form {
-                    // The second block has its size, and the header of its events.
+                    // The second block has its size, and its event header.
                     Form::V6 => range[1] + 24..=bytes.len(),
                     _ => range[1]..=bytes.len(),
                 };
@@ -179,7 +179,7 @@ fn at_both_ends_of_a_small_file() {
                     };
                     let (most, block) =
                         (within(range[0] + 1..=end), begins.partition_point(|begin| *begin <= end));
-                    // Rows without metadata in a block that is cut are no evidence of events.
+                    // Rows without metadata in a cut block do not prove that there are events.
                     let least = match range[0] == begins[1] {
                         true => most.len(),
                         false => within(range[0] + 1..=begins[block - 1]).len(),
@@ -197,7 +197,7 @@ fn at_both_ends_of_a_small_file() {
 #[test]
 fn at_every_byte_of_a_recorded_file() {
     let Some(bytes) = recorded("runtime/net10.0-custom-only-norundown.nettrace") else { return };
-    // All of them take minutes without optimizations.
+    // All positions take minutes without optimizations.
     cut(&bytes, (1..bytes.len()).step_by(if cfg!(debug_assertions) { 37 } else { 1 }));
 }
 
@@ -217,12 +217,12 @@ fn at_random_places_of_large_files() {
     }
 }
 
-/// The process was killed while it was recorded.
+/// The process was killed during the recording.
 #[test]
 fn a_file_of_a_process_that_was_killed() {
     let Some(bytes) = recorded("runtime/net10.0-killed-truncated.nettrace.zst") else { return };
     let (times, damage) = skim(bytes.into(), false).unwrap();
-    // As many as a scan of the rows of its blocks finds.
+    // As many events as a scan of the block rows finds.
     assert_eq!((times.len(), damage), (304_344, 1));
 }
 

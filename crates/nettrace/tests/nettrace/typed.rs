@@ -7,7 +7,7 @@ use ichnos_nettrace::NettraceOptions;
 
 use crate::support::{Opened, Shown, bytes_of, fields, find, traces};
 
-/// Classes whose payloads are shown as bytes, with how many bytes the first one has.
+/// Returns the classes whose payloads are shown as bytes, with the size of the first payload.
 fn raw(opened: &Opened) -> BTreeMap<String, usize> {
     let mut raw = BTreeMap::new();
     opened.each(|message| {
@@ -39,8 +39,8 @@ fn events_have_fields() {
     ] {
         let raw = raw(&Opened::new(&find(&traces, name)));
         println!("{name}: {raw:?}");
-        // The provider says that these have no fields, but they have a payload: EventSource can describe neither an
-        // array of bytes nor an anonymous type with an array.
+        // The provider claims that these events lack fields, but they have a payload. EventSource cannot describe a
+        // byte array or an anonymous type with an array.
         let expected = [("Toolkit-Dynamic/Nested", 34), ("Toolkit-Test/Blob", 304)];
         let expected = expected.map(|(name, length)| (name.to_owned(), length));
         let mut expected = match name.starts_with("net10.0") || name.starts_with("net3.1") {
@@ -55,7 +55,7 @@ fn events_have_fields() {
     }
 }
 
-/// Description of a file.
+/// Returns the fault descriptions of a file.
 fn faults(opened: &Opened) -> BTreeSet<String> {
     let mut faults = BTreeSet::new();
     opened.each(|message| {
@@ -122,7 +122,7 @@ fn field<'f>(fields: &'f [(String, Shown)], name: &str) -> &'f Shown {
 #[test]
 fn what_is_behind_the_fields_is_reported() {
     let Some(traces) = traces("what_is_behind_the_fields_is_reported") else { return };
-    // Of a provider that is not known, so that the metadata counts, which describes less than what is written.
+    // The provider is unknown, so the metadata counts. It describes less than is written.
     let bytes = bytes_of(&find(&traces, "perl-cpu-v6.nettrace"));
     let mut changed = bytes.to_vec();
     let known = b"Universal.System";
@@ -131,7 +131,7 @@ fn what_is_behind_the_fields_is_reported() {
             changed[at + known.len() - 1] = b'n';
         }
     }
-    // Once for each kind of event, also where not all rules are looked at.
+    // Once per event kind, even if not all rules are checked.
     for options in [NettraceOptions::default(), check()] {
         let opened = Opened::of_bytes("changed", changed.clone().into(), &options);
         let mut reported = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Every type of fields, in every version, and descriptions of events.
+//! Field types in all versions, and event descriptions.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::builder::{
 };
 use crate::reading::{Read, check, read};
 
-/// Reads an event of this metadata and payload, twice: what follows a payload is found, too.
+/// Reads two events with this metadata and payload. The second shows that the data after a payload is found, too.
 fn read_event(form: Form, metadata: &Metadata, payload: Bytes) -> Read {
     let mut file = File::new(form);
     file.metadata(std::slice::from_ref(metadata));
@@ -28,11 +28,11 @@ fn value(form: Form, fields: impl IntoIterator<Item = Bytes>, payload: Bytes) ->
     read.events[0]["payload"].clone()
 }
 
-/// Each type code that all versions have, its bytes, and its value.
+/// Returns each type code that all versions share, with its bytes and its value.
 fn scalars() -> Vec<(u8, Bytes, Value)> {
     let new = Bytes::new;
     vec![
-        // 4 bytes, of which any may be set.
+        // 4 bytes. Any of them may be set.
         (3, new().u32(0), json!(false)),
         (3, new().u32(1), json!(true)),
         (3, new().u32(0x100), json!(true)),
@@ -53,7 +53,7 @@ fn scalars() -> Vec<(u8, Bytes, Value)> {
             new().raw(&[3; 16]),
             json!({"$blob": "03030303030303030303030303030303", "media_type": "application/octet-stream"}),
         ),
-        // 8 bytes: 100 ns since 1601; the documents say 16 bytes, which nobody writes.
+        // 8 bytes: 100 ns units since 1601. The documents say 16 bytes, but nobody writes them.
         (16, new().u64(133_594_528_890_100_007), json!("2024-05-06T07:08:09.0100007Z")),
         (
             17,
@@ -62,12 +62,12 @@ fn scalars() -> Vec<(u8, Bytes, Value)> {
         ),
         (18, new().utf16("a\u{1d11e}b"), json!("a\u{1d11e}b")),
         (18, new().utf16(""), json!("")),
-        // Half of a pair.
+        // Half of a surrogate pair.
         (18, new().u16(0xd834).u16(97).u16(0), json!({"$bytes": "34d86100", "encoding": "utf-16le"})),
     ]
 }
 
-/// Dates are compared except for their form.
+/// Compares values. Dates may have another form.
 fn is_same(found: &Value, expected: &Value) -> bool {
     found == expected || found.to_string().contains("133594528890100007") || {
         let digits =
@@ -80,7 +80,7 @@ fn is_same(found: &Value, expected: &Value) -> bool {
 fn every_scalar_type() {
     for form in [Form::V3, Form::V4, Form::V6] {
         for (code, bytes, expected) in scalars() {
-            // A byte before it and behind it: nothing is aligned.
+            // A byte before and after the field shows that nothing is aligned.
             let fields = [field(form, 6, "before"), field(form, code, "x"), field(form, 6, "behind")];
             let payload = Bytes::new().u8(1).raw(&bytes.0).u8(2);
             let found = value(form, fields, payload);
@@ -90,7 +90,7 @@ fn every_scalar_type() {
     }
 }
 
-/// The same as elements of arrays and as members of objects.
+/// The same types as array elements and as object members.
 #[test]
 fn every_scalar_type_in_arrays_and_objects() {
     for (code, bytes, expected) in scalars() {
@@ -125,7 +125,7 @@ fn every_scalar_type_in_arrays_and_objects() {
     }
 }
 
-/// Objects of the first kind of description: types before names.
+/// Objects in the first kind of description: types before names.
 #[test]
 fn nested_objects() {
     for form in [Form::V3, Form::V4] {
@@ -138,7 +138,7 @@ fn nested_objects() {
     }
 }
 
-/// The one field without a name that self-describing events have is not shown.
+/// The single unnamed field of a self-describing event is not shown.
 #[test]
 fn the_unnamed_object_at_the_top() {
     let object = Bytes::new().u32(1).u32(2).raw(&field_v5(9, "a").0).raw(&field_v5(9, "b").0).utf16("");
@@ -165,7 +165,7 @@ fn types_of_version_6() {
         (&[22, 22, 6, 2, 0, 2, 0], new().raw(&[1, 2, 3, 4]), json!([[1, 2], [3, 4]])),
         (&[23], new().u8(b'x'), json!("x")),
         (&[23], new().u8(0), json!("\0")),
-        // A buffer that its text does not fill, also beside what is read into values.
+        // A buffer that is longer than its text, also next to fields that are read into values.
         (&[22, 4, 3, 0], new().u16(97).u16(0).u16(98), json!("a")),
         (&[22, 23, 3, 0], new().raw(b"a\0b"), json!("a")),
         (&[19, 23], new().u16(4).raw("\u{1d11e}".as_bytes()), json!("\u{1d11e}")),
@@ -181,7 +181,7 @@ fn types_of_version_6() {
     }
 }
 
-/// Arrays of arrays are arrays: nothing is around the inner ones.
+/// Arrays of arrays stay arrays: inner arrays are not wrapped.
 #[test]
 fn arrays_in_arrays() {
     let payload = Bytes::new().u16(2).u16(1).u8(5).u16(2).u8(6).u8(7);
@@ -195,7 +195,7 @@ fn arrays_in_arrays() {
     assert_eq!(found, json!({"x": [["a"], []], "y": "\0"}));
 }
 
-/// Dates of version 6 have 8 bytes, as they are written, or 16, as the document says, where the payload has these.
+/// Version 6 dates have 8 bytes, as they are written, or 16, as the document says, if the payload has this size.
 #[test]
 fn dates_of_16_bytes() {
     let short = || Bytes::new().u64(133_594_528_890_100_007);
@@ -209,13 +209,13 @@ fn dates_of_16_bytes() {
     let expected = |date: &str| (json!({"a": 1, "x": date, "b": 2}), 0);
     assert_eq!(read(Form::V6, payload(short())), expected("2024-05-06T07:08:09.010000700Z"));
     assert_eq!(read(Form::V6, payload(long())), expected("2024-05-06T07:08:09.010000000Z"));
-    // Before version 6, nobody writes 16 bytes; nor are 16 bytes that are no date one.
+    // Before version 6, nobody writes 16 bytes. 16 bytes that are not a date do not match either.
     assert_ne!(read(Form::V4, payload(long())).0["x"], "2024-05-06T07:08:09.010000000Z");
     let no_date = read(Form::V6, payload(Bytes::new().raw(&[0xff; 16])));
     assert_eq!((&no_date.0["b"], no_date.1), (&json!(-1), 1));
 }
 
-/// Arrays that lie elsewhere: from behind the field on, or from the begin of the payload on.
+/// Arrays elsewhere in the payload: relative to the end of the field, or to the start of the payload.
 #[test]
 fn arrays_elsewhere() {
     let location = |size: u32, position: u32| Bytes::new().u32(size << 16 | position);
@@ -233,7 +233,7 @@ fn arrays_elsewhere() {
             let found = value(Form::V6, fields(code), payload);
             assert_eq!(found, json!({"a": 1, "x": expected, "b": 2}), "{code} {element}");
         }
-        // Beyond the payload.
+        // Outside of the payload.
         for (size, position) in [(5, 6), (4, 7), (0xffff, 0xffff)] {
             let metadata = Metadata::new(1, "Event", fields(25));
             let payload = Bytes::new().u8(1).all([location(size, position)]).u8(2).raw(b"abcd");
@@ -244,7 +244,7 @@ fn arrays_elsewhere() {
     }
 }
 
-/// A payload that is too short or described by types that nobody knows is shown as bytes; events behind it are read.
+/// A payload that is too short, or has unknown types, is shown as bytes. Later events are read.
 #[test]
 fn payloads_that_are_not_understood() {
     for form in [Form::V3, Form::V4, Form::V6] {
@@ -266,7 +266,7 @@ fn payloads_that_are_not_understood() {
     }
 }
 
-/// A version that is newer than the known ones of a well-known event: what it appends is a field of bytes.
+/// A well-known event in a version newer than known: its additional bytes are one field.
 #[test]
 fn newer_versions_of_known_events() {
     for form in [Form::V3, Form::V4, Form::V6] {
@@ -282,17 +282,16 @@ fn newer_versions_of_known_events() {
         assert_eq!((&payload["Count"], &payload["ClientSequenceNumber"]), (&json!(5), &json!(77)));
         assert_eq!(payload["unknown_fields"]["$blob"], "cdab");
         assert_eq!((newer.damage.len(), newer.longer.len()), (0, 0), "{form:?}");
-        // It appends nothing.
+        // This version appends nothing.
         let same = read(3, version_2());
         assert_eq!((&same.events[0]["payload"]["unknown_fields"], same.longer.len()), (&Value::Null, 0));
-        // A known one does not.
+        // A known version does not get this field.
         let known = read(2, version_2().u16(0xabcd));
         assert_eq!((&known.events[0]["payload"]["unknown_fields"], known.longer.len()), (&Value::Null, 1));
     }
 }
 
-/// The flags of a method have the tier of its compiler, and the part of it, as fields of their own, wherever they are
-/// read.
+/// The compiler tier and the method part in method flags are separate fields, wherever flags are read.
 #[test]
 fn flags_of_methods() {
     for version in [2, 9] {
@@ -310,7 +309,7 @@ fn flags_of_methods() {
     }
 }
 
-/// Metadata that stops behind the level has no fields.
+/// Metadata that ends after the level lacks fields.
 #[test]
 fn metadata_that_stops_behind_the_level() {
     let mut file = File::new(Form::V4);
@@ -323,7 +322,7 @@ fn metadata_that_stops_behind_the_level() {
     assert_eq!((read.names(), read.damage.clone()), (vec!["Tests/Short"], vec![]));
 }
 
-/// The tags of version 5: opcode, fields, and others that are skipped.
+/// Version 5 tags: opcode, fields, and other tags, which are skipped.
 #[test]
 fn tags_of_metadata() {
     let mut metadata = Metadata::new(1, "Event", []);
@@ -339,7 +338,7 @@ fn tags_of_metadata() {
     assert_eq!(read.classes[0]["attributes"]["nettrace"]["opcode"], 9, "{:?}", read.classes);
 }
 
-/// Bytes after the type of a field of `V2Params` are skipped.
+/// Bytes after the type of a `V2Params` field are skipped.
 #[test]
 fn fields_that_grow() {
     let field = |name: &str| {
@@ -350,12 +349,12 @@ fn fields_that_grow() {
     metadata.tags = tag_v5(2, Bytes::new().u32(2).all([field("x"), field("y")]));
     let read = read_event(Form::V4, &metadata, Bytes::new().u32(5).u32(6));
     assert_eq!(read.events[0]["payload"], json!({"x": 5, "y": 6}));
-    // Of version 6.
+    // From version 6.
     let fields = [field_v6("x", &[9, 1, 2, 3]), field_v6("y", &[9])];
     assert_eq!(value(Form::V6, fields, Bytes::new().u32(5).u32(6)), json!({"x": 5, "y": 6}));
 }
 
-/// All kinds of optional metadata of version 6; a kind that is not known ends them.
+/// All kinds of optional metadata in version 6. An unknown kind ends them.
 #[test]
 fn optional_metadata() {
     let mut metadata = Metadata::new(1, "Event", [field_v6("x", &[9])]);
@@ -384,7 +383,7 @@ fn optional_metadata() {
     let read = read_event(Form::V6, &metadata, Bytes::new().u32(5));
     assert_eq!((&read.events[0]["payload"]["x"], read.damage.len()), (&json!(5), 0));
     assert_eq!(read.classes[0]["attributes"]["nettrace"]["opcode"], 3);
-    // Behind the optional metadata, a row can have more.
+    // A row can have more bytes after the optional metadata.
     let row = Metadata::new(1, "Event", [field_v6("x", &[9])]).v6().raw(b"more");
     let mut file = File::new(Form::V6);
     file.block(kind::METADATA, &Bytes::new().u16(0).sized(row).sized(Metadata::new(2, "Next", []).v6()).0);
@@ -396,13 +395,13 @@ fn read_names(bytes: &[u8]) -> Vec<String> {
     read(bytes).names().into_iter().map(str::to_owned).collect()
 }
 
-/// Properties of the whole trace.
+/// Trace properties.
 #[test]
 fn trace_blocks() {
     let environment = |form, trace: &Trace| read(&File::with(form, trace).end()).trace["environment"].clone();
     let mut trace = Trace { pointer_size: 4, ..Trace::default() };
     for form in [Form::V3, Form::V4] {
-        // A sampling interval of 0 is none.
+        // A sampling interval of 0 counts as missing.
         let expected = json!({"process_id": 77, "processors": 4, "pointer_size": 4, "session": "complete"});
         assert_eq!(environment(form, &trace), expected);
     }
@@ -411,7 +410,7 @@ fn trace_blocks() {
     assert_eq!(environment(Form::V6, &trace), expected);
 }
 
-/// Fields of the same name are told apart, however many there are.
+/// Fields with the same name are distinguished, however many there are.
 #[test]
 fn fields_of_the_same_name() {
     let fields = [field_v5(6, "a"), field_v5(6, "a"), field_v5(6, "a"), field_v5(6, "a_")];

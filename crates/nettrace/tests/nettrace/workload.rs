@@ -1,5 +1,5 @@
-//! A program whose events are known, `App.cs`: what it emitted is what is read. Recorded files of it, and files that real
-//! runtimes record here and now.
+//! A program with known events, `App.cs`: its emitted events must be read. Uses recorded files, and files that .NET
+//! runtimes record during the test.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct Workload {
     is_all: bool,
 }
 
-/// Fields in a short form: numbers and texts.
+/// Returns fields in a short form: numbers and texts.
 fn short(fields: &[(String, Shown)]) -> Vec<(&str, String)> {
     let short = |value: &Shown| match value {
         Shown::Integer(integer) => integer.value.to_string(),
@@ -33,7 +33,7 @@ fn short(fields: &[(String, Shown)]) -> Vec<(&str, String)> {
     fields.iter().map(|(name, value)| (&**name, short(value))).collect()
 }
 
-/// Compares the events of a file with what the program emits.
+/// Compares the events in a file with those that the program emits.
 fn check(name: &str, opened: &Opened, workload: Workload) {
     let mut own: BTreeMap<String, Vec<OwnEvent>> = BTreeMap::new();
     opened.each(|message| match message {
@@ -84,7 +84,7 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
     ];
     assert_eq!(others, row(&expected), "{name}");
     let texts = values("Toolkit-Test/Unicode");
-    // An empty text and null are the same in a file.
+    // Files do not distinguish an empty text from null.
     let expected = ["h\u{e9}llo \u{4e16}\u{754c} \u{1f600}", "", ""].map(|text| row(&[("s", text)]));
     assert_eq!(texts, expected, "{name}");
     let [blob] = all("Toolkit-Test/Blob") else { panic!("{name}: one event with bytes") };
@@ -116,9 +116,9 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
     assert_eq!(by_thread.len() as i128, workload.threads, "{name}");
     let mut threads: Vec<i128> = Vec::new();
     for events in by_thread.values_mut() {
-        // In the order of time; that is stable.
+        // Stable sort by time.
         events.sort_by_key(|event| event.ticks);
-        // The number of the thread is in some of the events.
+        // Some events contain the thread's number.
         let number = events.iter().find_map(|event| match event.field("n")?.integer()?.value {
             4 => Some(event.field("big")?.integer()?.value / 4),
             _ => None,
@@ -145,7 +145,7 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
         return;
     }
     assert_eq!(values("Toolkit-SelfDescribing/Plain"), [row(&[("a", "1"), ("b", "p")])], "{name}");
-    // Two events have fields that EventSource refuses at run time.
+    // EventSource refuses fields of two events at run time.
     assert_eq!(all("Toolkit-SelfDescribing/EventSourceMessage").len(), 2, "{name}");
     assert_eq!(values("Toolkit-Dynamic/Simple"), [row(&[("Id", "7"), ("Name", "seven")])], "{name}");
     assert_eq!(values("Toolkit-Dynamic/OpStart"), [row(&[("K", "v")])], "{name}");
@@ -153,7 +153,7 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
     let [nested] = all("Toolkit-Dynamic/Nested") else { panic!("{name}: one nested event") };
     let [(_, Shown::Blob(bytes))] = &nested.fields[..] else { panic!("{name}: {nested:?}") };
     assert_eq!(bytes.len(), 34, "{name}");
-    // The counter is told once a second, if the program runs that long.
+    // The counter is written once a second, if the program runs that long.
     for event in all("Toolkit-Test/EventCounters") {
         let Some(payload) = event.field("Payload") else { panic!("{name}: {event:?}") };
         assert_eq!(payload.member("Name").and_then(Shown::text), Some("queue-length"), "{name}");
@@ -163,7 +163,7 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
     }
 }
 
-/// Events of the runtime about the program.
+/// Checks the runtime's events about the program.
 fn check_runtime(name: &str, opened: &Opened) {
     let (mut booms, mut samples, mut collections, mut with_stack) = (Vec::new(), 0, 0, 0);
     opened.each(|message| {
@@ -211,8 +211,8 @@ fn recorded_files_have_what_the_program_emitted() {
     }
 }
 
-/// The directory of the real runtimes: in `ICHNOS_DOTNET`. What is missing there is downloaded, about 240 MB, so nobody
-/// gets it unasked.
+/// Returns the directory of .NET runtimes: `ICHNOS_DOTNET`. Missing runtimes are downloaded, about 240 MB, so the
+/// variable must be set explicitly.
 pub fn runtimes(test: &str) -> Option<(PathBuf, PathBuf)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let tools = std::env::var_os("ICHNOS_TOOLS")
@@ -234,7 +234,7 @@ pub fn runtimes(test: &str) -> Option<(PathBuf, PathBuf)> {
     Some((tools, directory))
 }
 
-/// Records the program with a runtime, and compares.
+/// Records the program with a runtime, and compares the events.
 fn record(tools: &Path, runtimes: &Path, runtime: &str, workload: Workload) {
     let output = tempfile::tempdir().unwrap();
     let path = output.path().join(format!("{runtime}.nettrace"));

@@ -1,4 +1,4 @@
-//! Files written again: the same events, as the reader and as the reference reader read them.
+//! Rewritten files have the same events for our reader and for the reference reader.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::support::{Opened, Shown, bytes_of, fields, find, traces};
 use crate::trace_event::{dump, unpacked};
 use crate::workload::runtimes;
 
-/// Recorded files, but for one of 6 million events.
+/// Recorded files, except one with 6 million events.
 const FILES: &[&str] = &[
     "net10.0-custom-only-norundown.nettrace",
     "net10.0-nostacks.nettrace",
@@ -37,7 +37,7 @@ const FILES: &[&str] = &[
     "eventpipe-dotnetcore3.0-win-x64-objver4.nettrace",
 ];
 
-/// Options for a dialect, with which all events are encoded anew, as if others were dropped.
+/// Options for a dialect that encode all events anew, as a filter would.
 pub fn encoding(dialect: Option<&str>) -> WriteOptions {
     let mut options = WriteOptions::default();
     options.dialect = dialect.map(str::to_owned);
@@ -45,17 +45,17 @@ pub fn encoding(dialect: Option<&str>) -> WriteOptions {
     options
 }
 
-/// Writes files again, as one file; returns its bytes.
+/// Writes files again as one file. Returns the bytes.
 pub fn rewrite(opened: &[&Opened], dialect: Option<&str>) -> Vec<u8> {
     write_to_file(opened, &encoding(dialect))
 }
 
-/// Writes files again, as one file; returns its bytes. The files must keep to the order that they promise.
+/// Writes files again as one file. Returns the bytes. The events must be in the promised order.
 pub fn write_to_file(opened: &[&Opened], options: &WriteOptions) -> Vec<u8> {
     try_write_to_file(opened, options).unwrap()
 }
 
-/// Writes a file whose events may break the promise of their order again: they are sorted if, and only if, they do.
+/// Writes a file again. Its events are sorted exactly if they break their promised order.
 pub fn rewrite_unsorted(opened: &Opened) -> Vec<u8> {
     let mut options = encoding(None);
     try_write_to_file(&[opened], &options).unwrap_or_else(|error| {
@@ -72,15 +72,14 @@ fn try_write_to_file(opened: &[&Opened], options: &WriteOptions) -> Result<Vec<u
     Ok(std::fs::read(path).unwrap())
 }
 
-/// Place of a flush: numbers of bytes and of events before it.
+/// Flush: number of bytes and of events before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Flush {
     pub bytes: usize,
     pub events: usize,
 }
 
-/// Writes files again, as one file, and flushes it after the events whose numbers `flushes` selects; returns the places of
-/// the flushes.
+/// Writes files again as one file. Flushes after the events whose numbers `flushes` selects. Returns the flushes.
 pub fn write(
     opened: &[&Opened],
     target: WriteTarget,
@@ -123,7 +122,7 @@ pub fn write(
     Ok(places)
 }
 
-/// Everything of an event, as text: the stack is its addresses.
+/// Formats an event with everything. The stack is a list of addresses.
 fn shown(opened: &Opened, event: &Event<'_>) -> String {
     let mut context = fields(event, Scope::CommonContext);
     for (name, value) in &mut context {
@@ -151,18 +150,17 @@ fn shown(opened: &Opened, event: &Event<'_>) -> String {
     )
 }
 
-/// Numbers of lost events by thread; `None` if they are unknown. Losses of a thread without an event between them are one
-/// when they are written again, and an unknown number is not written beside a known one.
+/// Number of lost events by thread, or `None` if it is unknown. Rewriting joins losses of a thread without an event
+/// between them. An unknown number is not written next to a known number.
 pub type Lost = BTreeMap<Option<u64>, Option<u64>>;
 
-/// Adds a loss to those of its thread.
+/// Adds a loss to its thread's losses.
 pub fn add_loss(lost: &mut Lost, loss: &Discarded<'_>) {
     let sum = lost.entry(loss.thread).or_default();
     *sum = sum.map_or(loss.count, |sum| Some(sum + loss.count.unwrap_or(0)));
 }
 
-/// All events of a file, and the lost ones. Events of version 3 are read in the order of the file; here, they are in
-/// order of time.
+/// Returns all events of a file, and the lost events. Version 3 events are read in file order, and sorted here.
 pub fn events(opened: &Opened) -> (Vec<String>, Lost) {
     let (mut events, mut lost) = (Vec::new(), Lost::new());
     opened.each(|message| match message {
@@ -200,14 +198,14 @@ fn files_written_again_have_the_same_events() {
         println!("{name}: {} -> {} bytes", bytes_of(&path).len(), bytes.len());
         let written = opened(&path.to_string_lossy(), bytes.clone());
         check(name, &source, &written);
-        // Written once more, it is the same file. Events of version 3 are not in order of time, and not marked.
+        // Written once more, the file is the same. Version 3 events are unsorted and unmarked.
         if !name.ends_with(".netperf") {
             assert!(rewrite(&[&written], None) == bytes, "{name}: written once more, it differs");
         }
     }
 }
 
-/// The reference reader reads the same of both: every event with its time, thread, processor, level, keywords,
+/// The reference reader reads the same in both files: each event with its time, thread, processor, level, keywords,
 /// activities, stack and fields, and the number of lost events.
 #[test]
 fn files_written_again_as_the_reference_reads_them() {
@@ -219,7 +217,7 @@ fn files_written_again_as_the_reference_reads_them() {
         let bytes = rewrite(&[&Opened::new(&path)], None);
         let written = directory.path().join("written.nettrace");
         std::fs::write(&written, bytes).unwrap();
-        // Events at the same time come in any order. Of version 3, the reference takes what is in memory for related
+        // Events with equal times have no order. In version 3, the reference reads uninitialized memory as related
         // activities, which are all zeros in the file.
         let sorted = |path| {
             let events = dump(&tools, &runtimes, path);
@@ -238,7 +236,7 @@ fn files_written_again_as_the_reference_reads_them() {
         let (expected, found) = (sorted(&path), sorted(&written));
         let differing: Vec<_> = expected.iter().zip(&found).filter(|(a, b)| a != b).take(3).collect();
         assert!(differing.is_empty() && expected.len() == found.len(), "{name}: {differing:#?}");
-        // Stacks with the names of functions, as TraceLog makes them for speedscope.
+        // Stacks with function names, as TraceLog writes them for speedscope.
         let profile = |path: &Path| {
             let output = path.with_extension("stacks");
             let mut command = Command::new("bash");
@@ -257,13 +255,13 @@ fn files_written_again_as_the_reference_reads_them() {
     }
 }
 
-/// What is written in the other version has the same events, but for what version 4 lacks.
+/// A file in the other version has the same events, except for parts that version 4 lacks.
 #[test]
 fn files_written_in_the_other_version() {
     let Some(traces) = traces("files_written_in_the_other_version") else { return };
     for name in FILES {
         let path = find(&traces, name);
-        // Larger ones have the same events as smaller ones, and take long.
+        // Larger files have the same events as smaller files, and take long.
         if std::fs::metadata(&path).unwrap().len() > 2 << 20 {
             continue;
         }
@@ -272,7 +270,7 @@ fn files_written_in_the_other_version() {
         let is_v6 = name.starts_with("perl");
         let other = opened(name, rewrite(&[&source], Some(if is_v6 { "4" } else { "6" })));
         if is_v6 {
-            // Fields of types that version 4 lacks are described anew, and functions are named at the end.
+            // Fields with types that version 4 lacks are described anew, and functions are named at the end.
             let is_name = |event: &&String| event.starts_with("Microsoft-Windows-DotNETRuntimeRundown/");
             let (expected, found) = (events(&source).0, events(&other).0);
             let names = found.iter().filter(is_name).count();
@@ -289,8 +287,8 @@ fn files_written_in_the_other_version() {
     }
 }
 
-/// Folded stacks of samples, with the times since the previous samples of their threads: of all, or of those in managed
-/// code.
+/// Returns the folded stacks of samples, weighted by the time since the thread's previous sample. Optionally only
+/// samples in managed code.
 fn folded(opened: &Opened, managed_only: bool) -> String {
     let mut options = StackOptions::default();
     options.weight = StackWeight::TimeBefore;
@@ -304,8 +302,8 @@ fn folded(opened: &Opened, managed_only: bool) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Another reader's stacks of a recorded file, with their times, are those of the file that is written again, in both
-/// versions and after a way through the other one.
+/// Another reader's stacks for a recorded file, with their times, equal the stacks of the rewritten file, in both
+/// versions and after conversion to the other version and back.
 #[test]
 fn stacks_of_a_file_written_again_are_those_of_another_reader() {
     let Some(traces) = traces("stacks_of_a_file_written_again_are_those_of_another_reader") else { return };
@@ -328,7 +326,7 @@ fn stacks_of_a_file_written_again_are_those_of_another_reader() {
     }
 }
 
-/// The reference reader reads all events before a flush of a file whose writer was killed after it.
+/// If the writer was killed after a flush, the reference reader reads all events before the flush.
 #[test]
 fn files_of_killed_writers_as_the_reference_reads_them() {
     let test = "files_of_killed_writers_as_the_reference_reads_them";

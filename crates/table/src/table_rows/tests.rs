@@ -13,7 +13,7 @@ use crate::cell_type::CellType;
 use crate::column_values::ColumnLoss;
 use crate::table_options::{Projection, TableOptions};
 
-/// A random member of a structure.
+/// Random structure member.
 #[derive(Clone, Debug)]
 struct RandomMember {
     name: String,
@@ -36,7 +36,7 @@ impl RandomMember {
         }
     }
 
-    /// Returns its declaration in TSDL.
+    /// Returns its TSDL declaration.
     fn declaration(&self) -> String {
         let Self { name, size, signed, order, length, .. } = self;
         let integer = |size: usize, align: u32| {
@@ -57,7 +57,7 @@ impl RandomMember {
             2 => format!("{plain} {name}[{}];", length + 1),
             3 => format!("{byte} {name}_length; {plain} {name}[{name}_length];"),
             4 => format!("enum : {byte} {{ low = 0 ... 100, high = 90 ... 200 }} {name};"),
-            // Two values in a byte.
+            // Two values in one byte.
             5 => format!("{} {name}; {} {name}_rest;", integer(3, 1), integer(5, 1)),
             6 => format!("integer {{ size = 8; align = 8; encoding = UTF8; }} {name}[{}];", length + 1),
             _ => format!("{plain} {name};"),
@@ -89,14 +89,14 @@ impl RandomMember {
     }
 }
 
-/// Makes rows of each event with loads, if its class has any, and by visiting, and compares them.
-struct BothWays {
+/// Compares the rows from loads with the rows from a visitor, for events whose class allows loads.
+struct RowComparison {
     options: TableOptions,
     rows: Option<[TableRows; 2]>,
     count: usize,
 }
 
-impl BothWays {
+impl RowComparison {
     fn add(&mut self, event: &Event<'_>) {
         let rows = self.rows.get_or_insert_with(|| {
             let plan = TablePlan::new(event, &self.options);
@@ -120,7 +120,7 @@ impl BothWays {
             (batch.batch, losses.iter().map(|(loss, count)| (loss.clone(), count)).collect::<Vec<_>>())
         });
         assert_eq!(loaded.0.num_rows(), self.count);
-        // Numbers that are not equal to themselves have equal bits.
+        // NaN is not equal to itself, so compare bits.
         assert_eq!(loaded.0.schema(), visited.0.schema());
         for (loaded, visited) in loaded.0.columns().iter().zip(visited.0.columns()) {
             assert_eq!(loaded.to_data(), visited.to_data());
@@ -130,7 +130,7 @@ impl BothWays {
     }
 }
 
-impl Sink for BothWays {
+impl Sink for RowComparison {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
             Message::Event(event) => self.add(event),
@@ -160,7 +160,7 @@ fn texts_are_checked_when_they_become_an_array() {
     let replaced = Some("\u{fffd}");
     assert_eq!(found, [Some("a"), replaced, replaced, Some(""), Some("\u{e9}"), None]);
     assert_eq!(column.losses.count(ColumnLoss::InvalidText), 2);
-    // The next batch.
+    // Next batch.
     column.push_bytes(b"b");
     assert_eq!(column.finish().unwrap().len(), 1);
 }
@@ -190,7 +190,7 @@ fn loads_and_visits_make_equal_rows() {
             let some = members.iter().step_by(2).map(|member| member.name.as_str());
             options = options.with_columns(Projection::named(some));
         }
-        let mut rows = BothWays { options, rows: None, count: 0 };
+        let mut rows = RowComparison { options, rows: None, count: 0 };
         pump(&mut Merge::new(trace.cursors(Window::default())), &mut rows).unwrap();
         let streams = trace.data_streams();
         with_loads += u64::from(rows.compare(streams[0].stacks().table));

@@ -1,4 +1,4 @@
-//! Arrow IPC has the rows of datasets.
+//! Arrow IPC has the same rows as datasets.
 
 use std::fs::File;
 
@@ -72,7 +72,7 @@ fn unwanted_columns_are_not_there() {
         names
     };
     assert_eq!(names(&["ts"]), [["ts"]]);
-    // The column of a meaning does not need that of its field.
+    // The column of a meaning does not need the field's column.
     assert_eq!(names(&["process"]).last().unwrap(), &["process"]);
     assert_eq!(names(&["ts", "ctx.vpid"]).last().unwrap(), &["ts", "ctx.vpid"]);
 }

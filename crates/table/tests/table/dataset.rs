@@ -19,10 +19,10 @@ use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderB
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use serde_json::{Value, json};
 
-/// Fields or columns of an event with their values; missing values are left out.
+/// Fields or columns of an event with their values. Missing values are omitted.
 pub(crate) type Row = BTreeMap<String, Value>;
 
-/// A file of a dataset.
+/// File in a dataset.
 pub(crate) struct ReadFile {
     /// Path in the dataset.
     pub(crate) path: String,
@@ -48,14 +48,14 @@ impl ReadFile {
         self.path.starts_with("event=")
     }
 
-    /// Value of a key in the metadata of the file.
+    /// Returns the value of a metadata key.
     pub(crate) fn key(&self, key: &str) -> String {
         let pairs = self.metadata.file_metadata().key_value_metadata().unwrap();
         pairs.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone()).unwrap()
     }
 }
 
-/// Reads all files of a dataset, in the order of their paths.
+/// Reads all files of a dataset, sorted by path.
 pub(crate) fn read(root: &Path) -> Vec<ReadFile> {
     let mut paths: Vec<PathBuf> = ParquetWriter.written_files(root).unwrap();
     paths.sort();
@@ -117,7 +117,7 @@ fn cell(array: &dyn Array, row: usize) -> Value {
     }
 }
 
-/// Returns a floating-point number of decimal digits in the same form for columns and lines.
+/// Returns a floating-point number in a form that columns and lines share.
 pub(crate) fn real(digits: &str) -> Value {
     json!(format!("{:?}", digits.parse::<f64>().unwrap()))
 }

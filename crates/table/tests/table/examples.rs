@@ -1,4 +1,4 @@
-//! Datasets of the examples have the events and values of JSON Lines.
+//! Datasets made from the examples have the events and values of JSON Lines.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
 }
 
-/// Columns that lines do not have in this form.
+/// Columns that lines lack in this form.
 pub(crate) const NOT_IN_LINES: [&str; 10] = [
     "packet",
     "seq",
@@ -38,7 +38,7 @@ pub(crate) const NOT_IN_LINES: [&str; 10] = [
     "payload.unnamed",
 ];
 
-/// Scopes of an event in JSON Lines, and what comes before the names of their columns.
+/// Scopes of an event in JSON Lines, and the prefix of their column names.
 const SCOPES: [(&str, &str); 5] = [
     ("header", "header."),
     ("common_context", "ctx."),
@@ -47,7 +47,7 @@ const SCOPES: [(&str, &str); 5] = [
     ("resource", "resource."),
 ];
 
-/// Returns the events of JSON Lines by name, and the name of the stream of each.
+/// Returns the events in JSON Lines by name, each with the name of its stream.
 pub(crate) fn events(lines: &str) -> BTreeMap<String, Vec<Row>> {
     let (mut events, mut streams): (BTreeMap<_, Vec<_>>, _) = (BTreeMap::new(), HashMap::new());
     let mut stacks: Vec<(u64, String, String, String)> = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn events(lines: &str) -> BTreeMap<String, Vec<Row>> {
                 row.insert("ts".to_owned(), line["ts"].clone());
                 row.insert("event".to_owned(), json!(name));
                 row.insert("stream".to_owned(), streams[&stream].clone());
-                // The first is made by the sink of lines, and of names that occur twice, JSON keeps one value.
+                // The message is added by the sink, and JSON keeps one value for a duplicate name.
                 row.retain(|name, value| !value.is_null() && name != "resource.message" && name != "unnamed");
                 events.entry(name).or_default().push(row);
             }
@@ -139,7 +139,7 @@ fn flatten(value: &Value, path: &str, row: &mut Row) {
     }
 }
 
-/// Columns of a value that JSON Lines write as an object.
+/// Returns the columns for a value that JSON Lines write as an object.
 fn special(members: &Map<String, Value>) -> Option<Vec<(&'static str, Value)>> {
     let (first, value) = members.iter().next()?;
     Some(match (first.as_str(), members.len()) {
@@ -151,7 +151,7 @@ fn special(members: &Map<String, Value>) -> Option<Vec<(&'static str, Value)>> {
     })
 }
 
-/// Rows of events, with the names of data streams instead of their numbers, and without columns that lines lack.
+/// Returns event rows with data stream names instead of numbers, and without columns that lines lack.
 fn comparable(file: &ReadFile, streams: &[Row]) -> Vec<Row> {
     let mut rows = file.rows();
     for row in &mut rows {
@@ -239,7 +239,7 @@ fn examples_have_the_values_of_json_lines() {
         assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{name}");
         for (event, mut expected) in expected {
             let mut found = found.remove(&event).unwrap();
-            // An empty list of structures has no names of members in lines.
+            // In lines, an empty list of structures lacks member names.
             for row in found.iter_mut().chain(&mut expected) {
                 row.retain(|_, value| *value != json!([]));
             }

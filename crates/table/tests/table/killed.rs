@@ -1,5 +1,4 @@
-//! Programs that are killed while they write a dataset, disks that are full and directories that cannot be written: the
-//! old dataset stays, or there is none.
+//! Killed programs, full disks and unwritable directories: the old dataset stays, or there is none.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,12 +12,12 @@ use serde_json::json;
 use crate::dataset::read;
 use crate::hostile::{events, made, nanoseconds, try_write};
 
-/// Environment variables with the path for [`writes_until_it_is_killed`], and the number of events.
+/// Environment variable with the path for [`writes_until_it_is_killed`]. Another variable has the number of events.
 const PATH: &str = "ICHNOS_TEST_WRITES_TABLES_TO";
 const EVENTS: &str = "ICHNOS_TEST_WRITES_ROWS";
 
-/// Makes a trace of events of 20 classes, numbered by their times, that prints how many there were so far. Their texts
-/// cannot be compressed.
+/// Creates a trace with events of 20 classes, numbered by time. It prints the number of events so far. Event texts are
+/// incompressible.
 fn numbered(count: u64) -> RecordTrace {
     let class = |i: u64| {
         let members =
@@ -34,7 +33,7 @@ fn numbered(count: u64) -> RecordTrace {
         let text: Vec<u8> = (0..30).map(|_| b'!' + u8::try_from(random.below(90)).unwrap()).collect();
         record.values.push(FieldValue::Text(&text));
         if number.is_multiple_of(200) {
-            // The test harness also writes to the standard output, so our lines begin with a word.
+            // The test harness also writes to the standard output, so our lines start with a word.
             println!("\nevents {number}");
         }
         number < count
@@ -48,7 +47,7 @@ fn replacing() -> WriteOptions {
     options
 }
 
-/// Not a test, but the program started by the tests below.
+/// Not a test: the program started by the tests below.
 #[test]
 #[ignore = "a program that other tests start"]
 fn writes_until_it_is_killed() {
@@ -61,7 +60,7 @@ fn writes_until_it_is_killed() {
     let _ = std::io::stdout().flush();
 }
 
-/// Starts the program by a shell command that receives it as `$0` and its arguments as `$@`.
+/// Starts the program with a shell command that receives it as `$0` and its arguments as `$@`.
 fn start(path: &Path, count: u64, shell: &str) -> Child {
     Command::new("sh")
         .args(["-c", shell])
@@ -94,7 +93,7 @@ fn a_killed_program_leaves_the_old_dataset() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("d");
     for run in 0..4 {
-        // Without an old dataset at first.
+        // The first run has no old dataset.
         let old = (run > 1).then(|| {
             try_write(&numbered(run * 10), &path, &replacing()).unwrap();
             run * 10
@@ -109,10 +108,10 @@ fn a_killed_program_leaves_the_old_dataset() {
             None => assert!(!path.exists(), "run {run}"),
             Some(count) => assert_eq!(events(&read(&path)).len() as u64, count, "run {run}"),
         }
-        // What it wrote is beside the dataset, under a name that no program reads.
+        // The partial output is next to the dataset, under a name that other programs ignore.
         assert!(names(directory.path()).iter().all(|name| name == "d" || name.starts_with('.')));
     }
-    // And is not in the way.
+    // The partial output is not in the way.
     try_write(&numbered(40), &path, &replacing()).unwrap();
     let mut numbers: Vec<u64> =
         events(&read(&path)).iter().map(|row| row["number"].as_u64().unwrap()).collect();
@@ -120,7 +119,7 @@ fn a_killed_program_leaves_the_old_dataset() {
     assert_eq!(numbers, (0..40).collect::<Vec<_>>());
 }
 
-/// A limit of the file size, like a full disk.
+/// A file size limit acts like a full disk.
 #[test]
 fn a_full_disk_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
@@ -132,7 +131,7 @@ fn a_full_disk_is_an_error() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let error = text.lines().find_map(|line| line.strip_prefix("error ")).unwrap_or(&text);
         assert!(error.contains(".parquet: File too large"), "{blocks}: {error}");
-        // The old one is as it was, and nothing else is there.
+        // The old dataset is unchanged, and nothing else is there.
         assert_eq!(names(directory.path()), ["d"], "{blocks}");
         assert_eq!(events(&read(&path)).len(), 5);
     }
@@ -150,7 +149,7 @@ fn a_directory_that_cannot_be_written_is_an_error() {
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
     let mut directory = directory.path().to_owned();
     if std::fs::write(directory.join("probe"), "").is_ok() {
-        // The user may write anywhere but here.
+        // The user may write everywhere except here.
         directory = "/proc".into();
         if !directory.exists() {
             return println!("skipped: a_directory_that_cannot_be_written_is_an_error: no such directory");

@@ -1,4 +1,4 @@
-//! Limits of memory, values that do not fit, and files that are not replaced.
+//! Memory limits, values that do not fit, and files that are not replaced.
 
 use std::fs::File;
 use std::path::Path;
@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::dataset::{Row, convert, side};
 use crate::hostile::{array, events, losses, made, made_of, nanoseconds, write};
 
-/// Makes a trace of events `e` with an integer `i`, with these times.
+/// Creates a trace of events `e` with an integer `i`, with these times.
 fn with_times(times: &'static [u64]) -> RecordTrace {
     let class = EventRecordClass::new("e", [Member::new("i", FieldClass::unsigned(64))]);
     made(nanoseconds(), [class], move |number, record| {
@@ -46,7 +46,7 @@ fn only_files_of_ichnos_are_replaced() {
     let own = files.iter().find(|file| file.is_event()).unwrap().path.clone();
     let listed = ParquetWriter.written_files(&root).unwrap();
     assert_eq!(listed.len(), files.len());
-    // Other programs write such files, even with the keys of ours.
+    // Other programs write such files, even with our keys.
     let file = |path: &str, key: &str| {
         let column: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         let batch = RecordBatch::try_from_iter([("i", column)]).unwrap();
@@ -117,7 +117,7 @@ fn names_of_columns_have_a_limit() {
 
 #[test]
 fn missing_values_of_wide_columns_count() {
-    // 200 columns of 8 KiB, all of which are missing in all rows.
+    // 200 columns of 8 KiB, without a value in any row.
     let members =
         (0..200).map(|i| Member::new(format!("f{i}"), FieldClass::optional(FieldClass::unsigned(1 << 16))));
     let trace = made(nanoseconds(), [EventRecordClass::new("e", members)], |number, record| {
@@ -134,14 +134,14 @@ fn missing_values_of_wide_columns_count() {
     let output = ichnos_table::BatchOutput::new(&streams, ichnos_table::TableOptions::default(), take);
     let report = crate::hostile::pass(&trace, Box::new(output));
     assert!(sizes.len() > 2 && sizes.iter().all(|size| *size < 40 << 20), "{sizes:?}");
-    // Of 1 MiB for an event, 127 columns.
+    // 127 columns, of 1 MiB per event.
     let lost = losses(&report, LossKind::Dropped);
     assert_eq!((lost.len(), lost[0].1), (1, 73), "{lost:?}");
 }
 
 #[test]
 fn arrays_of_absent_structures_have_a_limit() {
-    // Elements that take nothing in the trace, and 40 kB in columns: 1.3 GB.
+    // Elements that take no space in the trace, and 40 kB in columns: 1.3 GB.
     let members = (0..5_000).map(|i| Member::new(format!("{i}"), FieldClass::unsigned(64)));
     let element = FieldClass::optional(FieldClass::structure(members));
     let members = [Member::new("list", array(element, 1 << 15)), Member::new("i", FieldClass::unsigned(8))];
@@ -205,7 +205,7 @@ fn classes_with_equal_directories_stay_apart() {
 
 #[test]
 fn equal_hashes_do_not_mix_columns() {
-    // Names with equal hashes (FNV-1a of 64 bits).
+    // Names with equal hashes (64-bit FNV-1a).
     let class = |field: &str| EventRecordClass::new("e", [Member::new(field, FieldClass::unsigned(8))]);
     let names = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"];
     let trace = made(nanoseconds(), names.map(class), |number, record| {
@@ -280,11 +280,11 @@ fn losses_are_those_of_the_dataset() {
     let (_, report) = write(&trace, &directory.path().join("e"));
     let rounded = losses(&report, LossKind::Rounded);
     assert_eq!(rounded.len(), 1);
-    assert!(rounded[0].0.starts_with("clock.clock: clock cycles"), "{rounded:?}");
-    // The number of the processor has a column.
+    assert!(rounded[0].0.starts_with("clock.clock: cycles"), "{rounded:?}");
+    // The processor number has a column.
     let expected = [
         "packet.context.further: data outside events",
-        "payload.maybe: presence of a field without columns has no column",
+        "payload.maybe: no column for the presence of fields without columns",
     ];
     assert_eq!(losses(&report, LossKind::Dropped), expected.map(|loss| (loss.to_owned(), 1)));
 }

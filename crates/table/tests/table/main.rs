@@ -1,4 +1,4 @@
-//! Tests of columns: what is written is read again, and compared with JSON Lines.
+//! Column tests: written tables are read again, and compared with JSON Lines.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arrow;

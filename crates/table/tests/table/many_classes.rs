@@ -1,4 +1,4 @@
-//! Datasets of very many classes: memory is that of their rows, and files are completed early.
+//! Datasets with very many classes: memory is limited by their rows, and files are completed early.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +25,7 @@ const PATH: &str = "ICHNOS_TEST_WRITES_CLASSES_TO";
 
 const CLASSES: u64 = 1_500;
 
-/// Makes a trace in which events of these classes take turns, with this number of integers each.
+/// Creates a trace in which events of these classes take turns. Each event has this number of integers.
 fn turns(classes: u64, members: u64, events: u64) -> RecordTrace {
     let member = |i: u64| Member::new(format!("f{i}"), FieldClass::unsigned(64));
     let class = |i: u64| EventRecordClass::new(format!("e{i}"), (0..members).map(member));
@@ -38,7 +38,7 @@ fn turns(classes: u64, members: u64, events: u64) -> RecordTrace {
     })
 }
 
-/// Not a test, but the program started by the test below.
+/// Not a test: the program started by the test below.
 #[test]
 #[ignore = "a program that another test starts"]
 fn writes_many_classes() {
@@ -58,7 +58,7 @@ fn memory_of_many_classes_is_that_of_their_rows() {
         .status()
         .unwrap();
     assert!(status.success());
-    // 45 MiB if each had an encoder.
+    // It would be 45 MiB if each file had an encoder.
     assert!(memory.peak() < 32 << 20, "{} bytes", memory.peak());
     let classes = side(&read(&path), "_classes/");
     assert_eq!(classes.len() as u64, CLASSES);
@@ -101,9 +101,9 @@ impl Sink for FlushingSink<'_> {
 
 #[test]
 fn files_of_many_columns_are_completed_early() {
-    // 31 encoders with 1,100 columns, which have no dictionaries, take more than 64 MiB.
+    // 31 encoders with 1,100 columns and without dictionaries take more than 64 MiB.
     let (classes, rounds) = (32, 32);
-    // The last events are of classes whose files are complete by then.
+    // The last events belong to classes whose files are already complete.
     let trace = turns(classes, 1_100, classes * rounds + 4);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("d");

@@ -1,4 +1,4 @@
-//! Options of tables: columns, types and datasets of several runs.
+//! Table options: columns, types and datasets with several runs.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ fn write(
     reader.convert(&ParquetWriter, Some(output.to_owned()), &options)
 }
 
-/// Writes events with a field `time` and one of 64 bits, and returns the rows and what was dropped.
+/// Writes events with a field `time` and a 64-bit field. Returns the rows and the dropped items.
 fn times(clock: ClockClass, set: &[(&str, &str)]) -> (Vec<Row>, Vec<(String, u64)>) {
     let members =
         [Member::new("time", FieldClass::unsigned(8)), Member::new("max", FieldClass::unsigned(64))];
@@ -69,7 +69,7 @@ fn timestamps_have_a_column_of_their_own() {
         let (rows, lost) = times(clock.clone(), &[("timestamps", unit)]);
         assert_eq!(json!(column(&rows, "time")), expected);
         assert_eq!(json!(column(&rows, "ts")), json!([-1_000_000_000, -999_998_500]));
-        // The field has another name then.
+        // Then the field has another name.
         assert_eq!((column(&rows, "payload.time"), lost), (vec![json!(7); 2], vec![]));
     }
     let (rows, _) = times(clock.clone(), &[]);
@@ -116,7 +116,7 @@ fn wanted_columns_of_a_stream() {
     let reader = session.reader().unwrap();
     let mut options = ConvertOptions::default();
     with(&mut options, "arrow", &[("fields", "ts,event")]);
-    // Events of several classes have these columns.
+    // Events of several classes share these columns.
     reader.convert(&ArrowIpcWriter, Some(path.clone()), &options).unwrap();
     let batches =
         arrow_ipc::reader::StreamReader::try_new(std::fs::File::open(&path).unwrap(), None).unwrap();
@@ -156,11 +156,11 @@ fn datasets_of_several_runs() {
         assert!(error.contains("expected a name of up to 200"), "{error}");
     }
     assert_eq!(names(&path), ["trace=first", "trace=second.1"]);
-    // All of it is a dataset.
+    // The whole directory is a dataset.
     assert_eq!(ParquetWriter.written_files(&path).unwrap().len(), 2 * files(&path.join("trace=first")).len());
     write("hello-fxt/frames.fxt", &path, &[], ExistingOutput::Replace).unwrap();
     assert!(names(&path).iter().all(|name| !name.starts_with("trace=")));
-    // Queries of several runs need the same directories for all.
+    // Queries over several runs need equal directories in all runs.
     let error = append("hello-fxt/frames.fxt", "first", ExistingOutput::Refuse).unwrap_err().to_string();
     assert!(error.contains("only to a dataset of directories `trace=NAME`"), "{error}");
 }

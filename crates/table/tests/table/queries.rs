@@ -1,4 +1,4 @@
-//! DuckDB, Polars, pyarrow, ClickHouse (chdb) and Spark find in datasets what JSON Lines have.
+//! DuckDB, Polars, pyarrow, ClickHouse (chdb) and Spark find the values of JSON Lines in datasets.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::recorded::recorded;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/table/engines.py");
 
-/// By event and column, the count, sum, minimum and maximum.
+/// Count, sum, minimum and maximum by event and column.
 type Aggregates = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// Asks an engine about each dataset. The engine starts once.
+/// Queries each dataset with an engine, which starts once.
 fn ask(python: &Path, engine: &str, datasets: &[PathBuf]) -> Vec<Aggregates> {
     let output = Command::new(python).arg(SCRIPT).arg(engine).args(datasets).output().unwrap();
     assert!(output.status.success(), "{engine}: {}", String::from_utf8_lossy(&output.stderr));
@@ -27,13 +27,13 @@ fn ask(python: &Path, engine: &str, datasets: &[PathBuf]) -> Vec<Aggregates> {
     found
 }
 
-/// Clocks of dates in fields: the year from which they count, and their units in a second.
+/// Clocks of date fields: the year of their origin, and their units per second.
 const DATE_CLOCKS: [(i64, i128); 5] =
     [(1601, 10_000_000), (1, 10_000_000), (1970, 1), (1970, 1_000), (1970, 1_000_000_000)];
 
-/// Returns the days from 1970-01-01 to a date of the Gregorian calendar.
+/// Returns the days from 1970-01-01 to a Gregorian date.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Leap days come last in years that begin in March.
+    // In years that start in March, leap days come last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     year * 365 + year.div_euclid(4) - year.div_euclid(100)
         + year.div_euclid(400)
@@ -42,7 +42,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
         - 719_469
 }
 
-/// Returns the number for a date that JSON Lines write as `2026-11-27T09:00:00.123456789Z`, on one of the clocks.
+/// Converts a date in JSON Lines, such as `2026-11-27T09:00:00.123456789Z`, to a number on one of the clocks.
 fn date_number(text: &str, (epoch, frequency): (i64, i128)) -> Option<i128> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let parts: Option<Vec<i64>> = date.split('-').map(|part| part.parse().ok()).collect();
@@ -66,7 +66,7 @@ fn numbers_of_dates() {
     assert_eq!(date_number("word", DATE_CLOCKS[0]), None);
 }
 
-/// Returns rows with the numbers of the dates of a column, on a clock.
+/// Returns rows with the numbers of a column's dates, on a clock.
 fn with_numbers(rows: &[Row], column: &str, clock: (i64, i128)) -> Option<Vec<Row>> {
     let number = |value: &Value| match value.as_str() {
         Some(text) => serde_json::from_str(&date_number(text, clock)?.to_string()).ok(),
@@ -76,7 +76,7 @@ fn with_numbers(rows: &[Row], column: &str, clock: (i64, i128)) -> Option<Vec<Ro
     values.map(|value| Some([(column.to_owned(), number(value)?)].into_iter().collect())).collect()
 }
 
-/// Returns `true` if an engine has found the values of a column: those of JSON Lines, or numbers of their dates.
+/// Returns `true` if an engine has found the values of a column. Dates may be numbers.
 fn is_found(rows: &[Row], column: &str, found: &Value) -> Option<bool> {
     let plain = aggregate(rows, column);
     let is_number = found.get(2).is_some_and(Value::is_number);
@@ -89,7 +89,7 @@ fn is_found(rows: &[Row], column: &str, found: &Value) -> Option<bool> {
     Some(numbers.any(|numbers| *found == numbers))
 }
 
-/// Returns the count, sum, minimum and maximum of the integers or texts of a field; of texts, the sum of their lengths.
+/// Returns the count, sum, minimum and maximum of a field's integers or texts. The sum of texts adds their lengths.
 fn aggregate(rows: &[Row], column: &str) -> Option<Value> {
     let values: Vec<&Value> = rows.iter().filter_map(|row| row.get(column)).collect();
     if values.iter().all(|value| value.is_string()) {
@@ -110,13 +110,13 @@ fn aggregate(rows: &[Row], column: &str) -> Option<Value> {
     ]))
 }
 
-/// Engines, of which those that Python has are compared.
+/// Compared engines. Engines that Python lacks are skipped.
 const ENGINES: [&str; 5] = ["duckdb", "polars", "pyarrow", "chdb", "pyspark"];
 
-/// Recorded traces, below the directory of recorded traces.
+/// Recorded traces, as paths below the directory of recorded traces.
 ///
-/// Others with `ICHNOS_ALL_ENGINES=1`: engines take minutes for the 36,081 columns of the FXT capture, and about one for
-/// the .NET trace.
+/// `ICHNOS_ALL_ENGINES=1` adds others. Engines take minutes for the 36,081 columns of the FXT capture, and about one
+/// for the .NET trace.
 const RECORDED: [&str; 3] = [
     "ctf/real/lttng-ust/session-rot",
     "ctf/real/ctf2/session-rot",
@@ -133,7 +133,7 @@ fn engines(test: &str) -> Vec<(&'static str, PathBuf)> {
     ENGINES.into_iter().filter_map(|name| Some((name, find_python(test, name)?))).collect()
 }
 
-/// Compares what engines find in the datasets of traces with their JSON Lines. Prints the numbers of compared columns.
+/// Compares the results of engines on datasets with JSON Lines. Prints the number of compared columns.
 fn compare(traces: &[PathBuf], engines: &[(&str, PathBuf)]) {
     let directory = tempfile::tempdir().unwrap();
     let lines = directory.path().join("lines.jsonl");
@@ -158,7 +158,7 @@ fn compare(traces: &[PathBuf], engines: &[(&str, PathBuf)]) {
     }
 }
 
-/// Compares the columns of events. Returns their number.
+/// Compares the columns of events. Returns the number of columns.
 fn compare_events(what: &str, expected: &BTreeMap<String, Vec<Row>>, found: &Aggregates) -> usize {
     assert_eq!(found.len(), expected.len(), "{what}");
     let mut compared = 0;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the directory of recorded traces that `ICHNOS_TRACES` names, or `../shared/traces` from the project's root.
+/// Returns the directory of recorded traces: `ICHNOS_TRACES`, or `../shared/traces` next to the project's root.
 pub(crate) fn recorded() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);

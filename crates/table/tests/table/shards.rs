@@ -1,4 +1,4 @@
-//! The shards of a dataset together have the rows of one run.
+//! All shards of a dataset together have the rows of a single run.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::dataset::{read, side};
 use crate::examples::{EXAMPLES, example};
 use crate::recorded::recorded;
 
-/// Largest recorded trace that is compared, in bytes. `ICHNOS_SHARDED_BYTES` is another one.
+/// Maximum size of compared recorded traces, in bytes. `ICHNOS_SHARDED_BYTES` overrides it.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Larger recorded traces that are compared: with packets that are divided, losses, and damage.
+/// Larger recorded traces to compare: with divided packets, losses, and damage.
 const LARGER: [&str; 2] = ["lttng-ust/discard", "ctf2/session-rot"];
 
 fn write(
@@ -37,13 +37,13 @@ fn write(
     reader.convert(&ParquetWriter, Some(output.to_owned()), &options)
 }
 
-/// Rows of a dataset by the exact name of their event, or the name of the table, each with the number of such rows.
+/// Returns the rows by exact event name or table name. Each row has its number of occurrences.
 fn rows(root: &Path) -> BTreeMap<String, HashMap<String, usize>> {
     let mut tables: BTreeMap<String, HashMap<String, usize>> = BTreeMap::new();
     for file in read(root) {
         let directory = file.path.split('/').next().unwrap().to_owned();
         if directory == "_classes" {
-            // Has a row for each file.
+            // This table has a row per file.
             continue;
         }
         let name = if file.is_event() { format!("{directory} {}", file.key(EVENT_KEY)) } else { directory };
@@ -100,7 +100,7 @@ fn examples_are_the_same_in_shards() {
     for name in EXAMPLES {
         compare(&example(name), &[1, 2, 3]);
     }
-    // Packets of the same data streams, and traces of four formats.
+    // Packets in the same data streams, and traces in four formats.
     assert!(compare(&example("hello-lttng/trace"), &[7]) > 2);
     assert!(compare(&example("one-request/trace"), &[4]) > 1);
 }
@@ -147,11 +147,11 @@ fn a_shard_replaces_only_its_own_files() {
     assert!(error.contains("`_classes/part-0-2-of-2.parquet`"), "{error}");
     write(&input, &output, Shard::new(2, 2), ExistingOutput::Replace).unwrap();
     assert_eq!(rows(&output), expected);
-    // Its file in `_classes` comes last: without it, the shard is incomplete.
+    // Its file in `_classes` comes last. Without it, the shard is incomplete.
     std::fs::remove_file(output.join("_classes/part-0-1-of-2.parquet")).unwrap();
     write(&input, &output, Shard::new(1, 2), ExistingOutput::Refuse).unwrap();
     assert_eq!(rows(&output), expected);
-    // Rows would be there twice.
+    // The rows would be duplicated.
     for (shard, problem) in [(Shard::new(1, 3), "another number of shards"), (None, "not empty")] {
         let existing = if shard.is_some() { ExistingOutput::Replace } else { ExistingOutput::Refuse };
         let error = write(&input, &output, shard, existing).unwrap_err().to_string();
@@ -188,7 +188,7 @@ fn a_shard_leaves_foreign_files() {
     let input = example("hello-fuchsia/boot.log");
     let error = write(&input, &output, Shard::new(1, 2), ExistingOutput::Replace).unwrap_err().to_string();
     assert!(error.contains("`notes`"), "{error}");
-    // A file with the name of one of the shard, but of somebody else.
+    // Another program's file, with a file name of the shard.
     std::fs::remove_file(output.join("notes")).unwrap();
     std::fs::create_dir(output.join("_streams")).unwrap();
     std::fs::write(output.join("_streams/part-0-1-of-2.parquet"), "mine").unwrap();

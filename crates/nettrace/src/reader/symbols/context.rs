@@ -1,4 +1,4 @@
-//! Context of an event about symbols, and its texts.
+//! Context of events about symbols, and deduplicated texts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Context of an event about symbols.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SymbolContext {
-    /// Address space that it is about.
+    /// Address space of the symbols.
     pub(super) space: u32,
     pub(super) ticks: u64,
     /// File position of the payload.
@@ -17,17 +17,18 @@ pub(super) struct SymbolContext {
 impl SymbolContext {
     pub(super) fn payload<'f>(&self, bytes: &'f [u8]) -> &'f [u8] {
         let end = self.payload.saturating_add(self.length);
+        // The position is from a row in the file, so the range is valid.
         bytes.get(self.payload..end).unwrap_or_default()
     }
 }
 
-/// Texts without duplicates.
+/// Deduplicated texts.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct SymbolTexts {
     texts: HashSet<Arc<str>>,
 }
 
-impl Texts {
+impl SymbolTexts {
     pub(super) fn get(&mut self, text: &str) -> Arc<str> {
         if let Some(text) = self.texts.get(text) {
             return Arc::clone(text);
@@ -38,7 +39,7 @@ impl Texts {
     }
 }
 
-/// Returns the last component of a path of any system.
+/// Returns the last component of a path from any operating system.
 pub(super) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }

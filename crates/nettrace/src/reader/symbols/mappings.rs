@@ -1,31 +1,31 @@
-//! Mappings and symbols of processes, recorded by one-collect.
+//! Process mappings and symbols, recorded by one-collect.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::context::{SymbolContext, Texts, file_name};
+use super::context::{SymbolContext, SymbolTexts, file_name};
 use crate::reader::tables::is_kernel_address;
 use crate::wire::Wire;
 
-/// An event about a process.
+/// Event about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MappingEvent {
     /// A file was mapped.
     Mapping,
     /// A function in a mapping.
     Symbol,
-    /// A process exists or begins.
+    /// A process exists or starts.
     Process,
 }
 
-/// Mappings and symbols of a file.
+/// Mappings and symbols in a file.
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
     mappings: Vec<MappingRow>,
     symbols: Vec<SymbolRow>,
-    /// Address space of each process, and the time in ticks at which it was seen or began.
+    /// Address space of each process, and the time in ticks at which it was seen or started.
     processes: Vec<(u32, u64)>,
 }
 
@@ -57,7 +57,7 @@ struct MappingText {
 }
 
 impl Mappings {
-    /// Adds an event; skips it if fields are missing.
+    /// Adds an event. Skips it if fields are missing.
     pub(super) fn add(&mut self, event: MappingEvent, context: SymbolContext, bytes: &[u8]) {
         let mut wire = Wire::new(context.payload(bytes));
         let (process, ticks) = (context.space, context.ticks);
@@ -88,12 +88,12 @@ impl Mappings {
         }
     }
 
-    /// Returns all symbols, with their address spaces. `time` converts ticks to nanoseconds.
+    /// Returns all symbols with their address spaces. `time` converts ticks to nanoseconds.
     pub(super) fn symbols(
         mut self,
         bytes: &[u8],
         time: &dyn Fn(u64) -> i128,
-        texts: &mut Texts,
+        texts: &mut SymbolTexts,
     ) -> Vec<(u32, Symbol)> {
         let births = births(std::mem::take(&mut self.processes));
         let mut symbols = Vec::new();
@@ -107,7 +107,7 @@ impl Mappings {
             let text = row.name.get(bytes);
             let method = Some(&*text).filter(|_| kind == CodeKind::Native).and_then(jitted_method);
             let name = texts.get(method.as_ref().map_or(&text, |(_, name)| name));
-            let mut add = |module: &Module| {
+            let mut add = |module: &SymbolMapping| {
                 let mut symbol = module.symbol(range, kind);
                 symbol.name = Some(Arc::clone(&name));
                 if let Some((assembly, _)) = method {
@@ -126,17 +126,17 @@ impl Mappings {
                 }
             };
             match modules.get(&row.mapping) {
-                // A symbol is found when its mapping is inspected, which can be long after it was created, and
-                // for one of the processes that share it. Without the required rights, kernel symbols are all
-                // over the kernel's addresses.
+                // A symbol is found when its mapping is inspected, possibly long after the mapping was created, and
+                // only for one of the processes that share it. Without the required rights, kernel symbols are at
+                // random kernel addresses.
                 Some(modules) => {
-                    // All processes share one kernel, so the first of its mappings is enough.
+                    // All processes share one kernel, so its first mapping is enough.
                     let most = if kind == CodeKind::Kernel { 1 } else { usize::MAX };
                     modules.iter().filter(|module| module.has(range)).take(most).for_each(add);
                 }
                 None => {
-                    let Life { from, until } = life_of(&births, row.process, row.ticks, row.begin);
-                    add(&Module {
+                    let ProcessLifetime { from, until } = life_of(&births, row.process, row.ticks, row.begin);
+                    add(&SymbolMapping {
                         space: space(row.process, row.begin),
                         range,
                         from: from.map_or(i128::MIN, time),
@@ -149,32 +149,32 @@ impl Mappings {
         symbols
     }
 
-    /// Adds the symbols of all mappings, and returns these by their ids.
+    /// Adds the symbols of all mappings. Returns the mappings by id.
     fn modules(
         &mut self,
         births: &HashMap<u32, Vec<u64>>,
         bytes: &[u8],
         time: &dyn Fn(u64) -> i128,
-        texts: &mut Texts,
+        texts: &mut SymbolTexts,
         symbols: &mut Vec<(u32, Symbol)>,
-    ) -> HashMap<u64, Vec<Module>> {
+    ) -> HashMap<u64, Vec<SymbolMapping>> {
         let life = |row: &MappingRow| life_of(births, row.process, row.ticks, row.begin);
-        // Makes overlapping ones adjacent.
+        // Overlapping mappings become adjacent.
         self.mappings.sort_by_key(|row| (space(row.process, row.begin), row.begin, row.ticks));
-        let mut modules: HashMap<u64, Vec<Module>> = HashMap::new();
+        let mut modules: HashMap<u64, Vec<SymbolMapping>> = HashMap::new();
         for group in overlapping(&self.mappings) {
-            // The first mapping at a place existed before it was noticed, unless another event contradicts.
+            // The first mapping at a place existed before it was recorded, unless another event contradicts.
             let mut first: HashMap<Option<u64>, u64> = HashMap::new();
             for row in group {
                 let ticks = first.entry(life(row).from).or_insert(row.ticks);
                 *ticks = row.ticks.min(*ticks);
             }
             for row in group {
-                let Life { from, until } = life(row);
+                let ProcessLifetime { from, until } = life(row);
                 let is_first = first.get(&from) == Some(&row.ticks);
                 let from = if is_first { from } else { Some(row.ticks) };
                 let name = row.name.get(bytes);
-                let module = Module {
+                let module = SymbolMapping {
                     space: space(row.process, row.begin),
                     range: (row.begin, row.end),
                     from: from.map_or(i128::MIN, time),
@@ -193,17 +193,16 @@ impl Mappings {
 }
 
 impl SymbolRow {
-    /// Returns the first address, and the one after the last.
+    /// Returns the address range, without its end.
     fn range(&self) -> (u64, u64) {
-        // The kernel's list of symbols has only addresses: a symbol ends with the last address before the next
-        // one.
+        // The kernel's symbol list has only addresses. A symbol extends to the next symbol.
         let is_last = is_kernel_address(self.begin);
         (self.begin, self.end.saturating_add(is_last.into()))
     }
 }
 
-/// Returns the module and the name of a method in the runtime's list for other profilers (`/tmp/perf-PID.map`):
-/// `void [Module] Namespace.Type::Method(parameters)[Tier]`; `None` for other texts.
+/// Parses a method in the runtime's list for other profilers (`/tmp/perf-PID.map`). Returns its module and name, or
+/// `None` for texts in another form than `void [Module] Namespace.Type::Method(parameters)[Tier]`.
 pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
     let (_, rest) = text.split_once(" [")?;
     let (module, rest) = rest.split_once("] ")?;
@@ -216,55 +215,55 @@ pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
     is_method.then(|| (module, format!("{kind}{dot}{name}{parameters}")))
 }
 
-/// Maximum number of known mappings with the same id: processes that share memory have the same.
+/// Maximum number of known mappings with the same id. Processes that share memory have equal ids.
 const MOST_OF_SAME_ID: usize = 1024;
 
-/// Maximum average number of copies of symbols in mappings shared by processes, if there are many.
+/// Maximum average number of symbol copies in shared mappings, if there are many symbols.
 const MOST_COPIES: usize = 8;
 
-/// A mapping, for its symbols.
+/// Mapping with symbols.
 #[derive(Debug)]
-struct Module {
+struct SymbolMapping {
     space: u32,
-    /// First address, and the one after the last.
+    /// Address range, without its end.
     range: (u64, u64),
     from: i128,
     until: Option<i128>,
     name: Option<Arc<str>>,
 }
 
-impl Module {
+impl SymbolMapping {
     fn has(&self, (begin, end): (u64, u64)) -> bool {
         self.range.0 <= begin && end <= self.range.1
     }
 
-    /// Returns the symbol of a section of the mapping, or of all of it.
+    /// Returns the symbol for a section of the mapping, or for the whole mapping.
     fn symbol(&self, (begin, end): (u64, u64), kind: CodeKind) -> Symbol {
         let Self { from, until, .. } = *self;
         Symbol { begin, end, from, until, name: None, module: self.name.clone(), kind }
     }
 }
 
-/// Lifetime of a process with an id, in ticks: ids are reused.
+/// Lifetime of a process in ticks. Process ids are reused.
 #[derive(Clone, Copy, Debug)]
-struct Life {
-    /// `None`: since before the trace.
+struct ProcessLifetime {
+    /// Start. `None` if the process started before the trace.
     from: Option<u64>,
     until: Option<u64>,
 }
 
-/// Returns the life of a process at a time, within which its mappings stay. The kernel has no end.
-fn life_of(births: &HashMap<u32, Vec<u64>>, process: u32, ticks: u64, address: u64) -> Life {
+/// Returns a process's lifetime at a time. Its mappings live at most that long. The kernel never ends.
+fn life_of(births: &HashMap<u32, Vec<u64>>, process: u32, ticks: u64, address: u64) -> ProcessLifetime {
     if is_kernel_address(address) {
-        return Life { from: None, until: None };
+        return ProcessLifetime { from: None, until: None };
     }
     let births = births.get(&process).map_or(&[][..], Vec::as_slice);
     let index = births.partition_point(|birth| *birth <= ticks);
     let from = index.checked_sub(1).and_then(|index| births.get(index)).copied();
-    Life { from, until: births.get(index).copied() }
+    ProcessLifetime { from, until: births.get(index).copied() }
 }
 
-/// Returns the start times of processes with a reused id, in order.
+/// Returns the sorted start times for each reused process id.
 fn births(mut processes: Vec<(u32, u64)>) -> HashMap<u32, Vec<u64>> {
     processes.sort_unstable();
     processes.dedup();
@@ -276,8 +275,7 @@ fn births(mut processes: Vec<(u32, u64)>) -> HashMap<u32, Vec<u64>> {
     later.collect()
 }
 
-/// Groups mappings so that each overlaps another one of its group, and none of another group. They are in the
-/// order of address spaces and begins.
+/// Groups overlapping mappings. `rows` must be sorted by address space and start.
 fn overlapping(rows: &[MappingRow]) -> Vec<&[MappingRow]> {
     let mut groups = Vec::new();
     let mut rest = rows;
@@ -297,12 +295,13 @@ fn overlapping(rows: &[MappingRow]) -> Vec<&[MappingRow]> {
     groups
 }
 
-/// Returns `true` if these can be begin and end: no range is both in a process and in the kernel.
+/// Returns `true` if these can be the start and the end of a range. A range must not cross from a process into the
+/// kernel.
 fn is_range(begin: u64, end: u64) -> bool {
     begin < end && is_kernel_address(begin) == is_kernel_address(end - 1)
 }
 
-/// Returns the space of an address of a process: all processes share the kernel.
+/// Returns the address space of a process address. All processes share the kernel.
 fn space(process: u32, address: u64) -> u32 {
     if is_kernel_address(address) { 0 } else { process }
 }
@@ -313,6 +312,7 @@ fn kind(address: u64) -> CodeKind {
 
 impl MappingText {
     fn get<'f>(&self, bytes: &'f [u8]) -> std::borrow::Cow<'f, str> {
+        // The text was read from this position, so the range is valid.
         let bytes = bytes.get(self.begin..self.begin + usize::from(self.length)).unwrap_or_default();
         String::from_utf8_lossy(bytes)
     }

@@ -1,28 +1,28 @@
 //! Methods and modules of the .NET runtime.
 //!
-//! A method is compiled at its first call, and perhaps again later, at another address: each time there is a load
-//! event, if the session has enabled these. At the end of a session (or at its beginning), the runtime lists all
-//! existing methods, called rundown. So a listed method without a load event has existed since before the
-//! session, or since another method was unloaded at its address.
+//! A method is compiled at its first call, and perhaps again later at another address. Each time there is a load event,
+//! if the session has enabled these events. At the end of a session (or at its start), the runtime lists all existing
+//! methods. This list is called rundown. A listed method without a load event has existed since before the session, or
+//! since another method was unloaded at its address.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::context::{SymbolContext, Texts, file_name};
+use super::context::{SymbolContext, SymbolTexts, file_name};
 use crate::wire::Wire;
 
-/// An event about a method.
+/// Event about a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MethodEvent {
-    what: What,
-    /// `true` if it contains the name of the method.
+    action: MethodAction,
+    /// `true` if the event contains the method name.
     is_verbose: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum MethodAction {
     Load,
     Unload,
     /// The method exists.
@@ -31,19 +31,19 @@ enum What {
 
 impl MethodEvent {
     pub(super) const fn load(is_verbose: bool) -> Self {
-        Self { what: What::Load, is_verbose }
+        Self { action: MethodAction::Load, is_verbose }
     }
 
     pub(super) const fn unload(is_verbose: bool) -> Self {
-        Self { what: What::Unload, is_verbose }
+        Self { action: MethodAction::Unload, is_verbose }
     }
 
     pub(super) const fn rundown(is_verbose: bool) -> Self {
-        Self { what: What::Rundown, is_verbose }
+        Self { action: MethodAction::Rundown, is_verbose }
     }
 }
 
-/// Fields of events about modules.
+/// Field layout of events about modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModuleForm {
     Module,
@@ -51,19 +51,19 @@ pub(super) enum ModuleForm {
     DomainModule,
 }
 
-/// Methods and modules of a file.
+/// Methods and modules in a file.
 #[derive(Debug, Default)]
 pub(super) struct Methods {
-    /// In file order.
+    /// Methods in file order.
     rows: Vec<MethodRow>,
-    /// By address space and id: names of a module over time.
+    /// Module names over time, by address space and id.
     modules: HashMap<(u32, u64), ValidFrom<Arc<str>>>,
 }
 
-/// Values with the times in ticks from which they apply.
+/// Values with the times in ticks from which on they are valid.
 type ValidFrom<T> = Vec<(u64, T)>;
 
-/// Data of an event about a method. Its name stays in the file until it is needed.
+/// Data of an event about a method. The name stays in the file until it is needed.
 #[derive(Clone, Copy, Debug)]
 struct MethodRow {
     event: MethodEvent,
@@ -75,11 +75,11 @@ struct MethodRow {
     token: u32,
 }
 
-/// Number of bytes before the texts of an event about a method.
+/// Number of bytes before the texts in an event about a method.
 const BEFORE_TEXTS: usize = 36;
 
 impl Methods {
-    /// Adds an event; skips it if fields are missing.
+    /// Adds an event. Skips it if fields are missing.
     pub(super) fn add(&mut self, event: MethodEvent, context: SymbolContext, bytes: &[u8]) {
         let mut wire = Wire::new(context.payload(bytes));
         let mut read = || {
@@ -101,7 +101,7 @@ impl Methods {
         form: ModuleForm,
         context: SymbolContext,
         bytes: &[u8],
-        texts: &mut Texts,
+        texts: &mut SymbolTexts,
     ) {
         let mut wire = Wire::new(context.payload(bytes));
         let before_paths = match form {
@@ -113,7 +113,7 @@ impl Methods {
         let Some(name) = module_name(wire.rest()) else { return };
         let name = texts.get(&name);
         let names = self.modules.entry((context.space, module)).or_default();
-        // A module may be repeated.
+        // A module may be listed repeatedly.
         if let Some((since, _)) = names.iter_mut().find(|(_, other)| *other == name) {
             *since = context.ticks.min(*since);
         } else if names.len() < MOST_NAMES {
@@ -121,21 +121,21 @@ impl Methods {
         }
     }
 
-    /// Returns all symbols, with their address spaces. `time` converts ticks to nanoseconds.
+    /// Returns all symbols with their address spaces. `time` converts ticks to nanoseconds.
     pub(super) fn symbols(
         mut self,
         bytes: &[u8],
         time: &dyn Fn(u64) -> i128,
-        texts: &mut Texts,
+        texts: &mut SymbolTexts,
     ) -> Vec<(u32, Symbol)> {
-        // Stable: rows of the same time stay in file order.
+        // Stable sort: rows with equal times stay in file order.
         self.rows.sort_by_key(|row| (row.context.space, row.begin, row.context.ticks));
-        let mut names = Names::new(&mut self, bytes, texts);
+        let mut names = MethodNames::new(&mut self, bytes, texts);
         let mut symbols = Vec::new();
         let same_place =
             |a: &MethodRow, b: &MethodRow| (a.context.space, a.begin) == (b.context.space, b.begin);
         for rows in self.rows.chunk_by(same_place) {
-            for (row, from, until) in lives(rows) {
+            for (row, from, until) in lifetimes(rows) {
                 let symbol = Symbol {
                     begin: row.begin,
                     end: row.end,
@@ -152,39 +152,39 @@ impl Methods {
     }
 }
 
-/// Returns the lifetimes of methods at an address, in ticks, from events about that address in the order of time.
-/// `None` as the begin means since before the trace; as the end, until its end.
-fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
+/// Returns the lifetimes of the methods at an address, in ticks. `rows` has the events about that address, sorted by
+/// time. `None` stands for a start before the trace, or for an end after the trace.
+fn lifetimes(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
     let mut lives = Vec::new();
-    // Current method, and the time since when it exists.
+    // Current method, and its start time.
     let mut current: Option<(MethodRow, Option<u64>)> = None;
-    // Time since when the method is unknown.
+    // End time of the previous method.
     let mut free: Option<u64> = None;
     for row in rows {
         let ticks = row.context.ticks;
-        match (&mut current, row.event.what) {
-            (Some((known, _)), What::Load | What::Rundown) if known.is_same(row) => {
-                // Repeated, perhaps with its name.
+        match (&mut current, row.event.action) {
+            (Some((known, _)), MethodAction::Load | MethodAction::Rundown) if known.is_same(row) => {
+                // Repeated event, perhaps with the name.
                 if row.event.is_verbose && !known.event.is_verbose {
                     *known = *row;
                 }
             }
-            (Some((known, from)), What::Unload) => {
+            (Some((known, from)), MethodAction::Unload) => {
                 let verbose = if known.is_same(row) && row.event.is_verbose { row } else { &*known };
                 lives.push((*verbose, *from, Some(ticks)));
                 (current, free) = (None, Some(ticks));
             }
-            (None, What::Unload) => {
+            (None, MethodAction::Unload) => {
                 lives.push((*row, free, Some(ticks)));
                 free = Some(ticks);
             }
-            (Some((known, from)), What::Load | What::Rundown) => {
-                // Its end is missing; the end of another method is reported now.
+            (Some((known, from)), MethodAction::Load | MethodAction::Rundown) => {
+                // The current method's end is missing, but another method is at its address now.
                 lives.push((*known, *from, Some(ticks)));
                 current = Some((*row, Some(ticks)));
             }
-            (None, What::Load) => current = Some((*row, Some(ticks))),
-            (None, What::Rundown) => current = Some((*row, free)),
+            (None, MethodAction::Load) => current = Some((*row, Some(ticks))),
+            (None, MethodAction::Rundown) => current = Some((*row, free)),
         }
     }
     lives.extend(current.map(|(row, from)| (row, from, None)));
@@ -197,7 +197,7 @@ impl MethodRow {
         (self.method, self.begin, self.end) == (other.method, other.begin, other.end)
     }
 
-    /// Returns namespace with type, name and signature as UTF-16, if present.
+    /// Returns the namespace with type, the name and the signature as UTF-16, if present.
     fn texts<'f>(&self, bytes: &'f [u8]) -> Option<[&'f [[u8; 2]]; 3]> {
         let mut rest = self.context.payload(bytes).get(BEFORE_TEXTS..)?;
         let mut text = || {
@@ -221,11 +221,11 @@ fn push_text(to: &mut String, units: &[[u8; 2]]) {
     to.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
-/// Maximum number of names of a module: its id can be reused after it is unloaded.
+/// Maximum number of names per module. Its id can be reused after it is unloaded.
 const MOST_NAMES: usize = 16;
 
-/// Returns the name of a module from its paths: that of its file with intermediate language, without the
-/// extension, or else of its file with machine code.
+/// Returns the name of a module from its paths. Uses the file with intermediate language, without its extension, or
+/// else the file with machine code.
 fn module_name(mut paths: &[u8]) -> Option<String> {
     for _ in 0..2 {
         let (path, rest) = split_text(paths)?;
@@ -233,7 +233,7 @@ fn module_name(mut paths: &[u8]) -> Option<String> {
         push_text(&mut text, path);
         let name = file_name(&text);
         let stem = [".dll", ".exe", ".winmd"].iter().find_map(|extension| without(name, extension));
-        // Precompiled modules can have this, too.
+        // Precompiled modules may have this extension, too.
         let name = stem.map_or(name, |stem| without(stem, ".ni").unwrap_or(stem));
         if !name.is_empty() {
             return Some(name.to_owned());
@@ -243,27 +243,27 @@ fn module_name(mut paths: &[u8]) -> Option<String> {
     None
 }
 
-/// Strips an extension from a name, if it has it.
+/// Removes an extension from a name. Returns `None` if the name lacks it.
 fn without<'n>(name: &'n str, extension: &str) -> Option<&'n str> {
     let (stem, end) = name.split_at_checked(name.len().checked_sub(extension.len())?)?;
     end.eq_ignore_ascii_case(extension).then_some(stem)
 }
 
-/// Names of methods and modules.
-struct Names<'a> {
+/// Method and module names.
+struct MethodNames<'a> {
     bytes: &'a [u8],
-    texts: &'a mut Texts,
-    /// By address space and id, in the order of time.
+    texts: &'a mut SymbolTexts,
+    /// Module names sorted by time, by address space and id.
     modules: HashMap<(u32, u64), ValidFrom<Arc<str>>>,
-    /// An event with the name, by address space and method, for events without it.
+    /// Events with a name, by address space and method, for events without a name.
     verbose: HashMap<(u32, u64), MethodRow>,
-    /// Names of these: a method without a name in its events can be at many addresses.
+    /// Finished method names. A method without names in its events can be at many addresses.
     named: HashMap<(u32, u64), Arc<str>>,
     buffer: String,
 }
 
-impl<'a> Names<'a> {
-    fn new(methods: &mut Methods, bytes: &'a [u8], texts: &'a mut Texts) -> Self {
+impl<'a> MethodNames<'a> {
+    fn new(methods: &mut Methods, bytes: &'a [u8], texts: &'a mut SymbolTexts) -> Self {
         let mut modules = std::mem::take(&mut methods.modules);
         modules.values_mut().for_each(|names| names.sort_by_key(|(since, _)| *since));
         let mut verbose = HashMap::new();
@@ -285,7 +285,7 @@ impl<'a> Names<'a> {
             return Arc::clone(name);
         }
         let Some(verbose) = self.verbose.get(&key).copied() else {
-            // Its token identifies it in the metadata of its module.
+            // The token identifies the method in the module's metadata.
             return self.texts.get(&format!("{:#010x}", row.token));
         };
         let name = self.verbose_method(&verbose);
@@ -314,8 +314,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Returns the parameters of a signature with their parentheses, without the return type, which can contain
-/// parentheses itself.
+/// Returns the parameters in a signature, with their parentheses. Skips the return type, which can contain parentheses
+/// itself.
 fn parameters(signature: &[[u8; 2]]) -> &[[u8; 2]] {
     let mut depth = 0u32;
     for (index, unit) in signature.iter().enumerate().rev() {

@@ -1,12 +1,11 @@
-//! Names of code addresses, from methods, modules, mappings and symbols in a file; and names of threads that the
-//! runtime uses for a purpose.
+//! Names of code addresses, from methods, modules, mappings and symbols in a file. Also names threads that the runtime
+//! uses for one purpose.
 //!
-//! Events of the .NET runtime record loads and unloads of methods, and the methods at the end of a session; see
-//! [`methods`]. one-collect records files mapped in processes, and functions in them; see [`mappings`]. A file
-//! can have both.
+//! .NET runtime events record method loads and unloads, and the methods at the end of a session. See [`methods`].
+//! one-collect records mapped files, and functions in them. See [`mappings`]. A file can have both.
 //!
-//! These events are delivered like all others, with their stacks if they have some. (Other readers skip the
-//! stacks of events about methods, which show how the runtime wrote them.)
+//! These events are delivered like all others, including their stacks. Other readers skip these stacks, which show how
+//! the runtime wrote them.
 
 mod context;
 mod mappings;
@@ -17,17 +16,17 @@ use std::collections::HashMap;
 
 use ichnos_model::{ClockClass, Symbols};
 
-use self::context::{SymbolContext, Texts};
+use self::context::{SymbolContext, SymbolTexts};
 use self::mappings::{MappingEvent, Mappings};
 use self::methods::{MethodEvent, Methods, ModuleForm};
 use super::processes::UNIVERSAL_SYSTEM;
 use super::tables::{ThreadTable, address_space};
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 use super::walk::Walker;
 use crate::{Block, EventMetadata, EventRow, Version, known};
 
-/// Reads all symbols of a file in one pass over its events. `clock` is the clock of their times.
-pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
+/// Reads all symbols in one pass over a file's events. `clock` is the clock of these events.
+pub(super) fn read(file: &FileState, clock: &ClockClass) -> Symbols {
     let sources: Vec<SymbolEvent> = file.index.classes.iter().map(source).collect();
     if sources.iter().all(|source| *source == SymbolEvent::None) {
         return Symbols::default();
@@ -38,7 +37,7 @@ pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
         sources,
         methods: Methods::default(),
         mappings: Mappings::default(),
-        texts: Texts::default(),
+        texts: SymbolTexts::default(),
         threads: HashMap::new(),
         process: file.index.trace.process_id,
     };
@@ -51,14 +50,14 @@ pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
     Symbols::new(symbols).with_thread_names(names)
 }
 
-/// Information about symbols in events of a class.
+/// Symbol information in the events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SymbolEvent {
     None,
     Method(MethodEvent),
     Module(ModuleForm),
     Mapping(MappingEvent),
-    /// It is written by a thread with this name.
+    /// Only threads with this name write the event.
     Thread(&'static str),
 }
 
@@ -70,7 +69,7 @@ pub(super) fn has_names(metadata: &EventMetadata) -> bool {
     !matches!(source(metadata), SymbolEvent::None | SymbolEvent::Thread(_))
 }
 
-/// Returns the information about symbols in events of a class.
+/// Returns the symbol information in the events of a class.
 fn source(metadata: &EventMetadata) -> SymbolEvent {
     let EventMetadata { provider, event_id, version, name, .. } = metadata;
     if let Some(name) = threads::name_of(provider, *event_id, name) {
@@ -88,7 +87,7 @@ fn source(metadata: &EventMetadata) -> SymbolEvent {
             _ => SymbolEvent::None,
         };
     }
-    // Events that had other numbers in .NET Framework have the same names with this suffix.
+    // Events with other numbers in .NET Framework have the same names with this suffix.
     match event.name.strip_suffix("V2").unwrap_or(&event.name) {
         "MethodLoad" => SymbolEvent::Method(MethodEvent::load(false)),
         "MethodLoadVerbose" => SymbolEvent::Method(MethodEvent::load(true)),
@@ -106,16 +105,16 @@ fn source(metadata: &EventMetadata) -> SymbolEvent {
     }
 }
 
-/// Walker that collects the events about symbols.
+/// Walker that collects events about symbols.
 struct SymbolReader<'f> {
     bytes: &'f [u8],
     is_v6: bool,
-    /// By class.
+    /// Symbol information by class.
     sources: Vec<SymbolEvent>,
     methods: Methods,
     mappings: Mappings,
-    texts: Texts,
-    /// Names of threads, by process and id.
+    texts: SymbolTexts,
+    /// Thread names by process and id.
     threads: HashMap<(Option<u64>, u64), &'static str>,
     /// Process of all events, up to version 5.
     process: Option<u64>,
@@ -128,16 +127,16 @@ impl Walker for SymbolReader<'_> {
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
         match self.sources.get(class as usize) {
             None | Some(SymbolEvent::None) => {}
-            Some(source) => self.note(*source, row, threads),
+            Some(source) => self.record(*source, row, threads),
         }
     }
 }
 
 impl SymbolReader<'_> {
     #[cold]
-    fn note(&mut self, source: SymbolEvent, row: &EventRow, threads: &ThreadTable) {
+    fn record(&mut self, source: SymbolEvent, row: &EventRow, threads: &ThreadTable) {
         if let SymbolEvent::Thread(name) = source {
-            return self.note_thread(name, row, threads);
+            return self.record_thread(name, row, threads);
         }
         let space = if self.is_v6 { address_space(threads.process(row.thread)) } else { 0 };
         let context = SymbolContext {
@@ -156,8 +155,8 @@ impl SymbolReader<'_> {
 }
 
 impl SymbolReader<'_> {
-    /// Keeps the first name that the events of a thread give it.
-    fn note_thread(&mut self, name: &'static str, row: &EventRow, threads: &ThreadTable) {
+    /// Records the first name that a thread's events imply.
+    fn record_thread(&mut self, name: &'static str, row: &EventRow, threads: &ThreadTable) {
         let (process, thread) = match self.is_v6 {
             true => {
                 let known = threads.place(row.thread).and_then(|place| threads.get(place));

@@ -11,7 +11,7 @@ use ichnos_testing::{cases, in_cpu_time};
 use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};
 use crate::{NettraceFile, NettraceOptions};
 
-// Numbers of events of the runtime and of its rundown.
+// Event numbers of the runtime and of its rundown.
 const LOAD: (&str, u32) = (RUNTIME, 143);
 const UNLOAD: (&str, u32) = (RUNTIME, 144);
 const LOAD_WITHOUT_NAME: (&str, u32) = (RUNTIME, 141);
@@ -19,14 +19,14 @@ const MODULE_LOAD: (&str, u32) = (RUNTIME, 152);
 const DC_END: (&str, u32) = (RUNDOWN, 144);
 const MODULE_DC_END: (&str, u32) = (RUNDOWN, 154);
 
-/// An event of a file: its kind, its time, and its payload.
+/// Test event: its kind, its time, and its payload.
 type TestEvent = ((&'static str, u32), u8, Vec<u8>);
 
 fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
-/// Returns the fixed part of a payload about a method of a module, at an address.
+/// Returns the fixed part of a payload about a method in a module, at an address.
 fn place(method: u64, begin: u64, size: u32) -> Vec<u8> {
     let (module, token, flags) = (0xf00d_u64, 0x0600_0001_u32, 0_u32);
     [&method.to_le_bytes()[..], &module.to_le_bytes(), &begin.to_le_bytes()]
@@ -50,8 +50,7 @@ fn module(id: u64, il: &str, native: &str) -> Vec<u8> {
     [id.to_le_bytes().to_vec(), vec![0; 16], utf16(il), utf16(native), vec![0; 2]].concat()
 }
 
-/// Returns a file of version 4 with these events, in which a tick is a nanosecond since 1970. Kinds of events
-/// have version 2.
+/// Creates a version 4 file with these events. A tick is a nanosecond since 1970. All event kinds have version 2.
 fn v4(events: &[TestEvent]) -> Vec<u8> {
     let object = |file: &mut Vec<u8>, name: &str, version: u8, content: &[u8], has_size: bool| {
         file.extend([5, 5, 1, version, 0, 0, 0, version, 0, 0, 0, name.len() as u8, 0, 0, 0]);
@@ -90,7 +89,7 @@ fn v4(events: &[TestEvent]) -> Vec<u8> {
     file
 }
 
-/// Returns the common beginning of trace blocks of all versions.
+/// Returns the start of trace blocks, which all versions share.
 fn trace_block() -> Vec<u8> {
     let date = [1970_u16, 1, 4, 1, 0, 0, 0, 0];
     let words = date.into_iter().flat_map(u16::to_le_bytes);
@@ -111,10 +110,10 @@ fn open(file: Vec<u8>) -> NettraceFile {
     NettraceFile::open("made by hand", Bytes::from(file), &NettraceOptions::default()).unwrap()
 }
 
-/// Symbols of a file as names of functions at an address and a time.
-struct Names(NettraceFile);
+/// Reads the function names at an address and a time.
+struct TestSymbols(NettraceFile);
 
-impl Names {
+impl TestSymbols {
     fn v4(events: &[TestEvent]) -> Self {
         Self(open(v4(events)))
     }
@@ -134,7 +133,7 @@ impl Names {
 
 #[test]
 fn an_address_is_used_again() {
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (LOAD, 10, simple(100, 50, "A")),
         (UNLOAD, 20, simple(100, 50, "A")),
         (LOAD, 30, simple(100, 20, "B")),
@@ -150,7 +149,7 @@ fn an_address_is_used_again() {
 
 #[test]
 fn what_is_listed_at_the_end_was_there() {
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (LOAD, 10, simple(100, 50, "A")),
         (LOAD, 10, simple(200, 50, "B")),
         (UNLOAD, 20, simple(200, 50, "B")),
@@ -170,7 +169,7 @@ fn what_is_listed_at_the_end_was_there() {
 #[test]
 fn modules_are_named_after_their_files() {
     let of = |il: &str, native: &str| {
-        let names = Names::v4(&[
+        let names = TestSymbols::v4(&[
             (DC_END, 10, simple(100, 50, "A")),
             // Rundown lists modules after methods.
             (MODULE_DC_END, 11, module(0xf00d, il, native)),
@@ -184,7 +183,7 @@ fn modules_are_named_after_their_files() {
     assert_eq!(of("Made.At.Run.Time", "").as_deref(), Some("Made.At.Run.Time"));
     assert_eq!(of("", ""), None);
 
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (MODULE_LOAD, 1, module(0xf00d, "old.dll", "")),
         (LOAD, 2, simple(100, 50, "A")),
         (MODULE_LOAD, 3, module(0xf00d, "new.dll", "")),
@@ -196,7 +195,7 @@ fn modules_are_named_after_their_files() {
 #[test]
 fn names_have_types_and_parameters() {
     let of = |texts| {
-        let names = Names::v4(&[(LOAD, 1, method(1, 100, 50, texts))]);
+        let names = TestSymbols::v4(&[(LOAD, 1, method(1, 100, 50, texts))]);
         names.function(100, 1).unwrap().to_owned()
     };
     assert_eq!(of(["N.T", "Main", "void  (class System.String[])"]), "N.T.Main(class System.String[])");
@@ -213,7 +212,7 @@ fn names_have_types_and_parameters() {
 #[test]
 fn methods_without_names_are_named_by_others_or_by_their_tokens() {
     let named = method(1, 500, 50, ["T", "A", "void  ()"]);
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (LOAD_WITHOUT_NAME, 1, [place(1, 100, 50), vec![0; 10]].concat()),
         (LOAD_WITHOUT_NAME, 1, [place(2, 200, 50), vec![0; 10]].concat()),
         (DC_END, 9, named),
@@ -225,12 +224,13 @@ fn methods_without_names_are_named_by_others_or_by_their_tokens() {
 #[test]
 fn hostile_payloads_say_nothing() {
     let whole = simple(100, 50, "A");
-    // All fields except those after the texts are needed.
+    // All fields are needed, except the fields after the texts.
     for length in 0..whole.len() - 10 {
-        let names = Names::v4(&[(LOAD, 1, whole[..length].to_vec()), (DC_END, 2, whole[..length].to_vec())]);
+        let names =
+            TestSymbols::v4(&[(LOAD, 1, whole[..length].to_vec()), (DC_END, 2, whole[..length].to_vec())]);
         assert_eq!(names.function(100, 5), None, "{length}");
     }
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (LOAD, 1, simple(u64::MAX - 5, 50, "A")),
         (LOAD, 1, simple(100, 0, "B")),
         (LOAD, 1, simple(200, u32::MAX, "C")),
@@ -245,7 +245,7 @@ fn hostile_payloads_say_nothing() {
     let mut payload = simple(100, 50, "A");
     let at = payload.iter().rposition(|byte| *byte == b'A').unwrap();
     payload[at + 1] = 0xd8;
-    assert_eq!(Names::v4(&[(LOAD, 1, payload)]).function(100, 5), Some("T.\u{fffd}()"));
+    assert_eq!(TestSymbols::v4(&[(LOAD, 1, payload)]).function(100, 5), Some("T.\u{fffd}()"));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn damaged_files_do_no_harm() {
     });
 }
 
-/// Each of these would take hours if the steps were events times bytes, or events squared.
+/// Each of these files would take hours if the time were events times bytes, or events squared.
 #[test]
 fn hostile_files_do_not_take_long() {
     let long = "x".repeat(1 << 20);
@@ -293,11 +293,11 @@ fn hostile_files_do_not_take_long() {
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
-/// Kinds of events in files of version 6, by metadata id; 0 is unused.
+/// Event kinds in version 6 files, by metadata id. 0 is unused.
 const V6_EVENTS: [&str; 5] = ["", "ProcessMapping", "ProcessSymbol", "ProcessCreate", "cpu"];
 
-/// Returns a file of version 6 with two processes, 70 and 71, each with a thread, and a stack of these frames.
-/// `events`: metadata id, thread (1 or 2), time and payload; the last kind has the stack.
+/// Creates a version 6 file with the processes 70 and 71, a thread in each, and one stack with these frames. `events`:
+/// metadata id, thread (1 or 2), time and payload. Events of the last kind have the stack.
 fn v6_of(frames: &[u64], events: &[(u8, u8, u64, Vec<u8>)]) -> Vec<u8> {
     let block = |file: &mut Vec<u8>, kind: u8, content: &[u8]| {
         file.extend(&(content.len() as u32 | u32::from(kind) << 24).to_le_bytes());
@@ -344,7 +344,7 @@ fn symbol(mapping: u8, begin: u64, end: u64, name: &str) -> Vec<u8> {
     [vec![0, mapping], varuint(begin), varuint(end), name].concat()
 }
 
-/// Returns a file in which two processes have the same stack.
+/// Creates a file in which two processes have the same stack.
 fn v6() -> Vec<u8> {
     let events: [(u8, u8, u64, Vec<u8>); 21] = [
         (1, 1, 10, mapping(1, 0x1000, 0x3000, "/usr/bin/one")),
@@ -366,7 +366,7 @@ fn v6() -> Vec<u8> {
         (4, 1, 30, vec![1]),
         (4, 2, 31, vec![1]),
         (4, 2, 60, vec![1]),
-        // The process ends; its id is reused.
+        // The process ends. Its id is reused.
         (3, 2, 15, vec![]),
         (3, 2, 80, vec![]),
         (1, 2, 81, mapping(4, 0x1000, 0x2000, "/usr/bin/three")),
@@ -374,7 +374,7 @@ fn v6() -> Vec<u8> {
     v6_of(&[KERNEL + 5, 0x1005, 0x2005], &events)
 }
 
-/// Returns time and stack of the events with a stack.
+/// Returns the time and the stack of all events with a stack.
 fn stacks(file: &NettraceFile, window: Window) -> Vec<(i128, u32)> {
     let mut found = Vec::new();
     for mut cursor in file.cursors(window) {
@@ -390,7 +390,7 @@ fn stacks(file: &NettraceFile, window: Window) -> Vec<(i128, u32)> {
 
 #[test]
 fn processes_have_their_own_addresses_and_share_the_kernel() {
-    let names = Names(open(v6()));
+    let names = TestSymbols(open(v6()));
     let file = &names.0;
     let found = stacks(file, Window::default());
     let [(30, one), (31, two), (60, later)] = found[..] else { panic!("{found:?}") };
@@ -442,7 +442,7 @@ fn methods_in_the_words_of_maps() {
     }
 }
 
-/// Independent of the event read first.
+/// Stack numbers do not depend on the event that is read first.
 #[test]
 fn numbers_of_stacks_do_not_depend_on_what_is_read() {
     let all = stacks(&open(v6()), Window::default());
@@ -453,8 +453,8 @@ fn numbers_of_stacks_do_not_depend_on_what_is_read() {
 // ---------------------------------------------------------------------------------------------
 // Files of real runtimes
 
-/// Returns a directory of recorded traces in `ICHNOS_TRACES`, or in `../shared/traces` from the project's root.
-/// Returns `None` and prints a line if it is absent.
+/// Returns a directory with recorded traces in `ICHNOS_TRACES`, or in `../shared/traces` next to the project's root.
+/// Returns `None` and prints a line if it is missing.
 fn recorded(directory: &str, test: &str) -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let traces =
@@ -467,7 +467,7 @@ fn recorded(directory: &str, test: &str) -> Option<PathBuf> {
     None
 }
 
-/// Another reader's folded stacks must have the same names; the weights may differ.
+/// Another reader's folded stacks must have the same names. The weights may differ.
 #[test]
 fn names_are_those_of_another_reader() {
     let Some(directory) = recorded("dotnetdiag", "names_are_those_of_another_reader") else { return };
@@ -486,8 +486,8 @@ fn names_are_those_of_another_reader() {
     assert!(folded.iter().map(String::as_str).eq(expected));
 }
 
-/// Nearly all frames of complete traces have names. Exceptions: precompiled code that the runtime does not list
-/// (3.1: 2 addresses), and `_start`, whose symbol was not written.
+/// In complete traces, nearly all frames have names. Exceptions: precompiled code that the runtime does not list (3.1:
+/// 2 addresses), and `_start`, whose symbol was not written.
 #[test]
 fn frames_of_whole_traces_have_names() {
     let expected = [
@@ -505,7 +505,7 @@ fn frames_of_whole_traces_have_names() {
         let trace = file.trace();
         let stacks = stacks(&file, Window::default());
         let mut found = 0;
-        // Names are also valid later: no address is reused in these files.
+        // Names stay valid, because no address is reused in these files.
         let mut known = HashMap::new();
         for (time, stack) in &stacks {
             found += *known.entry(*stack).or_insert_with(|| {

@@ -1,8 +1,8 @@
-//! Names of threads, from events that only threads of a certain purpose write.
+//! Thread names, from events that only threads with a certain purpose write.
 
 use super::RUNTIME;
 
-/// Maximum number of named threads; they take 100 bytes each.
+/// Maximum number of named threads. A thread takes 100 bytes.
 pub(super) const MOST: usize = 1 << 16;
 
 const FINALIZER: &str = ".NET Finalizer Thread";
@@ -11,7 +11,7 @@ const POOL: &str = ".NET ThreadPool";
 const POOL_WORKER: &str = ".NET ThreadPool Worker";
 const POOL_IO_WORKER: &str = ".NET IO ThreadPool Worker";
 
-/// Returns the name of threads that write an event, as in TraceEvent.
+/// Returns the name of the threads that write an event. TraceEvent uses the same names.
 pub(super) fn name_of(provider: &str, event_id: u32, name: &str) -> Option<&'static str> {
     Some(match (provider, event_id) {
         // GCFinalizersEnd, GCFinalizersBegin.

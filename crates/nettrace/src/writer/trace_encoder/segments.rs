@@ -1,9 +1,9 @@
-//! Copies segments: the blocks up to and including a sequence point, if all of their events are selected.
+//! Copies segments whose events are all selected. A segment has the blocks up to and including a sequence point.
 //!
-//! Events of a segment are sorted among themselves, and refer to stacks of the segment only, so it can be anywhere in a
-//! file. Two things come from outside. Metadata have the ids of the source in the whole output. Sequence numbers of threads
-//! continue those before the segment: if the output has lower ones, as it lacks earlier events, the rows of events get
-//! other numbers, and all other bytes of them are copied.
+//! Events in a segment are sorted among themselves, and refer only to stacks in the segment, so the segment can be
+//! anywhere in a file. Two things depend on the rest of the file. Metadata keeps the source's ids in the whole output.
+//! Sequence numbers continue the numbers before the segment. If the output lacks earlier events, its numbers are lower.
+//! Then event rows get other numbers, and all their other bytes are copied.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use ichnos_model::Packet;
 
-use super::{FREE, MOST_BLOCK, TraceEncoder};
+use super::{FREE, MOST_BLOCK, NettraceEncoder};
 use crate::reader::segment::SegmentFacts;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 use crate::reader::{EventBlockHeader, content};
 use crate::wire_writer::push_varuint;
 use crate::writer::own::normalized;
@@ -21,26 +21,25 @@ use crate::writer::segment_rules::SegmentCopier;
 use crate::writer::tables::point_content;
 use crate::{Block, BlockKind, EventRows, FileItem, PointHead, RowEncoding, Version};
 
-/// Maximum size in bytes of a segment that is copied: all of it waits in memory to be written.
+/// Maximum size of a copied segment in bytes, because it waits in memory as a whole.
 const MOST_SEGMENT: u64 = 64 << 20;
 
-/// A segment of the source, and the state before it.
+/// Source segment, and the state before it.
 struct SourceSegment {
-    /// Range of the file.
+    /// File range.
     range: Range<u64>,
     facts: SegmentFacts,
-    /// Threads with a sequence number, if the segment before was not copied.
+    /// Threads with a sequence number, if the previous segment was not copied.
     known: Option<Vec<u64>>,
-    /// Time of the sequence point, in ticks.
+    /// Sequence point time in ticks.
     point_time: u64,
 }
 
-/// Numbers to subtract from the sequence numbers of threads.
+/// Numbers to subtract from the threads' sequence numbers.
 type Shifts = HashMap<u64, u32>;
 
-impl TraceEncoder {
-    /// Copies the next segment, or skips it if none of its events is selected. Returns `false` if its events are to be
-    /// encoded.
+impl NettraceEncoder {
+    /// Copies the next segment, or skips it if it lacks selected events. Returns `false` if its events must be encoded.
     pub(super) fn pass_segment(&mut self, packet: &Packet<'_>) -> bool {
         let rules = Arc::clone(&self.rules);
         let (Some(file), Some(mut copier)) = (rules.file(), self.copier.take()) else { return false };
@@ -49,7 +48,7 @@ impl TraceEncoder {
         is_passed
     }
 
-    fn pass_segment_of(&mut self, file: &TraceFile, copier: &mut SegmentCopier, size: u64) -> bool {
+    fn pass_segment_of(&mut self, file: &FileState, copier: &mut SegmentCopier, size: u64) -> bool {
         let begin = copier.at;
         copier.at += size;
         let known = (copier.copied_until != begin).then(|| copier.scanner.threads());
@@ -74,7 +73,7 @@ impl TraceEncoder {
         true
     }
 
-    /// Returns the differences between the sequence numbers of the source and of the output before a segment.
+    /// Returns the differences between the sequence numbers in the source and in the output, before a segment.
     fn shifts(&self, segment: &SourceSegment) -> Shifts {
         let shift = |(thread, number): (&u64, &Option<u32>)| {
             Some((*thread, (*number)?.wrapping_sub(self.blocks.sequences.number(*thread))))
@@ -82,10 +81,10 @@ impl TraceEncoder {
         segment.facts.threads.iter().filter_map(shift).collect()
     }
 
-    /// Returns `true` if the bytes of a segment can be part of the output.
+    /// Returns `true` if a segment's bytes can be part of the output.
     fn can_copy(
         &self,
-        file: &TraceFile,
+        file: &FileState,
         copier: &SegmentCopier,
         segment: &SourceSegment,
         shifts: &Shifts,
@@ -94,7 +93,7 @@ impl TraceEncoder {
         let (begin, end) = copier.rules.window;
         let is_selected = facts.times.is_some_and(|(first, last)| begin <= first && last <= end);
         let has_numbers = facts.is_renumberable || shifts.values().all(|shift| *shift == 0);
-        // The next event of a thread, with another number, is to reveal a loss: that is encoded.
+        // If a thread's next event must reveal a loss by its number, it must be encoded.
         let has_losses = segment.known.is_some() && self.blocks.sequences.misses_some();
         facts.is_sound
             && is_selected
@@ -107,11 +106,12 @@ impl TraceEncoder {
 
     fn copy_segment(
         &mut self,
-        file: &TraceFile,
+        file: &FileState,
         copier: &mut SegmentCopier,
         segment: &SourceSegment,
         shifts: &Shifts,
     ) {
+        // A segment without events does not change the last time.
         let (first, last) = segment.facts.times.unwrap_or_default();
         self.last = self.last.max(first);
         self.close_blocks();
@@ -156,8 +156,8 @@ impl TraceEncoder {
         copier.copied_until = segment.range.end;
     }
 
-    /// Copies a block of a segment.
-    fn copy_block(&mut self, file: &TraceFile, block: &Block, shifts: Option<&Shifts>) {
+    /// Copies a segment's block.
+    fn copy_block(&mut self, file: &FileState, block: &Block, shifts: Option<&Shifts>) {
         let content = content(file.bytes(), block);
         match (block.kind, shifts) {
             (BlockKind::Event, Some(shifts)) => {
@@ -176,14 +176,14 @@ impl TraceEncoder {
             (BlockKind::Event | BlockKind::Stack | BlockKind::SequencePoint, _) => {
                 self.file.block(block.kind, content);
             }
-            // Metadata are already written.
+            // Metadata is already written.
             _ => {}
         }
     }
 }
 
 impl SourceSegment {
-    /// Returns `true` if none of its events or losses is selected.
+    /// Returns `true` if a segment lacks selected events and losses.
     fn is_dropped(&self, copier: &SegmentCopier) -> bool {
         let (begin, end) = copier.rules.window;
         let facts = &self.facts;
@@ -194,12 +194,12 @@ impl SourceSegment {
     }
 }
 
-/// Appends the content of a block of compressed rows to `out`, with lower sequence numbers.
+/// Appends block content with compressed rows to `out`, with lower sequence numbers.
 fn renumber(content: &[u8], version: Version, shifts: &Shifts, out: &mut Vec<u8>) {
     let Some(header) = EventBlockHeader::read(content) else { return };
     let mut rows = EventRows::new(RowEncoding::new(version, header.flags), header.rows..content.len(), 0);
     let mut copied = 0;
-    // Thread of the row before, its shift, and the new number of that row.
+    // Thread of the previous row, its shift, and its new sequence number.
     let (mut of, mut shift, mut before) = (None, 0u32, 0u32);
     loop {
         let begin = rows.position();
@@ -220,7 +220,7 @@ fn renumber(content: &[u8], version: Version, shifts: &Shifts, out: &mut Vec<u8>
     out.extend_from_slice(content.get(copied..).unwrap_or_default());
 }
 
-/// Returns the position after a number of variable length.
+/// Returns the position after a variable-length number.
 fn after_varuint(content: &[u8], at: usize) -> usize {
     let rest = content.get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| byte & 0x80 == 0).map_or(rest.len(), |last| last + 1)
