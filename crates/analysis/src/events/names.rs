@@ -1,8 +1,8 @@
-//! Names with numbers, which each sequence of packets announces before it uses them.
+//! Numbered names. Each sequence of packets announces a name before it uses the number.
 
 use std::collections::HashMap;
 
-/// Names of one kind, by number from 1 on.
+/// Names of one kind by number. Numbers start at 1.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub struct NumberedNames {

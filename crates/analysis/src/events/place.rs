@@ -9,13 +9,13 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpanSide {
-    /// Begins a span.
+    /// Starts a span.
     Begin,
     /// Ends a span.
     End,
     /// Is a whole span.
     Whole,
-    /// Ends a frame, and begins the next one.
+    /// Ends a frame and starts the next one.
     Frame,
 }
 
@@ -62,7 +62,7 @@ pub struct TimelinePlace {
     pub position: u64,
     /// Side of a span; `None` for other events.
     pub side: Option<SpanSide>,
-    /// Number shared by the begin and end of a keyed span; 0 for other events.
+    /// Number that both ends of a keyed span share. 0 for other events.
     pub key: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Scheduling: running threads of processors, and names of threads.
+//! Scheduling: running threads on processors, and thread names.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -39,7 +39,7 @@ struct KnownThread {
     name: String,
 }
 
-/// Threads and processors of all traces, as known from events so far. Traces are given by number.
+/// Threads and processors of all traces as known so far. Traces are identified by number.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub struct Scheduling {
@@ -47,14 +47,14 @@ pub struct Scheduling {
     running: HashMap<(u32, Option<u64>), u64>,
     /// Number of processors that run a thread, by trace and thread.
     processors: HashMap<(u32, u64), u32>,
-    /// Traces that name processors.
+    /// Traces that name processors in events.
     with_processors: HashSet<u32>,
     threads: HashMap<(u32, u64), u32>,
     /// Threads by index.
     known: Vec<KnownThread>,
     /// Processes of threads whose own events name both. Scheduler events can name only the thread.
     processes: HashMap<(u32, u64), u64>,
-    /// Threads that a trace lists, by trace number.
+    /// Thread lists of traces, by trace number.
     #[cfg_attr(feature = "serde", serde(skip))]
     listed: HashMap<u32, Arc<[ListedThread]>>,
     /// Objects that name events.
@@ -71,13 +71,13 @@ pub struct EventLocation<'p> {
     pub place: EventPlace<'p>,
     /// Name of the event itself, instead of the class name.
     pub own_name: Option<&'p str>,
-    /// `false` for a thread switch on an unknown one of several processors.
+    /// `false` for a thread switch if the machine has several processors and the event does not name one.
     pub has_processor: bool,
 }
 
 impl Scheduling {
-    /// Returns the place and the name of an event. The name refers to the memory of `text`, and names of process and thread
-    /// can refer to `known`, the names of earlier events of the data stream.
+    /// Returns the place and the name of an event. The name borrows `text`. Process and thread names can borrow
+    /// `known`, the cached names of the data stream.
     #[inline]
     pub fn locate<'p>(
         &'p mut self,
@@ -216,7 +216,7 @@ impl Scheduling {
         }
     }
 
-    /// Starts recording threads with a new process or name, for [`take_change`](Self::take_change).
+    /// Starts to record threads with a new process or name, for [`take_change`](Self::take_change).
     pub fn note_changes(&mut self) {
         self.changes.get_or_insert_default();
     }
@@ -299,7 +299,7 @@ impl Scheduling {
         self.processors.contains_key(&(trace, thread))
     }
 
-    /// Updates threads and processors by an event.
+    /// Updates threads and processors from an event.
     #[inline]
     pub fn observe(&mut self, trace: u32, event: &Event<'_>, class: &ViewerClass) {
         if class.threads.is_some() || class.form == EventForm::Switch {
@@ -380,11 +380,11 @@ mod tests {
             (*known.shown.get_or_insert(known.process), known.name.clone())
         };
         assert_eq!(known(&mut scheduling), (Some(5), "first".to_owned()));
-        // Of the same thread, what is not said stays.
+        // Missing facts of the same thread stay unchanged.
         scheduling.name(0, named(7, ""), Some(5));
         scheduling.name(0, named(7, "renamed"), None);
         assert_eq!(known(&mut scheduling), (Some(5), "renamed".to_owned()));
-        // It has ended, and another process has a thread with its number.
+        // The thread has ended, and another process reuses its number.
         scheduling.name(0, named(7, ""), Some(9));
         assert_eq!(known(&mut scheduling), (Some(9), String::new()));
     }

@@ -247,8 +247,8 @@ impl ThreadStates {
         }
     }
 
-    /// Ends the running state of a thread. `first` is the first time of its processor, if this is the first switch
-    /// there.
+    /// Ends the running state of a thread. `first` is the first time of its processor if this is the processor's first
+    /// switch.
     fn leave(
         &mut self,
         thread: (u32, u64),

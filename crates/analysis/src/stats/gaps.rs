@@ -2,11 +2,11 @@
 
 use super::totals::Gap;
 
-/// The longest gaps between consecutive events, longest first; among equal ones, the first.
+/// Longest gaps between consecutive events, longest first. Equal gaps are sorted by time.
 #[derive(Clone, Debug)]
 pub struct LongestGaps {
     most: usize,
-    /// Times of the first and the last event, in the order of the merge.
+    /// Time of the first and the last event in merge order.
     times: Option<(i128, i128)>,
     /// Gaps, longest first.
     gaps: Vec<Gap>,
@@ -51,7 +51,7 @@ impl LongestGaps {
         self.gaps.insert(at.min(self.gaps.len()), gap);
     }
 
-    /// Adds the gaps of later events.
+    /// Merges the gaps of later events.
     pub(super) fn merge(&mut self, later: Self) {
         let Some((first, last)) = later.times else { return };
         let begin = match self.times {
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares with all gaps, sorted; collected at once and merged.
+    /// Compares with a sorted list of all gaps, both collected at once and merged.
     #[test]
     fn the_longest_are_kept() {
         cases(500, |random| {

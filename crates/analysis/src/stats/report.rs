@@ -1,4 +1,4 @@
-//! Statistics in the order of display, and as text, CSV and JSON.
+//! Sorted statistics, written as text, CSV and JSON.
 
 mod bars;
 mod csv;
@@ -18,41 +18,41 @@ pub(crate) use csv::push_line;
 pub(crate) use table::hint;
 pub use table::{StatsHints, StatsTextOptions};
 
-/// Order of rows: greatest first, except for keys and first times. Equal rows are in the order of their numbers of
-/// events, then of their keys.
+/// Sort order of rows: greatest first, except for keys and first times. Equal rows are sorted by event count, then by
+/// key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StatsOrder {
-    /// By the number of events, values or pairs.
+    /// Number of events, values or pairs.
     #[default]
     Events,
-    /// By the number of bytes.
+    /// Number of bytes.
     Bytes,
-    /// By the time of the first event.
+    /// Time of the first event.
     First,
-    /// By the time of the last event.
+    /// Time of the last event.
     Last,
-    /// By the largest gap.
+    /// Longest gap.
     Gap,
-    /// By the number of discarded events.
+    /// Number of discarded events.
     Loss,
-    /// By the key.
+    /// Group key.
     Key,
-    /// By the median of values or latencies.
+    /// Median of values or latencies.
     P50,
-    /// By the 99th percentile of values or latencies.
+    /// 99th percentile of values or latencies.
     P99,
-    /// By the greatest value or latency.
+    /// Maximum of values or latencies.
     Max,
-    /// By the mean of values or latencies.
+    /// Mean of values or latencies.
     Mean,
-    /// By the sum of values or latencies.
+    /// Sum of values or latencies.
     Total,
-    /// By the time of spans without that of the spans within them.
+    /// Own time of spans, without nested spans.
     Own,
 }
 
-/// Statistics in the order of display, to be written as text, CSV or JSON.
+/// Sorted statistics, to be written as text, CSV or JSON.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -61,7 +61,7 @@ pub enum StatsOrder {
 ///
 /// let options = Arc::new(StatsOptions::default());
 /// let collector = StatsCollector::new(Arc::clone(&options));
-/// // It takes messages here.
+/// It takes messages here.
 /// let stats = collector.finish();
 /// let report = StatsReport::new(&stats, &options, None, StatsOrder::Events);
 /// assert_eq!(report.to_text(&StatsTextOptions::default()), "0 events\n");
@@ -69,7 +69,7 @@ pub enum StatsOrder {
 #[derive(Debug)]
 pub struct StatsReport<'s> {
     by: Vec<GroupBy>,
-    /// Statistics, which know the bases of numbers.
+    /// Statistics with the display bases of numbers.
     stats: &'s Stats,
     /// Statistics of all events.
     all: &'s StatsRow,
@@ -78,39 +78,39 @@ pub struct StatsReport<'s> {
     has_timeline: bool,
     has_gaps: bool,
     rows: Vec<ReportRow<'s>>,
-    /// Number of rows that are not shown.
+    /// Number of omitted rows.
     left_out: usize,
-    /// Maximum number of events of a row that was not kept.
+    /// Maximum number of events in a missing row.
     missed: u64,
     /// Maximum number of exact rows.
     most: usize,
     pairs: Option<&'s Pairs>,
-    /// Fields that pairs have in common.
+    /// Fields that are equal in both events of a pair.
     key: Vec<String>,
     /// `true` if only events of the same trace are paired.
     within_traces: bool,
 }
 
-/// A row to show.
+/// Row to show.
 #[derive(Debug)]
 struct ReportRow<'s> {
     key: Vec<GroupValue>,
     missed: u64,
-    /// `None` for rows of pairs.
+    /// `None` for pair rows.
     of: Option<&'s StatsRow>,
     numbers: Option<NumberQuantiles<'s>>,
-    /// Time of spans without that of the spans within them, in nanoseconds.
+    /// Own time of spans (without nested spans), in nanoseconds.
     own_time: Option<i128>,
 }
 
-/// Quantiles to show, in thousandths.
+/// Shown quantiles in thousandths.
 const QUANTILES: [u64; 3] = [500, 900, 990];
 
-/// A distribution of numbers with its quantiles.
+/// Distribution with its quantiles.
 #[derive(Debug)]
 struct NumberQuantiles<'s> {
     distribution: &'s Distribution,
-    /// Values of [`QUANTILES`]; empty if there are no numbers.
+    /// Values of [`QUANTILES`]. Empty if the distribution is empty.
     quantiles: Vec<Number>,
 }
 
@@ -121,7 +121,7 @@ impl<'s> NumberQuantiles<'s> {
 }
 
 impl<'s> StatsReport<'s> {
-    /// Sorts the rows of statistics, or of pairs of events, which were collected with these options.
+    /// Sorts the rows of statistics or pairs. `options` must be the options of the collector.
     #[must_use]
     pub fn new(
         stats: &'s Stats,
@@ -181,7 +181,7 @@ impl<'s> ReportRow<'s> {
         Self { key: group.key, missed: group.missed, of: None, numbers, own_time: Some(group.own_time) }
     }
 
-    /// Number of events, numbers or pairs.
+    /// Returns the number of events, values or pairs.
     fn events(&self) -> u64 {
         match (&self.numbers, self.of) {
             (Some(numbers), _) => numbers.distribution.count(),
@@ -191,7 +191,7 @@ impl<'s> ReportRow<'s> {
     }
 }
 
-/// Compares rows by a column, then by the number of events, then by key.
+/// Compares rows by a column, then by event count, then by key.
 fn compare(a: &ReportRow<'_>, b: &ReportRow<'_>, order: StatsOrder) -> Ordering {
     let name = || compare_keys(&a.key, &b.key);
     let events = || b.events().cmp(&a.events());
@@ -265,7 +265,7 @@ fn compare_values(a: &GroupValue, b: &GroupValue) -> Ordering {
     }
 }
 
-/// Returns the title of a key's column.
+/// Returns the column title of a key component.
 fn name_of(by: &GroupBy) -> &str {
     match by {
         GroupBy::Event => "event",
@@ -276,7 +276,7 @@ fn name_of(by: &GroupBy) -> &str {
     }
 }
 
-/// Returns a component of a key as it is shown: as in [`value_text`], but numbers from 0 on are in their base.
+/// Formats a key component like [`value_text`], with non-negative numbers in their display base.
 fn shown_text(value: &GroupValue, base: DisplayBase) -> String {
     let number = |value: &i128| match base {
         _ if *value < 0 => value.to_string(),
@@ -292,7 +292,7 @@ fn shown_text(value: &GroupValue, base: DisplayBase) -> String {
     }
 }
 
-/// Returns a component of a key as text, or `none` if it is missing.
+/// Formats a key component. `none` is the text for a missing one.
 fn value_text(value: &GroupValue, none: &str) -> String {
     match value {
         GroupValue::Integer(value, Some(name)) => format!("{name} ({value})"),

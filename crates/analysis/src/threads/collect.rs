@@ -66,7 +66,7 @@ struct ThreadTimes {
 /// use ichnos_analysis::{ThreadCollector, ThreadOptions};
 ///
 /// let collector = ThreadCollector::new(ThreadOptions::default());
-/// // It takes messages here.
+/// It takes messages here.
 /// let report = collector.finish();
 /// assert!(!report.has_switches());
 /// ```
