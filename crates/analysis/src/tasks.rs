@@ -1,8 +1,8 @@
-//! Tasks as graphs of operations and their causes.
+//! Task graphs: operations and their causes.
 //!
-//! A [`TaskCollector`] takes events of any format whose classes have members that mean an
-//! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), and events
-//! whose texts name an operation. It makes [`Tasks`], each of which is a [`TaskGraph`].
+//! A [`TaskCollector`] takes events of any format. The event classes must have members for an
+//! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), or the event text
+//! must name an operation. The result is [`Tasks`], with a [`TaskGraph`] per task.
 
 mod clocks;
 mod collect;
@@ -51,7 +51,7 @@ use crate::events::EventId;
 pub struct Tasks {
     all: CollectedTasks,
     ids: Vec<Identifier>,
-    /// Numbers of operations grouped by task, and the end of each task's group.
+    /// Operation numbers grouped by task, and the end of each task's group.
     members: Vec<u32>,
     member_ends: Vec<usize>,
     /// By operation: its index within its task.
@@ -61,18 +61,18 @@ pub struct Tasks {
     open_edges: ByTask<OpenEdge>,
     /// Events, sorted by task and time.
     events: ByTask<TaskEvent>,
-    /// Numbers of copied events, and of edges from nothing, by task.
+    /// Copied events by task, and edges from nothing by task.
     copies: Vec<u64>,
     marked_roots: Vec<u64>,
-    /// Name numbers of titles, by task.
+    /// Title name numbers by task.
     titles: HashMap<u32, u32>,
     /// By task: `true` if only texts name the task and may mean something else.
     are_uncertain: Vec<bool>,
-    /// `true` if graphs have the clocks of machines corrected.
+    /// `true` if graphs correct the machine clocks.
     corrects_clocks: bool,
 }
 
-/// An operation of a task.
+/// Operation of a task.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TaskMember<'t> {
@@ -80,32 +80,32 @@ pub struct TaskMember<'t> {
     pub id: Identifier,
     /// Chain within which the identifier is unique, if the operation is in a chain.
     pub chain: Option<u32>,
-    /// Message of the event that begins it, or the name of that event's class: of an event that begins a span, one with a
-    /// cause before others, or else of its first event. Empty if no event is about it and others only name it.
+    /// Label: message or class name of the event that names the operation. A span start with a cause is preferred, then
+    /// any span start, then the first event. Empty if other events name the operation, but none is about it.
     pub label: &'t [u8],
-    /// Origin of that event: machine, component, process and thread, as far as known.
+    /// Origin of the naming event: machine, component, process and thread, as far as known.
     pub place: &'t [u8],
-    /// Number of events about it, without copies. 0 if others only name it.
+    /// Number of events about the operation, without copies. 0 if others only name it.
     pub events: u32,
-    /// That event, if the collector [was told](TaskCollector::event_at). Corrections of clocks do not change it.
+    /// Naming event, if the collector [was told](TaskCollector::event_at). Clock corrections do not change it.
     pub event: Option<EventId>,
-    /// Number of the track of that event on the timeline, if the collector was told.
+    /// Timeline track number of the naming event, if the collector was told.
     pub track: Option<u32>,
 }
 
-/// An event that belongs to a task, and is not the one that an operation is named after.
+/// Event of a task that does not name an operation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct JoinedEvent<'t> {
     /// Time in nanoseconds.
     pub time: Option<i128>,
-    /// Its message, or the name of its class.
+    /// Message or class name.
     pub label: &'t [u8],
     /// Origin of the event.
     pub place: &'t [u8],
-    /// Its identifier, if the collector [was told](TaskCollector::event_at). Corrections of clocks do not change it.
+    /// Event identifier, if the collector [was told](TaskCollector::event_at). Clock corrections do not change it.
     pub event: Option<EventId>,
-    /// Number of its track on the timeline, if the collector was told.
+    /// Timeline track number, if the collector was told.
     pub track: Option<u32>,
 }
 
@@ -113,7 +113,7 @@ pub struct JoinedEvent<'t> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TaskSummary {
-    /// Identifier; of a task without one, that of its first operation.
+    /// Task identifier. Without one, the identifier of the first operation.
     pub id: Identifier,
     /// Label of its first operation.
     pub title: String,
@@ -123,10 +123,10 @@ pub struct TaskSummary {
     pub end: Option<i128>,
     /// Number of operations.
     pub nodes: u64,
-    /// Number of edges that its operations name: between them, dangling, and from nothing, by which some
-    /// formats mark the first operation.
+    /// Number of edges named in operations: between operations, dangling, and from nothing. Some formats mark the first
+    /// operation of a task with an edge from nothing.
     pub edges: u64,
-    /// Number of edges of the longest path.
+    /// Number of edges on the longest path.
     pub depth: u64,
     /// Number of operations without a known cause.
     pub roots: u64,
@@ -138,7 +138,7 @@ pub struct TaskSummary {
     pub events: u64,
     /// Number of further events that name the task or one of its operations.
     pub mentions: u64,
-    /// Number of copies of the first events of operations.
+    /// Number of copied first events of operations.
     pub copies: u64,
     /// Operations that are missing in the traces.
     pub missing: MissingOperations,
@@ -154,11 +154,11 @@ pub struct MissingOperations {
     pub unreported: u64,
     /// Number of edges from unknown operations.
     pub dangling: u64,
-    /// Number of these whose operation is in another task.
+    /// Number of dangling edges whose operation is in another task.
     pub of_other_tasks: u64,
 }
 
-/// Clocks of a task that contradict its edges.
+/// Clocks that contradict the edges of a task.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TaskClocks {
@@ -166,9 +166,9 @@ pub struct TaskClocks {
     pub backward: u64,
     /// Maximum of these differences, in nanoseconds.
     pub most_backward: u64,
-    /// Number of these edges between operations that do not name a machine, so that no clock can be corrected.
+    /// Number of backward edges between operations without a machine name. No clock can be corrected for them.
     pub backward_without_machine: u64,
-    /// Set if no clock was corrected, as there are too many machines with edges between them.
+    /// `true` if no clock was corrected, because too many machines have edges between them.
     pub correction_incomplete: bool,
     /// Number of machines whose clocks were corrected.
     pub corrected: u64,
@@ -178,7 +178,7 @@ pub struct TaskClocks {
 
 /// Operations sorted by task.
 struct TaskMembers {
-    /// Numbers of operations, those of the first task first.
+    /// Operation numbers, sorted by task.
     members: Vec<u32>,
     /// End of each task in `members`.
     member_ends: Vec<usize>,
@@ -224,10 +224,10 @@ fn count_by_task(operations: &[u32], tasks: usize, task: impl Fn(u32) -> u32) ->
     counts
 }
 
-/// Values with the numbers of their tasks, by which they are sorted.
+/// Values sorted by task number.
 type ByTask<T> = Vec<(u32, T)>;
 
-/// Takes the edges within tasks, and those from unknown operations, each sorted by task.
+/// Takes the edges within tasks, and the edges from unknown operations, each sorted by task.
 fn edges_by_task(all: &mut CollectedTasks) -> (ByTask<Edge>, ByTask<OpenEdge>) {
     let edges = std::mem::take(&mut all.edges).into_iter();
     let mut open_edges = std::mem::take(&mut all.open_edges);
@@ -236,7 +236,7 @@ fn edges_by_task(all: &mut CollectedTasks) -> (ByTask<Edge>, ByTask<OpenEdge>) {
     let mut edges: ByTask<Edge> =
         edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
     edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
-    // An edge from an operation of its own task would not be open.
+    // An edge from an operation in the same task would not be open.
     let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
     let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
     let known: HashSet<Identifier> =
@@ -265,7 +265,7 @@ impl Tasks {
             }
         }
         if are_uncertain.iter().all(|is_uncertain| *is_uncertain) {
-            // Without certain tasks, these are the ones to show.
+            // Without certain tasks, uncertain tasks must be shown.
             are_uncertain.fill(false);
         }
         all.groups = Vec::new();
@@ -314,26 +314,26 @@ impl Tasks {
         self.ids.len()
     }
 
-    /// `true` if there are no tasks.
+    /// Returns `true` if no task was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// Returns the identifier of a task; of a task without one, that of its first operation.
+    /// Returns the task identifier. Without one, the identifier of the first operation.
     #[must_use]
     pub fn id(&self, task: usize) -> Option<Identifier> {
         self.ids.get(task).copied()
     }
 
-    /// Returns the tasks whose identifier begins with these hexadecimal digits, ignoring case and hyphens.
-    /// Leading zero bytes, with which some formats pad shorter identifiers, are ignored.
+    /// Returns the tasks whose identifier starts with these hexadecimal digits. Case, hyphens and leading zero bytes
+    /// are ignored. Some formats pad shorter identifiers with zeros.
     #[must_use]
     pub fn find(&self, digits: &str) -> Vec<usize> {
         find_identifiers(self.ids.iter().copied(), digits)
     }
 
-    /// `true` if times are since the Unix epoch: some data stream's are, and all are on one timeline.
+    /// Returns `true` if times are since the Unix epoch: in at least one data stream, and all are on one timeline.
     #[must_use]
     pub fn has_dates(&self) -> bool {
         self.all.has_dates
@@ -373,7 +373,7 @@ impl Tasks {
         graph
     }
 
-    /// `true` if only texts name a task, in a notation shared with other numbers, while other tasks are certain.
+    /// Returns `true` if only texts name a task, in a notation shared with other numbers, and other tasks are certain.
     #[must_use]
     pub fn is_uncertain(&self, task: usize) -> bool {
         self.are_uncertain.get(task).copied().unwrap_or_default()
@@ -385,8 +385,8 @@ impl Tasks {
         self.all.too_long
     }
 
-    /// Returns the tasks in the order in which they began. `all` includes [uncertain](Tasks::is_uncertain)
-    /// ones. The list is incomplete once `is_stopped` returns `true`.
+    /// Returns the tasks sorted by start. `all` includes [uncertain](Tasks::is_uncertain) tasks. The list is incomplete
+    /// once `is_stopped` returns `true`.
     #[must_use]
     pub fn in_order(&self, all: bool, is_stopped: impl Fn() -> bool) -> Vec<usize> {
         let tasks = (0..self.len()).take_while(|_| !is_stopped());
@@ -415,7 +415,7 @@ impl Tasks {
         self.summary_of(task, &self.graph(task))
     }
 
-    /// Returns the summary of a task with this graph, whose clocks may be corrected.
+    /// Returns the summary of a task with its graph, whose clocks may be corrected.
     fn summary_of(&self, task: usize, graph: &TaskGraph<'_>) -> Option<TaskSummary> {
         let id = self.id(task)?;
         let nodes = || 0..graph.len();

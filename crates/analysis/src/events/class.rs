@@ -107,7 +107,7 @@ pub struct ViewerClass {
     /// Message end (send or receive) if a message key is present.
     message: Option<FlowEnd>,
     display: Arc<EventDisplay>,
-    /// `None` if the class has no operations.
+    /// Operation and task fields, if the class has any.
     pub tasks: Option<TaskFields>,
     /// Members that viewers do not show.
     hidden: Vec<MemberIndex>,
@@ -264,7 +264,7 @@ impl ViewerClass {
         }
     }
 
-    /// Returns the place of an event. `names` caches the names of earlier events in its data stream.
+    /// Returns the place of an event. `names` caches names from earlier events in its data stream.
     #[inline]
     pub fn place<'p>(&self, event: &Event<'p>, names: &'p mut ContextNames) -> EventPlace<'p> {
         let mut place = self.own_place(event);

@@ -1,4 +1,4 @@
-//! Counter values of events.
+//! Counters in events.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ impl CounterNumber {
 pub struct CounterValue<'v> {
     /// Value name, unique in the event.
     pub member: &'v str,
-    /// `true` if the class has no other values.
+    /// `true` if this is the class's only value.
     pub is_single: bool,
     /// Number.
     pub number: CounterNumber,
@@ -106,7 +106,7 @@ impl CounterFields {
         }
     }
 
-    /// Returns `true` if the class has no values.
+    /// Returns `true` if the class lacks counter values.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }

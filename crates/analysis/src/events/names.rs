@@ -44,7 +44,7 @@ impl NumberBits {
         self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// Adds a number; returns `true` if it is new.
+    /// Adds a number. Returns `true` if it is new.
     pub fn add(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
         if self.0.len() <= word {

@@ -60,7 +60,7 @@ pub struct TimelinePlace {
     pub stream: u32,
     /// Position among the events of the data stream at this time, including events that are not shown.
     pub position: u64,
-    /// Side of a span; `None` for other events.
+    /// Side of a span. `None` for other events.
     pub side: Option<SpanSide>,
     /// Number that both ends of a keyed span share. 0 for other events.
     pub key: u64,
@@ -75,7 +75,7 @@ impl TimelinePlace {
     }
 }
 
-/// Counter of events at the last time of a data stream.
+/// Event counter for the last time of a data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamPositions {
     last: u64,

@@ -10,13 +10,13 @@ use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::named_objects::NamedObjects;
 use super::thread_fields::NamedThread;
 
-/// Maximum number of threads and of processors. Beyond it, all are forgotten.
+/// Maximum number of threads, and of processors. Beyond it, all are forgotten.
 const MOST: usize = 1 << 16;
 
 /// Maximum length of thread names in bytes.
 const MOST_NAME: usize = 256;
 
-/// Returns the thread that runs after a switch, or can run after a wakeup; `None` if it is unknown.
+/// Returns the thread that runs after a switch or can run after a wakeup. `None` if it is unknown.
 pub fn next_thread<'e>(
     event: &Event<'e>,
     class: &ViewerClass,
@@ -52,14 +52,14 @@ pub struct Scheduling {
     threads: HashMap<(u32, u64), u32>,
     /// Threads by index.
     known: Vec<KnownThread>,
-    /// Processes of threads whose own events name both. Scheduler events can name only the thread.
+    /// Process by thread, from events that name both. Scheduler events can name only the thread.
     processes: HashMap<(u32, u64), u64>,
-    /// Thread lists of traces, by trace number.
+    /// Thread list by trace number.
     #[cfg_attr(feature = "serde", serde(skip))]
     listed: HashMap<u32, Arc<[ListedThread]>>,
     /// Objects that name events.
     objects: NamedObjects,
-    /// Threads with a new process or name, by trace and thread number; `None` if changes are not recorded.
+    /// Threads with a new process or name, by trace and thread number. `None` if changes are not recorded.
     #[cfg_attr(feature = "serde", serde(skip))]
     changes: Option<Vec<(u32, u64)>>,
 }
@@ -173,7 +173,7 @@ impl Scheduling {
         Some(place)
     }
 
-    /// Returns the name of a thread by index; `None` if it is unknown.
+    /// Returns the thread name for an index. `None` if it is unknown.
     fn thread_name(&self, index: u32) -> Option<&str> {
         self.known.get(index as usize).map(|known| &*known.name).filter(|name| !name.is_empty())
     }
@@ -248,7 +248,7 @@ impl Scheduling {
         }
     }
 
-    /// Returns the name of the event itself, if it has one instead of the class name. `text` is memory for it.
+    /// Returns the name of the event itself, if it has one instead of the class name. `text` is a buffer for it.
     pub fn event_name<'t>(
         &self,
         trace: u32,
@@ -288,7 +288,7 @@ impl Scheduling {
         self.running.get(&(trace, processor)).copied()
     }
 
-    /// Returns `true` if a trace is known to name the processors of thread switches. Otherwise the machine has one
+    /// Returns `true` if a trace is known to name the processors in thread switches. Otherwise the machine has one
     /// processor.
     pub fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
         class.has_processor() || self.with_processors.contains(&trace)

@@ -48,7 +48,7 @@ pub mod linux {
     pub const PARKED: i64 = 0x200;
     /// Idle kernel thread: uninterruptible, but no load.
     pub const IDLE: i64 = UNINTERRUPTIBLE | 0x400;
-    /// Preempted thread, which can run: the bit above all states.
+    /// Preempted thread, which can run. The bit is above all states.
     pub const PREEMPTED: i64 = 0x800;
 }
 
@@ -103,7 +103,7 @@ pub struct NamedThread<'e> {
 }
 
 impl ThreadFields {
-    /// Finds the thread fields of the event's class. `None` if the class has none.
+    /// Finds the thread fields of the event's class. `None` if the class lacks them.
     pub fn of(event: &Event<'_>) -> Option<Self> {
         let first = |meaning| FieldRef::of_meaning(event, meaning);
         let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)

@@ -43,7 +43,7 @@ impl ThreadState {
         matches!(self, Self::Sleeping | Self::Waiting)
     }
 
-    /// Returns the state of a thread after it stopped running; `None` if it has exited.
+    /// Returns the state of a thread after it stopped running. `None` if it has exited.
     fn after_running(state: Option<PreviousState>) -> Option<Self> {
         Some(match state {
             None => Self::Unknown,
@@ -109,7 +109,7 @@ struct KnownState {
     waker: Option<ThreadWaker>,
     /// `true` if the thread stopped running for an unknown reason. It was waiting if it is woken up later.
     has_left: bool,
-    /// `true` if the state follows an earlier one.
+    /// `true` after the first state of the thread.
     is_later: bool,
 }
 
@@ -122,7 +122,7 @@ struct KnownProcessor {
     running: Option<u64>,
     /// `true` after a switch or a loss.
     is_switched: bool,
-    /// Names of open interrupt spans.
+    /// Open interrupt spans: event names and class names.
     interrupts: Vec<(u32, u32)>,
 }
 
@@ -139,7 +139,7 @@ pub struct StateEvent<'a, 'e> {
     pub place: &'a EventPlace<'a>,
     /// Its time in nanoseconds since the origin of the clock.
     pub time: u64,
-    /// Name number of the event, and of its class.
+    /// Name numbers of the event and its class.
     pub names: (u32, u32),
 }
 
@@ -149,7 +149,7 @@ pub struct StateEvent<'a, 'e> {
 pub struct ThreadStates {
     threads: HashMap<(u32, u64), KnownState>,
     processors: HashMap<(u32, Option<u64>), KnownProcessor>,
-    /// Open spans of threads: event names and class names.
+    /// Open spans by thread: event names and class names.
     spans: HashMap<(u32, u64), Vec<(u32, u32)>>,
     /// Traces with thread switches.
     has_switches: bool,

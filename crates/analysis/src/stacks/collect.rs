@@ -1,4 +1,4 @@
-//! Collects the stacks of events.
+//! Collects call stacks.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,51 +20,52 @@ use ichnos_export::parts::has_dates;
 /// Maximum size of samples kept before their calls are looked up, in bytes.
 const MOST_BUFFERED: usize = 16 << 20;
 
-/// Maximum number of threads, and of names of processes and threads; later ones are merged into one.
+/// Maximum number of threads, and of process and thread names. Further threads are merged.
 const MOST_THREADS: usize = 1 << 16;
 
 /// Returns `true` if a thread counts.
 pub type ThreadSelection = Box<dyn FnMut(&StackThread) -> bool + Send>;
 
-/// Makes a [`StackProfile`] from events.
+/// Collector that creates a [`StackProfile`] from events.
 ///
-/// An event takes only a few steps, since its stack is a number, whose frames are looked up once for all its samples.
+/// It is fast because an event refers to its stack by number. Frames are looked up once for all samples with the same
+/// stack.
 pub struct StackCollector {
     options: StackOptions,
     selection: Option<ThreadSelection>,
-    /// By data stream: index of its trace, or of the part of the trace with the same call stacks.
+    /// Source by data stream: index of its trace, or of the part of the trace with the same call stacks.
     streams: StreamTable<usize, (), Option<SampleSource>>,
     traces: Vec<TraceState>,
     threads: Vec<ThreadState>,
-    /// Indexes of `threads`; `None` if the thread does not count.
+    /// Indexes in `threads`. `None` if the thread does not count.
     by_key: HashMap<ThreadKey, Option<usize>>,
     /// Thread of the previous event.
     last: Option<(ThreadKey, Option<usize>)>,
     names: ThreadNames,
-    /// Classes of samples by name. Weights of different classes cannot be added.
+    /// Sample classes by name. Weights from different classes cannot be added.
     kinds: HashMap<String, SampleKind>,
     calls: Calls,
     /// Size of the samples whose calls are not looked up yet, in bytes.
     buffered: usize,
-    /// `true` after a sample of a profiler, so that no other events count.
+    /// `true` after a sample from a profiler: other events no longer count.
     only_samples: bool,
-    /// `true` after a sample with the state of its thread.
+    /// `true` after a sample with its thread's state.
     has_states: bool,
     skipped: SkippedSamples,
 }
 
-/// A class of samples.
+/// Sample class.
 #[derive(Clone, Copy)]
 struct SampleKind {
     number: usize,
-    /// `true` if its samples have weights, for instance the size of an allocation.
+    /// `true` if the samples have weights, for example the size of an allocation.
     has_weights: bool,
 }
 
-/// State of a trace, or of its data streams whose stacks have numbers of their own.
+/// State of a trace, or of data streams with separate stack numbers.
 struct TraceState {
     trace: Arc<Trace>,
-    /// One of its data stream classes.
+    /// Index of one of the data stream classes.
     class: usize,
     resolver: Resolver,
     has_dates: bool,
@@ -73,7 +74,7 @@ struct TraceState {
 /// Members of an event record class that make its events samples.
 #[derive(Debug)]
 struct SampleSource {
-    /// `true` if they are samples of a profiler.
+    /// `true` if the events are samples from a profiler.
     is_sample: bool,
     /// [`SampleKind::number`].
     kind: usize,
@@ -83,7 +84,7 @@ struct SampleSource {
     thread: Option<FieldRef>,
     weight: Option<FieldRef>,
     conditions: Box<[Condition]>,
-    /// True for samples of threads on a processor.
+    /// Condition for samples of running threads.
     on_processor: Option<Condition>,
 }
 
@@ -114,16 +115,16 @@ struct ThreadKey {
     thread: Id,
 }
 
-/// A process or a thread.
+/// Process or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Id {
     None,
     Number(i128),
-    /// Index of a name.
+    /// Name index.
     Name(u32),
 }
 
-/// Names of processes and threads, as numbers.
+/// Numbered process and thread names.
 #[derive(Default)]
 struct ThreadNames {
     names: Vec<Arc<[u8]>>,
@@ -156,9 +157,9 @@ struct ThreadState {
     /// Number of selected samples.
     taken: u64,
     kept: ThreadSamples,
-    /// Samples whose calls are not looked up yet, with their stacks.
+    /// Samples without calls yet, with their stacks.
     buffer: Samples,
-    /// The sample that lasts until the next one, if the weight is time.
+    /// Sample that lasts until the next one, if the weight is time.
     previous: Option<PreviousSample>,
     /// Time of the first sample.
     begin: Option<i128>,
@@ -192,7 +193,7 @@ impl StackCollector {
         }
     }
 
-    /// Collects only the stacks of threads for which `wants` returns `true`.
+    /// Collects only threads for which `wants` returns `true`.
     #[must_use]
     pub fn of_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
         Self { selection: Some(Box::new(wants)), ..self }
@@ -203,7 +204,7 @@ impl StackCollector {
     pub fn finish(mut self) -> StackProfile {
         let not_counted = self.choose_kind();
         if self.options.weight == StackWeight::Time {
-            // The last sample of a thread has no successor.
+            // A thread's last sample lacks a successor.
             for thread in &mut self.threads {
                 if let Some(PreviousSample { time, stack, state, is_wanted: true }) = thread.previous.take() {
                     thread.buffer.push(Sample { time, stack, weight: 0, state });
@@ -232,12 +233,12 @@ impl StackCollector {
         }
     }
 
-    /// Keeps the samples of one class: one without weights if possible, as samples of a processor are, and
-    /// among these the one with the most samples. Returns the names and sample counts of the others.
+    /// Keeps the samples of one class, and returns the names and sample counts of the others. Samples without weights
+    /// (for example of a processor) are preferred, then the class with the most samples.
     fn choose_kind(&mut self) -> Vec<(String, u64)> {
         let mut counts = vec![0; self.kinds.len()];
         self.threads.iter().for_each(|thread| counts[thread.kind] += thread.taken);
-        // On a tie, the first one.
+        // If counts are equal, the first class is kept.
         let rank = |kind: &&SampleKind| {
             let count = counts[kind.number];
             (count > 0, !kind.has_weights, count, usize::MAX - kind.number)
@@ -384,7 +385,7 @@ impl StackCollector {
             Id::Name(index) => thread.thread_name = name(index),
         }
         let is_wanted = self.selection.as_mut().is_none_or(|wants| {
-            // By the name that the profile will have.
+            // Select the thread by the name that the profile will show.
             thread.add_name(event.stream.stacks().symbols());
             wants(&thread)
         });
@@ -447,7 +448,7 @@ impl StackCollector {
 }
 
 impl SampleSource {
-    /// Returns the members that make events of a class samples, or `None` if they are not samples.
+    /// Returns the members that make events of a class samples. `None` if they are not samples.
     fn of(
         event: &Event<'_>,
         options: &StackOptions,
@@ -483,7 +484,7 @@ impl SampleSource {
         })
     }
 
-    /// Returns stack, thread and weight of an event, or `None` if it is not a sample.
+    /// Returns stack, thread and weight of an event. `None` if it is not a sample.
     #[inline]
     fn sample(
         &self,
@@ -532,7 +533,7 @@ fn text(value: FieldValue<'_>) -> Option<String> {
     }
 }
 
-/// Returns the weight of a value, or `None` if it is not a number, or negative.
+/// Returns a value as weight. `None` if it is negative or not a number.
 fn weight(value: FieldValue<'_>) -> Option<u64> {
     match value {
         FieldValue::Real(real) => {

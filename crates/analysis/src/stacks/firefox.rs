@@ -1,4 +1,4 @@
-//! JSON for the Firefox Profiler: samples of threads, with their times.
+//! JSON for the Firefox Profiler: thread samples with times.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -53,7 +53,7 @@ fn interval(profile: &StackProfile) -> u64 {
 struct FirefoxWriter<'p> {
     profile: &'p StackProfile,
     out: fx::Profile,
-    /// Number of written calls: each thread has its own.
+    /// Number of written calls, summed over threads.
     calls: usize,
 }
 
@@ -76,7 +76,7 @@ impl FirefoxWriter<'_> {
         }
         let mut stacks: HashMap<u32, fx::StackHandle> = HashMap::new();
         let calls = &self.profile.calls;
-        // Remainder of weights smaller than the unit.
+        // Weight remainder below one unit.
         let mut rest = 0;
         for sample in thread.samples.iter() {
             let stack = intern_call(&mut self.out, handle, calls, sample.stack, &mut stacks, &mut self.calls);
@@ -91,8 +91,8 @@ impl FirefoxWriter<'_> {
     }
 }
 
-/// Returns the stack of a call in a thread, made if it is new. `stacks` are those of the thread by call, `count` is the
-/// number of calls that were written for all threads.
+/// Returns the stack of a call in a thread. Adds it if it is new. `stacks` maps the thread's calls to stacks, and
+/// `count` is the number of written calls in all threads.
 fn intern_call(
     out: &mut fx::Profile,
     thread: fx::ThreadHandle,
@@ -135,20 +135,20 @@ fn intern_call(
     found
 }
 
-/// Call stacks of events in a profile that is made of them.
+/// Call stacks of events in a profile.
 #[derive(Debug, Default)]
 pub struct FirefoxStacks {
     calls: Calls,
-    /// By number of the table of call stacks.
+    /// Resolvers by call stack table number.
     resolvers: HashMap<u64, Resolver>,
     stacks: HashMap<fx::ThreadHandle, HashMap<u32, fx::StackHandle>>,
-    /// Number of written calls: each thread has its own.
+    /// Number of written calls, summed over threads.
     count: usize,
 }
 
 impl FirefoxStacks {
-    /// Returns a call stack of an event in a thread, `None` if the trace has no such call stack. `table` is the
-    /// number of the table of call stacks.
+    /// Returns the stack index for an event's call stack in a thread. `None` if the trace lacks the call stack. `table`
+    /// is the number of the call stack table.
     pub fn handle(
         &mut self,
         out: &mut fx::Profile,
@@ -161,7 +161,7 @@ impl FirefoxStacks {
         if stack as usize >= stacks.table.len() {
             return None;
         }
-        // Loading them can read the trace, which uses the table.
+        // Loading symbols can read the trace, and that uses the table.
         let symbols = stacks.symbols();
         let view = stacks.table.view();
         let resolver = self.resolvers.entry(table).or_default();

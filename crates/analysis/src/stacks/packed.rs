@@ -1,17 +1,17 @@
-//! Samples in a few bytes each.
+//! Packed samples, a few bytes each.
 
-/// A sample.
+/// Sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
     /// Nanoseconds from the origin of the clock.
     pub(super) time: i128,
-    /// Number of its stack, or of its call.
+    /// Stack number or call number.
     pub(super) stack: u32,
     pub(super) weight: u64,
     pub(super) state: RunState,
 }
 
-/// State of the thread of a sample.
+/// State of a sample's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum RunState {
     /// Unknown, or not needed.
@@ -27,7 +27,7 @@ impl RunState {
     const ALL: [Self; 3] = [Self::Unknown, Self::OnProcessor, Self::Other];
 }
 
-/// Samples as integers of 7 bits per byte, with differences of times.
+/// Samples as variable-length integers (7 bits per byte), with time differences.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     bytes: Vec<u8>,

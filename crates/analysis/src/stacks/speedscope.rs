@@ -1,4 +1,4 @@
-//! JSON for speedscope: one profile per thread, with calls that begin and end.
+//! JSON for speedscope: one profile per thread, made from call starts and ends.
 //!
 //! The format is described by <https://www.speedscope.app/file-format-schema.json>.
 
@@ -83,7 +83,7 @@ fn write_thread(
     Ok(())
 }
 
-/// Calls that have begun and not ended.
+/// Open calls.
 #[derive(Default)]
 struct Open {
     /// Calls and their functions, outermost first.
@@ -93,7 +93,7 @@ struct Open {
 }
 
 impl Open {
-    /// Ends and begins calls so that `call` is the innermost one.
+    /// Ends and starts calls so that `call` is the innermost.
     fn change(&mut self, call: u32, at: u64, calls: &Calls, events: &mut ArrayWriter<'_>) {
         if self.calls.last().is_some_and(|last| last.0 == call) {
             return;
@@ -111,7 +111,7 @@ impl Open {
         self.next = next;
     }
 
-    /// Ends all but the `depth` outermost calls.
+    /// Ends all calls except the `depth` outermost.
     fn close_to(&mut self, depth: usize, at: u64, events: &mut ArrayWriter<'_>) {
         while self.calls.len() > depth {
             if let Some((_, function)) = self.calls.pop() {
@@ -129,7 +129,7 @@ fn write_event(kind: &str, function: u32, at: u64, events: &mut ArrayWriter<'_>)
     event.end();
 }
 
-/// Writes out what is in a buffer if that is much.
+/// Writes and clears the buffer if it is large.
 fn write_if_full(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     if text.len() >= BLOCK {
         out.write_all(text)?;

@@ -1,4 +1,4 @@
-//! Differences of tasks as text and JSON.
+//! Task differences as text and JSON.
 
 use ichnos_json::write::ObjectWriter;
 

@@ -14,8 +14,8 @@ use ichnos_export::printable;
 pub enum GraphFormat {
     /// Language of Graphviz.
     Dot,
-    /// Image for browsers, of this width in pixels if there is one. It contains joined events of small tasks, if they
-    /// [were collected](super::TaskOptions::with_events).
+    /// Image for browsers, with an optional width in pixels. It contains joined events of small tasks if they [were
+    /// collected](super::TaskOptions::with_events).
     Svg(Option<usize>),
     /// JSON: an object with the lists `nodes` and `edges`.
     Json,
@@ -71,7 +71,7 @@ impl TaskGraph<'_> {
     }
 }
 
-/// Returns the Graphviz style of an edge.
+/// Returns the Graphviz style for an edge.
 fn style_of(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Parent => "bold",
@@ -81,7 +81,7 @@ fn style_of(kind: CauseKind) -> &'static str {
     }
 }
 
-/// Maximum number of characters shown of a text.
+/// Maximum number of shown characters per text.
 const MOST_TEXT: usize = 200;
 
 /// Returns a text escaped for Graphviz strings.

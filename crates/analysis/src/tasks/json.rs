@@ -77,14 +77,14 @@ fn push_corrections(mut corrections: ArrayWriter<'_>, graph: &TaskGraph<'_>) {
     corrections.end();
 }
 
-/// Writes out what is in a buffer.
+/// Writes and clears the buffer.
 fn write_out(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text)?;
     text.clear();
     Ok(())
 }
 
-/// End of an edge: identifier of the operation and its chain.
+/// Edge end: operation identifier and chain.
 type End = (Option<Identifier>, Option<u32>);
 
 fn write_edge(place: ValueWriter<'_>, from: End, to: End, kind: Option<CauseKind>) {

@@ -1,10 +1,10 @@
-//! Frequent texts as numbers.
+//! Numbered texts.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
 
-/// Texts by number, each kept once.
+/// Texts by number, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct NameTable {
     bytes: Vec<u8>,
@@ -14,7 +14,7 @@ pub(super) struct NameTable {
     hasher: RandomState,
 }
 
-/// Maximum size of all texts, in bytes; later ones become [`NameTable::LEFT_OUT`].
+/// Maximum total size of texts, in bytes. Further texts become [`NameTable::LEFT_OUT`].
 const MOST_BYTES: usize = 1 << 30;
 
 impl NameTable {
