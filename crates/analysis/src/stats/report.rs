@@ -61,7 +61,7 @@ pub enum StatsOrder {
 ///
 /// let options = Arc::new(StatsOptions::default());
 /// let collector = StatsCollector::new(Arc::clone(&options));
-/// It takes messages here.
+/// // It takes messages here.
 /// let stats = collector.finish();
 /// let report = StatsReport::new(&stats, &options, None, StatsOrder::Events);
 /// assert_eq!(report.to_text(&StatsTextOptions::default()), "0 events\n");
