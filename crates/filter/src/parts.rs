@@ -10,7 +10,7 @@ use super::typed::Typed;
 use super::value::SortedRanges;
 
 impl Compiler<'_> {
-    /// Returns `true` if a value has a part.
+    /// Compiles the condition that a value contains a part.
     pub(super) fn has_part(
         &mut self,
         node: &SyntaxNode,
@@ -23,9 +23,9 @@ impl Compiler<'_> {
             NodeKind::Text(literal) => Some(literal),
             _ => None,
         };
-        // Checked even if no value can contain it.
+        // The part is checked even if no value can contain it.
         let parts = self.value(part);
-        self.fitting(node, found, |compiler, found| {
+        self.test_values(node, found, |compiler, found| {
             if !matches!(found.kind, ValueType::Enumeration(_)) {
                 compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
             }
@@ -69,7 +69,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Returns `true` if a value has a part that is no literal.
+    /// Compiles the condition for a part that is not a literal.
     fn part_of(
         &self,
         op: PartOp,
