@@ -416,7 +416,8 @@ impl<'c> Compiler<'c> {
         b: &SyntaxNode,
     ) -> Test {
         if let NodeKind::Text(literal) = &b.kind {
-            return self.test_values(node, left, |compiler, found| compiler.literal(op, found, a, literal, b));
+            return self
+                .test_values(node, left, |compiler, found| compiler.literal(op, found, a, literal, b));
         }
         let has = |kind: &ValueType| left.iter().any(|found| found.kind == *kind);
         if let Some(level) = level_word(b).filter(|_| has(&ValueType::Level)) {
