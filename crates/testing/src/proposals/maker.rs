@@ -1,4 +1,4 @@
-//! Chooses field types.
+//! Random choice of field types.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use super::types::{
     Choice, FieldType, Integer, Kind, Label, Length, TypeField, TypeLocation, TypeRole, Values,
 };
 
-/// A tag of PROP-1.0: a role, and the scope and the path of its field.
+/// PROP-1.0 tag: role, scope and field path.
 pub(super) type Tag = (TypeRole, usize, Vec<String>);
 
-/// Makes the types of a trace.
+/// Random generator for the types in a trace.
 #[derive(Debug)]
 pub(super) struct Maker<'r> {
     pub(super) proposal: Proposal,
@@ -26,11 +26,11 @@ pub(super) struct Maker<'r> {
     pub(super) place: Place,
     pub(super) tags: Vec<Tag>,
     names: Names,
-    /// Names of fields that nothing needs.
+    /// Names of fields that other fields do not need.
     used: Vec<String>,
     next_id: usize,
     next_barrier: u64,
-    /// Fields that go before the next member of each open structure, with the barriers around the structure.
+    /// Fields before the next member of each open structure, with the barriers around the structure.
     open: Vec<(Vec<TypeField>, Vec<Barrier>)>,
     /// Number of types that may still be made in this scope.
     budget: usize,
@@ -67,7 +67,7 @@ impl<'r> Maker<'r> {
         self.constructs.insert(construct);
     }
 
-    /// Begins a root field.
+    /// Starts a root field.
     pub(super) fn begin(&mut self, scope: usize) {
         self.place = Place { scope, ..Place::default() };
         self.targets.retain(|target| target.scope < scope);
@@ -82,7 +82,7 @@ impl<'r> Maker<'r> {
         name
     }
 
-    /// A new field type in the order of the trace.
+    /// Returns a new field type in the trace's byte order.
     pub(super) fn plain(&self, kind: Kind) -> FieldType {
         FieldType { is_default_order: self.is_first(), ..FieldType::new(kind, self.order) }
     }
@@ -145,7 +145,7 @@ impl<'r> Maker<'r> {
         if self.random.percent(50) { self.random.pick(&SIZES) } else { 1 + self.random.index(64) }
     }
 
-    /// Labels of an enumeration that nothing needs.
+    /// Returns enumeration labels that other fields do not need.
     fn labels(&mut self, signed: bool) -> Vec<Label> {
         let count = self.random.below(4) + u64::from(!self.is_first());
         if count == 0 {
@@ -178,7 +178,7 @@ impl<'r> Maker<'r> {
         Integer { signed, labels, values }
     }
 
-    /// A type without nested ones.
+    /// Returns a type without nested types.
     fn leaf(&mut self) -> FieldType {
         let kind = loop {
             break match self.random.below(15) {
@@ -240,7 +240,7 @@ impl<'r> Maker<'r> {
         self.vary(class)
     }
 
-    /// Any type.
+    /// Returns any type.
     pub(super) fn any(&mut self, depth: u32) -> FieldType {
         self.budget = self.budget.saturating_sub(1);
         if depth == 0 || self.budget == 0 || self.random.percent(55) {
@@ -316,7 +316,7 @@ impl<'r> Maker<'r> {
             let tag = self.target_of(&TargetKind::Tag(Vec::new()))?;
             let TargetKind::Tag(labels) = &tag.kind else { return None };
             let mut labels = labels.clone();
-            // The order of choices is not that of labels.
+            // The order of options differs from the order of labels.
             if self.random.percent(30) {
                 labels.reverse();
             }
@@ -352,7 +352,7 @@ impl<'r> Maker<'r> {
         Some(self.plain(Kind::Variant { tag: location, choices }))
     }
 
-    /// A union, whose members have the same size; a member may be needed by others.
+    /// Returns a union whose members have the same size. Other fields may need a member.
     fn union(&mut self) -> FieldType {
         self.note("union");
         let size = self.random.pick(&[8, 16, 32, 64, 24]);
@@ -390,7 +390,7 @@ impl<'r> Maker<'r> {
         self.vary(class)
     }
 
-    /// Members of a structure that is at the current place.
+    /// Returns the members of a structure at the current place.
     pub(super) fn fields(&mut self, depth: u32, count: u64) -> Vec<TypeField> {
         let mut fields: Vec<TypeField> = Vec::new();
         for _ in 0..count {
@@ -399,7 +399,7 @@ impl<'r> Maker<'r> {
         fields
     }
 
-    /// Appends a member and the fields that it needs.
+    /// Appends a member, after the fields that it needs.
     pub(super) fn field(&mut self, depth: u32, fields: &mut Vec<TypeField>) {
         let mut name = self.name();
         self.open.push((Vec::new(), self.place.barriers.clone()));
@@ -436,10 +436,10 @@ impl<'r> Maker<'r> {
         self.next_id - 1
     }
 
-    /// Returns the place of a field that needs another one: in the innermost structure.
+    /// Returns the place of a field in the innermost structure that needs another field.
     fn place(&self) -> Place {
         let mut place = self.place.clone();
-        // The last name is that of the field itself.
+        // The last name is the field itself.
         place.container.pop();
         place
     }
@@ -473,7 +473,7 @@ impl<'r> Maker<'r> {
         Some(self.location(&target))
     }
 
-    /// A field of this kind that may be needed here: a known one, or a new one in the innermost structure.
+    /// Returns a field of this kind that may be needed here: a known field, or a new field in the innermost structure.
     fn target_of(&mut self, kind: &TargetKind) -> Option<KnownTarget> {
         let place = self.place();
         let is_same = |other: &TargetKind| match (kind, other) {
@@ -501,7 +501,7 @@ impl<'r> Maker<'r> {
         Some(target)
     }
 
-    /// Values and class of a field for others.
+    /// Returns the class of a field that others need, and sets its values.
     fn needed_class(&mut self, kind: &mut TargetKind) -> FieldType {
         let id = self.new_id();
         let class = match kind {
@@ -581,7 +581,7 @@ impl<'r> Maker<'r> {
         self.vary(class).saving(id)
     }
 
-    /// Makes a field for others in the structure of this place, perhaps within another one.
+    /// Creates a field for others in the structure at this place, sometimes inside another structure.
     fn new_target(&mut self, kind: &TargetKind, around: Place) -> (TypeField, KnownTarget) {
         let mut kind = kind.clone();
         let class = self.needed_class(&mut kind);
@@ -606,7 +606,7 @@ impl<'r> Maker<'r> {
                 (TypeField { name, class: self.plain(Kind::Structure(fields)) }, target)
             }
             2 | 3 if is_small => {
-                // A union of an integer and a structure with the length.
+                // A union with an integer and a structure that contains the length.
                 target.is_in_union = true;
                 let (whole, parts) = (self.name(), self.name());
                 let (low, high) = (self.name(), self.name());
@@ -640,7 +640,8 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// Adds a variant of which each option, or the one that is always selected, has a length, before the next member.
+    /// Adds a variant before the next member. Each option contains a length, or only the option that is always
+    /// selected.
     fn several_options(&mut self) {
         let Some(tag) = self.target_of(&TargetKind::Tag(Vec::new())) else { return };
         let TargetKind::Tag(labels) = &tag.kind else { return };

@@ -5,7 +5,7 @@ use super::maker::Maker;
 use super::types::{Choice, FieldType, Integer, Kind, Length, TypeField, TypeLocation, TypeRole, Values};
 
 impl Maker<'_> {
-    /// An integer of the value of a role.
+    /// Returns an integer type for a role.
     fn role_class(&mut self, role: TypeRole, least: usize) -> FieldType {
         let integer = Integer { signed: false, labels: None, values: Values::TypeRole(role) };
         let is_late =
@@ -41,7 +41,7 @@ impl Maker<'_> {
         class
     }
 
-    /// Appends fields with a role; `least` is the least size of an integer for its values.
+    /// Appends fields with a role. `least` is the minimum integer size for its values.
     pub(super) fn role(&mut self, role: TypeRole, least: usize, fields: &mut Vec<TypeField>) {
         let is_clock = matches!(role, TypeRole::Clock(_));
         let is_optional = is_clock || matches!(role, TypeRole::Lost | TypeRole::Number);
@@ -102,7 +102,7 @@ impl Maker<'_> {
                 let members = vec![TypeField { name: bits, class: other }, TypeField { name: whole, class }];
                 fields.push(TypeField { name, class: self.plain(Kind::Union(size, members)) });
             }
-            // Headers of PROP-2.0 have no arrays.
+            // PROP-2.0 headers cannot contain arrays.
             7 | 8 if !is_first && self.place.scope == 1 => {
                 self.note("role of elements of an array");
                 let class = self.role_class(role, least);
@@ -118,7 +118,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A role in an option of a variant of PROP-1.0.
+    /// Returns a PROP-1.0 variant with a role in an option.
     fn selected_role(
         &mut self,
         role: TypeRole,
@@ -147,7 +147,7 @@ impl Maker<'_> {
         fields.push(TypeField { name, class: self.plain(Kind::Variant { tag: location, choices }) });
     }
 
-    /// The id of an event in few bits, or after them in many.
+    /// Appends an event id in few bits. Larger ids follow in many bits.
     pub(super) fn compact_id(&mut self, fields: &mut Vec<TypeField>) {
         self.note("compact and extended ids");
         let (selector, name, inner) = (self.name(), self.name(), self.name());

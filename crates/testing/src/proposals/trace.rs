@@ -1,4 +1,4 @@
-//! Metadata and data streams of a random trace.
+//! Metadata and data streams in a random trace.
 
 use crate::Random;
 use crate::encoder::Order;
@@ -10,28 +10,28 @@ use super::targets::{KnownTarget, TargetKind, scope_name};
 use super::types::{FieldType, Integer, Kind, Length, TypeField, TypeRole, Values};
 use super::{ExpectedEvent, ExpectedPacket, Proposal, RandomStream, RandomTrace};
 
-/// Values of the role of a UUID.
+/// Value for the UUID role.
 const UUID: [u8; 16] = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
 const UUID_TEXT: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const MAGIC: i128 = 0xc1fc_1fc1;
 
-/// Names of clocks in the metadata.
+/// Clock names in the metadata.
 const CLOCKS: [&str; 3] = ["c 1", "c2", "monotonic"];
 
-/// Attempts to make a packet whose content ends at a byte.
+/// Maximum number of attempts to encode a packet whose content ends at a byte.
 const MOST_TRIES: u32 = 60;
 
-/// Roles that say where a packet ends.
+/// Roles for the packet size.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sizes {
     None,
     Total,
-    /// PROP-1.0: the only packet of its data stream.
+    /// PROP-1.0: the data stream consists of one packet.
     Content,
     Both,
 }
 
-/// An event record class.
+/// Event record class.
 struct EventClass {
     id: i128,
     context: Option<FieldType>,
@@ -39,7 +39,7 @@ struct EventClass {
     tags: Vec<Tag>,
 }
 
-/// A data stream class.
+/// Data stream class.
 struct StreamClass {
     id: i128,
     sizes: Sizes,
@@ -50,7 +50,7 @@ struct StreamClass {
     tags: Vec<Tag>,
 }
 
-/// Makes the random trace of a document.
+/// Returns a random trace for a document.
 pub fn random_trace(proposal: Proposal, random: &mut Random) -> RandomTrace {
     let mut maker = Maker::new(proposal, random);
     let clocks = match proposal {
@@ -147,7 +147,7 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
     (Some(maker.plain(Kind::Structure(fields)).aligned(alignment)), tags)
 }
 
-/// Makes the last field, if it is a small integer, one that others need.
+/// Lets other fields need the last field, if it is a small integer.
 fn small_role(maker: &mut Maker<'_>, fields: &mut [TypeField]) {
     let Some(field) = fields.last_mut() else { return };
     if matches!(field.class.kind, Kind::Integer(..) | Kind::VariableInteger(_)) && field.class.saves.is_none()
@@ -166,7 +166,7 @@ fn small_role(maker: &mut Maker<'_>, fields: &mut [TypeField]) {
     }
 }
 
-/// Adds fields without roles, which headers of PROP-2.0 do not have.
+/// Adds fields without roles. PROP-2.0 headers cannot contain them.
 fn user_fields(maker: &mut Maker<'_>, fields: &mut Vec<TypeField>, percent: u64) {
     let is_header = matches!(maker.place.scope, 0 | 2);
     if (is_header && maker.proposal == Proposal::Second) || !maker.random.percent(percent) {
@@ -192,7 +192,7 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
     let mut fields = Vec::new();
     user_fields(maker, &mut fields, 40);
     let clock = (clocks > 0).then_some(if is_first { TypeRole::Clock(0) } else { TypeRole::Begin });
-    // In PROP-2.0, clocks are 0 at the beginning of each packet.
+    // In PROP-2.0, clocks are 0 at the start of each packet.
     if let Some(clock) = clock
         && maker.random.percent(if is_first { 50 } else { 100 })
     {
@@ -314,7 +314,7 @@ fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<
     Some(maker.plain(Kind::Structure(fields)).aligned(alignment))
 }
 
-/// Tags the last field, if it updates a clock, with a further clock.
+/// If the last field updates a clock, adds a tag for another clock.
 fn add_clock(maker: &mut Maker<'_>, clock: usize, fields: &[TypeField]) -> bool {
     let Some(field) = fields.last() else { return false };
     let tag = (TypeRole::Clock(0), 2, vec![field.name.clone()]);
@@ -326,7 +326,7 @@ fn add_clock(maker: &mut Maker<'_>, clock: usize, fields: &[TypeField]) -> bool 
     true
 }
 
-/// A root field for users; `can_be_empty` if something else of the event takes bits.
+/// Returns a root field without roles. `can_be_empty` is `true` if another part of the event has bits.
 fn root(maker: &mut Maker<'_>, clocks: usize, can_be_empty: bool) -> FieldType {
     let is_first = maker.proposal == Proposal::First;
     if is_first && can_be_empty && maker.random.percent(20) {
@@ -503,7 +503,7 @@ fn stream(
             let events = events.max(usize::from(class.sizes == Sizes::None));
             let mut first = facts.encode(maker.proposal, seed, clocks.clone(), events, &Late::default());
             let late = first.late(maker.random.below(3));
-            // Without its size, the content ends at a byte; a packet has more than 8 bits.
+            // Without a size field, the content must end at a byte. A packet must have more than 8 bits.
             let is_exact = matches!(class.sizes, Sizes::Both | Sizes::Content) || late.content % 8 == 0;
             if !is_exact || late.total <= 8 {
                 continue;
@@ -529,7 +529,7 @@ fn stream(
     stream
 }
 
-/// Values that are known after a packet is encoded.
+/// Values that are known only after a packet is encoded.
 #[derive(Clone, Default)]
 struct Late {
     content: u64,
@@ -537,7 +537,7 @@ struct Late {
     clocks: Vec<u64>,
 }
 
-/// Facts of a packet.
+/// Packet facts.
 struct Facts<'t> {
     header: Option<&'t FieldType>,
     class: &'t StreamClass,
@@ -546,7 +546,7 @@ struct Facts<'t> {
     lost: i128,
 }
 
-/// An encoded packet.
+/// Encoded packet.
 struct EncodedTrace {
     encoder: PacketEncoder,
     fields: super::ExpectedFields,
