@@ -320,7 +320,7 @@ pub fn rows(form: FileVersion, compressed: bool, events: &[FileEvent]) -> Bytes 
     bytes
 }
 
-/// Appends a compressed row. `full` writes all parts, even unchanged ones.
+/// Appends a compressed row. With `full`, the row also contains unchanged parts.
 pub fn row_compressed(bytes: Bytes, event: &FileEvent, before: &FileEvent, is_v6: bool, full: bool) -> Bytes {
     let counts = is_v6 || event.metadata != 0;
     let usual = before.sequence.wrapping_add(counts.into());

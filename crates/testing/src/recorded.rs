@@ -1,6 +1,6 @@
 //! Selections of recorded CTF traces and of random cases.
 
-/// Name prefixes of recorded traces. Each comment names the tracer and the constructs of a smaller trace.
+/// Name prefixes of recorded traces. For each, a smaller recorded trace has the same tracer and the same constructs.
 const ALIKE: [&str; 15] = [
     "babeltrace/2/succeed/succeed2",
     "ctf2/tc-ros2",

@@ -436,7 +436,7 @@ impl<'r> Maker<'r> {
         self.next_id - 1
     }
 
-    /// Returns the place of a field in the innermost structure that needs another field.
+    /// Returns the innermost structure, as the place of a field that needs another field.
     fn place(&self) -> Place {
         let mut place = self.place.clone();
         // The last name is the field itself.

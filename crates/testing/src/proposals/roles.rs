@@ -118,7 +118,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns a PROP-1.0 variant with a role in an option.
+    /// Appends a PROP-1.0 variant with a role in an option.
     fn selected_role(
         &mut self,
         role: TypeRole,
