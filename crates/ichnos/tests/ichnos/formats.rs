@@ -1,10 +1,10 @@
-//! Formats of the library for each choice of features.
+//! Library formats for each set of features.
 
 use std::path::Path;
 
 use ichnos::{OpenError, OpenOptions};
 
-/// All possible formats, with `true` if enabled, and a trace of each in the project.
+/// All possible formats, with `true` if enabled, and an example trace for each.
 const ALL: &[(&str, bool, &str)] = &[
     ("ctf", cfg!(feature = "ctf"), "hello-lttng"),
     ("fuchsia-log", cfg!(feature = "fuchsia-log"), "hello-fuchsia"),

@@ -1,4 +1,4 @@
-//! Permitted requests, and those that are refused.
+//! Permitted and rejected requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -110,7 +110,7 @@ fn many_clients_and_slow_ones_are_served() {
 #[test]
 fn names_that_are_scripts_stay_text() {
     let path = std::env::temp_dir().join(format!("ichnos-view-{}.jsonl", std::process::id()));
-    // A name after a slash would be one in a category.
+    // A name after a slash would have a category.
     let name = "<script>alert(1)<script>";
     let line = |time: u64| {
         format!(r#"{{"type":"event","stream":0,"ts":{time},"name":"{name}","payload":{{"a":"</script>"}}}}"#)
@@ -132,7 +132,7 @@ fn names_that_are_scripts_stay_text() {
     assert_eq!(String::from_utf8(body).unwrap().lines().count(), 5);
 }
 
-/// Connections without the token do not keep the owner out.
+/// Connections without the token do not lock out the owner.
 #[test]
 fn strangers_give_way() {
     let server = Server::of(&example("hello-lttng"));
@@ -154,12 +154,12 @@ fn strangers_give_way() {
         let answers: Vec<u16> = (0..3).map(|_| server.get("api/trace").0).collect();
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(answers, [200, 200, 200]);
-        // Each took more than ten seconds when strangers could wait that long.
+        // Each would take more than ten seconds if unauthorized clients could wait that long.
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     });
 }
 
-/// A client of HTTP/1.0 cannot know if a download is complete.
+/// An HTTP/1.0 client cannot know if a download is complete.
 #[test]
 fn old_clients_are_refused() {
     let server = Server::of(&example("hello-lttng"));
@@ -168,7 +168,7 @@ fn old_clients_are_refused() {
     assert_eq!(status, 505);
 }
 
-/// Downloads that are stopped lack the last chunk.
+/// Stopped downloads lack the last chunk.
 #[test]
 fn stopped_downloads_are_incomplete() {
     let directory = tempfile::tempdir().unwrap();

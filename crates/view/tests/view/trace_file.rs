@@ -1,4 +1,4 @@
-//! Ranges that are downloaded as traces.
+//! Ranges downloaded as traces.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use ichnos::{OpenOptions, Selection};
 use crate::client::{Server, example, recorded};
 use crate::events::rows;
 
-/// Counts events by name and time, of a range.
+/// Counts events in a range by name and time.
 fn events(path: &Path, (begin, end): (u64, u64)) -> BTreeMap<(String, i128), usize> {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap();
     let mut events = BTreeMap::new();
