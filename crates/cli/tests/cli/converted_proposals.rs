@@ -35,7 +35,7 @@ const KNOWN: [(Proposal, u64, &str, &str); 3] = [
 /// The clock is 45, and 98 must be read. Babeltrace 2.1 reads 111.
 const LEB128_CLOCK: &str = "a variable-length timestamp is combined with the bits of the time before it";
 
-/// Its mask for hexadecimal digits is empty then.
+/// For these lengths, Babeltrace's mask for hexadecimal digits is empty.
 const HEXADECIMAL: &str = "Babeltrace 2.0 prints hexadecimal numbers of 61 to 63 bits as 0";
 
 fn write_source(path: &Path, proposal: Proposal, random: &mut Random) {

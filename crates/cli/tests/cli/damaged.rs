@@ -43,7 +43,7 @@ fn one_data_stream_fails() {
         (
             late,
             "does not fit in 64 bits",
-            // The damage appears at the end of its packet. Other data streams do not wait for it.
+            // This event comes at the end of its packet, and other data streams do not wait for it.
             vec![1000, 3000, 4100, BEYOND, 4200, 5000, 6000, 7000, 8000],
         ),
         (
