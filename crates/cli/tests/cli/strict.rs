@@ -1,11 +1,11 @@
-//! Errors in strict mode that are otherwise warnings, and problems of data that only `check` reports.
+//! Warnings that are errors in strict mode, and data problems that only `check` reports.
 
 use crate::support::{Directory, Run, ichnos};
 use crate::transcript::transcript;
 
 const TRACE: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };";
 
-/// A trace of a text and a data stream file.
+/// Writes a trace with this metadata text and one data stream file.
 fn directory(name: &str, metadata: &[u8], data: &[u8]) -> Directory {
     let directory = Directory::new(name);
     std::fs::write(directory.join("metadata"), metadata).unwrap();
@@ -50,7 +50,7 @@ fn invalid_texts_are_reported_by_check() {
     let json = run(&["check", "--json"], &directory).json();
     let finding = &json["findings"][0];
     assert_eq!((finding["kind"].as_str(), finding["texts"].as_u64()), (Some("text"), Some(2)), "{finding}");
-    // Nothing is lost of it.
+    // All data can still be read.
     run(&["cat", "--format", "jsonl"], &directory);
 }
 
