@@ -244,7 +244,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Returns a zip archive whose members all overlap in this file.
+/// Returns a zip archive whose members all share one local file.
 pub fn overlapping_zip(size: u32) -> Vec<u8> {
     let content = gzip(&vec![0; size as usize]);
     // Without gzip's header and trailer.
