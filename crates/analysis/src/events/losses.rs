@@ -22,10 +22,10 @@ pub const BEGUN_AGAIN: &str = "earlier span with the same key, without an end ->
 pub const EXITED: &str = "span without an end -> ends with its thread";
 
 /// Loss: a span ends before it starts.
-pub const BACKWARDS: &str = "span end before its begin -> begin";
+pub const BACKWARDS: &str = "span end before its start -> start";
 
 /// Loss: a span's start is missing.
-pub const LOST_BEGIN: &str = "end without a begin -> instant event";
+pub const LOST_BEGIN: &str = "end without a start -> instant event";
 
 /// Argument name for spans without an end.
 pub const END_MISSING: &str = "ichnos.end_missing";
@@ -33,7 +33,7 @@ pub const END_MISSING: &str = "ichnos.end_missing";
 pub const BEGIN_MISSING: &str = "ichnos.begin_missing";
 
 /// Loss: a span ends after it was forgotten because too many spans were open.
-pub const FORGOTTEN: &str = "end of a span that began when too many spans were open";
+pub const FORGOTTEN: &str = "end of a span that was forgotten because too many spans were open";
 
 /// Records spans that were forgotten when another span started. Their classes are unknown.
 pub fn lose_spans(losses: &mut LossTable, forgotten: usize) {

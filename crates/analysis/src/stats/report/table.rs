@@ -390,12 +390,12 @@ impl StatsDisplay<'_, '_> {
         }
         let unpaired = pairs.unpaired();
         let mut parts = Vec::new();
-        let given_up = format!("given up, as too many were open{}", hint(self.options.hints.open_pairs));
+        let given_up = format!("dropped because too many were open{}", hint(self.options.hints.open_pairs));
         for (number, what) in [
             (unpaired.begun_again, "started again before an end"),
             (unpaired.without_end, "without an end"),
             (unpaired.given_up, &given_up),
-            (unpaired.without_begin, "ended without a begin"),
+            (unpaired.without_begin, "ended without a start"),
             (unpaired.without_key, "without a key field"),
             (unpaired.without_time, "without a time"),
         ] {
