@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
+pub(crate) use self::cat::Cat;
 pub(crate) use self::collect::Collect;
+pub(crate) use self::color::When;
 pub(crate) use self::convert::{
     Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing, written_formats,
 };
 pub(crate) use self::examples::command;
 #[cfg(feature = "view")]
 pub(crate) use self::given_options::{GivenOption, given_options};
-pub(crate) use self::json::{JsonReport, TimeForm};
+pub(crate) use self::json::{IntegerForm, JsonReport, TimeForm};
 pub(crate) use self::output_file::OutputArgs;
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
@@ -22,26 +23,32 @@ pub(crate) use self::task::{
     Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs,
     TaskOne, TaskPathArgs, TaskReading, TaskSortBy, TaskVerb,
 };
+pub(crate) use self::text::{FieldName, NameScope, TextFormat, TextOptions, TextSettings};
 pub(crate) use self::threads::Threads;
 #[cfg(feature = "view")]
 pub(crate) use self::view::{ViewIn, ViewVerb};
-use crate::style::When;
-use crate::written_schema;
 
 mod cat;
 mod collect;
+mod color;
 mod convert;
 mod examples;
+pub(crate) mod format_flags;
 #[cfg(feature = "view")]
 mod given_options;
 mod json;
+pub(crate) mod limits;
 mod output_file;
 mod reading;
+pub(crate) mod schema_language;
 mod selecting;
+mod size;
 mod stacks;
 mod stats;
 mod task;
+mod text;
 mod threads;
+pub(crate) mod time;
 #[cfg(feature = "view")]
 mod view;
 
@@ -220,7 +227,7 @@ pub(crate) struct Schema {
     /// Print the schema in LANGUAGE, for other programs
     ///
     /// If LANGUAGE cannot express the whole schema, an error lists the problems, and nothing is printed.
-    #[arg(long = "as", value_name = "LANGUAGE", value_parser = written_schema::parser(), conflicts_with = "json")]
+    #[arg(long = "as", value_name = "LANGUAGE", value_parser = schema_language::parser(), conflicts_with = "json")]
     pub(crate) language: Option<String>,
     /// Propose a map for --map, from the names of events and fields
     #[arg(long = "propose-map", alias = "map-proposal", conflicts_with_all = ["json", "language"])]
@@ -277,7 +284,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::time::TimePoint;
+    use crate::args::time::TimePoint;
 
     #[test]
     fn the_command_line_is_sound() {

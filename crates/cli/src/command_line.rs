@@ -1,5 +1,8 @@
 //! Reads the command line: arguments, habits from other programs, and options that do not apply.
 
+mod babeltrace_compat;
+mod option_check;
+
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 
@@ -8,10 +11,10 @@ use clap::ArgMatches;
 use clap::{FromArgMatches as _, Parser as _};
 use ichnos::export::{TerminalText, for_terminal};
 
-use crate::args::{self, LowArgs};
+use crate::args::{self, LowArgs, When, limits};
 use crate::exit::{Exit, Failure};
-use crate::style::{When, safe};
-use crate::{babeltrace_compat, check_args, event_map, limits, output};
+use crate::input::event_map;
+use crate::output::{self, safe};
 
 /// Reads the command line; ends the program if it is invalid or asks for help.
 ///
@@ -40,7 +43,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     });
     match parsed {
         Ok((args, matches)) => {
-            check_args::check(&args, &matches)?;
+            option_check::check(&args, &matches)?;
             #[cfg(feature = "view")]
             let args = with_given_options(args, &matches);
             Ok(args)

@@ -41,6 +41,8 @@ pub(crate) struct Failure {
     pub(crate) help: Option<String>,
     /// The reader of the output has closed it, which is no error.
     pub(crate) broken_pipe: bool,
+    /// Exit code of an early end without an error.
+    pub(crate) exit: Option<Exit>,
     /// Further errors.
     pub(crate) others: Vec<Self>,
 }
@@ -52,8 +54,14 @@ impl Failure {
             details: Vec::new(),
             help: None,
             broken_pipe: false,
+            exit: None,
             others: Vec::new(),
         }
+    }
+
+    /// Ends a verb early, without an error.
+    pub(crate) fn end(exit: Exit) -> Self {
+        Self { exit: Some(exit), ..Self::new("") }
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {

@@ -584,6 +584,14 @@ impl<W: TextWriter> Sink for Pretty<W> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Its line then has the time since the event.
+    fn precede(&mut self, event: &Event<'_>) {
+        if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
+            let cycles = self.options.clock_cycles;
+            self.past.advance(if cycles { value.cycles.into() } else { value.nanoseconds });
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Pretty::flush(self)
     }

@@ -4,7 +4,7 @@
 //! that, it leaves a [`Fixup`], which is resolved when the earlier text is complete, by the
 //! [state](SinkState) that the earlier sinks left.
 
-use ichnos_model::{DataStream, Event, Sink};
+use ichnos_model::{DataStream, Sink};
 
 use crate::null_statistics::NullStatistics;
 
@@ -74,11 +74,6 @@ pub trait ResumableSink: Sink {
     /// Without a state, their text is not known yet: see [`ResumableSink::next_fixup`].
     fn resume(&mut self, order: &StreamOrder, state: Option<Self::State>) {
         let _ = (order, state);
-    }
-
-    /// Takes an event as the predecessor of the first message, if earlier events are skipped.
-    fn precede(&mut self, event: &Event<'_>) {
-        let _ = event;
     }
 
     /// Takes the next fixup, in order of offsets. Called after each message.

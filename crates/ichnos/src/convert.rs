@@ -1,10 +1,11 @@
 //! Writes traces from read ones: conversions between formats, and parts of traces.
 
-mod otlp_spans;
+mod part_times;
+mod part_values;
 mod split;
-mod text_writer;
+mod text_file_writer;
 mod viewer_file;
-mod viewer_writer;
+mod viewer_formats;
 
 use std::io;
 use std::path::PathBuf;
@@ -22,10 +23,12 @@ use crate::pass::StreamOptions;
 use crate::shard_parts::ShardParts;
 use crate::verify::{DamageObserver, InputDamage, OutputRules, verify};
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
-pub use otlp_spans::NoSpans;
+pub use ichnos_viewers::NoSpans;
+pub use part_times::{PartTimes, PartTimesError};
+pub use part_values::PartValues;
 pub use split::SplitTargets;
-pub use text_writer::TextWriter;
-pub use viewer_writer::ViewerWriter;
+pub use text_file_writer::TextFileWriter;
+pub use viewer_formats::{VIEWER_FORMATS, ViewerFormat};
 
 /// Options of [`Reader::convert`] and [`Reader::split`].
 #[derive(Clone)]
@@ -136,7 +139,7 @@ pub fn targets() -> impl Iterator<Item = Target> + Clone {
     #[cfg(not(feature = "table"))]
     let tables: [&'static dyn WriterFactory; 0] = [];
     let formats = formats().filter_map(|format| Some(Target::new(format.name, format.writer?)));
-    let viewers = ViewerWriter::ALL.iter().map(|viewer| Target::new(viewer.name(), viewer));
+    let viewers = VIEWER_FORMATS.iter().map(|viewer| Target::new(viewer.name, viewer));
     let tables = FEATURED.into_iter().zip(tables).map(|(format, writer)| Target::new(format, writer));
     formats.chain(viewers).chain(tables)
 }

@@ -26,7 +26,7 @@
 //!
 //! # Passes
 //! A [`Pass`] takes all messages of a [`Reader`], not only events: begins and ends of data streams and packets, losses,
-//! damage. It selects, limits, counts and stops:
+//! damage. It selects, limits, counts and stops. The messages go to a [`Sink`](model::Sink), for example a closure:
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -38,7 +38,8 @@
 //! let session = ichnos::open([path], &OpenOptions::default())?;
 //! let selection = Selection::default().events(|name| name.starts_with("hello"));
 //! let reader = selection.reader(&session, Window::default())?;
-//! let summary = Pass::new(selection).limit(3).run(&reader, &mut |message: &Message<'_>| {
+//! let pass = Pass::new(selection).limit(3);
+//! let summary = reader.pass().with(pass).run(&mut |message: &Message<'_>| {
 //!     if let Message::Event(event) = message {
 //!         println!("{}", event.name());
 //!     }
@@ -70,8 +71,8 @@
 //!
 //! # Traces
 //! [`Reader::convert`] writes a trace of another format or dialect, and returns every loss. [`Pass::map`] changes events
-//! on the way. [`convert::TextWriter`] writes text in the same way. [`create`](create()) writes traces from data of your
-//! own.
+//! on the way. [`convert::TextFileWriter`] writes text in the same way. [`create`](create()) writes traces from your own
+//! data.
 //!
 //! ```
 //! use ichnos::convert::{ConvertOptions, target};
@@ -89,7 +90,8 @@
 //!
 //! # Several outputs
 //! [`Reader::split`] writes several traces, or several files of text, in one pass: each event to the one that a
-//! [`SplitBy`] names. [`Pass::write_parts`] is that pass for an output of your own.
+//! [`SplitBy`] names. [`convert::PartTimes`] finds parts with a duration or a size, and [`convert::PartValues`] gives
+//! each value of a field a part. [`Pass::write_parts`] is that pass for an output of your own.
 //!
 //! ```
 //! use ichnos::convert::{ConvertOptions, SplitTargets, target};
@@ -138,7 +140,6 @@
 
 #[cfg(feature = "collect")]
 pub mod collect;
-mod collector_output;
 pub mod convert;
 pub mod create;
 mod division;
@@ -159,7 +160,6 @@ mod tail;
 mod text_output;
 mod verify;
 
-pub use collector_output::CollectorOutput;
 pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
 pub use format::{FORMATS, formats};
@@ -189,8 +189,7 @@ pub use ichnos_viewers as viewers;
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
 pub use pass::{
-    Parts, Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary,
-    ReaderPass, SplitBy,
+    Parts, Pass, PassCounts, PassEnd, PassNote, PassObserver, PassOptions, PassSummary, ReaderPass, SplitBy,
 };
 pub use reader::{IntersectionError, Reader};
 pub use selection::Selection;

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_io::{MessageOrder, Output};
-use ichnos_model::{BuildError, Damage, Discarded, Event, EventBuilder, Message, MessageHandler};
+use ichnos_model::{BuildError, Damage, Discarded, Event, EventBuilder, Message, MessageHandler, Sink};
 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
@@ -22,55 +22,11 @@ pub use parts::{Parts, SplitBy};
 pub use reader_pass::ReaderPass;
 pub(crate) use streams::StreamOptions;
 
-/// Receives the messages of a [`Pass`].
-///
-/// # For implementations
-/// Only [`message`](Self::message) is required. The methods are called on the thread of [`Pass::run`].
-pub trait PassHandler {
-    /// Handles a selected message, in the order of the cursor. [`ControlFlow::Break`] ends the pass.
-    ///
-    /// # Errors
-    /// An error ends the pass, and [`Pass::run`] returns it.
-    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>>;
-
-    /// Handles damage that is selected, before [`message`](Self::message) is called with it. Returns `false` if
-    /// `message` is not to be called.
-    fn damage(&mut self, damage: &Damage) -> bool {
-        let _ = damage;
-        true
-    }
-
-    /// Handles the last event that is [skipped](Pass::skip).
-    fn precede(&mut self, event: &Event<'_>) {
-        let _ = event;
-    }
-
-    /// Called from time to time: at a message, after `events` events since the last call, selected or not.
-    fn step(&mut self, message: &Message<'_>, events: u32) {
-        let _ = (message, events);
-    }
-
-    /// Called after the message of a [step](Self::step), if it was selected.
-    ///
-    /// # Errors
-    /// See [`message`](Self::message).
-    fn after_step(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A function that takes the selected messages.
-impl<F: FnMut(&Message<'_>) -> io::Result<ControlFlow<()>>> PassHandler for F {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        self(message)
-    }
-}
-
 /// Reason for which a pass has ended.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub enum PassEnd {
-    /// The cursor has no more messages, the [limit](Pass::limit) is reached, or the handler stopped the pass.
+    /// The cursor has no more messages, the [limit](Pass::limit) is reached, or the sink stopped the pass.
     #[default]
     Over,
     /// The pass was [stopped](Pass::stop).
@@ -196,8 +152,8 @@ pub enum PassNote {
 }
 
 impl PassNote {
-    /// Returns the loss in a message.
-    fn of_loss(message: &Message<'_>) -> Option<Self> {
+    /// Returns the loss or the damage in a message.
+    fn of(message: &Message<'_>) -> Option<Self> {
         let note = |discarded: &Discarded<'_>, is_packets| Self::Loss {
             stream: discarded.stream.name.to_string(),
             is_packets,
@@ -206,6 +162,7 @@ impl PassNote {
         match message {
             Message::DiscardedEvents(discarded) => Some(note(discarded, false)),
             Message::DiscardedPackets(discarded) => Some(note(discarded, true)),
+            Message::Damage(damage) => Some(Self::Damage(Box::new((*damage).clone()))),
             _ => None,
         }
     }
@@ -222,7 +179,8 @@ impl PassNote {
 /// let selection = Selection::default().events(|name| name.starts_with("sched_"));
 /// let reader = selection.reader(&session, Window::default())?;
 /// let mut names = Vec::new();
-/// let summary = Pass::new(selection).limit(10).run(&reader, &mut |message: &Message<'_>| {
+/// let pass = Pass::new(selection).limit(10);
+/// let summary = reader.pass().with(pass).run(&mut |message: &Message<'_>| {
 ///     if let Message::Event(event) = message {
 ///         names.push(event.name().to_owned());
 ///     }
@@ -330,27 +288,16 @@ impl Pass {
         Self { is_live: true, stride: 0, ..self }
     }
 
-    /// Passes the selected messages of a reader, merged by time, to a handler.
+    /// Passes the selected messages of a single data stream to a sink, and finishes it.
     ///
     /// # Errors
-    /// Errors of the handler.
-    pub fn run<H: PassHandler>(&self, reader: &Reader<'_>, handler: &mut H) -> io::Result<PassSummary> {
-        let mut cursor = reader.cursor();
-        self.drain(handler, |take| cursor.drain_all(take))
-    }
-
-    /// Passes the selected messages of a single data stream to a handler.
-    ///
-    /// # Errors
-    /// Errors of the handler.
-    pub fn run_stream<H: PassHandler>(
-        &self,
-        mut stream: StreamMessages,
-        handler: &mut H,
-    ) -> io::Result<PassSummary> {
-        self.drain(handler, |take| {
+    /// Errors of the sink.
+    pub fn run_stream<S: Sink>(&self, mut stream: StreamMessages, sink: &mut S) -> io::Result<PassSummary> {
+        let summary = self.drain(sink, |take| {
             stream.0.drain_all(take);
-        })
+        })?;
+        sink.finish()?;
+        Ok(summary)
     }
 
     /// Passes the selected messages of a reader to an output: see [`ReaderPass::write`].
@@ -400,25 +347,25 @@ impl Pass {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn drain<H: PassHandler>(
+    pub(crate) fn drain<S: Sink>(
         &self,
-        handler: &mut H,
+        sink: &mut S,
         drain: impl FnOnce(&mut MessageHandler<'_>),
     ) -> io::Result<PassSummary> {
-        let mut run = self.start(handler);
+        let mut run = self.start(sink);
         if !run.has_ended() {
             drain(&mut |message| run.take(message));
         }
         run.finish()
     }
 
-    fn start<'p, H: PassHandler>(&'p self, handler: &'p mut H) -> Run<'p, H> {
+    fn start<'p, S: Sink>(&'p self, sink: &'p mut S) -> Run<'p, S> {
         Run {
             pass: self,
             is_plain: self.keeps_all_events(),
             selection: self.selection.clone(),
             mapper: self.mapping.as_ref().map(EventMapping::mapper),
-            handler,
+            sink,
             skip: self.skip.unwrap_or(0),
             left: 0,
             counted: 0,
@@ -430,10 +377,10 @@ impl Pass {
 }
 
 /// A pass in progress.
-struct Run<'p, H> {
+struct Run<'p, S> {
     pass: &'p Pass,
     selection: Selection,
-    handler: &'p mut H,
+    sink: &'p mut S,
     /// Number of events to skip.
     skip: u64,
     /// Number of events until the next check.
@@ -449,8 +396,8 @@ struct Run<'p, H> {
     ended: io::Result<PassEnd>,
 }
 
-impl<H: PassHandler> Run<'_, H> {
-    /// Returns `true` if the pass ends before the next message, unless the handler stopped it.
+impl<S: Sink> Run<'_, S> {
+    /// Returns `true` if the pass ends before the next message, unless the sink stopped it.
     fn has_ended(&self) -> bool {
         self.counts.events >= self.pass.limit || !matches!(self.ended, Ok(PassEnd::Over))
     }
@@ -478,20 +425,20 @@ impl<H: PassHandler> Run<'_, H> {
                 return self.pass_on(message);
             }
         }
-        match self.handler.message(message) {
+        match self.sink.message(message) {
             Ok(flow) => flow,
             Err(error) => self.fail(error),
         }
     }
 
-    /// Passes a selected message to the handler, changed if that is wanted.
+    /// Passes a selected message to the sink, changed if that is wanted.
     #[inline(never)]
     fn pass_on(&mut self, message: &Message<'_>) -> ControlFlow<()> {
         let passed = match (&mut self.mapper, message) {
             (Some(mapper), Message::Event(event)) => {
-                mapper.map(event, &mut |event| self.handler.message(&Message::Event(*event)))
+                mapper.map(event, &mut |event| self.sink.message(&Message::Event(*event)))
             }
-            _ => self.handler.message(message),
+            _ => self.sink.message(message),
         };
         match passed {
             Ok(flow) => flow,
@@ -511,7 +458,9 @@ impl<H: PassHandler> Run<'_, H> {
     #[inline(never)]
     fn check(&mut self, message: &Message<'_>) -> ControlFlow<()> {
         let events = self.count() + u32::from(matches!(message, Message::Event(_)));
-        self.handler.step(message, events);
+        if let Err(error) = self.sink.step(message, events) {
+            return self.fail(error);
+        }
         (self.left, self.counted) = (self.pass.stride, self.pass.stride);
         if self.pass.is_stopped() {
             return self.end(Ok(PassEnd::Interrupted));
@@ -520,7 +469,10 @@ impl<H: PassHandler> Run<'_, H> {
             return ControlFlow::Continue(());
         }
         self.pass_on(message)?;
-        if let Err(error) = self.handler.after_step() {
+        // The next message can take a long time to arrive.
+        if self.pass.is_live
+            && let Err(error) = self.sink.flush()
+        {
             return self.fail(error);
         }
         if self.counts.events >= self.pass.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -541,13 +493,13 @@ impl<H: PassHandler> Run<'_, H> {
         {
             self.skip -= 1;
             if self.skip == 0 {
-                self.handler.precede(event);
+                self.sink.precede(event);
             }
         }
         true
     }
 
-    /// Counts a message; returns `true` if it is passed to the handler.
+    /// Counts a message; returns `true` if it is passed to the sink.
     fn wants(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
         if !self.selection.wants(message) {
             return ControlFlow::Continue(false);
@@ -569,7 +521,6 @@ impl<H: PassHandler> Run<'_, H> {
                     return self.end(Ok(PassEnd::Refused(Box::new(damage.clone()))));
                 }
                 counts.damages += 1;
-                return ControlFlow::Continue(self.handler.damage(damage));
             }
             _ => {}
         }

@@ -228,6 +228,23 @@ impl Reader<'_> {
         self.lanes().into_iter().map(|lane| lane.stream).collect()
     }
 
+    /// Returns a reader of some of the data streams. It reads no shard.
+    pub(crate) fn only(&self, wants: impl Fn(&DataStream) -> bool) -> Reader<'_> {
+        let traces = self.session.traces().iter().zip(&self.wanted);
+        let wanted = traces.map(|(trace, wanted)| {
+            let streams = trace.data_streams().into_iter().zip(wanted);
+            streams.map(|(stream, is_wanted)| *is_wanted && wants(&stream)).collect()
+        });
+        Reader {
+            session: self.session,
+            windows: self.windows.clone(),
+            wanted: wanted.collect(),
+            begin: self.begin,
+            excluded: self.excluded.clone(),
+            shard: None,
+        }
+    }
+
     /// Passes the heads of all messages to `take`, data stream by data stream. [`ControlFlow::Break`] ends the data
     /// stream.
     pub fn for_each_head(&self, mut take: impl FnMut(&DataStream, Head) -> ControlFlow<()>) {

@@ -1,9 +1,9 @@
 //! Finds the last events of a reader.
 
 use ichnos_flow::Merge;
-use ichnos_model::Checkpoint;
+use ichnos_model::{Checkpoint, Sink};
 
-use crate::{Pass, PassEnd, PassHandler, Reader};
+use crate::{Pass, PassEnd, Reader};
 
 /// Bytes of trace data read first, from the end.
 const STEP: u64 = 1 << 20;
@@ -23,27 +23,17 @@ impl Reader<'_> {
     /// to [skip](Pass::skip) before them; `None` if the pass was [stopped](Pass::stop).
     ///
     /// Goes back from the end in growing steps until there is one event more than needed, as the first line of text can
-    /// depend on the event before. `handler` follows the passes.
-    pub fn begin_at_last<H: PassHandler>(
-        &mut self,
-        pass: &Pass,
-        wanted: u64,
-        handler: &mut H,
-    ) -> Option<u64> {
-        let (begin, skip) = self.find_last(pass, wanted, handler)?;
+    /// depend on the event before. `sink` gets the messages of all passes.
+    pub fn begin_at_last<S: Sink>(&mut self, pass: &Pass, wanted: u64, sink: &mut S) -> Option<u64> {
+        let (begin, skip) = self.find_last(pass, wanted, sink)?;
         self.begin = begin;
         Some(skip)
     }
 
-    fn find_last<H: PassHandler>(
-        &self,
-        pass: &Pass,
-        wanted: u64,
-        handler: &mut H,
-    ) -> Option<(Option<i128>, u64)> {
+    fn find_last<S: Sink>(&self, pass: &Pass, wanted: u64, sink: &mut S) -> Option<(Option<i128>, u64)> {
         // A cursor does not fail, nor does counting.
         let mut count = |cursor: &mut Merge| {
-            let summary = pass.drain(handler, |take| cursor.drain_all(take)).unwrap_or_default();
+            let summary = pass.drain(sink, |take| cursor.drain_all(take)).unwrap_or_default();
             (!matches!(summary.end, PassEnd::Interrupted)).then_some(summary.counts.events)
         };
         let splits = self.chunks(STEP);

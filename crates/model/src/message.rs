@@ -92,6 +92,20 @@ pub trait Sink {
     /// If it cannot write.
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>>;
 
+    /// Takes the event before the first message, if earlier events are skipped.
+    fn precede(&mut self, event: &Event<'_>) {
+        let _ = event;
+    }
+
+    /// Called from time to time: ahead of a message, after `events` events since the last call, selected or not.
+    ///
+    /// # Errors
+    /// An error ends the pass.
+    fn step(&mut self, message: &Message<'_>, events: u32) -> std::io::Result<()> {
+        let _ = (message, events);
+        Ok(())
+    }
+
     /// Writes buffered output, so that a reader sees it now. More messages may follow.
     ///
     /// # Errors
@@ -106,5 +120,12 @@ pub trait Sink {
     /// If it cannot write.
     fn finish(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+/// A function that takes messages.
+impl<F: FnMut(&Message<'_>) -> std::io::Result<ControlFlow<()>>> Sink for F {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>> {
+        self(message)
     }
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use ichnos::model::{IgnorePoison as _, Message, Window};
+use ichnos::model::{IgnorePoison as _, Message, Sink, Window};
 use ichnos::viewers::Timeline;
-use ichnos::{Pass, PassCounts, PassEnd, PassHandler, Selector, Session};
+use ichnos::{Pass, PassCounts, PassEnd, Selector, Session};
 
 use crate::cache::{KeptStatus, TimelineCache};
 use crate::options::ViewOptions;
@@ -205,17 +205,17 @@ impl TimelineBuilder {
         let noted = Instant::now();
         let reader = options.reader(session, Window::default());
         let expected = reader.as_ref().ok().and_then(|reader| expected_range(session, reader.windows()));
-        let (is_followed, is_live) = (options.follow, session.is_live());
+        let is_followed = options.follow;
         let mut filler =
-            Filler { build: self, filter, held: None, expected, noted, counts: None, is_followed, is_live };
+            Filler { build: self, filter, held: None, expected, noted, counts: None, is_followed };
         if session.is_live() || options.follow {
             self.lock_status().state = BuildState::Live;
         }
         self.number_streams(session);
         let pass = Pass::new(selection.clone()).stop(stop);
         let pass = if session.is_live() { pass.live() } else { pass };
-        let ended =
-            reader.and_then(|reader| pass.run(&reader, &mut filler).map_err(|error| error.to_string()));
+        let ended = reader
+            .and_then(|reader| reader.pass().with(pass).run(&mut filler).map_err(|error| error.to_string()));
         if let Ok(summary) = &ended {
             filler.counts = Some(summary.counts);
         }
@@ -261,8 +261,6 @@ struct Filler<'b> {
     counts: Option<PassCounts>,
     /// `true` if the traces are opened again when they have grown.
     is_followed: bool,
-    /// The traces are still being written, and their messages arrive live.
-    is_live: bool,
 }
 
 impl Filler<'_> {
@@ -312,7 +310,7 @@ impl Filler<'_> {
     }
 }
 
-impl PassHandler for Filler<'_> {
+impl Sink for Filler<'_> {
     #[inline]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if let (Some(filter), Message::Event(event)) = (&mut self.filter, message)
@@ -325,7 +323,7 @@ impl PassHandler for Filler<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn step(&mut self, _: &Message<'_>, _: u32) {
+    fn step(&mut self, _: &Message<'_>, _: u32) -> io::Result<()> {
         if self.build.waiting.load(Ordering::Acquire) > 0 {
             self.held = None;
             // With the mutex alone, this thread would lock it again before a waiting thread wakes up.
@@ -336,16 +334,14 @@ impl PassHandler for Filler<'_> {
         if self.noted.elapsed() >= STEP {
             self.note(None);
         }
-    }
-
-    fn after_step(&mut self) -> io::Result<()> {
-        if self.is_live {
-            // The next message can take a long time to arrive.
-            self.note(None);
-        }
         match self.build.is_cancelled.load(Ordering::Relaxed) {
             true => Err(io::Error::other("cancelled")),
             false => Ok(()),
         }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.note(None);
+        Ok(())
     }
 }

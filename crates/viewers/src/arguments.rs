@@ -14,18 +14,18 @@ pub(super) const UNNAMED: &str = "argument";
 /// Writes arguments, which have a name: its number, 0 without one, as elements of arrays.
 ///
 /// # For implementations
-/// Calls of `begin_...` and `end_...` nest.
-pub(super) trait ArgumentOutput {
+/// Calls of `enter` and `leave` nest.
+pub(super) trait ArgumentWriter {
     fn unsigned(&mut self, name: u32, value: u64);
     fn signed(&mut self, name: u32, value: i64);
     fn boolean(&mut self, name: u32, value: bool);
     fn double(&mut self, name: u32, value: f64);
     /// Writes a text in UTF-8.
     fn text(&mut self, name: u32, text: &[u8]);
-    fn begin_dictionary(&mut self, name: u32);
-    fn end_dictionary(&mut self);
-    fn begin_array(&mut self, name: u32);
-    fn end_array(&mut self);
+    /// Begins an array, or else a dictionary.
+    fn enter(&mut self, name: u32, is_array: bool);
+    /// Ends the innermost array or dictionary.
+    fn leave(&mut self);
 }
 
 /// Names of the arguments of a scope.
@@ -103,7 +103,7 @@ pub(super) struct ArgumentVisitor<'v, A> {
     around: u32,
 }
 
-impl<'v, A: ArgumentOutput> ArgumentVisitor<'v, A> {
+impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
     pub(super) fn new(arguments: A, names: &'v ScopeNames, text: &'v mut Vec<u8>) -> Self {
         Self { arguments, names, text, around: 0 }
     }
@@ -180,7 +180,7 @@ impl<'v, A: ArgumentOutput> ArgumentVisitor<'v, A> {
     }
 }
 
-impl<A: ArgumentOutput> Visitor for ArgumentVisitor<'_, A> {
+impl<A: ArgumentWriter> Visitor for ArgumentVisitor<'_, A> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         if !self.label(field, value.into()) {
@@ -227,23 +227,23 @@ impl<A: ArgumentOutput> Visitor for ArgumentVisitor<'_, A> {
     fn begin_structure(&mut self, field: Field<'_>) {
         // The root structure is the event.
         if field.index() != 0 {
-            self.argument(field, |arguments, name| arguments.begin_dictionary(name));
+            self.argument(field, |arguments, name| arguments.enter(name, false));
         }
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
         if field.index() != 0 && self.name(field).is_some() {
-            self.arguments.end_dictionary();
+            self.arguments.leave();
         }
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        self.argument(field, |arguments, name| arguments.begin_array(name));
+        self.argument(field, |arguments, name| arguments.enter(name, true));
     }
 
     fn end_array(&mut self, field: Field<'_>) {
         if self.name(field).is_some() {
-            self.arguments.end_array();
+            self.arguments.leave();
         }
     }
 

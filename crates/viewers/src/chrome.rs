@@ -1,28 +1,29 @@
 //! Traces of Chrome, as JSON.
 
+use std::io;
 use std::sync::Arc;
 
 use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message, StreamTable};
+use ichnos_model::{DataStream, Event};
 
 use crate::arguments::{ArgumentVisitor, ScopeNames};
 use crate::json_arguments::JsonArguments;
-use crate::output_bytes;
-use ichnos_analysis::events::class::{ContextNames, EventForm, EventPlace, ViewerClass};
+use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
+use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
 use ichnos_analysis::events::counter::CounterNumber;
 use ichnos_analysis::events::flows::{FlowEnd, Flows};
 use ichnos_analysis::events::keyed_spans::{KeyedSpans, Kinds, span_id};
 use ichnos_analysis::events::losses::{
-    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, EarlyLosses, LOST_BEGIN, LOST_END, LossNote,
-    NO_TIME, lose_event, lose_part, lose_parts, lose_spans, shown_time,
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, LOST_BEGIN, LOST_END, LossNote, lose_part,
+    lose_parts, lose_spans,
 };
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::events::nested_spans::NestedSpans;
-use ichnos_analysis::events::scheduling::{Scheduling, next_thread};
+use ichnos_analysis::events::scheduling::next_thread;
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::thread_fields::NamedThread;
-use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, Tracks, name_key, track_id};
+use ichnos_analysis::events::tracks::{TrackKind, Tracks, name_key, track_id};
 use ichnos_analysis::tasks::EventContent;
 use ichnos_export::number;
 use ichnos_export::parts::has_dates;
@@ -30,33 +31,27 @@ use ichnos_export::parts::has_dates;
 /// Bits of the numbers of threads and processes that stand for longer ones.
 const SHORT: u64 = 0x3fff_ffff;
 
-/// Writes events as JSON of Chrome's trace event format, which `chrome://tracing`, Perfetto and others read.
-///
-/// Messages must be sorted by time. Bytes are in [`Chrome::bytes`] after each message, the last ones after
-/// [`Chrome::finish`].
+/// Starts a file of JSON in Chrome's trace event format, which `chrome://tracing`, Perfetto and others read.
+#[must_use]
+pub fn chrome(start: ViewerStart) -> Box<dyn ViewerFile> {
+    start_file(Chrome { has_date: start.has_date, ..Chrome::default() }, start.first_time)
+}
+
+/// Writes events as JSON.
 #[derive(Debug, Default)]
-pub struct Chrome {
+struct Chrome {
     out: Vec<u8>,
-    /// By data stream: number of its trace, and names in the last context.
-    streams: StreamTable<(u32, ContextNames), (), ChromeClass>,
-    traces: TraceNumbers,
     names: NumberedNames,
     tracks: Tracks,
     spans: ChromeSpans,
     has_events: bool,
     flows: Flows,
-    scheduling: Scheduling,
     content: EventContent,
     /// Memory that is used again for each event.
     text: Vec<u8>,
-    name: String,
     open: Vec<u8>,
-    /// Time of the last event, for messages that have none.
-    now: Option<u64>,
-    /// Time of events before that, and `true` if it is a date.
-    first_time: Option<u64>,
+    /// `true` if the time of events before the first event with a time is a date.
     has_date: bool,
-    early: EarlyLosses,
     /// Time 0 of the file, once a time is known.
     origin: Option<u64>,
     losses: LossTable,
@@ -304,118 +299,53 @@ fn thread_track(place: &EventPlace<'_>) -> ChromeTrack {
 }
 
 impl Chrome {
-    /// Creates an empty file. Events before the first time are shown at `first_time`, in nanoseconds since the clock
-    /// origin. If it is `None`, they are shown at the origin. `has_date` is `true` if the clock counts from 1970.
-    #[must_use]
-    pub fn new(first_time: Option<u64>, has_date: bool) -> Self {
-        Self { first_time, has_date, ..Self::default() }
-    }
-
-    /// Returns the bytes that were not taken.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.out
-    }
-
-    /// Takes the bytes.
-    pub fn take_bytes(&mut self) -> Vec<u8> {
-        output_bytes::take(&mut self.out)
-    }
-
-    /// Returns the losses so far.
-    #[must_use]
-    pub fn losses(&self) -> &LossTable {
-        &self.losses
-    }
-
-    /// Takes a message; returns `false` for an event that cannot be shown.
-    pub fn message(&mut self, message: &Message<'_>) -> bool {
-        match message {
-            Message::Event(event) => return self.event(event),
-            Message::StreamBegin(stream) => self.add_stream(stream),
-            Message::StreamEnd(stream) => self.streams.remove(stream),
-            message => {
-                if let Some(note) = LossNote::of(message) {
-                    match note.time.or(self.now) {
-                        Some(time) => {
-                            self.set_origin(note.has_date, time);
-                            self.loss(&note, time);
-                        }
-                        None => self.early.add(note, &mut self.losses),
-                    }
-                }
-            }
-        }
-        true
-    }
-
     /// Makes the second of the first date the origin, since viewers have 53 bits for times.
     fn set_origin(&mut self, has_date: bool, time: u64) {
         self.origin.get_or_insert(if has_date { time - time % 1_000_000_000 } else { 0 });
     }
+}
 
-    /// Writes the losses before the first time that is known.
-    fn write_early(&mut self, time: u64) {
-        for note in std::mem::take(&mut self.early.notes) {
-            self.loss(&note, time);
-        }
+impl Viewer for Chrome {
+    type Class = ChromeClass;
+    type Stream = ();
+
+    const NUMBERS_BEGINNINGS: bool = true;
+
+    fn content(&self) -> (&Vec<u8>, &LossTable) {
+        (&self.out, &self.losses)
     }
 
-    /// Ends the file.
-    pub fn finish(&mut self) {
-        self.write_early(self.now.or(self.first_time).unwrap_or(0));
-        if !self.has_events {
-            self.out.extend_from_slice(BEGIN);
-        }
-        self.out.extend_from_slice(b"\n],\"otherData\":{\"origin_ns\":\"");
-        number::push_unsigned(&mut self.out, self.origin.unwrap_or(0));
-        self.out.extend_from_slice(b"\"}}\n");
+    fn content_mut(&mut self) -> (&mut Vec<u8>, &mut LossTable) {
+        (&mut self.out, &mut self.losses)
     }
 
-    fn add_stream(&mut self, stream: &DataStream) {
-        if !self.streams.has(stream) {
-            let trace = self.traces.number(stream);
-            self.scheduling.add_trace(trace, &stream.trace);
-            self.streams.insert(stream, (trace, ContextNames::default()), || ());
-        }
+    fn class(&mut self, event: &Event<'_>) -> ChromeClass {
+        ChromeClass::of(event, &mut self.names, &mut self.losses)
     }
 
-    /// Returns the time of an event, and writes what comes before it. Returns `None` for an event that cannot be shown.
-    fn prepare(&mut self, event: &Event<'_>) -> Option<u64> {
-        let Some(time) = shown_time(event.nanoseconds()) else {
-            lose_event(&mut self.losses, event, NO_TIME);
-            return None;
-        };
-        // Events without a clock are where the last one with it is.
-        let time = time.or(self.now).or(self.first_time).unwrap_or(0);
-        self.now = Some(time);
-        self.add_stream(event.stream);
+    fn viewer_class(class: &ChromeClass) -> &ViewerClass {
+        &class.class
+    }
+
+    fn stream(&mut self, _: &DataStream, _: u32, _: u64) {}
+
+    fn prepare(&mut self, event: &Event<'_>, time: u64) {
         if self.origin.is_none() {
             let clock = event.stream.clock();
             self.set_origin(clock.map_or(self.has_date, |clock| has_dates(Some(clock))), time);
         }
-        if !self.early.notes.is_empty() {
-            self.write_early(time);
-        }
-        Some(time)
     }
 
-    fn event(&mut self, event: &Event<'_>) -> bool {
-        let Some(time) = self.prepare(event) else { return false };
-        let Self { out, streams, names, tracks, spans, losses, has_events, origin, scheduling, .. } = self;
-        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || ChromeClass::of(event, names, losses));
-        let mut place = class.class.place(event, known);
-        let before = scheduling.running(*trace, place.processor);
-        let name = scheduling.event_name(*trace, &class.class, place.process, event, &mut self.name);
-        let has_processors = scheduling.has_processors(*trace, &class.class);
-        scheduling.complete(*trace, &class.class, &mut place);
+    fn event(&mut self, shown: &ShownEvent<'_, '_, ChromeClass>, (): &mut ()) -> bool {
+        let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
+        let (place, name) = (&location.place, location.own_name);
+        let Self { out, names, tracks, spans, losses, has_events, origin, .. } = self;
         let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
-        let track = writer.track(event.stream, &place);
+        let track = writer.track(event.stream, place);
         let mut form = class.class.form_of(event);
-        if form == EventForm::Switch && (place.processor.is_some() || !has_processors) {
-            let next = next_thread(event, &class.class, &place);
-            writer.switch(next, (*trace, place.processor), before, time);
+        if form == EventForm::Switch && location.has_processor {
+            let next = next_thread(event, &class.class, place);
+            writer.switch(next, (trace, place.processor), location.previous, time);
         }
         if form == EventForm::Frame {
             let key = class.class.frame_key(event) ^ place.process.unwrap_or_default();
@@ -424,7 +354,7 @@ impl Chrome {
         let mut part = SpanPart { name, time, ..SpanPart::default() };
         match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
-                part.keyed(&mut writer, spans, (class, event), (&place, *trace, track), losses);
+                part.keyed(&mut writer, spans, (class, event), (place, trace, track), losses);
             }
             EventForm::Begin | EventForm::End => {
                 part.nested(&mut writer, spans, (class, event, form), track, losses);
@@ -438,7 +368,7 @@ impl Chrome {
         writer.begin();
         writer.names(event, (class, form), &part, spans);
         writer.place(phase(form), part.time, track);
-        writer.ids_and_duration(event, (&class.class, form), &place, part.span.map(|span| span.id));
+        writer.ids_and_duration(event, (&class.class, form), place, part.span.map(|span| span.id));
         writer.out.extend_from_slice(b",\"args\":");
         if form == EventForm::Counter {
             writer.values(event, &class.class);
@@ -451,20 +381,24 @@ impl Chrome {
         writer.out.push(b'}');
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], &mut self.content);
-            self.flows.find(&self.content, *trace, |id, end| writer.flow(end, id, time, track));
+            self.flows.find(&self.content, trace, |id, end| writer.flow(end, id, time, track));
         }
         if let Some((end, key)) = class.class.message(event) {
             writer.flow(end, self.flows.message(key), time, track);
         }
-        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
-            writer.end_thread(spans, thread_track(&ended), (event, time), losses);
-        }
-        scheduling.observe(*trace, event, &class.class);
         true
     }
 
-    /// Writes a loss as an instant on its track.
+    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, (): &mut ()) {
+        let Self { out, tracks, has_events, origin, spans, losses, .. } = self;
+        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        writer.end_thread(spans, thread_track(ended), (at.event, at.time), losses);
+    }
+
     fn loss(&mut self, note: &LossNote, time: u64) {
+        if note.time.is_some() {
+            self.set_origin(note.has_date, time);
+        }
         let Self { out, tracks, has_events, origin, .. } = self;
         let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = (NO_PROCESS, LOSSES);
@@ -480,6 +414,16 @@ impl Chrome {
         note.numbers.iter().for_each(|(name, number)| object.named(name).unsigned(*number));
         object.end();
         writer.out.push(b'}');
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if !self.has_events {
+            self.out.extend_from_slice(BEGIN);
+        }
+        self.out.extend_from_slice(b"\n],\"otherData\":{\"origin_ns\":\"");
+        number::push_unsigned(&mut self.out, self.origin.unwrap_or(0));
+        self.out.extend_from_slice(b"\"}}\n");
+        Ok(())
     }
 }
 

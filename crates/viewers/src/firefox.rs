@@ -10,132 +10,77 @@ mod threads;
 use std::io;
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Event, Message, StreamTable};
+use ichnos_model::{DataStream, Event};
 
 use self::marker_class::MarkerClass;
 use self::profile_writer::{EventAtPlace, ProfileWriter};
-use crate::output_bytes;
-use ichnos_analysis::events::class::ContextNames;
-use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
-use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
-use ichnos_analysis::events::tracks::TraceNumbers;
+use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
+use ichnos_analysis::events::class::{EventPlace, ViewerClass};
+use ichnos_analysis::events::losses::LossNote;
 use ichnos_analysis::tasks::EventContent;
 
-/// Makes a profile of events for the Firefox Profiler: markers with fields, intervals, samples, counters.
+/// Starts a profile for the Firefox Profiler: markers with fields, intervals, samples, counters.
 ///
 /// The profile is in memory as a whole, with at most 16,777,216 values (8 of each event, and one of each field) and
-/// 256 MiB of texts; events beyond are losses.
-///
-/// Messages must be sorted by time. Bytes are in [`Firefox::bytes`] after [`Firefox::finish`].
-#[derive(Debug, Default)]
-pub struct Firefox {
-    out: Vec<u8>,
-    writer: ProfileWriter,
-    /// By data stream: number of its trace.
-    streams: StreamTable<(u32, ContextNames), (), MarkerClass>,
-    traces: TraceNumbers,
-    scheduling: Scheduling,
-    content: EventContent,
-    /// Name of the event; a reused buffer.
-    name: String,
-    /// Time of the last event, for messages that have none.
-    now: Option<u64>,
-    /// Time of events before that.
-    first_time: Option<u64>,
-    early: EarlyLosses,
+/// 256 MiB of texts. Events beyond are losses. The file has no bytes before its end.
+#[must_use]
+pub fn firefox(start: ViewerStart) -> Box<dyn ViewerFile> {
+    start_file(Firefox::default(), start.first_time)
 }
 
-impl Firefox {
-    /// Creates an empty profile. Events before the first time are shown at `first_time`, in nanoseconds since the clock
-    /// origin. If it is `None`, they are shown at the origin.
-    #[must_use]
-    pub fn new(first_time: Option<u64>) -> Self {
-        Self { first_time, ..Self::default() }
+/// Adds events to a profile.
+#[derive(Debug, Default)]
+struct Firefox {
+    out: Vec<u8>,
+    writer: ProfileWriter,
+    content: EventContent,
+}
+
+impl Viewer for Firefox {
+    type Class = MarkerClass;
+    type Stream = ();
+
+    fn content(&self) -> (&Vec<u8>, &LossTable) {
+        (&self.out, &self.writer.losses)
     }
 
-    /// Returns the bytes that were not taken.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.out
+    fn content_mut(&mut self) -> (&mut Vec<u8>, &mut LossTable) {
+        (&mut self.out, &mut self.writer.losses)
     }
 
-    /// Takes the bytes.
-    pub fn take_bytes(&mut self) -> Vec<u8> {
-        output_bytes::take(&mut self.out)
+    fn class(&mut self, event: &Event<'_>) -> MarkerClass {
+        self.writer.class(event)
     }
 
-    /// Returns the losses so far.
-    #[must_use]
-    pub fn losses(&self) -> &LossTable {
-        &self.writer.losses
+    fn viewer_class(class: &MarkerClass) -> &ViewerClass {
+        &class.class
     }
 
-    /// Takes a message; returns `false` for an event that cannot be shown.
-    pub fn message(&mut self, message: &Message<'_>) -> bool {
-        match message {
-            Message::Event(event) => return self.event(event),
-            Message::StreamEnd(stream) => self.streams.remove(stream),
-            message => {
-                if let Some(note) = LossNote::of(message) {
-                    match note.time.or(self.now) {
-                        Some(time) => self.writer.loss(&note, time),
-                        None => self.early.add(note, &mut self.writer.losses),
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    /// Ends the profile and makes its bytes.
-    ///
-    /// # Errors
-    /// If it cannot be written as JSON.
-    pub fn finish(&mut self) -> io::Result<()> {
-        self.write_early(self.now.or(self.first_time).unwrap_or(0));
-        self.writer.finish(&mut self.out)
-    }
-
-    /// Writes the losses before the first time that is known.
-    fn write_early(&mut self, time: u64) {
-        for note in std::mem::take(&mut self.early.notes) {
-            self.writer.loss(&note, time);
+    fn stream(&mut self, stream: &DataStream, trace: u32, _: u64) {
+        if trace == 0 {
+            self.writer.set_title(&stream.trace);
         }
     }
 
-    fn event(&mut self, event: &Event<'_>) -> bool {
-        let Some(time) = shown_time(event.nanoseconds()) else {
-            lose_event(&mut self.writer.losses, event, NO_TIME);
-            return false;
-        };
-        // Events without a clock are where the last one with it is.
-        let time = time.or(self.now).or(self.first_time).unwrap_or(0);
-        self.now = Some(time);
-        if !self.early.notes.is_empty() {
-            self.write_early(time);
-        }
-        if !self.streams.has(event.stream) {
-            let trace = self.traces.number(event.stream);
-            self.scheduling.add_trace(trace, &event.stream.trace);
-            if trace == 0 {
-                self.writer.set_title(&event.stream.trace);
-            }
-            self.streams.insert(event.stream, (trace, ContextNames::default()), || ());
-        }
-        let Self { streams, writer, content, scheduling, name, .. } = self;
-        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || writer.class(event));
+    fn event(&mut self, shown: &ShownEvent<'_, '_, MarkerClass>, (): &mut ()) -> bool {
+        let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
         if let Some(tasks) = &class.class.tasks {
-            tasks.read(event, &[], content);
-            writer.lose_flow(event, content);
+            tasks.read(event, &[], &mut self.content);
+            self.writer.lose_flow(event, &self.content);
         }
-        let EventLocation { place, own_name: name, .. } =
-            scheduling.locate(*trace, &class.class, event, (known, name));
-        let is_written = writer.event(EventAtPlace { event, class, place, trace: *trace, name }, time);
-        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
-            writer.end_thread(event, &ended, *trace);
-        }
-        scheduling.observe(*trace, event, &class.class);
-        is_written
+        let (place, name) = (location.place, location.own_name);
+        self.writer.event(EventAtPlace { event, class, place, trace, name }, time)
+    }
+
+    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, (): &mut ()) {
+        self.writer.end_thread(at.event, ended, at.trace);
+    }
+
+    fn loss(&mut self, note: &LossNote, time: u64) {
+        self.writer.loss(note, time);
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.writer.finish(&mut self.out)
     }
 }

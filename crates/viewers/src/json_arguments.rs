@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use ichnos_json::write::{push_string, push_utf8};
 
-use crate::arguments::{ArgumentOutput, UNNAMED};
+use crate::arguments::{ArgumentWriter, UNNAMED};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_export::number;
 
@@ -37,7 +37,6 @@ impl<'w> JsonArguments<'w> {
     }
 
     /// Begins an array or an object without a name.
-    #[cfg(feature = "firefox")]
     pub(super) fn begin_root(&mut self, is_array: bool) {
         let [open, close] = if is_array { *b"[]" } else { *b"{}" };
         self.out.push(open);
@@ -63,18 +62,6 @@ impl<'w> JsonArguments<'w> {
         self.out.push(b':');
     }
 
-    fn enter(&mut self, name: u32, [open, close]: [u8; 2]) {
-        self.push_prefix(name);
-        self.out.push(open);
-        self.has_members = false;
-        self.open.push(close);
-    }
-
-    fn leave(&mut self) {
-        self.out.extend(self.open.pop());
-        self.has_members = true;
-    }
-
     /// Closes what a failed decoding left open.
     pub(super) fn close(&mut self) {
         while !self.open.is_empty() {
@@ -83,7 +70,7 @@ impl<'w> JsonArguments<'w> {
     }
 }
 
-impl ArgumentOutput for JsonArguments<'_> {
+impl ArgumentWriter for JsonArguments<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         self.push_prefix(name);
@@ -125,19 +112,13 @@ impl ArgumentOutput for JsonArguments<'_> {
         push_utf8(self.out, text);
     }
 
-    fn begin_dictionary(&mut self, name: u32) {
-        self.enter(name, *b"{}");
+    fn enter(&mut self, name: u32, is_array: bool) {
+        self.push_prefix(name);
+        self.begin_root(is_array);
     }
 
-    fn end_dictionary(&mut self) {
-        self.leave();
-    }
-
-    fn begin_array(&mut self, name: u32) {
-        self.enter(name, *b"[]");
-    }
-
-    fn end_array(&mut self) {
-        self.leave();
+    fn leave(&mut self) {
+        self.out.extend(self.open.pop());
+        self.has_members = true;
     }
 }

@@ -22,8 +22,11 @@ mod schema;
 mod spans;
 mod telemetry;
 
-use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Event, FindMentions, Message, StreamTable};
+use std::fmt;
+use std::io;
+
+use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, Event, FindMentions};
 
 pub use self::batch::OtlpSignal;
 use self::class::OtlpClass;
@@ -31,158 +34,121 @@ pub use self::encoding::OtlpEncoding;
 use self::event_context::EventContext;
 use self::telemetry::Telemetry;
 use crate::event_track::event_track;
-use crate::output_bytes;
-use ichnos_analysis::events::class::ContextNames;
-use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, shown_time};
-use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
-use ichnos_analysis::events::tracks::TraceNumbers;
+use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
+use ichnos_analysis::events::class::{EventPlace, ViewerClass};
+use ichnos_analysis::events::losses::LossNote;
 use ichnos_analysis::tasks::EventContent;
 
-/// Loss of the time of an event.
-const AT_ORIGIN: &str = "time at the clock's origin -> 1 ns later, because 0 stands for an unknown time";
-
-/// Writes events as requests of OTLP: of spans, of log records and of metrics, with all fields as attributes.
-///
-/// Messages must be sorted by time. Bytes are in [`Otlp::bytes`] after each message, the last ones after
-/// [`Otlp::finish`].
-#[derive(Debug)]
-pub struct Otlp {
-    telemetry: Telemetry,
-    /// By data stream: number of its trace.
-    streams: StreamTable<(u32, ContextNames), (), OtlpClass>,
-    traces: TraceNumbers,
-    scheduling: Scheduling,
-    content: EventContent,
-    find_mentions: Vec<FindMentions>,
-    /// Name of the event; a reused buffer.
-    name: String,
-    /// Time of the last event, for messages that have none.
-    now: Option<u64>,
-    /// Time of events before that.
-    first_time: Option<u64>,
-    early: EarlyLosses,
+/// Options of [`otlp()`].
+#[derive(Clone, Debug, Default)]
+pub struct OtlpOptions {
+    /// Encoding of requests.
+    pub encoding: OtlpEncoding,
+    /// Signal to write, or `None` for all. Requests of several signals in protobuf cannot be distinguished.
+    pub signal: Option<OtlpSignal>,
+    /// `true` if a file without spans, but with elements of other signals, is an error: [`NoSpans`].
+    pub needs_spans: bool,
+    /// Functions that search texts and fields of events without an operation of their own for an operation: their log
+    /// records have its identifiers.
+    pub find_mentions: Vec<FindMentions>,
 }
 
-impl Otlp {
-    /// Makes a writer of one signal or of all. Requests of several signals in protobuf cannot be distinguished. Events
-    /// before the first one with a time are at `first_time`, in nanoseconds from the origin of the clock; `None` if it is
-    /// unknown: they are at the origin then.
-    #[must_use]
-    pub fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>, first_time: Option<u64>) -> Self {
-        Self {
-            telemetry: Telemetry::new(encoding, signal),
-            streams: StreamTable::default(),
-            traces: TraceNumbers::default(),
-            scheduling: Scheduling::default(),
-            content: EventContent::default(),
-            find_mentions: Vec::new(),
-            name: String::new(),
-            now: None,
-            first_time,
-            early: EarlyLosses::default(),
-        }
+/// A trace without spans cannot be written as a request of spans, which is the default in protobuf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NoSpans {
+    /// Number of log records that the signal `logs` would have.
+    pub log_records: u64,
+    /// Number of counter values that the signal `metrics` would have.
+    pub values: u64,
+}
+
+impl fmt::Display for NoSpans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { log_records, values } = self;
+        write!(
+            f,
+            "no spans to write, the default signal of OpenTelemetry in protobuf; the trace has {log_records} log \
+             records and {values} counter values"
+        )
+    }
+}
+
+impl std::error::Error for NoSpans {}
+
+/// Starts a file of OTLP requests: spans, log records and metrics, with all fields as attributes.
+#[must_use]
+pub fn otlp(options: OtlpOptions, start: ViewerStart) -> Box<dyn ViewerFile> {
+    let OtlpOptions { encoding, signal, needs_spans, find_mentions } = options;
+    let telemetry = Telemetry::new(encoding, signal);
+    let otlp = Otlp { telemetry, content: EventContent::default(), find_mentions, needs_spans };
+    start_file(otlp, start.first_time)
+}
+
+/// Writes events as requests.
+#[derive(Debug)]
+struct Otlp {
+    telemetry: Telemetry,
+    content: EventContent,
+    find_mentions: Vec<FindMentions>,
+    needs_spans: bool,
+}
+
+impl Viewer for Otlp {
+    type Class = OtlpClass;
+    type Stream = ();
+
+    const AT_ORIGIN: Option<&'static str> =
+        Some("time at the clock's origin -> 1 ns later, because 0 stands for an unknown time");
+
+    fn content(&self) -> (&Vec<u8>, &LossTable) {
+        (&self.telemetry.out, &self.telemetry.losses)
     }
 
-    /// Searches texts and fields of events without an operation of their own for one that they mention: their log records
-    /// have its identifiers.
-    #[must_use]
-    pub fn with_mentions(self, find_mentions: Vec<FindMentions>) -> Self {
-        Self { find_mentions, ..self }
+    fn content_mut(&mut self) -> (&mut Vec<u8>, &mut LossTable) {
+        (&mut self.telemetry.out, &mut self.telemetry.losses)
     }
 
-    /// Returns the bytes that were not taken.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.telemetry.out
+    fn class(&mut self, event: &Event<'_>) -> OtlpClass {
+        self.telemetry.class(event, !self.find_mentions.is_empty())
     }
 
-    /// Takes the bytes.
-    pub fn take_bytes(&mut self) -> Vec<u8> {
-        output_bytes::take(&mut self.telemetry.out)
+    fn viewer_class(class: &OtlpClass) -> &ViewerClass {
+        &class.class
     }
 
-    /// Returns the losses so far.
-    #[must_use]
-    pub fn losses(&self) -> &LossTable {
-        &self.telemetry.losses
-    }
+    fn stream(&mut self, _: &DataStream, _: u32, _: u64) {}
 
-    /// Returns the number of spans, log records or values so far, also of a signal that is not written. Spans count when they
-    /// end, or when the file ends.
-    #[must_use]
-    pub fn elements(&self, signal: OtlpSignal) -> u64 {
-        self.telemetry.elements(signal)
-    }
-
-    /// Takes a message; returns `false` for an event that cannot be shown.
-    pub fn message(&mut self, message: &Message<'_>) -> bool {
-        match message {
-            Message::Event(event) => return self.event(event),
-            Message::StreamEnd(stream) => self.streams.remove(stream),
-            message => {
-                if let Some(note) = LossNote::of(message) {
-                    match note.time.or(self.now) {
-                        Some(time) => self.telemetry.loss(&note, time),
-                        None => self.early.add(note, &mut self.telemetry.losses),
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    /// Ends the file: writes all open spans.
-    pub fn finish(&mut self) {
-        self.write_early(self.now.or(self.first_time).unwrap_or(0));
-        self.telemetry.finish();
-    }
-
-    /// Writes the losses before the first time that is known.
-    fn write_early(&mut self, time: u64) {
-        for note in std::mem::take(&mut self.early.notes) {
-            self.telemetry.loss(&note, time);
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>) -> bool {
-        let Some(time) = shown_time(event.nanoseconds()) else {
-            lose_event(&mut self.telemetry.losses, event, NO_TIME);
-            return false;
-        };
-        let time = time.map(|time| time.max(1));
-        if event.nanoseconds() == Some(0) {
-            lose_part(&mut self.telemetry.losses, event, LossKind::Rounded, "", AT_ORIGIN);
-        }
-        // Events without a clock are where the last one with it is.
-        let time = time.or(self.now).or(self.first_time).unwrap_or(0);
-        self.now = Some(time);
-        if !self.early.notes.is_empty() {
-            self.write_early(time);
-        }
-        if !self.streams.has(event.stream) {
-            let trace = self.traces.number(event.stream);
-            self.scheduling.add_trace(trace, &event.stream.trace);
-            self.streams.insert(event.stream, (trace, ContextNames::default()), || ());
-        }
-        let Self { streams, telemetry, content, find_mentions, scheduling, name, .. } = self;
-        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || telemetry.class(event, !find_mentions.is_empty()));
+    fn event(&mut self, shown: &ShownEvent<'_, '_, OtlpClass>, (): &mut ()) -> bool {
+        let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
+        let Self { telemetry, content, find_mentions, .. } = self;
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
-            if let Some(mentions) = class.mentions.as_ref().filter(|_| telemetry.is_new(content, *trace)) {
+            if let Some(mentions) = class.mentions.as_ref().filter(|_| telemetry.is_new(content, trace)) {
                 mentions.read(event, find_mentions, content);
             }
         } else if let Some(mentions) = &class.mentions {
             mentions.read(event, find_mentions, content);
         }
-        let EventLocation { place, own_name, .. } =
-            scheduling.locate(*trace, &class.class, event, (known, name));
-        let context = EventContext::new(event, class, content, place, time, *trace).named(own_name);
-        let is_written = telemetry.event(&context);
-        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
-            telemetry.end_thread(event_track(event.stream.key, &ended, *trace).1, time);
+        let context = EventContext::new(event, class, content, location.place, time, trace);
+        telemetry.event(&context.named(location.own_name))
+    }
+
+    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, (): &mut ()) {
+        let (_, track) = event_track(at.event.stream.key, ended, at.trace);
+        self.telemetry.end_thread(track, at.time);
+    }
+
+    fn loss(&mut self, note: &LossNote, time: u64) {
+        self.telemetry.loss(note, time);
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.telemetry.finish();
+        let [spans, log_records, values] = OtlpSignal::ALL.map(|signal| self.telemetry.elements(signal));
+        match (self.needs_spans && spans == 0, log_records + values) {
+            (true, 1..) => Err(io::Error::new(io::ErrorKind::InvalidInput, NoSpans { log_records, values })),
+            _ => Ok(()),
         }
-        scheduling.observe(*trace, event, &class.class);
-        is_written
     }
 }

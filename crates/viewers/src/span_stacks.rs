@@ -65,7 +65,10 @@ impl std::fmt::Debug for SpanStackCollector {
 
 impl Sink for SpanStackCollector {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        self.timeline.take(message);
+        // Other messages would add tracks without spans.
+        if let Message::Event(_) | Message::DiscardedEvents(_) | Message::DiscardedPackets(_) = message {
+            self.timeline.take(message);
+        }
         Ok(ControlFlow::Continue(()))
     }
 }

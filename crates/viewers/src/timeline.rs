@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use crate::pyramid::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Discarded, Event, Message, Sink, StreamTable};
+use ichnos_model::{DataStream, Event, Message, Sink, StreamTable};
 
 use self::board::Board;
 pub use self::counts::TimelineCounts;
@@ -35,7 +35,7 @@ use ichnos_analysis::events::place::{SpanSide, StreamPositions, TimelinePlace};
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling, next_thread};
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::thread_states::{StateEvent, ThreadState};
-use ichnos_analysis::events::tracks::{TraceNumbers, name_key};
+use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, name_key, track_id};
 use ichnos_export::parts::has_dates;
 
 /// Maximum number of names. Further names become [`Timeline::OTHER`].
@@ -390,18 +390,9 @@ impl Timeline {
             Message::Event(event) => return self.event(event),
             Message::StreamEnd(stream) => self.streams.remove(stream),
             message => {
-                if let Some(note) = LossNote::of(message) {
-                    let end = match message {
-                        Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => end_of(loss),
-                        _ => None,
-                    };
-                    match note.time.or(self.now) {
-                        Some(time) => {
-                            self.lose_processor(message, time);
-                            self.loss(&note, time, end);
-                        }
-                        None => self.early.add(note, &mut self.losses),
-                    }
+                if let Some((note, time)) = self.early.due(message, self.now, &mut self.losses) {
+                    self.lose_processor(message, time);
+                    self.loss(&note, time, end_of(message));
                 }
             }
         }
@@ -593,8 +584,9 @@ impl Timeline {
     }
 }
 
-/// Returns the time at which a loss ends.
-fn end_of(loss: &Discarded<'_>) -> Option<u64> {
+/// Returns the time at which the loss of a message ends.
+fn end_of(message: &Message<'_>) -> Option<u64> {
+    let (Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss)) = message else { return None };
     shown_time(Some(loss.end?.nanoseconds))?
 }
 
@@ -691,10 +683,7 @@ impl EventOf<'_, '_> {
     /// Returns a span key that is unique across processes.
     fn key(&self, key: u64) -> u64 {
         let process = self.location.place.process.map_or(0, |process| process.wrapping_add(1));
-        ichnos_analysis::events::tracks::track_id(
-            ichnos_analysis::events::tracks::TrackKind::Slice,
-            [key ^ u64::from(self.trace), process],
-        )
+        track_id(TrackKind::Slice, [key ^ u64::from(self.trace), process])
     }
 
     /// Returns the track for keyed spans with the name of the event.

@@ -104,8 +104,25 @@ pub struct EarlyLosses {
 }
 
 impl EarlyLosses {
+    /// Returns the loss in a message, with its own time or `now`. Without a time, the loss is kept for later.
+    pub fn due(
+        &mut self,
+        message: &Message<'_>,
+        now: Option<u64>,
+        losses: &mut LossTable,
+    ) -> Option<(LossNote, u64)> {
+        let note = LossNote::of(message)?;
+        match note.time.or(now) {
+            Some(time) => Some((note, time)),
+            None => {
+                self.add(note, losses);
+                None
+            }
+        }
+    }
+
     /// Adds a loss. Beyond the maximum, it is recorded in the loss table only.
-    pub fn add(&mut self, note: LossNote, losses: &mut LossTable) {
+    fn add(&mut self, note: LossNote, losses: &mut LossTable) {
         if self.notes.len() < MOST_EARLY {
             return self.notes.push(note);
         }

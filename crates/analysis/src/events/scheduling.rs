@@ -73,6 +73,12 @@ pub struct EventLocation<'p> {
     pub own_name: Option<&'p str>,
     /// `false` for a thread switch if the machine has several processors and the event does not name one.
     pub has_processor: bool,
+    /// `true` for a thread switch or a wakeup in a trace that names processors.
+    pub has_processors: bool,
+    /// Thread that the processor ran before a thread switch.
+    pub previous: Option<u64>,
+    /// `true` for the wakeup of a thread that runs.
+    pub is_running: bool,
 }
 
 impl Scheduling {
@@ -87,12 +93,15 @@ impl Scheduling {
         (known, text): (&'p mut ContextNames, &'p mut String),
     ) -> EventLocation<'p> {
         let mut place = class.place(event, known);
-        let has_processor = class.form != EventForm::Switch
-            || place.processor.is_some()
-            || !self.has_processors(trace, class);
+        let (is_switch, is_wakeup) = (class.form == EventForm::Switch, class.form == EventForm::Wakeup);
+        let has_processors = (is_switch || is_wakeup) && self.has_processors(trace, class);
+        let has_processor = !is_switch || place.processor.is_some() || !has_processors;
+        let previous = if is_switch { self.running(trace, place.processor) } else { None };
+        let woken = if is_wakeup { next_thread(event, class, &place) } else { None };
+        let is_running = woken.is_some_and(|thread| self.processors.contains_key(&(trace, thread.number)));
         let own_name = class.event_name(event, (trace, place.process), &self.objects, text);
         self.complete(trace, class, &mut place);
-        EventLocation { place, own_name, has_processor }
+        EventLocation { place, own_name, has_processor, has_processors, previous, is_running }
     }
 
     /// Completes the place of an event from earlier events: the running thread of its processor, and the process and
@@ -248,18 +257,6 @@ impl Scheduling {
         }
     }
 
-    /// Returns the name of the event itself, if it has one instead of the class name. `text` is a buffer for it.
-    pub fn event_name<'t>(
-        &self,
-        trace: u32,
-        class: &ViewerClass,
-        process: Option<u64>,
-        event: &Event<'t>,
-        text: &'t mut String,
-    ) -> Option<&'t str> {
-        class.event_name(event, (trace, process), &self.objects, text)
-    }
-
     /// Sets the running thread of a processor.
     pub fn set_running(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
         self.forget_running(trace, processor);
@@ -284,19 +281,14 @@ impl Scheduling {
     }
 
     /// Returns the running thread of a processor, if it is known.
-    pub fn running(&self, trace: u32, processor: Option<u64>) -> Option<u64> {
+    fn running(&self, trace: u32, processor: Option<u64>) -> Option<u64> {
         self.running.get(&(trace, processor)).copied()
     }
 
     /// Returns `true` if a trace is known to name the processors in thread switches. Otherwise the machine has one
     /// processor.
-    pub fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
+    fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
         class.has_processor() || self.with_processors.contains(&trace)
-    }
-
-    /// Returns `true` if a processor runs a thread.
-    pub fn runs(&self, trace: u32, thread: u64) -> bool {
-        self.processors.contains_key(&(trace, thread))
     }
 
     /// Updates threads and processors from an event.

@@ -129,7 +129,7 @@ impl ThreadStateReader {
             states.note_first(*trace, Some(own), time);
         }
         if class.has_states() {
-            let EventLocation { place, own_name, has_processor } =
+            let EventLocation { place, own_name, has_processor, .. } =
                 scheduling.locate(*trace, class, event, (known, text));
             let names = (own_name.map_or(*name, |name| number(names, name)), *name);
             if has_processor {

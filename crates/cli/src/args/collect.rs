@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::json::JsonReport;
-use crate::size;
+use crate::args::size;
 
 #[derive(Args, Debug)]
 #[command(

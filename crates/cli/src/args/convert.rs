@@ -7,12 +7,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use ichnos::io::Shard;
 
-use super::cat::CatFormat;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::format_flags::WriterFlags;
-use crate::{size, time};
+use super::text::TextFormat;
+use crate::args::format_flags::WriterFlags;
+use crate::args::{size, time};
 
 /// Output of traces.
 #[derive(Args, Debug)]
@@ -220,7 +220,7 @@ pub(crate) struct Merge {
 
 /// Returns the names of the formats that can be written, of traces and of text.
 pub(crate) fn written_formats() -> Vec<String> {
-    let texts = CatFormat::WRITTEN.iter().map(|(format, _)| format.name());
+    let texts = TextFormat::written().map(|format| format.name.to_owned());
     ichnos::convert::targets().map(|target| target.format.to_owned()).chain(texts).collect()
 }
 

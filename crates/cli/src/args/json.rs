@@ -18,11 +18,12 @@ pub(crate) struct JsonReport {
 }
 
 /// Form of integers in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IntegerForm {
     /// As strings if a reader could round them: below -(2^53 - 1) or above 2^53 - 1.
     Auto,
     /// As numbers with all their digits.
+    #[default]
     Number,
     /// All as strings.
     String,
@@ -39,9 +40,10 @@ impl From<IntegerForm> for Integers {
 }
 
 /// Form of times in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeForm {
     /// In nanoseconds.
+    #[default]
     Ns,
     /// As a date and a time of day in UTC, with nanoseconds: 2019-08-16T12:08:20.948091100Z.
     Iso,

@@ -6,11 +6,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use globset::Glob;
 use ichnos::model::TracerQuirk;
-use ichnos::model::running_thread::RunningParts;
 
-use crate::format_flags::FormatFlags;
-use crate::limits::{Limits, Maximum};
-use crate::time::{self, Offset};
+use crate::args::format_flags::FormatFlags;
+use crate::args::limits::{Limits, Maximum};
+use crate::args::time;
+use crate::args::time::Offset;
 
 /// Traces to read, and options for reading them.
 #[derive(Args, Clone, Debug)]
@@ -61,9 +61,6 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) map: Vec<PathBuf>,
-    /// Parts of the running thread that options name.
-    #[arg(skip)]
-    pub(crate) running: Option<RunningParts>,
     /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
     ///
     /// Creates the socket at PATH. Only for formats sent as datagrams; `ichnos formats` lists them.

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use crate::time::{self, TimePoint};
+use crate::args::time;
+use crate::args::time::TimePoint;
 
 /// Events to select, by time, data stream and class.
 #[derive(Args, Clone, Debug)]

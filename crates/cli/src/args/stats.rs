@@ -6,7 +6,7 @@ use ichnos::analysis::{GroupBy, StatsOrder};
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::{size, time};
+use crate::args::{size, time};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \

@@ -5,7 +5,8 @@ use clap::Args;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::time::{self, TimePoint};
+use crate::args::time;
+use crate::args::time::TimePoint;
 
 #[derive(Args, Debug)]
 #[command(

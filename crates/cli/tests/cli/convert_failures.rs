@@ -42,7 +42,7 @@ fn a_dialect_of_another_format_is_refused() {
     let (input, around) = (trace("failures-dialect"), Directory::new("failures-dialect-out"));
     let (input, output) = (input.to_str().unwrap(), around.join("out.jsonl"));
     let output = output.to_str().unwrap();
-    let parts = ["names the format jsonl", "the dialect `prop1` of ctf", "`--to ctf` writes that"];
+    let parts = ["names the format jsonl", "the dialect `prop1` belongs to ctf", "write it with `--to ctf`"];
     fails(&around, &[input, "-o", output, "--dialect=prop1"], &parts);
     fails(&around, &[input, "-o", output, "--dialect=nothing"], &["unknown dialect `nothing`"]);
     ichnos(["convert", input, "-o", output, "--dialect=prop1", "--to=ctf"]).expect(0, &[]);

@@ -215,7 +215,8 @@ fn a_recorded_packet_that_was_copied_is_read_once() {
     let stream = fs::read(trace.join("channel1_2")).unwrap();
     let (head, tail) = stream.split_at(8192);
     fs::write(directory.join("channel1_2"), [head, &head[4096..], tail].concat()).unwrap();
-    let after = events(&directory).expect(3, &["channel1_2: byte 8192", "is a copy of the one at byte 4096"]);
+    let after =
+        events(&directory).expect(3, &["channel1_2: byte 8192", "is a copy of the packet at byte 4096"]);
     assert_eq!(times(&after.out), before);
     assert!(!after.err.contains("clock"), "{}", after.err);
 }

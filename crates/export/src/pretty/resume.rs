@@ -3,8 +3,6 @@
 //! A line depends on earlier lines only by the time since the last event, so the first line of a chunk leaves
 //! a fixup there.
 
-use ichnos_model::Event;
-
 use super::{Pretty, push_delta};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
@@ -90,14 +88,6 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
         match state {
             Some(state) => self.past = state,
             None => self.resumed = Some(ResumedPretty::default()),
-        }
-    }
-
-    /// Its line then has the time since the event.
-    fn precede(&mut self, event: &Event<'_>) {
-        if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
-            let cycles = self.options.clock_cycles;
-            self.past.advance(if cycles { value.cycles.into() } else { value.nanoseconds });
         }
     }
 

@@ -286,7 +286,7 @@ impl RecordEncoder<'_> {
             return Err(self.full(before));
         };
         let room = room.as_flattened_mut();
-        let mut writer = TextWriter { room, length: 0 };
+        let mut writer = ArgumentText { room, length: 0 };
         // An error of the formatter itself needs no further report.
         let _ = fmt::write(&mut writer, text);
         let length = writer.length;
@@ -362,12 +362,12 @@ fn write_name(room: &mut [Word], name: Name<'_>, header: u64) {
 }
 
 /// Writes a text in place, and counts the bytes that do not fit.
-struct TextWriter<'r> {
+struct ArgumentText<'r> {
     room: &'r mut [u8],
     length: usize,
 }
 
-impl fmt::Write for TextWriter<'_> {
+impl fmt::Write for ArgumentText<'_> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.length.saturating_add(text.len());

@@ -1,94 +1,37 @@
 //! Encoders of files for viewers.
 
-use std::fmt::{self, Debug};
+use std::fmt;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ichnos_io::{EncoderRules, MessageEncoder, WriteOptions};
-use ichnos_model::lower::LossTable;
 use ichnos_model::{Message, TraceDigest};
-use ichnos_viewers::{Chrome, Firefox, Otlp, Perfetto};
+use ichnos_viewers::ViewerFile;
 
 /// Size of a block, in bytes.
 const BLOCK: usize = 128 << 10;
 
-/// Content of a file for a viewer.
-pub(super) trait ViewerContent: Debug + Send {
-    /// Takes a message; returns `false` for an event that cannot be shown.
-    fn message(&mut self, message: &Message<'_>) -> bool;
-    /// Returns the bytes that were not taken.
-    fn bytes(&self) -> &[u8];
-    /// Takes the bytes.
-    fn take_bytes(&mut self) -> Vec<u8>;
-    /// Ends the file.
-    fn finish(&mut self) -> io::Result<()>;
-    /// Returns the losses so far.
-    fn losses(&self) -> &LossTable;
-}
-
-/// Implements the trait for a content whose functions have the same names; `$finish` calls that which ends it.
-macro_rules! content {
-    ($content:ty, $finish:expr) => {
-        impl ViewerContent for $content {
-            fn message(&mut self, message: &Message<'_>) -> bool {
-                self.message(message)
-            }
-
-            fn bytes(&self) -> &[u8] {
-                self.bytes()
-            }
-
-            fn take_bytes(&mut self) -> Vec<u8> {
-                self.take_bytes()
-            }
-
-            fn finish(&mut self) -> io::Result<()> {
-                let finish: fn(&mut Self) -> io::Result<()> = $finish;
-                finish(self)
-            }
-
-            fn losses(&self) -> &LossTable {
-                self.losses()
-            }
-        }
-    };
-}
-
-content!(Perfetto, |content| {
-    content.finish();
-    Ok(())
-});
-content!(Chrome, |content| {
-    content.finish();
-    Ok(())
-});
-content!(Otlp, |content| {
-    content.finish();
-    Ok(())
-});
-content!(Firefox, Firefox::finish);
-
-/// Creates a file's content.
-pub(super) type MakeContent = Box<dyn Fn() -> Box<dyn ViewerContent> + Send + Sync>;
+/// Starts a file.
+pub(super) type MakeFile = Box<dyn Fn() -> Box<dyn ViewerFile> + Send + Sync>;
 
 /// Rules for viewer files.
 pub(super) struct ViewerRules {
-    make: MakeContent,
+    make: MakeFile,
     is_compressed: bool,
     shared: EncoderRules,
 }
 
-impl Debug for ViewerRules {
+impl fmt::Debug for ViewerRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ViewerRules").field("is_compressed", &self.is_compressed).finish_non_exhaustive()
     }
 }
 
 impl ViewerRules {
-    /// Creates the rules. `make` creates each file's content.
-    pub(super) fn new(make: MakeContent, is_compressed: bool, options: &WriteOptions) -> Self {
+    /// Creates the rules. `make` starts each file.
+    pub(super) fn new(make: MakeFile, is_compressed: bool, options: &WriteOptions) -> Self {
         let shared = EncoderRules::new(Vec::new(), options, |_, _| {});
         Self { make, is_compressed, shared }
     }
@@ -98,7 +41,7 @@ impl ViewerRules {
 #[derive(Debug)]
 pub(super) struct ViewerEncoder {
     rules: Arc<ViewerRules>,
-    content: Box<dyn ViewerContent>,
+    content: Box<dyn ViewerFile>,
     /// `None` for a file that is not compressed.
     compressed: Option<GzEncoder<Vec<u8>>>,
     /// Number of events since the last block.

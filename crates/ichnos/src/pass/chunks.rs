@@ -11,9 +11,10 @@ use std::sync::mpsc::Receiver;
 
 use ichnos_flow::{ChunkSender, Merge, in_order};
 use ichnos_io::{ChunkStart, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::{Checkpoint, Damage, Event, Message};
+use ichnos_model::{Checkpoint, Event, Message, Sink};
 
-use super::{Pass, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary};
+use super::reader_pass::ProgressSteps;
+use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
 /// Size of a block of text in bytes, for a usual number of threads. Smaller ones are slower, larger ones are not
@@ -21,8 +22,6 @@ use crate::Reader;
 const BLOCK: usize = 1 << 20;
 /// Maximum number of blocks of a chunk that wait to be joined.
 pub(crate) const ROOM: usize = 16;
-/// Number of steps or events between two reports of progress.
-const STEPS: u32 = 256;
 /// Maximum size of waiting text of all chunks together in bytes, for a usual number of threads.
 const WAITING: usize = 24 << 20;
 
@@ -128,9 +127,7 @@ struct WorkerHandler<'w> {
     takes_damage: bool,
     /// The chunk has to be written again.
     is_wrong: bool,
-    /// Number of steps and events since progress was reported.
-    steps: u32,
-    events: u64,
+    progress: ProgressSteps,
 }
 
 /// Thread of a worker.
@@ -148,7 +145,7 @@ enum WorkerPlace<'w> {
 impl<'w> WorkerHandler<'w> {
     fn new(merged: &MergedPass<'_>, lane: Lane, place: WorkerPlace<'w>) -> Self {
         let (worker, takes_damage) = (merged.output.worker(lane), merged.output.takes_damage());
-        Self { worker, place, takes_damage, is_wrong: false, steps: 0, events: 0 }
+        Self { worker, place, takes_damage, is_wrong: false, progress: ProgressSteps::default() }
     }
 
     fn note(&mut self, note: PassNote) {
@@ -192,13 +189,16 @@ impl<'w> WorkerHandler<'w> {
     }
 }
 
-impl PassHandler for WorkerHandler<'_> {
+impl Sink for WorkerHandler<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
-            && let Some(loss) = PassNote::of_loss(message)
+            && let Some(note) = PassNote::of(message)
         {
-            self.note(loss);
+            self.note(note);
+            if !self.takes_damage && matches!(message, Message::Damage(_)) {
+                return Ok(ControlFlow::Continue(()));
+            }
         }
         let flow = self.worker.message(message)?;
         if flow == WorkerFlow::Continue {
@@ -207,30 +207,19 @@ impl PassHandler for WorkerHandler<'_> {
         self.settle(flow)
     }
 
-    fn damage(&mut self, damage: &Damage) -> bool {
-        self.note(PassNote::Damage(Box::new(damage.clone())));
-        self.takes_damage
-    }
-
     fn precede(&mut self, event: &Event<'_>) {
         self.worker.precede(event);
     }
 
-    fn step(&mut self, message: &Message<'_>, events: u32) {
-        self.steps += 1;
-        self.events += u64::from(events);
-        if let WorkerPlace::Joiner { merged, .. } = &self.place
-            && (self.steps >= STEPS || self.events >= u64::from(STEPS))
-        {
-            self.steps = 0;
-            merged.observer.progress(message.nanoseconds(), std::mem::take(&mut self.events));
+    fn step(&mut self, message: &Message<'_>, events: u32) -> io::Result<()> {
+        if let WorkerPlace::Joiner { merged, .. } = &self.place {
+            self.progress.add(message, events, merged.observer);
         }
+        Ok(())
     }
 
-    fn after_step(&mut self) -> io::Result<()> {
-        if let WorkerPlace::Joiner { merged, .. } = self.place
-            && merged.pass.is_live
-        {
+    fn flush(&mut self) -> io::Result<()> {
+        if let WorkerPlace::Joiner { merged, .. } = self.place {
             self.worker.flush()?;
             self.pass_on()?;
             merged.output.flush()?;

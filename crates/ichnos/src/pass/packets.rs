@@ -3,14 +3,14 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{BoxedCursor, Damage, Message, MessageKind, Packet, StreamCursor as _};
+use ichnos_model::{BoxedCursor, Message, MessageKind, Packet, Sink, StreamCursor as _};
 
-use super::{Pass, PassHandler, PassSummary};
+use super::{Pass, PassSummary};
 
 /// Treatment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacketFlow {
-    /// Its messages are passed to the handler.
+    /// Its messages are passed to the sink.
     Read,
     /// It is skipped.
     Skip,
@@ -18,8 +18,8 @@ pub(super) enum PacketFlow {
     Copied,
 }
 
-/// Receives the messages of a data stream, and the packets before their messages.
-pub(super) trait PacketHandler: PassHandler {
+/// Takes the messages of a data stream, and the packets before their messages.
+pub(super) trait PacketSink: Sink {
     /// Handles the beginning of a packet, which is also passed as a message if the packet is read.
     fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow>;
 
@@ -33,60 +33,54 @@ pub(super) trait PacketHandler: PassHandler {
 }
 
 /// Stops in front of each packet.
-struct PacketGate<'h, H> {
-    handler: &'h mut H,
+struct PacketGate<'s, S> {
+    sink: &'s mut S,
     /// The next message is the first one of its packet.
     is_first: bool,
 }
 
-impl<H: PassHandler> PassHandler for PacketGate<'_, H> {
+impl<S: Sink> Sink for PacketGate<'_, S> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if matches!(message, Message::PacketBegin(_)) && !self.is_first {
             return Ok(ControlFlow::Break(()));
         }
         self.is_first = false;
-        self.handler.message(message)
+        self.sink.message(message)
     }
 
-    fn damage(&mut self, damage: &Damage) -> bool {
-        self.handler.damage(damage)
-    }
-
-    fn step(&mut self, message: &Message<'_>, events: u32) {
-        self.handler.step(message, events);
+    fn step(&mut self, message: &Message<'_>, events: u32) -> io::Result<()> {
+        self.sink.step(message, events)
     }
 }
 
 impl Pass {
-    /// Passes the selected messages of a data stream to a handler. `reads_copied` to read the messages of packets that
+    /// Passes the selected messages of a data stream to a sink. `reads_copied` to read the messages of packets that
     /// were copied, too.
-    pub(super) fn run_packets<H: PacketHandler>(
+    pub(super) fn run_packets<S: PacketSink>(
         &self,
         mut cursor: BoxedCursor,
-        handler: &mut H,
+        sink: &mut S,
         reads_copied: bool,
     ) -> io::Result<PassSummary> {
-        let mut gate = PacketGate { handler, is_first: true };
+        let mut gate = PacketGate { sink, is_first: true };
         let mut run = self.start(&mut gate);
         let is_stopped = || self.is_stopped();
         let mut has_message = cursor.next_head().is_some();
-        while has_message && !run.has_ended() && !run.handler.handler.is_over() && !is_stopped() {
+        while has_message && !run.has_ended() && !run.sink.sink.is_over() && !is_stopped() {
             if let Some(Message::PacketBegin(packet)) = cursor.current() {
-                let handler = &mut *run.handler.handler;
-                let flow = handler.begin_packet(&packet)?;
+                let sink = &mut *run.sink.sink;
+                let flow = sink.begin_packet(&packet)?;
                 if flow != PacketFlow::Read {
                     has_message = match flow == PacketFlow::Copied && reads_copied {
-                        true => {
-                            pass_copied_packet(&mut cursor, &mut |message| handler.copied_message(message))
-                        }
+                        true => pass_copied_packet(&mut cursor, &mut |message| sink.copied_message(message)),
                         false => pass_packet(&mut cursor, &is_stopped),
                     };
                     continue;
                 }
             }
             // Up to the beginning of the next packet, which becomes the current message.
-            run.handler.is_first = true;
+            run.sink.is_first = true;
             has_message = cursor.drain_all(&mut |message| run.take(message));
         }
         run.finish()

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_io::{Lane, MessageOrder, PartTarget, PartsOutput};
-use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Packet, Window};
+use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Sink, Window};
 
-use super::packets::{PacketFlow, PacketHandler};
-use super::{Pass, PassEnd, PassHandler, PassObserver, PassOptions, PassSummary};
+use super::packets::{PacketFlow, PacketSink};
+use super::{Pass, PassEnd, PassObserver, PassOptions, PassSummary};
 use crate::{Reader, StreamMessages};
 
 /// Number of events between two reports of progress.
@@ -130,7 +130,8 @@ impl Pass {
         let keys = router.places.iter().enumerate();
         router.merged = keys.map(|(index, place)| (place.stream.key, index)).collect();
         router.writer.parts.output.begin_lane(Lane::All);
-        let summary = self.run(reader, router)?;
+        let mut cursor = reader.cursor();
+        let summary = self.drain(router, |take| cursor.drain_all(take))?;
         if matches!(summary.end, PassEnd::Over) {
             router.finish_lane()?;
         }
@@ -221,8 +222,11 @@ impl PartsRouter<'_, '_, '_> {
     }
 }
 
-impl PassHandler for PartsRouter<'_, '_, '_> {
+impl Sink for PartsRouter<'_, '_, '_> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if let Message::Damage(damage) = message {
+            self.writer.observer.note_damage(damage);
+        }
         let index = match message {
             _ if self.merged.is_empty() => Some(0),
             Message::Event(event) => self.merged.get(&event.stream.key).copied(),
@@ -239,20 +243,16 @@ impl PassHandler for PartsRouter<'_, '_, '_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn damage(&mut self, damage: &Damage) -> bool {
-        self.writer.observer.note_damage(damage);
-        true
-    }
-
-    fn step(&mut self, _: &Message<'_>, events: u32) {
+    fn step(&mut self, _: &Message<'_>, events: u32) -> io::Result<()> {
         self.writer.examined += u64::from(events);
         if self.writer.examined >= STEP {
             self.writer.show_progress();
         }
+        Ok(())
     }
 }
 
-impl PacketHandler for PartsRouter<'_, '_, '_> {
+impl PacketSink for PartsRouter<'_, '_, '_> {
     fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow> {
         let Some(place) = self.places.first_mut() else { return Ok(PacketFlow::Read) };
         place.has_packets = true;

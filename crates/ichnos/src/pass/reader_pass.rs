@@ -1,13 +1,18 @@
-//! Passes of a reader into an output.
+//! Passes of a reader into an output or a sink.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use ichnos_io::Output;
+use ichnos_model::{Event, Message, Sink};
 
-use super::{Pass, PassObserver, PassOptions, PassSummary};
+use super::{Pass, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
-/// A pass over the messages of a reader into an output: see [`Reader::pass`].
+/// Number of steps or events between two reports of progress.
+const STEPS: u32 = 256;
+
+/// A pass over the messages of a reader into an output or a sink: see [`Reader::pass`].
 pub struct ReaderPass<'r> {
     reader: &'r Reader<'r>,
     pass: Pass,
@@ -16,7 +21,7 @@ pub struct ReaderPass<'r> {
 }
 
 impl Reader<'_> {
-    /// Prepares to pass all messages to an output.
+    /// Prepares to pass all messages to an output or a sink.
     ///
     /// ```no_run
     /// use ichnos::TextOutput;
@@ -64,5 +69,83 @@ impl<'r> ReaderPass<'r> {
     /// If the output cannot be written.
     pub fn write(&self, output: &dyn Output) -> io::Result<PassSummary> {
         self.pass.write(self.reader, output, &self.options, self.observer)
+    }
+
+    /// Passes the messages, merged by time, to a sink or a closure on this thread, and finishes it.
+    ///
+    /// ```
+    /// use ichnos::analysis::{TaskCollector, TaskOptions};
+    /// use ichnos::prelude::*;
+    ///
+    /// # if !cfg!(feature = "xtrace") { return Ok(()) }
+    /// # let path = "../../examples/hello-xtrace";
+    /// let session = ichnos::open([path], &OpenOptions::default())?;
+    /// let mut tasks = TaskCollector::new(TaskOptions::default());
+    /// session.reader()?.pass().run(&mut tasks)?;
+    /// let tasks = tasks.finish();
+    /// println!("{}", tasks.graph(0).to_text(&Default::default()));
+    /// # assert!(!tasks.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Errors of the sink.
+    pub fn run<S: Sink + ?Sized>(&self, sink: &mut S) -> io::Result<PassSummary> {
+        let mut cursor = self.reader.cursor();
+        let mut observed = ObservedSink { sink, observer: self.observer, progress: ProgressSteps::default() };
+        let summary = self.pass.drain(&mut observed, |take| cursor.drain_all(take))?;
+        observed.sink.finish()?;
+        Ok(summary)
+    }
+}
+
+/// Sink whose messages are reported to an observer.
+struct ObservedSink<'o, S: ?Sized> {
+    sink: &'o mut S,
+    observer: &'o dyn PassObserver,
+    progress: ProgressSteps,
+}
+
+impl<S: Sink + ?Sized> Sink for ObservedSink<'_, S> {
+    #[inline(always)]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if !matches!(message, Message::Event(_))
+            && let Some(note) = PassNote::of(message)
+        {
+            self.observer.note(note);
+        }
+        self.sink.message(message)
+    }
+
+    fn precede(&mut self, event: &Event<'_>) {
+        self.sink.precede(event);
+    }
+
+    fn step(&mut self, message: &Message<'_>, events: u32) -> io::Result<()> {
+        self.progress.add(message, events, self.observer);
+        self.sink.step(message, events)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// Steps and events since progress was reported.
+#[derive(Default)]
+pub(super) struct ProgressSteps {
+    steps: u32,
+    events: u64,
+}
+
+impl ProgressSteps {
+    /// Adds a step, and reports progress if it is time.
+    pub(super) fn add(&mut self, message: &Message<'_>, events: u32, observer: &dyn PassObserver) {
+        self.steps += 1;
+        self.events += u64::from(events);
+        if self.steps >= STEPS || self.events >= u64::from(STEPS) {
+            self.steps = 0;
+            observer.progress(message.nanoseconds(), std::mem::take(&mut self.events));
+        }
     }
 }

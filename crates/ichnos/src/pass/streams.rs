@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ichnos_io::{Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::{BoxedCursor, Damage, IgnorePoison as _, Message, Packet, Window};
+use ichnos_model::{BoxedCursor, IgnorePoison as _, Message, Packet, Sink, Window};
 
 use super::ordered_writes::{OrderedPart, OrderedWrites};
-use super::packets::{PacketFlow, PacketHandler, to_next_packet};
-use super::{Pass, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary};
+use super::packets::{PacketFlow, PacketSink, to_next_packet};
+use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
 /// Unit of work of a thread.
@@ -151,13 +151,16 @@ impl StreamHandler<'_> {
     }
 }
 
-impl PassHandler for StreamHandler<'_> {
+impl Sink for StreamHandler<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
-            && let Some(loss) = PassNote::of_loss(message)
+            && let Some(note) = PassNote::of(message)
         {
-            self.streams.observer.note(loss);
+            self.streams.observer.note(note);
+            if matches!(message, Message::Damage(_)) && !self.streams.output.takes_damage() {
+                return Ok(ControlFlow::Continue(()));
+            }
         }
         match self.worker.message(message)? {
             WorkerFlow::Continue => return Ok(ControlFlow::Continue(())),
@@ -169,17 +172,13 @@ impl PassHandler for StreamHandler<'_> {
         Ok(if self.is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn damage(&mut self, damage: &Damage) -> bool {
-        self.streams.observer.note_damage(damage);
-        self.streams.output.takes_damage()
-    }
-
-    fn step(&mut self, message: &Message<'_>, events: u32) {
+    fn step(&mut self, message: &Message<'_>, events: u32) -> io::Result<()> {
         self.streams.observer.progress(message.nanoseconds(), events.into());
+        Ok(())
     }
 }
 
-impl PacketHandler for StreamHandler<'_> {
+impl PacketSink for StreamHandler<'_> {
     fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow> {
         let options = self.streams.options;
         if options.looks_ahead {

@@ -153,7 +153,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(error(set(128, 0, "x", Some(11))), "payload member `i`: expected at most 8 bits, found 128");
     let negative = "payload member `u`: expected an unsigned integer, found a signed integer";
     assert_eq!(error(set(0, -1, "x", Some(11))), negative);
-    let zero = "payload member `s`: expected a string without U+0000, found one that contains it";
+    let zero = "payload member `s`: expected a string without U+0000, found a string that contains it";
     assert_eq!(error(set(0, 0, "a\0", Some(11))), zero);
     let before = "time 9 is before 10, the time of the last event of the data stream";
     assert_eq!(error(set(0, 0, "x", Some(9))), before);

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ichnos::convert::{ConvertOptions, ViewerWriter};
+use ichnos::convert::ConvertOptions;
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
 use ichnos_model::{ClassMap, EventDisplay, EventRole, EventRule, Meaning, Message, Sink, Window};
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
 
-use crate::viewers::own_name;
+use crate::viewers::{own_name, writer};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -25,7 +25,7 @@ fn convert(session: &Session, path: &Path) {
     let mut options = ConvertOptions::default();
     options.write.existing = ichnos_io::Existing::Replace;
     let reader = session.reader().unwrap();
-    reader.convert(&ViewerWriter::Firefox, Some(path.to_owned()), &options).unwrap();
+    reader.convert(writer("firefox"), Some(path.to_owned()), &options).unwrap();
 }
 
 /// Marker: start and end in nanoseconds, name, fields.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use ichnos::convert::{ConvertOptions, ViewerWriter};
+use ichnos::convert::ConvertOptions;
 use ichnos::{OpenOptions, Session};
 use ichnos_analysis::stats::{PairOptions, PairReader, Pairs};
 use ichnos_flow::pump;
@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 use crate::missing::{attribute, interval, intervals};
 use crate::otlp::spans;
 use crate::random_spans::SpanPairs;
-use crate::viewers::{ERRORS, all_rows, convert, processor};
+use crate::viewers::{ERRORS, all_rows, convert, processor, writer};
 
 /// Name, start and length of a span.
 type Row = (String, i64, i64);
@@ -104,8 +104,8 @@ fn spans_have_the_lengths_of_statistics() {
     let session = random_trace(directory.path());
     let wanted = measured(&session);
     assert!(wanted.len() > 1_000 && wanted.iter().any(|(.., length)| *length == 0));
-    check("Firefox", &intervals(&convert(&session, ViewerWriter::Firefox, directory.path())), &wanted);
-    let written = spans(&convert(&session, ViewerWriter::Otlp, directory.path()));
+    check("Firefox", &intervals(&convert(&session, "firefox", directory.path())), &wanted);
+    let written = spans(&convert(&session, "otlp", directory.path()));
     let ended = written.iter().filter(|span| attribute(span, "ichnos.end_missing").is_none());
     check("OpenTelemetry", &sorted(ended.map(interval)), &wanted);
     // The timeline in `view` does not distinguish spans without a length from instants.
@@ -123,8 +123,7 @@ fn spans_have_the_lengths_of_statistics() {
     let with_length = wanted.iter().filter(|(.., length)| *length > 0).cloned();
     check("view", &sorted(shown), &sorted(with_length));
     let Some(processor) = processor(test) else { return };
-    for (viewer, lead) in [(ViewerWriter::Perfetto, "debug.ichnos_"), (ViewerWriter::Chrome, "args.ichnos.")]
-    {
+    for (viewer, lead) in [("perfetto", "debug.ichnos_"), ("chrome", "args.ichnos.")] {
         let path = convert(&session, viewer, directory.path());
         let query = format!(
             "select name, ts, dur from slice where dur >= 0
@@ -132,13 +131,13 @@ fn spans_have_the_lengths_of_statistics() {
             and extract_arg(arg_set_id, '{lead}begin_missing') is null"
         );
         let [slices, errors] = all_rows(&processor, &path, &[&query, ERRORS]).try_into().unwrap();
-        assert_eq!(errors, [""; 0], "{}", viewer.name());
+        assert_eq!(errors, [""; 0], "{viewer}");
         let rows = slices.iter().map(|row| {
             let row: Json = serde_json::from_str(row).unwrap();
             let [begin, length] = ["ts", "dur"].map(|name| row[name].as_i64().unwrap());
             (row["name"].as_str().unwrap().to_owned(), begin, length)
         });
-        check(viewer.name(), &sorted(rows), &wanted);
+        check(viewer, &sorted(rows), &wanted);
     }
 }
 
@@ -177,9 +176,9 @@ fn spans_end_with_their_thread() {
     let directory = tempfile::tempdir().unwrap();
     let session = exit_trace(directory.path());
     let read = || ("read".to_owned(), 7000, 1000);
-    let path = convert(&session, ViewerWriter::Firefox, directory.path());
+    let path = convert(&session, "firefox", directory.path());
     assert_eq!(intervals(&path), [read()]);
-    let written = spans(&convert(&session, ViewerWriter::Otlp, directory.path()));
+    let written = spans(&convert(&session, "otlp", directory.path()));
     let rows = written.iter().map(|span| (interval(span), attribute(span, "ichnos.end_missing").is_some()));
     let rows: Vec<_> = rows.collect();
     assert_eq!(rows, [(("exit".to_owned(), 2000, 3000), true), (read(), false)]);
@@ -198,8 +197,7 @@ fn spans_end_with_their_thread() {
         wanted.map(|(name, begin, end, longest, open)| (0, name.to_owned(), begin, end, longest, open));
     assert_eq!(rows, wanted);
     let Some(processor) = processor("spans_end_with_their_thread") else { return };
-    for (viewer, lead) in [(ViewerWriter::Perfetto, "debug.ichnos_"), (ViewerWriter::Chrome, "args.ichnos.")]
-    {
+    for (viewer, lead) in [("perfetto", "debug.ichnos_"), ("chrome", "args.ichnos.")] {
         let path = convert(&session, viewer, directory.path());
         let query = format!(
             "select name, ts, dur, depth, extract_arg(arg_set_id, '{lead}end_missing') as lost from slice
@@ -213,7 +211,7 @@ fn spans_end_with_their_thread() {
             (row["name"].as_str().unwrap(), number("ts"), number("dur"), !row["lost"].is_null())
         });
         let wanted = [("exit", 2000, 3000, true), ("read", 7000, 1000, false)];
-        assert_eq!(rows.collect::<Vec<_>>(), wanted, "{}", viewer.name());
+        assert_eq!(rows.collect::<Vec<_>>(), wanted, "{viewer}");
     }
 }
 
@@ -229,19 +227,19 @@ const BACKWARDS: &str = r#"{"ts":5000,"name":"load_begin","payload":{"pid":1,"ti
 fn an_end_before_its_begin_is_a_loss() {
     let directory = tempfile::tempdir().unwrap();
     let session = trace_of(BACKWARDS, directory.path());
-    for viewer in [ViewerWriter::Perfetto, ViewerWriter::Chrome, ViewerWriter::Firefox, ViewerWriter::Otlp] {
+    for viewer in ["perfetto", "chrome", "firefox", "otlp"] {
         let reader = session.reader().unwrap();
-        let report = reader.convert(&viewer, None, &ConvertOptions::default()).unwrap();
+        let report = reader.convert(writer(viewer), None, &ConvertOptions::default()).unwrap();
         let losses = report.losses.iter().filter(|(entry, _)| entry.what.starts_with("span end before"));
-        assert_eq!(losses.map(|(_, count)| count).sum::<u64>(), 1, "{}", viewer.name());
+        assert_eq!(losses.map(|(_, count)| count).sum::<u64>(), 1, "{viewer}");
     }
     let wanted = [("load".to_owned(), 5000, 0), ("save".to_owned(), 6000, 1000)];
-    assert_eq!(intervals(&convert(&session, ViewerWriter::Firefox, directory.path())), wanted);
+    assert_eq!(intervals(&convert(&session, "firefox", directory.path())), wanted);
     let Some(processor) = processor("an_end_before_its_begin_is_a_loss") else { return };
-    for viewer in [ViewerWriter::Perfetto, ViewerWriter::Chrome] {
+    for viewer in ["perfetto", "chrome"] {
         let path = convert(&session, viewer, directory.path());
         let rows = all_rows(&processor, &path, &["select name, ts, dur from slice"]).concat();
         let wanted = [r#"{"name":"load","ts":5000,"dur":0}"#, r#"{"name":"save","ts":6000,"dur":1000}"#];
-        assert_eq!(rows, wanted, "{}", viewer.name());
+        assert_eq!(rows, wanted, "{viewer}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use ichnos::convert::{ConvertOptions, ViewerWriter};
+use ichnos::convert::ConvertOptions;
 use ichnos::{OpenOptions, Session};
 use ichnos_analysis::stats::Unpaired;
 use ichnos_flow::pump;
@@ -142,8 +142,8 @@ fn a_span_without_an_end_ends_with_the_span_around_it() {
     let wanted = owned(&ENDED);
     // Intervals in Firefox do not need an end.
     let ended = wanted.iter().filter(|(name, ..)| name != "parse").cloned().collect::<Vec<_>>();
-    assert_eq!(intervals(&convert(&session, ViewerWriter::Firefox, directory.path())), ended);
-    let written = spans(&convert(&session, ViewerWriter::Otlp, directory.path()));
+    assert_eq!(intervals(&convert(&session, "firefox", directory.path())), ended);
+    let written = spans(&convert(&session, "otlp", directory.path()));
     let mut found: Vec<_> = written.iter().map(interval).collect();
     found.sort();
     assert_eq!(found, wanted);
@@ -153,24 +153,24 @@ fn a_span_without_an_end_ends_with_the_span_around_it() {
         assert_eq!(span["parentSpanId"].is_string(), span["name"] == "parse", "{span}");
     }
     let Some(processor) = processor(test) else { return };
-    for viewer in [ViewerWriter::Perfetto, ViewerWriter::Chrome] {
+    for viewer in ["perfetto", "chrome"] {
         let path = convert(&session, viewer, directory.path());
         const SLICES: &str = "select name, ts, dur, depth from slice";
         let [slices, errors] = all_rows(&processor, &path, &[SLICES, ERRORS]).try_into().unwrap();
-        assert_eq!(errors, [""; 0], "{}", viewer.name());
+        assert_eq!(errors, [""; 0], "{viewer}");
         let rows = slices.iter().map(|row| serde_json::from_str::<Json>(row).unwrap());
         let mut found: Vec<_> = rows
             .map(|row| {
                 let [ts, length, depth] = ["ts", "dur", "depth"].map(|name| row[name].as_i64().unwrap());
                 // An end without a start is an instant.
-                assert_eq!(depth == 1, row["name"] == "parse", "{}: {row}", viewer.name());
+                assert_eq!(depth == 1, row["name"] == "parse", "{viewer}: {row}");
                 (row["name"].as_str().unwrap().to_owned(), ts, length)
             })
             .collect();
         found.sort();
         let mut wanted = wanted.clone();
         wanted.insert(3, ("parse".to_owned(), 7500, 0));
-        assert_eq!(found, wanted, "{}", viewer.name());
+        assert_eq!(found, wanted, "{viewer}");
     }
 }
 
@@ -184,7 +184,7 @@ fn open_spans_end_with_the_trace() {
 {"ts":1795205987000009000,"name":"req_begin","payload":{"tid":7,"id":1}}
 "#;
     let session = open(lines, directory.path());
-    let spans = spans(&convert(&session, ViewerWriter::Otlp, directory.path()));
+    let spans = spans(&convert(&session, "otlp", directory.path()));
     let mut found: Vec<_> = spans
         .iter()
         .map(|span| {
@@ -291,7 +291,7 @@ fn perfetto_has_no_values_for_missing_ones() {
     let test = "perfetto_has_no_values_for_missing_ones";
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
-    let path = convert(&session, ViewerWriter::Perfetto, directory.path());
+    let path = convert(&session, "perfetto", directory.path());
     let packets = ProtobufMessage(std::fs::read(&path).unwrap()).all(1);
     // ftrace scheduling, which needs the state: previous name, thread, state, then next name, thread.
     let events = packets.iter().flat_map(|packet| packet.all(1)).flat_map(|bundle| bundle.all(2));
@@ -345,7 +345,7 @@ fn perfetto_has_no_values_for_missing_ones() {
 fn chrome_has_no_values_for_missing_ones() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
-    let path = convert(&session, ViewerWriter::Chrome, directory.path());
+    let path = convert(&session, "chrome", directory.path());
     let file: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let events = file["traceEvents"].as_array().unwrap();
     let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
@@ -366,7 +366,7 @@ fn chrome_has_no_values_for_missing_ones() {
 fn firefox_has_no_values_for_missing_ones() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
-    let path = convert(&session, ViewerWriter::Firefox, directory.path());
+    let path = convert(&session, "firefox", directory.path());
     assert_eq!(intervals(&path), owned(&[("done", 9000, 50), ("req", 6000, 2000)]));
     let profile: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let samples: Vec<_> =
@@ -412,7 +412,7 @@ pub(crate) fn check_otlp(path: &Path) {
 fn opentelemetry_has_no_values_for_missing_ones() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
-    let path = convert(&session, ViewerWriter::Otlp, directory.path());
+    let path = convert(&session, "otlp", directory.path());
     check_otlp(&path);
     let mut found: Vec<_> = spans(&path).iter().map(interval).collect();
     found.sort();
@@ -437,7 +437,7 @@ fn opentelemetry_keeps_the_origin_of_a_clock_apart_from_no_time() {
 {"ts":0,"name":"bare","payload":{"tid":8}}
 {"ts":5,"name":"load_end","payload":{"tid":7}}
 "#;
-    let path = convert(&open(lines, directory.path()), ViewerWriter::Otlp, directory.path());
+    let path = convert(&open(lines, directory.path()), "otlp", directory.path());
     check_otlp(&path);
     assert_eq!(spans(&path).iter().map(interval).collect::<Vec<_>>(), owned(&[("load", 1, 4)]));
     let logs = elements(&path, ["resourceLogs", "scopeLogs", "logRecords"]);
@@ -446,7 +446,7 @@ fn opentelemetry_keeps_the_origin_of_a_clock_apart_from_no_time() {
 {"type":"event","stream":0,"name":"bare","payload":{}}
 {"type":"event","stream":0,"name":"load_begin","payload":{"tid":7}}
 "#;
-    let path = convert(&open(lines, directory.path()), ViewerWriter::Otlp, directory.path());
+    let path = convert(&open(lines, directory.path()), "otlp", directory.path());
     check_otlp(&path);
     let logs = elements(&path, ["resourceLogs", "scopeLogs", "logRecords"]);
     assert_eq!(logs.iter().map(|log| log["timeUnixNano"].is_null()).collect::<Vec<_>>(), [true]);

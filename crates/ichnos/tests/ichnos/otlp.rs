@@ -6,14 +6,14 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ichnos::convert::{ConvertOptions, ViewerWriter};
+use ichnos::convert::ConvertOptions;
 use ichnos::{OpenOptions, Session};
-use ichnos_io::WriterFactory as _;
 use ichnos_model::Window;
 use ichnos_testing::{TraceProcessor, find_python};
 use serde_json::Value as Json;
 
 use crate::missing::check_otlp;
+use crate::viewers::writer;
 
 const EXAMPLES: [&str; 7] = [
     "hello-lttng",
@@ -53,14 +53,15 @@ fn open(path: &Path) -> Session {
 }
 
 /// Converts a trace to a file.
-fn convert(session: &Session, viewer: ViewerWriter, signal: Option<&str>, path: &Path) {
+fn convert(session: &Session, viewer: &'static str, signal: Option<&str>, path: &Path) {
     let mut options = ConvertOptions::default();
     options.write.existing = ichnos_io::Existing::Replace;
     if let Some(signal) = signal {
-        options.write.formats.set(viewer.name(), viewer.options(), "signal", OsStr::new(signal)).unwrap();
+        let formats = &mut options.write.formats;
+        formats.set(viewer, writer(viewer).options(), "signal", OsStr::new(signal)).unwrap();
     }
     let reader = session.reader().unwrap();
-    reader.convert(&viewer, Some(path.to_owned()), &options).unwrap();
+    reader.convert(writer(viewer), Some(path.to_owned()), &options).unwrap();
 }
 
 /// Returns the elements with these names in all lines, each with its resource and scope.
@@ -103,10 +104,10 @@ fn opentelemetry_reads_both_encodings() {
     for example in EXAMPLES {
         let session = open(&examples().join(example));
         let json = directory.path().join("all.jsonl");
-        convert(&session, ViewerWriter::Otlp, None, &json);
+        convert(&session, "otlp", None, &json);
         let protobuf = ["traces", "logs", "metrics"].map(|signal| {
             let path = directory.path().join(format!("all.{signal}"));
-            convert(&session, ViewerWriter::OtlpProtobuf, Some(signal), &path);
+            convert(&session, "otlp-protobuf", Some(signal), &path);
             path
         });
         let mut of_json: Vec<String> = read(std::slice::from_ref(&json)).lines().map(str::to_owned).collect();
@@ -130,7 +131,7 @@ fn every_event_of_other_formats_arrives() {
     let path = directory.path().join("all.jsonl");
     for example in EXAMPLES {
         let session = open(&examples().join(example));
-        convert(&session, ViewerWriter::Otlp, None, &path);
+        convert(&session, "otlp", None, &path);
         check_otlp(&path);
         let spans = spans(&path);
         let of_spans: usize = spans.iter().map(|span| span["events"].as_array().map_or(0, Vec::len)).sum();
@@ -173,7 +174,7 @@ fn spans_of_fxt_are_the_slices_of_the_trace_processor() {
     let path = directory.path().join("spans.jsonl");
     let recorded = recorded("fuchsia/magic-trace", "fxt");
     for original in std::iter::once(examples().join("hello-fxt/frames.fxt")).chain(recorded) {
-        convert(&open(&original), ViewerWriter::Otlp, Some("traces"), &path);
+        convert(&open(&original), "otlp", Some("traces"), &path);
         let spans = spans(&path);
         let names: BTreeMap<&str, &str> = spans
             .iter()
@@ -229,7 +230,7 @@ fn reports_are_spans_and_edges_are_parents_or_links() {
     let original = examples().join("hello-xtrace/proxy.reports");
     let text = std::fs::read_to_string(&original).unwrap();
     let lines = |begin: &str| text.lines().filter(|line| line.starts_with(begin)).count();
-    convert(&open(&original), ViewerWriter::Otlp, None, &path);
+    convert(&open(&original), "otlp", None, &path);
     let spans = spans(&path);
     assert_eq!(spans.len(), lines("X-Trace Report"));
     let parents = spans.iter().filter(|span| span.get("parentSpanId").is_some()).count();
@@ -261,7 +262,7 @@ fn log_records_have_the_identifiers_that_events_name() {
     let [lines, path] = ["a.jsonl", "a.otlp.jsonl"].map(|name| directory.path().join(name));
     std::fs::write(&lines, NAMED).unwrap();
     let session = ichnos::open([examples().join("hello-xtrace"), lines], &OpenOptions::default()).unwrap();
-    convert(&session, ViewerWriter::Otlp, None, &path);
+    convert(&session, "otlp", None, &path);
     let spans = spans(&path);
     let send = spans.iter().find(|span| span["spanId"] == "000000000f0f0f0f").unwrap();
     let records = elements(&path, ["resourceLogs", "scopeLogs", "logRecords"]);
@@ -287,7 +288,7 @@ fn edges_of_recorded_tasks_are_parents_or_links() {
         let reports = tasks[0]["reports"].as_array().unwrap();
         let edges = reports.iter().flat_map(|report| report["Edge"].as_array().into_iter().flatten());
         let edges = edges.filter(|edge| !edge.as_str().unwrap().trim_matches('0').is_empty()).count();
-        convert(&open(&original), ViewerWriter::Otlp, Some("traces"), &path);
+        convert(&open(&original), "otlp", Some("traces"), &path);
         let spans = spans(&path);
         assert_eq!(spans.len(), reports.len());
         let parents = spans.iter().filter(|span| span.get("parentSpanId").is_some()).count();
@@ -304,13 +305,13 @@ fn a_trace_without_spans_needs_a_signal_in_protobuf() {
     let session = open(&examples().join("hello-fuchsia"));
     let reader = session.reader().unwrap();
     let options = ConvertOptions::default();
-    let error = reader.convert(&ViewerWriter::OtlpProtobuf, Some(path.clone()), &options).unwrap_err();
+    let error = reader.convert(writer("otlp-protobuf"), Some(path.clone()), &options).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("no spans to write"), "{text}");
     assert!(text.ends_with("log records and 0 counter values"), "{text}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     for (signal, has_content) in [("logs", true), ("traces", false)] {
-        convert(&session, ViewerWriter::OtlpProtobuf, Some(signal), &path);
+        convert(&session, "otlp-protobuf", Some(signal), &path);
         assert_eq!(std::fs::metadata(&path).unwrap().len() > 0, has_content, "{signal}");
     }
 }
@@ -328,9 +329,8 @@ fn compressed_files_have_the_same_content() {
             continue;
         };
         assert_eq!(of_compressed.format, format);
-        let viewer = ViewerWriter::ALL.into_iter().find(|viewer| viewer.name() == format).unwrap();
         let paths = [name, &compressed].map(|name| directory.path().join(name));
-        paths.iter().for_each(|path| convert(&session, viewer, None, path));
+        paths.iter().for_each(|path| convert(&session, format, None, path));
         let mut content = Vec::new();
         let packed = std::fs::File::open(&paths[1]).unwrap();
         flate2::read::GzDecoder::new(packed).read_to_end(&mut content).unwrap();

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos::convert::{ConvertError, ConvertOptions};
 use ichnos::filter::FilterScope;
-use ichnos::model::{Damage, Event, Message, Window};
-use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, PassHandler, Selection, Session};
+use ichnos::model::{Event, Message, Sink, Window};
+use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, Selection, Session};
 
 use crate::render::trace;
 
@@ -23,7 +23,7 @@ struct Kept {
     stops_after: Option<(usize, &'static AtomicBool)>,
 }
 
-impl PassHandler for Kept {
+impl Sink for Kept {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
             Message::Event(event) => {
@@ -33,14 +33,10 @@ impl PassHandler for Kept {
                 }
             }
             Message::StreamBegin(_) => self.begun += 1,
+            Message::Damage(_) => self.damages += 1,
             _ => {}
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn damage(&mut self, _: &Damage) -> bool {
-        self.damages += 1;
-        true
     }
 
     fn precede(&mut self, event: &Event<'_>) {
@@ -60,7 +56,7 @@ fn all(session: &Session) -> Vec<(String, i128)> {
 
 fn run(session: &Session, pass: &Pass, selection: &Selection, mut kept: Kept) -> (Kept, PassEnd, u64) {
     let reader = selection.reader(session, Window::default()).unwrap();
-    let summary = pass.run(&reader, &mut kept).unwrap();
+    let summary = reader.pass().with(pass.clone()).run(&mut kept).unwrap();
     (kept, summary.end, summary.counts.events)
 }
 

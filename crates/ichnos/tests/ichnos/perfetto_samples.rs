@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 use ichnos::OpenOptions;
-use ichnos::convert::ViewerWriter;
 use ichnos_flow::pump;
 use ichnos_model::Window;
 use ichnos_testing::find_python;
@@ -25,7 +24,7 @@ fn perfetto_reads_samples_of_unknown_processors() {
     let example =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hello-dotnet/hello.nettrace.zst");
     let session = ichnos::open([example], &OpenOptions::default()).unwrap();
-    let path = convert(&session, ViewerWriter::Perfetto, directory.path());
+    let path = convert(&session, "perfetto", directory.path());
     let script = directory.path().join("samples.py");
     std::fs::write(&script, include_str!("perfetto_samples.py")).unwrap();
     let output = Command::new(python).arg(&script).arg(&path).output().unwrap();

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use ichnos::convert::ViewerWriter;
 use ichnos::{OpenOptions, Session};
 use ichnos_analysis::stats::{PairOptions, PairReader, Pairs};
 use ichnos_flow::pump;
@@ -196,14 +195,14 @@ fn random_spans_counters_and_messages_arrive() {
     let Some(processor) = processor("random_spans_counters_and_messages_arrive") else { return };
     let directory = tempfile::tempdir().unwrap();
     let (session, random) = random_trace(directory.path());
-    for (viewer, origin) in [(ViewerWriter::Perfetto, BEGIN), (ViewerWriter::Chrome, 0)] {
+    for (viewer, origin) in [("perfetto", BEGIN), ("chrome", 0)] {
         let written: &Path = &convert(&session, viewer, directory.path());
         let queries = QUERIES.map(|query| query.replace("{origin}", &origin.to_string()));
         let mut found = all_rows(&processor, written, &queries.each_ref().map(String::as_str));
-        assert_eq!(found.pop().unwrap(), [""; 0], "{}", viewer.name());
-        assert_eq!(found.pop().unwrap(), [format!(r#"{{"row":{}}}"#, random.flows)], "{}", viewer.name());
+        assert_eq!(found.pop().unwrap(), [""; 0], "{viewer}");
+        assert_eq!(found.pop().unwrap(), [format!(r#"{{"row":{}}}"#, random.flows)], "{viewer}");
         for (number, (found, wanted)) in found.iter().zip(&random.rows).enumerate() {
-            check(&format!("{}, query {number}", viewer.name()), found, wanted);
+            check(&format!("{viewer}, query {number}"), found, wanted);
         }
     }
 }
@@ -227,7 +226,7 @@ const INTERVAL: u64 = 1;
 fn random_spans_and_counters_arrive_in_profiles() {
     let directory = tempfile::tempdir().unwrap();
     let (session, random) = random_trace(directory.path());
-    let path = convert(&session, ViewerWriter::Firefox, directory.path());
+    let path = convert(&session, "firefox", directory.path());
     let profile: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let nanoseconds = |milliseconds: &Json| (milliseconds.as_f64().unwrap() * 1e6).round() as u64;
     let mut rows: [Vec<String>; 3] = Default::default();
@@ -278,7 +277,7 @@ fn attribute(of: &Json, name: &str) -> Option<i64> {
 fn random_spans_counters_and_edges_arrive_in_opentelemetry() {
     let directory = tempfile::tempdir().unwrap();
     let (session, random) = random_trace(directory.path());
-    let path = convert(&session, ViewerWriter::Otlp, directory.path());
+    let path = convert(&session, "otlp", directory.path());
     // Spans by identifier, and separate events.
     let mut spans: BTreeMap<String, (i64, Json)> = BTreeMap::new();
     let mut rows: [Vec<String>; 3] = Default::default();

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use ichnos::convert::ViewerWriter;
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
@@ -67,7 +66,7 @@ fn counters_of_dotnet_are_counters() {
     let Some(path) = recorded(test, "reports/use/dotnet-counters.nettrace") else { return };
     let directory = tempfile::tempdir().unwrap();
     let session = open(&path);
-    let events = chrome(&convert(&session, ViewerWriter::Chrome, directory.path()), "C");
+    let events = chrome(&convert(&session, "chrome", directory.path()), "C");
     let of = |name: &str| events.iter().filter(|event| event["name"] == name).collect::<Vec<_>>();
     let names: BTreeSet<_> = events.iter().map(|event| event["name"].as_str().unwrap()).collect();
     assert!(names.len() > 10 && names.iter().all(|name| !name.contains('\0')), "{names:?}");
@@ -79,14 +78,14 @@ fn counters_of_dotnet_are_counters() {
         counters.map(|track| (&*track.name, track.unit.as_deref())).collect();
     assert_eq!(units.keys().copied().collect::<BTreeSet<_>>(), names);
     assert_eq!(units["working-set"], Some("MB"));
-    let path = convert(&session, ViewerWriter::Otlp, directory.path());
+    let path = convert(&session, "otlp", directory.path());
     check_otlp(&path);
     let metrics = elements(&path, ["resourceMetrics", "scopeMetrics", "metrics"]);
     let written: BTreeSet<_> = metrics.iter().map(|metric| metric["name"].as_str().unwrap()).collect();
     assert_eq!(written, names);
     assert!(metrics.iter().any(|metric| metric["name"] == "cpu-usage" && metric["unit"] == "%"));
     let Some(processor) = processor(test) else { return };
-    let path = convert(&session, ViewerWriter::Perfetto, directory.path());
+    let path = convert(&session, "perfetto", directory.path());
     const COUNTERS: &str =
         "select distinct t.name as row from counter c join counter_track t on t.id = c.track_id";
     let [counters, errors] = all_rows(&processor, &path, &[COUNTERS, ERRORS]).try_into().unwrap();
@@ -107,7 +106,7 @@ fn processes_and_threads_of_dotnet_have_names() {
     assert!(threads.iter().any(|name| name.starts_with("thread pool worker (")), "{threads:?}");
     let directory = tempfile::tempdir().unwrap();
     let Some(processor) = processor(test) else { return };
-    let path = convert(&session, ViewerWriter::Perfetto, directory.path());
+    let path = convert(&session, "perfetto", directory.path());
     const NAMES: &str =
         "select distinct p.name || ' ' || t.name as row from thread t join process p using (upid)";
     let [names, errors] = all_rows(&processor, &path, &[NAMES, ERRORS]).try_into().unwrap();
@@ -120,7 +119,7 @@ fn processes_and_threads_of_dotnet_have_names() {
 fn reports_are_called_by_their_labels() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(&examples().join("hello-xtrace"));
-    let path = convert(&session, ViewerWriter::Chrome, directory.path());
+    let path = convert(&session, "chrome", directory.path());
     let labels: Vec<_> = chrome(&path, "i").iter().map(|event| event["name"].clone()).collect();
     assert_eq!(labels.len(), 9);
     assert!(labels.contains(&"GET http://example.com/".into()) && !labels.contains(&"report".into()));
@@ -215,7 +214,7 @@ fn one_request_is_one_trace() {
     let root = examples().join("one-request/trace");
     let paths = ["prices.nettrace.zst", "shop.reports", "stock"].map(|name| root.join(name));
     let session = ichnos::open(&paths, &OpenOptions::default()).unwrap();
-    let path = convert(&session, ViewerWriter::Otlp, directory.path());
+    let path = convert(&session, "otlp", directory.path());
     check_otlp(&path);
     let spans = spans(&path);
     let of = |name: &str| spans.iter().find(|span| span["name"] == name).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos::convert::{ConvertOptions, ViewerWriter};
+use ichnos::convert::{ConvertOptions, target};
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
 use ichnos_model::{
@@ -25,17 +25,22 @@ fn open(path: &Path) -> Session {
 }
 
 /// Converts a trace for a viewer. Returns the file path.
-pub(crate) fn convert(session: &Session, viewer: ViewerWriter, directory: &Path) -> PathBuf {
-    let path = directory.join(format!("trace.{}", ichnos_io::WriterFactory::extensions(&viewer)[0]));
+pub(crate) fn convert(session: &Session, viewer: &str, directory: &Path) -> PathBuf {
+    let path = directory.join(format!("trace.{}", writer(viewer).extensions()[0]));
     let mut options = ConvertOptions::default();
     options.write.existing = ichnos_io::Existing::Replace;
     let reader = session.reader().unwrap();
-    reader.convert(&viewer, Some(path.clone()), &options).unwrap();
+    reader.convert(writer(viewer), Some(path.clone()), &options).unwrap();
     path
 }
 
+/// Returns a format's writer.
+pub(crate) fn writer(format: &str) -> &'static dyn ichnos_io::WriterFactory {
+    target(Some(format), Path::new(""), None).unwrap().writer
+}
+
 /// Timeline viewers with files that the trace processor reads.
-const TIMELINES: [ViewerWriter; 2] = [ViewerWriter::Perfetto, ViewerWriter::Chrome];
+const TIMELINES: [&str; 2] = ["perfetto", "chrome"];
 
 pub(crate) fn processor(test: &str) -> Option<TraceProcessor> {
     TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")))
@@ -96,17 +101,17 @@ fn the_trace_processor_reads_the_same_of_fxt() {
         let path = convert(&session, viewer, directory.path());
         let queries = [&QUERIES[..], &[SCHEDULING, BOUNDS, ERRORS]].concat();
         let mut found = all_rows(&processor, &path, &queries);
-        assert_eq!(found.pop().unwrap(), [""; 0], "{}", viewer.name());
+        assert_eq!(found.pop().unwrap(), [""; 0], "{viewer}");
         // Records without a time, which the trace processor does not show, must not extend the timeline.
-        assert!(begin(found.pop()) >= wanted_begin, "{}", viewer.name());
+        assert!(begin(found.pop()) >= wanted_begin, "{viewer}");
         let scheduling = found.pop().unwrap();
-        if viewer == ViewerWriter::Perfetto {
+        if viewer == "perfetto" {
             assert_eq!(scheduling, wanted[QUERIES.len()]);
             assert!(!scheduling.is_empty());
         }
         for ((query, found), wanted) in QUERIES.iter().zip(found).zip(&wanted) {
             assert!(!wanted.is_empty(), "{query}");
-            assert_eq!(found, *wanted, "{}: {query}", viewer.name());
+            assert_eq!(found, *wanted, "{viewer}: {query}");
         }
     }
 }
@@ -148,8 +153,8 @@ fn spans_with_equal_keys_are_those_that_are_nested() {
             });
             assert!(nested.len() > 5_000);
             let different = keyed.iter().zip(&nested).find(|(keyed, nested)| keyed != nested);
-            assert_eq!(different, None, "{}", viewer.name());
-            assert_eq!(keyed.len(), nested.len(), "{}", viewer.name());
+            assert_eq!(different, None, "{viewer}");
+            assert_eq!(keyed.len(), nested.len(), "{viewer}");
         }
     }
 }
@@ -216,7 +221,7 @@ fn threads_of_kernels_are_in_their_processes() {
             let mut options = ConvertOptions::default();
             options.write.existing = ichnos_io::Existing::Replace;
             let reader = session.reader_of(window, |_| true).unwrap();
-            reader.convert(&ViewerWriter::Perfetto, Some(path.clone()), &options).unwrap();
+            reader.convert(writer("perfetto"), Some(path.clone()), &options).unwrap();
             let [threads, errors] = all_rows(&processor, &path, &[THREADS, ERRORS]).try_into().unwrap();
             assert_eq!(errors, [""; 0], "{name}");
             let (mut known, mut named) = (0, 0);
@@ -253,7 +258,7 @@ fn traces_of_two_hosts_are_two_machines() {
     let directory = tempfile::tempdir().unwrap();
     let rows = |path: &Path, machine: u32| {
         let queries = [THREADS, SCHEDULING].map(|query| format!("{query} = {machine}"));
-        let file = convert(&open(path), ViewerWriter::Perfetto, directory.path());
+        let file = convert(&open(path), "perfetto", directory.path());
         let mut rows = all_rows(&processor, &file, &[&queries[0], &queries[1], ERRORS]);
         assert_eq!(rows.pop().unwrap(), [""; 0]);
         assert!(rows.iter().all(|rows| rows.len() > 10), "{path:?}: {rows:?}");
@@ -322,7 +327,7 @@ fn messages_are_lines_of_the_log() {
     for (session, first) in sessions.into_iter().zip([None, Some("1700000000000000000")]) {
         let mut lines = LogLines::default();
         pump(&mut session.cursor(Window::default()).unwrap(), &mut lines).unwrap();
-        let path = convert(&session, ViewerWriter::Perfetto, directory.path());
+        let path = convert(&session, "perfetto", directory.path());
         let mut rows = all_rows(&processor, &path, &[LINES, ERRORS]);
         assert_eq!(rows.pop().unwrap(), [""; 0]);
         let rows: Vec<Json> =
@@ -464,13 +469,13 @@ fn every_event_and_integer_of_other_formats_arrives() {
                 })
                 .collect();
             let mut wanted = counts.events.clone();
-            if viewer == ViewerWriter::Perfetto {
+            if viewer == "perfetto" {
                 // The trace processor in these tests cannot read samples on unknown processors. `perfetto_samples.rs`
                 // checks them.
                 wanted.remove("ThreadSample");
             }
-            assert_eq!(found, wanted, "{example} for {}", viewer.name());
-            if viewer == ViewerWriter::Chrome {
+            assert_eq!(found, wanted, "{example} for {viewer}");
+            if viewer == "chrome" {
                 // Large integers are texts.
                 continue;
             }
@@ -525,7 +530,7 @@ fn the_origin_is_the_first_date_whatever_comes_before() {
     }
     std::fs::write(trace.join("broken"), [7; 200]).unwrap();
     let session = open(&trace);
-    let path = convert(&session, ViewerWriter::Chrome, directory.path());
+    let path = convert(&session, "chrome", directory.path());
     let text = std::fs::read_to_string(&path).unwrap();
     let json: Json = serde_json::from_str(&text).unwrap();
     let origin: u64 = json["otherData"]["origin_ns"].as_str().unwrap().parse().unwrap();
@@ -539,7 +544,7 @@ fn chrome_json_is_json() {
     let hard = directory.path().join("hard.jsonl");
     std::fs::write(&hard, HARD).unwrap();
     let session = open(&hard);
-    let events = chrome_events(&convert(&session, ViewerWriter::Chrome, directory.path()));
+    let events = chrome_events(&convert(&session, "chrome", directory.path()));
     assert_eq!(events.len(), 2);
     assert_eq!(events[0]["name"], "a\"b\u{1}");
     // Times start at the second of the first event.
@@ -555,7 +560,7 @@ fn chrome_json_is_json() {
         let session = open(&examples().join(example));
         let mut counts = Counts { ends: true, ..Counts::default() };
         pump(&mut session.cursor(Window::default()).unwrap(), &mut counts).unwrap();
-        let events = chrome_events(&convert(&session, ViewerWriter::Chrome, directory.path()));
+        let events = chrome_events(&convert(&session, "chrome", directory.path()));
         assert_eq!(events.len() as i64, counts.events.values().sum::<i64>(), "{example}");
     }
 }

@@ -164,7 +164,7 @@ fn what_is_truncated_is_said_to_be() {
     let of =
         |bytes: &[u8]| messages(&Tree::from_reader("-", bytes, &IoLimits::default()).unwrap()).join("; ");
     assert!(
-        of(&tar[..between]).contains("no end mark after the member \"t/metadata\""),
+        of(&tar[..between]).contains("lacks an end mark after the member \"t/metadata\""),
         "{}",
         of(&tar[..between])
     );

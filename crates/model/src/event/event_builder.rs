@@ -596,7 +596,7 @@ mod tests {
         });
         assert_eq!(
             error(&mut builder),
-            "payload member `text`: expected a string without U+0000, found one that contains it"
+            "payload member `text`: expected a string without U+0000, found a string that contains it"
         );
         builder.set("text", "").unwrap();
         assert!(builder.event().is_ok());

@@ -58,6 +58,20 @@ export async function settled(page) {
   return page.evaluate(() => window.__ichnos);
 }
 
+/** Opens a fragment that begins with `#view=BEGIN,END`, and waits until the page shows this range and is quiet. */
+export async function openFragment(page, fragment) {
+  await page.evaluate((hash) => (location.hash = hash), fragment);
+  const [, begin, end] = /^#view=(\d+),(\d+)/.exec(fragment);
+  // Times on a wide view are rounded.
+  const isShown = ([begin, end]) => {
+    const { view } = window.__ichnos;
+    const close = (a, b) => Math.abs(Number(BigInt(a) - BigInt(b))) <= Number(BigInt(end) - BigInt(begin)) / 1000;
+    return close(view.begin, begin) && close(view.end, end);
+  };
+  await page.waitForFunction(isShown, [begin, end]);
+  return settled(page);
+}
+
 /** Place of the picture, and of a row of the first track with spans. */
 export async function places(page) {
   const canvas = await page.locator("#canvas").boundingBox();

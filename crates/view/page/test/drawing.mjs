@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { openPage, places, selectSomething, settled } from "./browser.mjs";
+import { openFragment, openPage, places, selectSomething, settled } from "./browser.mjs";
 
 /** Elements of the exported picture: their names, attributes and texts. */
 async function picture(page) {
@@ -22,8 +22,7 @@ export async function theRulerShowsDifferences({ browser, url }) {
   const trace = await page.evaluate(async () => (await fetch("api/trace")).json());
   const begin = BigInt(trace.begin) + BigInt(Math.round(selected.from));
   for (const width of [20n, 4_000n, 7_000_000n]) {
-    await page.evaluate((hash) => (location.hash = hash), `#view=${begin - width / 3n},${begin + width}`);
-    await settled(page);
+    await openFragment(page, `#view=${begin - width / 3n},${begin + width}`);
     const shown = differences(await picture(page));
     assert.ok(shown.length >= 3, `${width}: ${shown}`);
     assert.equal(new Set(shown).size, shown.length, `${width}: ${shown}`);

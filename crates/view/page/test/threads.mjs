@@ -1,7 +1,7 @@
 // Threads and their states: only with a trace that has scheduling (PAGE_URL).
 
 import assert from "node:assert/strict";
-import { openPage, places, settled } from "./browser.mjs";
+import { openFragment, openPage, places, settled } from "./browser.mjs";
 import { NAMES } from "./trace.mjs";
 
 async function processors(page) {
@@ -208,8 +208,7 @@ export async function spansThatSleptLookDifferent(context) {
   for (const name of ["running", "sleeping"]) {
     const { from, to } = within(name);
     const middle = origin + BigInt(Math.round((from + to) / 2));
-    await page.evaluate((hash) => (location.hash = hash), `#view=${middle - 100_000n},${middle + 100_000n}`);
-    await settled(page);
+    await openFragment(page, `#view=${middle - 100_000n},${middle + 100_000n}`);
     colors[name] = await pixel(page, canvas.width * 0.9, row.y - canvas.y + 6);
   }
   assert.notDeepEqual(colors.running, colors.sleeping);
@@ -335,8 +334,7 @@ export async function criticalPathsFollowMovedClocks(context) {
   const { origin } = own.trace;
   const offset = 500_000_000n;
   const [begin, end] = [origin + 700_000_000n, origin + 1_300_000_000n];
-  await page.evaluate((hash) => (location.hash = hash), `#view=${begin},${end}&range=${begin},${end}&offset=${root},${offset}`);
-  await settled(page);
+  await openFragment(page, `#view=${begin},${end}&range=${begin},${end}&offset=${root},${offset}`);
   const canvas = await places(page);
   await clickState(page, thread.id, canvas);
   let isSlow = true;
@@ -463,8 +461,7 @@ export async function programsHaveColorsThatDiffer(context) {
       const threads = own.trace.tracks.filter((track) => track.kind === "thread" && track.parent === id).map((track) => track.name);
       const { from, to } = own.trace.states.get(processor.id).find((item) => threads.includes(NAMES[item.name]) && item.to - item.from > 1e6);
       const middle = own.trace.origin + BigInt(Math.round((from + to) / 2));
-      await page.evaluate((hash) => (location.hash = hash), `#view=${middle - 100_000n},${middle + 100_000n}`);
-      await settled(page);
+      await openFragment(page, `#view=${middle - 100_000n},${middle + 100_000n}`);
       colors.push(await pixel(page, canvas.width * 0.9, row.y - canvas.y + 12));
     }
     const distance = (a, b) => Math.hypot(...a.map((value, i) => value - b[i]));

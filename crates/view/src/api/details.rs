@@ -182,7 +182,7 @@ fn json_line(shared: &AppState, id: EventId) -> Result<Option<Vec<u8>>, ApiError
         Ok(ControlFlow::Break(()))
     };
     let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
-    pass.run(&reader, &mut take).map_err(|error| ApiError::failed(error.to_string()))?;
+    reader.pass().with(pass).run(&mut take).map_err(|error| ApiError::failed(error.to_string()))?;
     Ok(line)
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use ichnos::export::{Csv, CsvColumns, CsvOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{IgnorePoison as _, Message, Sink, Window};
+use ichnos::model::{IgnorePoison as _, Sink, Window};
 use ichnos::{Pass, PassEnd};
 
 use super::trace_file;
@@ -60,9 +60,9 @@ pub(crate) fn export(shared: &Arc<AppState>, query: &Query, stream: &mut TcpStre
         "csv" => Box::new(Csv::new(&mut body, csv)),
         _ => Box::new(JsonLines::new(&mut body, JsonLinesOptions::default())),
     };
-    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { sink.message(message) };
-    let end = Pass::new(selection).stop(shared.options.stop).run(&reader, &mut take);
-    let is_complete = end.is_ok_and(|summary| matches!(summary.end, PassEnd::Over)) && sink.finish().is_ok();
+    let pass = Pass::new(selection).stop(shared.options.stop);
+    let end = reader.pass().with(pass).run(&mut *sink);
+    let is_complete = end.is_ok_and(|summary| matches!(summary.end, PassEnd::Over));
     drop(sink);
     if is_complete {
         // The client may have disconnected.

@@ -45,8 +45,8 @@ pub(super) fn read(shared: &AppState, begin: u64, end: u64) -> Result<Option<Ran
         left -= u64::from(matches!(message, Message::Event(_)));
         Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
-    let read = Pass::new(shared.options.selection.clone()).stop(shared.options.stop).run(&reader, &mut take);
-    read.map_err(|error| ApiError::failed(error.to_string()))?;
+    let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
+    reader.pass().with(pass).run(&mut take).map_err(|error| ApiError::failed(error.to_string()))?;
     if left == 0 {
         return Ok(None);
     }

@@ -103,7 +103,7 @@ impl RangeScan<'_> {
             Ok(take(&Match { event, id: place.event(), place, name: timeline.name(place.name) }))
         };
         let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
-        pass.run(&reader, &mut handle).map_err(|error| ApiError::failed(error.to_string()))?;
+        reader.pass().with(pass).run(&mut handle).map_err(|error| ApiError::failed(error.to_string()))?;
         Ok(scanned)
     }
 }

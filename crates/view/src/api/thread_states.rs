@@ -215,7 +215,7 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
         if is_late { Ok(ControlFlow::Break(())) } else { collector.message(message) }
     };
     let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
-    pass.run(&reader, &mut take).map_err(|error| ApiError::failed(error.to_string()))?;
+    reader.pass().with(pass).run(&mut take).map_err(|error| ApiError::failed(error.to_string()))?;
     let report = collector.finish();
     let Some(path) = report.path() else { return Ok(b"null".to_vec()) };
     let timeline = shared.build.timeline();

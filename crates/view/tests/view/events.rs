@@ -7,8 +7,8 @@ use ichnos::export::{Csv, CsvOptions};
 use ichnos::flow::pump;
 use ichnos::fuchsia::fxt::{EventKind, Initialization, RecordWriter, StringRef, ThreadRecord, ThreadRef};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Message, Sink as _, Window};
-use ichnos::{OpenOptions, Pass, Selection};
+use ichnos::model::{Sink as _, Window};
+use ichnos::{OpenOptions, Selection};
 use serde_json::Value;
 
 use crate::client::{Server, example, recorded};
@@ -19,9 +19,7 @@ pub(crate) fn lines(server: &Server) -> Vec<Value> {
     options.stacks = true;
     let mut lines = JsonLines::new(Vec::new(), options);
     let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
-    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { lines.message(message) };
-    Pass::default().run(&reader, &mut take).unwrap();
-    lines.flush().unwrap();
+    reader.pass().run(&mut lines).unwrap();
     let text = String::from_utf8(lines.writer().clone()).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["type"] == "event").collect()

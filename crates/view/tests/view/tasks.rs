@@ -1,12 +1,11 @@
 //! Tasks and task graphs.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
+use ichnos::Selection;
 use ichnos::analysis::{TaskCollector, TaskGraph, TaskOptions, Tasks};
 use ichnos::json::write::ValueWriter;
-use ichnos::model::{Message, Sink as _, Window};
-use ichnos::{Pass, Selection};
+use ichnos::model::Window;
 use serde_json::{Value, json};
 
 use crate::client::{Server, example};
@@ -19,8 +18,7 @@ fn tasks(server: &Server) -> Tasks {
     options.with_events = true;
     let mut collector = TaskCollector::new(options);
     let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
-    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { collector.message(message) };
-    Pass::default().run(&reader, &mut take).unwrap();
+    reader.pass().run(&mut collector).unwrap();
     collector.finish()
 }
 

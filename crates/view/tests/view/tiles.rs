@@ -1,11 +1,10 @@
 //! Tiles contain what the traces contain.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
-use ichnos::model::{ClassMap, EventDisplay, EventRule, Message, Window};
+use ichnos::model::{ClassMap, EventDisplay, EventRule, Window};
 use ichnos::viewers::Timeline;
-use ichnos::{OpenOptions, Pass, Selection};
+use ichnos::{OpenOptions, Selection};
 use ichnos_testing::Random;
 
 use crate::client::{Server, example, recorded};
@@ -32,11 +31,7 @@ pub(crate) fn traces() -> Vec<String> {
 fn timeline(server: &Server, budget: usize) -> (Timeline, u64) {
     let mut timeline = Timeline::new(budget);
     let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
-    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
-        timeline.take(message);
-        Ok(ControlFlow::Continue(()))
-    };
-    let events = Pass::default().run(&reader, &mut take).unwrap().counts.events;
+    let events = reader.pass().run(&mut timeline).unwrap().counts.events;
     timeline.finish();
     (timeline, events)
 }
@@ -91,11 +86,7 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
                 end: Some(i128::from(to.saturating_add(resolution))),
             };
             let reader = Selection::default().reader(&server.session, window).unwrap();
-            let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
-                part.take(message);
-                Ok(ControlFlow::Continue(()))
-            };
-            Pass::default().run(&reader, &mut take).unwrap();
+            reader.pass().run(&mut part).unwrap();
             part.finish_part(&mut small);
             for track in 0..exact.tracks().len() as u32 {
                 // Losses are reported at their ends. The server has them from the whole timeline.

@@ -4,7 +4,7 @@ use fxprof_processed_profile as fx;
 use ichnos_model::Event;
 
 use super::marker_class::{MarkerClass, MarkerField, MarkerValue, ValueForm};
-use crate::arguments::{ArgumentOutput, ArgumentVisitor};
+use crate::arguments::{ArgumentVisitor, ArgumentWriter};
 use crate::json_arguments::{EXACT, JsonArguments};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_export::number;
@@ -171,40 +171,15 @@ impl MarkerArguments<'_> {
         pass(&mut arguments);
     }
 
-    fn begin(&mut self, name: u32, is_array: bool) {
-        if self.depth == 0 {
-            self.place = self.find(name);
-            self.json.clear();
-            self.open.clear();
-        }
-        let at_root = self.depth == 0;
-        self.depth += 1;
-        self.nested(|json| match (at_root, is_array) {
-            (true, _) => json.begin_root(is_array),
-            (false, true) => json.begin_array(name),
-            (false, false) => json.begin_dictionary(name),
-        });
-    }
-
-    fn end(&mut self) {
-        self.nested(|json| json.end_array());
-        self.depth = self.depth.saturating_sub(1);
-        if self.depth == 0 {
-            let json = std::mem::take(self.json);
-            self.set_text(self.place, &json);
-            *self.json = json;
-        }
-    }
-
     /// Closes what a failed decoding left open.
     fn close(&mut self) {
         while self.depth > 0 {
-            self.end();
+            self.leave();
         }
     }
 }
 
-impl ArgumentOutput for MarkerArguments<'_> {
+impl ArgumentWriter for MarkerArguments<'_> {
     fn unsigned(&mut self, name: u32, value: u64) {
         match self.depth {
             0 => self.integer(name, value as f64, value <= EXACT, value, value.into()),
@@ -249,19 +224,24 @@ impl ArgumentOutput for MarkerArguments<'_> {
         self.set_text(place, text);
     }
 
-    fn begin_dictionary(&mut self, name: u32) {
-        self.begin(name, false);
+    fn enter(&mut self, name: u32, is_array: bool) {
+        if self.depth == 0 {
+            self.place = self.find(name);
+            self.json.clear();
+            self.open.clear();
+        }
+        let at_root = self.depth == 0;
+        self.depth += 1;
+        self.nested(|json| if at_root { json.begin_root(is_array) } else { json.enter(name, is_array) });
     }
 
-    fn end_dictionary(&mut self) {
-        self.end();
-    }
-
-    fn begin_array(&mut self, name: u32) {
-        self.begin(name, true);
-    }
-
-    fn end_array(&mut self) {
-        self.end();
+    fn leave(&mut self) {
+        self.nested(|json| json.leave());
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth == 0 {
+            let json = std::mem::take(self.json);
+            self.set_text(self.place, &json);
+            *self.json = json;
+        }
     }
 }

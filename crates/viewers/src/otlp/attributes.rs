@@ -2,7 +2,7 @@
 
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::schema::value;
-use crate::arguments::{ArgumentOutput, UNNAMED};
+use crate::arguments::{ArgumentWriter, UNNAMED};
 use ichnos_analysis::events::names::NumberedNames;
 
 /// A list or an array that is not complete.
@@ -80,21 +80,6 @@ impl<'w> AttributeWriter<'w> {
         self.end(attribute, value);
     }
 
-    fn enter(&mut self, name: u32, is_array: bool) {
-        let (attribute, value) = self.begin(name);
-        let list = self.encoding.begin(self.out, if is_array { value::ARRAY } else { value::LIST });
-        self.encoding.begin_list(self.out, value::VALUES);
-        self.open.push(OpenValue { is_array, attribute, value, list });
-    }
-
-    fn leave(&mut self) {
-        if let Some(OpenValue { attribute, value, list, .. }) = self.open.pop() {
-            self.encoding.end_list(self.out);
-            self.is_too_large |= !self.encoding.end(self.out, list);
-            self.end(attribute, value);
-        }
-    }
-
     /// Closes what a failed decoding left open.
     pub(super) fn close(&mut self) {
         while !self.open.is_empty() {
@@ -103,7 +88,7 @@ impl<'w> AttributeWriter<'w> {
     }
 }
 
-impl ArgumentOutput for AttributeWriter<'_> {
+impl ArgumentWriter for AttributeWriter<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         match i64::try_from(value) {
@@ -131,20 +116,19 @@ impl ArgumentOutput for AttributeWriter<'_> {
         self.write(name, |encoding, out| encoding.text(out, value::STRING, text));
     }
 
-    fn begin_dictionary(&mut self, name: u32) {
-        self.enter(name, false);
+    fn enter(&mut self, name: u32, is_array: bool) {
+        let (attribute, value) = self.begin(name);
+        let list = self.encoding.begin(self.out, if is_array { value::ARRAY } else { value::LIST });
+        self.encoding.begin_list(self.out, value::VALUES);
+        self.open.push(OpenValue { is_array, attribute, value, list });
     }
 
-    fn end_dictionary(&mut self) {
-        self.leave();
-    }
-
-    fn begin_array(&mut self, name: u32) {
-        self.enter(name, true);
-    }
-
-    fn end_array(&mut self) {
-        self.leave();
+    fn leave(&mut self) {
+        if let Some(OpenValue { attribute, value, list, .. }) = self.open.pop() {
+            self.encoding.end_list(self.out);
+            self.is_too_large |= !self.encoding.end(self.out, list);
+            self.end(attribute, value);
+        }
     }
 }
 

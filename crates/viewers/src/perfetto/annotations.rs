@@ -1,7 +1,7 @@
 //! Arguments as debug annotations.
 
 use super::schema::{annotation, event};
-use crate::arguments::{ArgumentOutput, UNNAMED};
+use crate::arguments::{ArgumentWriter, UNNAMED};
 use crate::protobuf::{begin, end, push_bytes, push_double, push_pair, push_unsigned};
 
 /// Writes arguments of the track event at the end of `out`.
@@ -54,21 +54,9 @@ impl<'w> Annotations<'w> {
         push(self.out);
         self.is_too_large |= !end(self.out, at);
     }
-
-    fn enter(&mut self, name: u32, parts: u32) {
-        let at = self.begin(name);
-        self.open.push((at, std::mem::replace(&mut self.field, parts)));
-    }
-
-    fn leave(&mut self) {
-        if let Some((at, field)) = self.open.pop() {
-            self.field = field;
-            self.is_too_large |= !end(self.out, at);
-        }
-    }
 }
 
-impl ArgumentOutput for Annotations<'_> {
+impl ArgumentWriter for Annotations<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         self.integer(name, annotation::UNSIGNED, value);
@@ -92,19 +80,16 @@ impl ArgumentOutput for Annotations<'_> {
         self.write(name, |out| push_bytes(out, annotation::STRING, text));
     }
 
-    fn begin_dictionary(&mut self, name: u32) {
-        self.enter(name, annotation::DICTIONARY);
+    fn enter(&mut self, name: u32, is_array: bool) {
+        let at = self.begin(name);
+        let parts = if is_array { annotation::ARRAY } else { annotation::DICTIONARY };
+        self.open.push((at, std::mem::replace(&mut self.field, parts)));
     }
 
-    fn end_dictionary(&mut self) {
-        self.leave();
-    }
-
-    fn begin_array(&mut self, name: u32) {
-        self.enter(name, annotation::ARRAY);
-    }
-
-    fn end_array(&mut self) {
-        self.leave();
+    fn leave(&mut self) {
+        if let Some((at, field)) = self.open.pop() {
+            self.field = field;
+            self.is_too_large |= !end(self.out, at);
+        }
     }
 }

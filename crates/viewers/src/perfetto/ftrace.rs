@@ -6,8 +6,8 @@ use super::packet_writer::PacketWriter;
 use super::samples::MOST_PROCESSORS;
 use super::schema::{ftrace, packet, trace};
 use crate::protobuf::{begin, end, push_bytes, push_signed, push_unsigned};
-use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
-use ichnos_analysis::events::scheduling::next_thread;
+use ichnos_analysis::events::class::{EventForm, ViewerClass};
+use ichnos_analysis::events::scheduling::{EventLocation, next_thread};
 use ichnos_analysis::events::thread_fields::{NamedThread, PreviousState};
 
 /// Priority of a thread where none is written: no priority of Linux, which ends at 140. Viewers draw threads below 100,
@@ -22,20 +22,18 @@ pub(super) fn push_name(out: &mut Vec<u8>, field: u32, name: &str) {
 }
 
 impl PacketWriter<'_> {
-    /// Writes that a processor runs another thread, or that a thread can run, which `is_running` if a processor runs it.
-    /// `has_processors` if the trace names them. Returns `false` if a number is unknown or does not fit, for instance in the
-    /// 31 bits that ftrace has for threads.
+    /// Writes that a processor runs another thread, or that a thread can run. Returns `false` if a number is unknown or
+    /// does not fit, for instance in the 31 bits that ftrace has for threads.
     pub(super) fn scheduling(
         &mut self,
         event: &Event<'_>,
         class: &ViewerClass,
-        place: &EventPlace<'_>,
-        has_processors: bool,
-        is_running: bool,
+        location: &EventLocation<'_>,
     ) -> bool {
+        let place = &location.place;
         let Some(next) = next_thread(event, class, place) else { return false };
         // The only processor of a trace needs a number that those of other traces do not have.
-        let only = (!has_processors).then_some(u64::from(self.sequence.trace));
+        let only = (!location.has_processors).then_some(u64::from(self.sequence.trace));
         let processor = place.processor.or(only);
         let Some(processor) = processor.filter(|processor| *processor < MOST_PROCESSORS) else {
             return false;
@@ -56,7 +54,7 @@ impl PacketWriter<'_> {
             (EventForm::Switch, _) => self.run(processor, previous.zip(state), next),
             (_, Some(waker)) => self.waking(processor, waker, next),
             // Of a thread that runs, it would end the slice of its processor.
-            (_, None) => !is_running && self.can_run(processor, next),
+            (_, None) => !location.is_running && self.can_run(processor, next),
         };
         if !is_written {
             self.out.truncate(begins);

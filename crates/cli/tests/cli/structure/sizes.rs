@@ -5,7 +5,7 @@ use std::path::Path;
 use super::sources::{Lines, crates, sources};
 
 /// Maximum number of functions with more than [`LONG`] lines.
-const MOST_LONG_FUNCTIONS: usize = 33;
+const MOST_LONG_FUNCTIONS: usize = 10;
 
 /// Maximum length of a short function body, in lines without comments and blank lines.
 const LONG: usize = 60;
@@ -17,7 +17,7 @@ const TABLES: &str = "testing/src/constructs/";
 const MOST_FIELDS: usize = 20;
 
 /// Structs with more fields: option tables, which nobody reads as a whole.
-const OPTION_TABLES: &[&str] = &["Cat", "WriteOptions"];
+const OPTION_TABLES: &[&str] = &["WriteOptions"];
 
 /// Calls `found` for each item that `is_item` recognizes, with its first line and the lines between its braces.
 fn bodies(

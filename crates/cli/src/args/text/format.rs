@@ -1,0 +1,282 @@
+//! The table of the formats of text, which is all that the command knows about each of them.
+
+use std::io::Write;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use ichnos::export::{Csv, CsvForm, Details, Log, LogForm, Null, Pretty, TerminalText};
+use ichnos::io::Output;
+use ichnos::jsonl::JsonLines;
+use ichnos::{BlockWriter, TextOutput};
+
+use super::settings::TextSettings;
+use crate::args::{Arithmetic, time};
+
+/// Starts a text.
+type StartText = for<'o> fn(&TextSettings, Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o>;
+
+/// A format of text.
+#[derive(Debug)]
+pub(crate) struct TextFormat {
+    /// Name in `cat --format` and `convert --to`.
+    pub(crate) name: &'static str,
+    /// Description in help texts.
+    pub(crate) about: &'static str,
+    /// Options that apply to this format, but not to all others.
+    options: &'static [&'static str],
+    /// `true` if the option `stacks` applies.
+    has_stacks: bool,
+    /// Extensions of its files.
+    pub(crate) extensions: &'static [&'static str],
+    /// `true` if `convert` chooses the format by the extension of the output.
+    pub(crate) is_by_extension: bool,
+    /// Arithmetic of clocks, unless an option names one.
+    pub(crate) arithmetic: Arithmetic,
+    /// `true` if all events have the same columns.
+    pub(crate) has_columns: bool,
+    /// `true` if the text can be read as a trace.
+    pub(crate) is_trace: bool,
+    /// `true` if the text contains losses.
+    pub(crate) has_losses: bool,
+    /// `true` unless there is no text.
+    pub(crate) is_printed: bool,
+    /// Returns `true` if the text has local times.
+    has_local_times: fn(&TextSettings) -> bool,
+    /// Returns the kind of text on a terminal, with or without colors.
+    pub(crate) terminal_text: fn(bool) -> TerminalText,
+    start: StartText,
+}
+
+/// Values of most formats.
+const COMMON: TextFormat = TextFormat {
+    name: "",
+    about: "",
+    options: &[],
+    has_stacks: true,
+    extensions: &[],
+    is_by_extension: false,
+    arithmetic: Arithmetic::Exact,
+    has_columns: false,
+    is_trace: false,
+    has_losses: false,
+    is_printed: true,
+    has_local_times: |_| false,
+    terminal_text: |colors| TerminalText::Lines { colors },
+    start: start_null,
+};
+
+static PRETTY: TextFormat = TextFormat {
+    name: "pretty",
+    about: "One line per event, as printed by `babeltrace2`",
+    options: &["clock_cycles", "clock_date", "clock_gmt", "clock_seconds", "no_delta", "fields", "names"],
+    extensions: &["txt"],
+    is_by_extension: true,
+    arithmetic: Arithmetic::Babeltrace,
+    // As in `babeltrace2`.
+    has_losses: true,
+    has_local_times: |text| !(text.clock_gmt || text.options.clock_seconds || text.options.clock_cycles),
+    start: start_pretty,
+    ..COMMON
+};
+
+static DETAILS: TextFormat = TextFormat {
+    name: "details",
+    about: "All properties of each message on several lines, as in the `details` sink of `babeltrace2`",
+    options: &["details"],
+    arithmetic: Arithmetic::Babeltrace,
+    start: start_details,
+    ..COMMON
+};
+
+static JSON_LINES: TextFormat = TextFormat {
+    name: "jsonl",
+    about: "One JSON object per line and event",
+    options: &["packets", "integers", "time"],
+    is_trace: true,
+    terminal_text: |_| TerminalText::Json,
+    start: start_json_lines,
+    ..COMMON
+};
+
+static LOG: TextFormat = TextFormat {
+    name: "log",
+    about: "Log lines: time, process, thread, component, tags, severity, message. Events without a severity \
+        become lines with their name and fields",
+    options: &["clock_date", "clock_gmt"],
+    extensions: &["txt"],
+    has_losses: true,
+    has_local_times: |text| text.options.clock_date && !text.clock_gmt,
+    start: start_log,
+    ..COMMON
+};
+
+static LOG_JSON: TextFormat = TextFormat {
+    name: "log-json",
+    about: "Log lines as JSON, one object per line",
+    options: &["integers", "time"],
+    extensions: &["json"],
+    has_losses: true,
+    terminal_text: |_| TerminalText::Json,
+    start: start_log_json,
+    ..COMMON
+};
+
+static CSV: TextFormat = TextFormat {
+    name: "csv",
+    about: "A table: one line per event, with cells separated by commas",
+    options: &["fields", "time"],
+    has_stacks: false,
+    extensions: &["csv"],
+    is_by_extension: true,
+    has_columns: true,
+    terminal_text: |_| TerminalText::Lines { colors: false },
+    start: start_csv,
+    ..COMMON
+};
+
+static TSV: TextFormat = TextFormat {
+    name: "tsv",
+    about: "A table with cells separated by tabs",
+    options: &["fields", "time"],
+    has_stacks: false,
+    extensions: &["tsv"],
+    is_by_extension: true,
+    has_columns: true,
+    terminal_text: |_| TerminalText::Tabs,
+    start: start_tsv,
+    ..COMMON
+};
+
+static NULL: TextFormat = TextFormat {
+    name: "null",
+    about: "No output: decode all events, for checks and measurements",
+    has_stacks: false,
+    is_printed: false,
+    ..COMMON
+};
+
+/// All formats, in the order of help texts.
+static ALL: [&TextFormat; 8] = [&PRETTY, &DETAILS, &JSON_LINES, &LOG, &LOG_JSON, &CSV, &TSV, &NULL];
+
+/// Formats that the verbs of traces write, too. Of several with an extension, the first one is the default.
+static WRITTEN: [&TextFormat; 5] = [&CSV, &TSV, &PRETTY, &LOG, &LOG_JSON];
+
+impl TextFormat {
+    /// JSON Lines, which have an option of their own.
+    pub(crate) fn json_lines() -> &'static Self {
+        &JSON_LINES
+    }
+
+    /// Returns all formats.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
+        ALL.into_iter()
+    }
+
+    /// Returns the formats that the verbs of traces write.
+    pub(crate) fn written() -> impl Iterator<Item = &'static Self> {
+        WRITTEN.into_iter()
+    }
+
+    /// Returns `true` if an option of `cat` applies. `id` is its name with `_` for each `-`.
+    pub(crate) fn has_option(&self, id: &str) -> bool {
+        match id {
+            "stacks" => self.has_stacks,
+            "output" => self.is_printed,
+            id => self.options.contains(&id),
+        }
+    }
+
+    /// Returns the options of `cat` that do not apply to all formats.
+    pub(crate) fn limited_options() -> Vec<&'static str> {
+        let mut options = Vec::new();
+        for option in Self::all().flat_map(|format| format.options).chain(&["stacks", "output"]) {
+            if !options.contains(option) {
+                options.push(*option);
+            }
+        }
+        options
+    }
+
+    /// Warns of an unknown time zone if the text has local times.
+    pub(crate) fn warn_of_zone(&self, text: &TextSettings) {
+        if (self.has_local_times)(text) {
+            time::warn_of_zone();
+        }
+    }
+
+    /// Starts a text.
+    pub(crate) fn start<'o>(
+        &self,
+        text: &TextSettings,
+        writer: Box<dyn Write + Send + 'o>,
+    ) -> Box<dyn Output + 'o> {
+        (self.start)(text, writer)
+    }
+}
+
+/// Returns the parser of the names of formats.
+pub(crate) fn parser() -> impl TypedValueParser<Value = &'static TextFormat> {
+    let values = TextFormat::all().map(|format| PossibleValue::new(format.name).help(format.about));
+    PossibleValuesParser::new(values)
+        .try_map(|name| TextFormat::all().find(|format| format.name == name).ok_or("unknown format"))
+}
+
+fn start_pretty<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
+    let options = text.pretty();
+    let make = move |writer: BlockWriter| {
+        let warnings = writer.warnings();
+        Pretty::new(writer, options.clone()).warnings_to(warnings)
+    };
+    Box::new(TextOutput::new(writer, make).warnings_to(text.warnings()).without_damage())
+}
+
+fn start_details<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
+    let options = text.details();
+    let make = move |writer: BlockWriter| {
+        let warnings = writer.warnings();
+        Details::new(writer, options.clone()).warnings_to(warnings)
+    };
+    Box::new(TextOutput::new(writer, make).warnings_to(text.warnings()).without_damage())
+}
+
+fn start_json_lines<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
+    let options = text.json_lines();
+    Box::new(TextOutput::new(writer, move |writer| JsonLines::new(writer, options.clone())))
+}
+
+fn start_log<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
+    start_log_form(LogForm::Text, text, writer)
+}
+
+fn start_log_json<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
+    start_log_form(LogForm::Json, text, writer)
+}
+
+fn start_log_form<'o>(
+    form: LogForm,
+    text: &TextSettings,
+    writer: Box<dyn Write + Send + 'o>,
+) -> Box<dyn Output + 'o> {
+    let options = text.log(form);
+    Box::new(TextOutput::new(writer, move |writer| Log::new(writer, options.clone())))
+}
+
+fn start_csv<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
+    start_table(CsvForm::Comma, text, writer)
+}
+
+fn start_tsv<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
+    start_table(CsvForm::Tab, text, writer)
+}
+
+fn start_table<'o>(
+    form: CsvForm,
+    text: &TextSettings,
+    writer: Box<dyn Write + Send + 'o>,
+) -> Box<dyn Output + 'o> {
+    let options = text.table(form);
+    Box::new(TextOutput::new(writer, move |writer| Csv::new(writer, options.clone())).without_damage())
+}
+
+fn start_null<'o>(_: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
+    Box::new(TextOutput::new(writer, |_| Null::new()).without_damage())
+}

@@ -1,0 +1,160 @@
+//! Options of formats of text.
+
+use clap::{Args, ValueEnum};
+
+use crate::args::{IntegerForm, TimeForm};
+
+/// Options that apply to some formats of text only.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct TextOptions {
+    /// Print times in clock cycles (pretty)
+    #[arg(long, hide_short_help = true)]
+    pub(crate) clock_cycles: bool,
+    /// Print the date before the time (pretty), date and time instead of seconds (log)
+    #[arg(long)]
+    pub(crate) clock_date: bool,
+    /// Print times in seconds since the clock's origin (pretty)
+    #[arg(long, hide_short_help = true)]
+    pub(crate) clock_seconds: bool,
+    /// Do not print the time since the previous event (pretty)
+    #[arg(long)]
+    pub(crate) no_delta: bool,
+    /// Columns, comma-separated (csv, tsv), or properties before an event (pretty)
+    ///
+    /// In the formats csv and tsv: `time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`,
+    /// `stream`, `trace`, or field paths such as next_comm, ctx.vpid or args.0; docs/csv.md describes them.
+    /// Default: time, event, host, stream and all fields. In the format pretty: trace, trace:hostname,
+    /// trace:domain, trace:procname, trace:vpid, loglevel, emf, callsite, all or none; default: host name, process
+    /// name and process id.
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
+    pub(crate) fields: Vec<String>,
+    /// Scopes in which to print names, comma-separated (pretty)
+    #[arg(long, value_name = "SCOPE", value_enum, value_delimiter = ',', hide_short_help = true)]
+    pub(crate) names: Vec<NameScope>,
+
+    /// Properties to print, comma-separated (details)
+    ///
+    /// The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name,
+    /// with-stream-name, with-time, with-trace-name, with-uid or with-uuid.
+    #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail, hide_short_help = true)]
+    pub(crate) details: Vec<(Detail, bool)>,
+
+    /// Also print packets, with their headers and contexts (jsonl)
+    #[arg(long, hide_short_help = true)]
+    pub(crate) packets: bool,
+    // Applies to the formats `jsonl` and `log-json`.
+    /// Form of integers (jsonl, log-json)
+    ///
+    /// Some readers, such as jq 1.6 and JavaScript, keep only 53 bits of a number.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, hide_short_help = true)]
+    pub(crate) integers: IntegerForm,
+    // Applies to the formats `jsonl`, `log-json`, `csv` and `tsv`.
+    /// Form of times since the Unix epoch (jsonl, log-json, csv, tsv)
+    ///
+    /// Times from other clocks are always in nanoseconds.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, hide_short_help = true)]
+    pub(crate) time: TimeForm,
+}
+
+impl TextOptions {
+    /// Returns the properties to print before each event in the format pretty, or the first invalid name.
+    pub(crate) fn properties(&self) -> Result<Vec<FieldName>, &str> {
+        self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
+    }
+}
+
+/// Properties that the format pretty can print before an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FieldName {
+    /// Name of the trace.
+    Trace,
+    /// Host name (default).
+    #[value(name = "trace:hostname")]
+    TraceHostname,
+    /// Tracing domain.
+    #[value(name = "trace:domain")]
+    TraceDomain,
+    /// Process name (default).
+    #[value(name = "trace:procname")]
+    TraceProcname,
+    /// Process id (default).
+    #[value(name = "trace:vpid")]
+    TraceVpid,
+    /// Log level of the event.
+    Loglevel,
+    /// EMF URI of the event.
+    Emf,
+    /// Call site of the event.
+    Callsite,
+    /// All of them.
+    All,
+    /// None of them.
+    None,
+}
+
+/// Scopes in which names are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NameScope {
+    /// Payload fields (default).
+    #[value(aliases = ["arg", "args"])]
+    Payload,
+    /// Context fields (default).
+    #[value(alias = "ctx")]
+    Context,
+    /// Scopes.
+    Scope,
+    /// Header: timestamp, delta and so on.
+    Header,
+    /// All of them.
+    All,
+    /// None of them.
+    None,
+}
+
+/// Properties that the details format can print or omit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Compact,
+    Data,
+    Metadata,
+    StreamClassName,
+    StreamName,
+    Time,
+    TraceName,
+    Uid,
+    Uuid,
+}
+
+fn detail(text: &str) -> Result<(Detail, bool), String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, "yes"));
+    let detail = match name.trim() {
+        "compact" => Detail::Compact,
+        "with-data" => Detail::Data,
+        "with-metadata" => Detail::Metadata,
+        "with-stream-class-name" => Detail::StreamClassName,
+        "with-stream-name" => Detail::StreamName,
+        "with-time" => Detail::Time,
+        "with-trace-name" => Detail::TraceName,
+        "with-uid" => Detail::Uid,
+        "with-uuid" => Detail::Uuid,
+        name => return Err(format!("unknown property `{name}`; `ichnos cat --help` lists them")),
+    };
+    match value.trim() {
+        "yes" | "true" | "TRUE" | "1" => Ok((detail, true)),
+        "no" | "false" | "FALSE" | "0" => Ok((detail, false)),
+        value => Err(format!("expected yes or no, found `{value}`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_details() {
+        assert_eq!(detail("with-uuid=no"), Ok((Detail::Uuid, false)));
+        assert_eq!(detail("compact"), Ok((Detail::Compact, true)));
+        assert!(detail("x=yes").is_err());
+        assert!(detail("compact=maybe").is_err());
+    }
+}

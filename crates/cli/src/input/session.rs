@@ -1,0 +1,204 @@
+//! Opens sessions from paths, with helpful errors.
+
+use std::path::Path;
+#[cfg(feature = "view")]
+use std::path::PathBuf;
+
+use ichnos::io::{Datagrams, ScanProgress};
+use ichnos::model::ClockArithmetic;
+use ichnos::model::running_thread::RunningParts;
+use ichnos::{OpenError, OpenOptions, OptionError, Session};
+
+use super::manifest::Manifest;
+use super::{check_reading, event_map, failure};
+use crate::args::{self, Arithmetic, Reading};
+use crate::exit::Failure;
+use crate::progress::{Console, interrupt, scan_progress};
+
+/// How the traces named on the command line are opened.
+#[derive(Clone, Copy)]
+pub(crate) struct OpenRequest<'a> {
+    reading: &'a Reading,
+    arithmetic: Arithmetic,
+    running: RunningParts,
+    all_problems: bool,
+}
+
+impl<'a> OpenRequest<'a> {
+    pub(crate) fn new(reading: &'a Reading) -> Self {
+        Self { reading, arithmetic: Arithmetic::Exact, running: RunningParts::Nothing, all_problems: false }
+    }
+
+    /// Uses an arithmetic of clocks, unless an option names one.
+    pub(crate) fn arithmetic(self, arithmetic: Arithmetic) -> Self {
+        Self { arithmetic, ..self }
+    }
+
+    /// Adds the thread that a processor runs to events that do not name theirs.
+    pub(crate) fn running(self, running: RunningParts) -> Self {
+        Self { running, ..self }
+    }
+
+    /// Reports all problems if `all_problems` is set, even harmless ones.
+    pub(crate) fn all_problems(self, all_problems: bool) -> Self {
+        Self { all_problems, ..self }
+    }
+
+    /// Opens the traces.
+    pub(crate) fn open(self, console: Console) -> Result<Session, Failure> {
+        let reading = self.reading;
+        let refuse_all = |session: Session| match session.refused() {
+            [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
+            _ => Ok(session),
+        };
+        let opened = self.try_open(scan_progress::show(console))?;
+        let session = opened.and_then(refuse_all).map_err(|error| {
+            let was_refused = matches!(error, OpenError::Refused(_));
+            let failure = failure(&error);
+            match reading.format_flags.choices().next() {
+                Some(name) if was_refused => {
+                    failure.help(format!("without --{name}, the {name} is detected from the trace"))
+                }
+                _ => failure,
+            }
+        })?;
+        check(reading, &session, console)?;
+        Ok(session)
+    }
+
+    /// Opens the traces. The inner error is an error of the traces.
+    pub(crate) fn try_open(self, progress: ScanProgress) -> Result<Result<Session, OpenError>, Failure> {
+        let reading = self.reading;
+        if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(Failure::new("the standard input (`-`) can be read only once"));
+        }
+        let reads_stdin = reading.paths.iter().any(|path| path.as_os_str() == "-");
+        if reads_stdin && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+            return Err(Failure::new("the standard input (`-`) is a terminal, not a trace")
+                .help("pipe an archive of a trace into it: `tar c TRACE | ichnos info -`"));
+        }
+        let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
+        let options = self.options(&manifest, progress)?;
+        if let Some(path) = &reading.listen {
+            interrupt::watch();
+            return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
+                Ok(datagrams) => ichnos::listen(datagrams, &options),
+                Err(error) => Err(error.into()),
+            });
+        }
+        let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
+        if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
+            && let Some(place) = manifest.place_of_clock(clock)
+        {
+            let failure = failure(error);
+            return Err(Failure { message: format!("{place}: {}", failure.message), ..failure });
+        }
+        Ok(opened)
+    }
+
+    /// Opens a text as if it were the file at a path.
+    pub(crate) fn open_text(self, name: &str, text: &[u8], console: Console) -> Result<Session, Failure> {
+        let options = self.options(&Manifest::default(), scan_progress::show(console))?;
+        ichnos::open_reader(name, text, &options).map_err(|error| failure(&error))
+    }
+
+    /// Opens only the first `beginning` bytes of each packed file; returns `None` if that is impossible.
+    pub(crate) fn open_beginnings(
+        self,
+        beginning: u64,
+        console: Console,
+    ) -> Result<Option<Session>, Failure> {
+        let mut options = self.options(&Manifest::default(), scan_progress::show(console))?;
+        options.beginning = Some(beginning);
+        match ichnos::open(&self.reading.paths, &options) {
+            Ok(session) => Ok(Some(session)),
+            // The whole files would give the same error.
+            Err(error @ OpenError::Io(_)) => Err(failure(&error)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn options(self, manifest: &Manifest, progress: ScanProgress) -> Result<OpenOptions, Failure> {
+        let reading = self.reading;
+        let mut options = OpenOptions::default();
+        options.read.check = self.all_problems;
+        options.require_all = reading.strict;
+        options.read.progress = progress;
+        options.clock_offsets.clone_from(&manifest.offsets);
+        options.other_inputs.extend(reading.manifest.clone());
+        options.assume_correlated = reading.assume_correlated;
+        options.read.strict = reading.strict;
+        options.read.unsorted = reading.unsorted;
+        options.read.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(self.arithmetic) {
+            Arithmetic::Exact => ClockArithmetic::Exact,
+            Arithmetic::Babeltrace => ClockArithmetic::Double,
+        };
+        options.read.clock_offsets.all =
+            i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
+        add_clock_offsets(&mut options, reading, manifest)?;
+        options.format.clone_from(&reading.from);
+        options.read.class_map = event_map::load(&reading.map)?;
+        options.running = self.running;
+        options.other_inputs.extend(reading.map.iter().cloned());
+        options.follow_links = reading.follow_links;
+        options.temp_dir.clone_from(&reading.temp_dir);
+        let failure = |error: OptionError| Failure::new(error.to_string());
+        for (name, value) in &reading.option {
+            options.set(name, value).map_err(failure)?;
+        }
+        reading.format_flags.set(&mut options).map_err(failure)?;
+        options.read.without_quirks = match reading.no_quirks {
+            true => args::quirks().map(|quirk| quirk.name).collect(),
+            false => reading.no_quirk.clone(),
+        };
+        let limits = reading.limits();
+        options.read.limits = limits.model;
+        options.io = limits.io;
+        Ok(options)
+    }
+}
+
+/// Adds the clock offsets of `--offset`.
+fn add_clock_offsets(
+    options: &mut OpenOptions,
+    reading: &Reading,
+    manifest: &Manifest,
+) -> Result<(), Failure> {
+    let all = || reading.paths.iter().chain(&manifest.paths);
+    for (pattern, offset) in &reading.offset {
+        let glob = pattern.compile_matcher();
+        let before = options.clock_offsets.len();
+        let named = all().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
+        options.clock_offsets.extend(named.map(|path| offset.for_path(path)));
+        if options.clock_offsets.len() == before
+            && all().any(|path| Path::new(pattern.glob()).starts_with(path))
+        {
+            // A trace in one of the paths.
+            options.clock_offsets.push(offset.for_path(Path::new(pattern.glob())));
+        }
+        if options.clock_offsets.len() == before {
+            return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob())).help(
+                "the pattern must match a path as given on the command line; a path inside a given \
+                path must not have wildcards",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the opened traces against the options.
+pub(crate) fn check(reading: &Reading, session: &Session, console: Console) -> Result<(), Failure> {
+    if reading.strict
+        && let Some(problem) = session.problems().first()
+    {
+        return Err(Failure::new(problem.to_string()).help("without --strict, all readable data are read"));
+    }
+    check_reading(reading, session, console)
+}
+
+/// Returns the paths of the traces, with those of a manifest.
+#[cfg(feature = "view")]
+pub(crate) fn paths(reading: &Reading) -> Result<Vec<PathBuf>, Failure> {
+    let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
+    Ok(reading.paths.iter().cloned().chain(manifest.paths).collect())
+}

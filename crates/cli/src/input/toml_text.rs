@@ -1,0 +1,114 @@
+//! Text of files in TOML, with the positions of errors.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::exit::Failure;
+use crate::suggestions::{alternatives, nearest};
+
+/// Maximum size of a file in bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// A value with its position.
+pub(crate) type TomlValue<'i> = Spanned<DeValue<'i>>;
+
+/// Text of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TomlText {
+    /// Displayed name of the file.
+    shown: String,
+    pub(crate) text: String,
+}
+
+impl TomlText {
+    /// Reads a file; `what` are all such files, for errors.
+    pub(crate) fn read(path: &Path, what: &str) -> Result<Self, Failure> {
+        let shown = path.display().to_string();
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::new(format!("{shown}: cannot be read: {error}"));
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(|error| failed(&error))?;
+        file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+        if bytes.len() as u64 > LONGEST {
+            return Err(failed(&format!("it is longer than 16 MiB, the maximum for {what}")));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Failure::new(format!("{shown}: byte {at}: expected text in UTF-8"))
+        })?;
+        Ok(Self { shown, text })
+    }
+
+    /// Parses the text.
+    pub(crate) fn parse(&self) -> Result<Spanned<DeTable<'_>>, Failure> {
+        DeTable::parse(&self.text)
+            .map_err(|error| self.failure(error.span().unwrap_or_default().start, error.message()))
+    }
+
+    /// Returns the tables `[[name]]`, of which there has to be one at least.
+    pub(crate) fn tables<'t, 'i>(
+        &self,
+        table: &'t DeTable<'i>,
+        name: &str,
+    ) -> Result<Vec<&'t TomlValue<'i>>, Failure> {
+        let Some(value) = table.get(name) else {
+            return Err(self.failure(0, &format!("expected at least one table `[[{name}]]`, found none")));
+        };
+        let tables = value.get_ref().as_array();
+        let tables =
+            tables.ok_or_else(|| self.wrong(value, &format!("tables: `[[{name}]]`, one for each")))?;
+        Ok(tables.iter().collect())
+    }
+
+    /// Returns the position of a byte as `FILE:LINE:COLUMN`.
+    pub(crate) fn place(&self, at: usize) -> String {
+        let before = self.text.get(..at).unwrap_or_default();
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        format!("{}:{}:{column}", self.shown, self.line(at))
+    }
+
+    /// Returns the number of the line of a byte, from 1 on.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        let before = self.text.get(..at).unwrap_or_default();
+        before.bytes().filter(|byte| *byte == b'\n').count() + 1
+    }
+
+    /// Returns an error unless all keys of a table are known.
+    pub(crate) fn check_keys(&self, table: &DeTable<'_>, known: &[&str]) -> Result<(), Failure> {
+        let unknown = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
+        // Tables are sorted by name; report the first key in the file.
+        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
+        let name = key.get_ref();
+        let expected = alternatives(known.iter().copied());
+        let failure = self.failure(key.span().start, &format!("expected {expected}, found the key `{name}`"));
+        Err(suggest(failure, name, known.iter().copied()))
+    }
+
+    /// Returns the error of a value of another type.
+    pub(crate) fn wrong(&self, value: &TomlValue<'_>, expected: &str) -> Failure {
+        let kind = value.get_ref().type_str();
+        let Range { start, end } = value.span();
+        let text = self.text.get(start..end).filter(|text| text.len() <= 60 && !text.contains('\n'));
+        let found = match text {
+            Some(text) => format!("{kind} `{text}`"),
+            None => kind.to_owned(),
+        };
+        self.failure(start, &format!("expected {expected}, found {found}"))
+    }
+
+    /// Returns an error at a byte.
+    pub(crate) fn failure(&self, at: usize, what: &str) -> Failure {
+        Failure::new(format!("{}: {what}", self.place(at)))
+    }
+}
+
+/// Adds names that are similar to an unknown one.
+pub(crate) fn suggest<'k>(failure: Failure, name: &str, known: impl Iterator<Item = &'k str>) -> Failure {
+    let near = nearest(name, known);
+    if near.is_empty() { failure } else { failure.help(format!("did you mean {}?", alternatives(near))) }
+}

@@ -1,0 +1,163 @@
+//! A run whose traces are open.
+
+use ichnos::analysis::StatsTextOptions;
+use ichnos::export::text::count;
+use ichnos::model::{ClockOrigin, Sink, Window};
+use ichnos::{Pass, PassCounts, PassEnd, PassSummary, Reader, Session};
+
+use crate::args::Reading;
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output::line_width;
+use crate::progress::{Console, Follower, ReadProgress, damage, interrupt};
+use crate::select::{Selection, TraceSelection, no_match_help};
+
+/// Opened traces, what is selected of them, and what was found while reading.
+pub(crate) struct OpenedRun<'a> {
+    pub(crate) console: Console,
+    pub(crate) session: &'a Session,
+    pub(crate) selection: Selection,
+    /// Time that contains the whole selection.
+    pub(crate) window: Window,
+    /// `true` to refuse damage.
+    pub(crate) is_strict: bool,
+    /// Maximum number of damaged places to print.
+    most_damages: u64,
+    /// Number of selected events that were read.
+    pub(crate) events: u64,
+    /// `true` if some of the input is damaged or cannot be read.
+    pub(crate) is_damaged: bool,
+}
+
+impl<'a> OpenedRun<'a> {
+    /// Reports problems of the traces, and applies a selection to them.
+    ///
+    /// # Errors
+    /// If a time or the filter is invalid.
+    pub(crate) fn new(
+        reading: &Reading,
+        session: &'a Session,
+        mut selection: Selection,
+        console: Console,
+    ) -> Result<Self, Failure> {
+        let is_damaged = input::report_problems(session, console);
+        let window = selection.prepare(session, console)?;
+        let (is_strict, most_damages) = (reading.strict, reading.limits().report.damage);
+        Ok(Self { console, session, selection, window, is_strict, most_damages, events: 0, is_damaged })
+    }
+
+    /// Prepares for reading: from now on, a signal ends it properly.
+    pub(crate) fn start(&self) {
+        input::report_empty_traces(self.session, self.console);
+        interrupt::watch();
+    }
+
+    /// Returns a reader of the selected data streams.
+    ///
+    /// # Errors
+    /// As for [`Selection::reader`].
+    pub(crate) fn reader(&self) -> Result<Reader<'a>, Failure> {
+        self.selection.reader(self.session, self.window)
+    }
+
+    /// Returns the selection for traces that are read one by one.
+    ///
+    /// # Errors
+    /// If a time is selected of traces whose clocks are unrelated.
+    pub(crate) fn trace_selection(&self) -> Result<TraceSelection, Failure> {
+        TraceSelection::new(self.session, self.selection.clone(), self.window)
+    }
+
+    /// Returns the pass over the selected events.
+    pub(crate) fn pass(&self) -> Pass {
+        let pass = Pass::new(self.selection.selected.clone()).strict(self.is_strict);
+        // The input of live traces ends by a signal itself.
+        if self.session.is_live() { pass } else { pass.stop(interrupt::flag()) }
+    }
+
+    /// Returns a display of progress. `data_on_terminal` is `true` if data are printed where it would be.
+    pub(crate) fn progress(&self, data_on_terminal: bool) -> ReadProgress {
+        let mut progress = ReadProgress::new(self.session, data_on_terminal, self.console);
+        progress.limit_damage(self.most_damages);
+        progress
+    }
+
+    /// Reads all selected events into a collector.
+    ///
+    /// # Errors
+    /// Damage that is refused, and interruption.
+    pub(crate) fn collect<S: Sink>(&mut self, mut collector: S) -> Result<S, Failure> {
+        let reader = self.reader()?;
+        let pass = if self.session.is_live() { self.pass().live() } else { self.pass() };
+        let follower = Follower::new(self.progress(false), self.console, false);
+        let summary = reader.pass().with(pass).observer(&follower).run(&mut collector)?;
+        follower.into_progress().finish();
+        let counts = self.counts(summary)?;
+        if counts.discarded_events > 0 {
+            let lost = count(counts.discarded_events, "event");
+            self.console.note(&format!("the tracer discarded {lost}"));
+        }
+        Ok(collector)
+    }
+
+    /// Takes the result of a pass.
+    ///
+    /// # Errors
+    /// Damage that was refused, and interruption.
+    pub(crate) fn counts(&mut self, summary: PassSummary) -> Result<PassCounts, Failure> {
+        match summary.end {
+            PassEnd::Interrupted if !self.session.is_live() => return Err(interrupt::end()),
+            PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
+            _ => {}
+        }
+        self.events = summary.counts.events;
+        self.is_damaged |= summary.counts.damages > 0;
+        Ok(summary.counts)
+    }
+
+    /// Reports the number of damaged places that were not printed.
+    pub(crate) fn report_more_damage(&self, damages: u64) {
+        if let Some(more) = damages.checked_sub(self.most_damages).filter(|more| *more > 0) {
+            let more = count(more, "more damaged place");
+            self.console.warning(&format!("{more}; `--max damage=N` lists more"));
+        }
+    }
+
+    /// Explains why nothing was selected, if nothing was.
+    pub(crate) fn explain_no_match(&self) {
+        no_match_help::explain(self.session, &self.selection, self.window, self.events, self.console);
+    }
+
+    /// Returns the options of a text about times: only times since the Unix epoch have dates.
+    pub(crate) fn text_options(
+        &self,
+        clock_seconds: bool,
+        clock_date: bool,
+        clock_gmt: bool,
+    ) -> StatsTextOptions {
+        let mut clocks = self.session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
+        let mut options = StatsTextOptions::default();
+        options.paint = self.console.paint();
+        options.width = line_width();
+        options.clock_seconds = clock_seconds || clocks.any(|clock| clock.origin != ClockOrigin::UnixEpoch);
+        options.clock_date = clock_date;
+        options.clock_gmt = clock_gmt;
+        options.hints.top = "--top";
+        options
+    }
+
+    /// Returns the exit code of a verb that has read everything. `is_empty` is `true` if it has found nothing.
+    pub(crate) fn exit(&self, is_empty: bool) -> Exit {
+        match (self.is_damaged, is_empty) {
+            (true, _) => Exit::Damaged,
+            (_, true) => Exit::Nothing,
+            _ => Exit::Success,
+        }
+    }
+
+    /// Returns the exit code of a signal that has ended live traces. Ctrl-C is their normal end.
+    pub(crate) fn live_exit(&self) -> Option<Exit> {
+        let exit = interrupt::exit();
+        (self.session.is_live() && exit != Exit::Interrupted).then_some(exit)
+    }
+}

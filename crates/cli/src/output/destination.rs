@@ -1,0 +1,71 @@
+//! Destination of data: a file or standard output.
+
+use std::io::{self, BufWriter, IntoInnerError, Write};
+
+use ichnos::export::text::{CharsetWriter, locale_is_ascii};
+use ichnos::export::{TerminalText, TerminalWriter};
+use ichnos::io::OutputFile;
+
+/// Destination of data. A terminal only receives printable characters.
+pub(crate) enum Destination {
+    Plain(OutputFile),
+    Terminal(TerminalWriter<CharsetWriter<OutputFile>>),
+}
+
+impl Destination {
+    /// Writes text of a kind.
+    pub(crate) fn new(output: OutputFile, text: TerminalText) -> Self {
+        if output.is_terminal() {
+            Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text, locale_is_ascii()), text))
+        } else {
+            Self::Plain(output)
+        }
+    }
+
+    /// Writes the rest, and moves a file to its final path.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Plain(output) => output.finish(),
+            Self::Terminal(writer) => writer.finish()?.finish()?.finish(),
+        }
+    }
+
+    /// Keeps an existing file unchanged; other outputs receive the rest.
+    pub(crate) fn discard(self) -> io::Result<()> {
+        match self {
+            Self::Plain(output) => output.discard(),
+            Self::Terminal(writer) => writer.finish()?.finish()?.discard(),
+        }
+    }
+
+    /// Writes everything by way of a buffer, and finishes.
+    pub(crate) fn write_buffered(
+        self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut buffered = BufWriter::with_capacity(64 << 10, self);
+        write(&mut buffered)?;
+        buffered.into_inner().map_err(IntoInnerError::into_error)?.finish()
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Plain(output) => output,
+            Self::Terminal(writer) => writer,
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer().write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
+    }
+}

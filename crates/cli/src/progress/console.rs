@@ -1,0 +1,153 @@
+//! The terminal of a run: how texts look on it, and reports on standard error.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use ichnos::export::text::Paint;
+use ichnos::export::{TerminalText, for_terminal};
+
+use crate::args::{Global, Progress, TextOptions, TextSettings, When};
+use crate::exit::Failure;
+use crate::output::{charset, safe};
+
+/// General options of a run, which prints reports other than data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Console {
+    color: When,
+    /// Colors of standard error.
+    colors: Paint,
+    is_quiet: bool,
+    is_terminal: bool,
+    progress: Progress,
+    /// `true` to print notes, too.
+    pub(crate) verbose: bool,
+}
+
+impl Console {
+    /// Uses the general options of the command line.
+    pub(crate) fn new(global: &Global) -> Self {
+        let progress = match global.progress {
+            Progress::Plain if global.quiet => Progress::Never,
+            progress => progress,
+        };
+        Self { is_quiet: global.quiet, verbose: global.verbose, ..Self::with(global.color, progress) }
+    }
+
+    /// Returns the console to use before the command line is known.
+    pub(crate) fn early() -> Self {
+        Self::with(When::Auto, Progress::Never)
+    }
+
+    fn with(color: When, progress: Progress) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { color, colors: color.stderr(), is_quiet: false, is_terminal, progress, verbose: false }
+    }
+
+    /// Returns the console without warnings, notices and notes.
+    pub(crate) fn silenced(self) -> Self {
+        Self { is_quiet: true, verbose: false, ..self }
+    }
+
+    /// Returns the colors of standard output.
+    pub(crate) fn paint(self) -> Paint {
+        self.color.stdout()
+    }
+
+    /// Returns the settings of a text that goes to a file.
+    pub(crate) fn text_settings(self, options: TextOptions, clock_gmt: bool) -> TextSettings {
+        TextSettings {
+            options,
+            stacks: false,
+            clock_gmt,
+            columns: None,
+            has_colors: false,
+            has_colored_warnings: self.colors.is_on(),
+            to_terminal: false,
+            is_quiet: self.is_quiet,
+            is_verbose: self.verbose,
+        }
+    }
+
+    /// Returns the form of progress.
+    pub(crate) fn progress(self) -> Progress {
+        self.progress
+    }
+
+    /// Prints an error, with help.
+    pub(crate) fn failure(self, failure: &Failure) {
+        self.error(&failure.message);
+        self.advice(failure);
+        failure.others.iter().for_each(|other| self.failure(other));
+    }
+
+    /// Prints a warning that something probably has another effect than intended.
+    pub(crate) fn doubt(self, failure: &Failure) {
+        if self.is_quiet {
+            return;
+        }
+        self.warning(&failure.message);
+        self.advice(failure);
+    }
+
+    fn advice(self, failure: &Failure) {
+        for detail in &failure.details {
+            self.line(&format!("  {}", safe(detail)));
+        }
+        if let Some(help) = &failure.help {
+            self.help(help);
+        }
+    }
+
+    /// Prints a warning with help.
+    pub(crate) fn warning_with_help(self, text: &str, help: &str) {
+        if !self.is_quiet {
+            self.warning(text);
+            self.help(help);
+        }
+    }
+
+    pub(crate) fn error(self, text: &str) {
+        self.line(&format!("{}: {}", self.colors.error("error"), safe(text)));
+    }
+
+    pub(crate) fn help(self, text: &str) {
+        self.line(&format!("{}: {}", self.colors.good("help"), safe(text)));
+    }
+
+    pub(crate) fn warning(self, text: &str) {
+        if !self.is_quiet {
+            self.line(&format!("{}: {}", self.colors.warning("warning"), safe(text)));
+        }
+    }
+
+    /// Prints a notice about something valid, but unexpected.
+    pub(crate) fn notice(self, text: &str) {
+        if !self.is_quiet {
+            self.line(&format!("{}: {}", self.colors.title("note"), safe(text)));
+        }
+    }
+
+    /// Prints a note, only with `--verbose`.
+    pub(crate) fn note(self, text: &str) {
+        if self.verbose {
+            self.line(&format!("{}: {}", self.colors.title("note"), safe(text)));
+        }
+    }
+
+    /// Prints the answer to an option, for instance `--stats`.
+    pub(crate) fn answer(self, text: &str) {
+        self.line(text);
+    }
+
+    fn line(self, text: &str) {
+        let text = &*charset::shown(text);
+        let mut line = if self.is_terminal {
+            for_terminal(text, TerminalText::Lines { colors: self.colors.is_on() }).into_owned()
+        } else {
+            text.to_owned()
+        };
+        // Written at once, so that other output does not split the line.
+        line.push('\n');
+        // If standard error is closed, the error cannot be reported.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    }
+}

@@ -1,0 +1,96 @@
+//! Texts about damage, shared by all verbs.
+
+use std::fmt::Write as _;
+
+use ichnos::export::text::count;
+use ichnos::model::{Damage, DamageKind};
+
+use crate::args::limits;
+use crate::exit::Failure;
+use crate::progress::Console;
+
+/// Damaged places: the first ones, and their total number.
+#[derive(Default)]
+pub(crate) struct Damages {
+    pub(crate) list: Vec<Damage>,
+    pub(crate) count: u64,
+}
+
+impl Damages {
+    /// Adds a place, unless the list already has `most` of them.
+    pub(crate) fn add(&mut self, damage: &Damage, most: u64) {
+        if self.count < most {
+            self.list.push(damage.clone());
+        }
+        self.count += 1;
+    }
+
+    /// Prints a warning for each place in the list, in the order of files, and one for all others.
+    pub(crate) fn warn(&mut self, console: Console) {
+        self.list.sort_by(|a, b| (&a.file, a.bit).cmp(&(&b.file, b.bit)));
+        self.list.iter().for_each(|damage| console.warning(&line(damage)));
+        if self.left_out() > 0 {
+            console.warning(&count(self.left_out(), "more damaged place"));
+        }
+    }
+
+    /// Number of places that are not in the list.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.count - self.list.len() as u64
+    }
+}
+
+/// Returns the problem and the number of skipped bytes.
+pub(crate) fn message(damage: &Damage) -> String {
+    let mut message = damage.kind.to_string();
+    if damage.skipped > 0 {
+        let skipped = count(damage.skipped.div_ceil(8), "byte");
+        let _ = match damage.kind {
+            // The position is the end of the packet: the skipped bytes precede it.
+            DamageKind::CutOff { .. } | DamageKind::PacketWithin { .. } => {
+                let are = if damage.skipped > 8 { "are" } else { "is" };
+                write!(message, "; {skipped} of an event before that {are} skipped")
+            }
+            _ => write!(message, "; {skipped} skipped"),
+        };
+    }
+    message
+}
+
+/// Returns position and message in one line.
+pub(crate) fn line(damage: &Damage) -> String {
+    let line = format!("{}: {}", damage.location(), message(damage));
+    match limits::remedy_for_damage(&damage.kind) {
+        Some(remedy) => format!("{line}; {remedy}"),
+        None => line,
+    }
+}
+
+/// Returns the error of damage that --strict refuses.
+pub(crate) fn refused(damage: &Damage) -> Failure {
+    Failure::new(line(damage)).help("without --strict, reading resumes at the next readable packet or record")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        let cut_off = DamageKind::CutOff { total: 1056, available: 288 };
+        let mut damage =
+            Damage { file: "a/b".to_owned(), stream: None, bit: 2400, kind: cut_off, skipped: 96 };
+        assert_eq!(
+            line(&damage),
+            "a/b: byte 300: packet ends after 288 of 1056 bits; 12 bytes of an event before that \
+             are skipped"
+        );
+        damage.skipped = 3;
+        assert!(line(&damage).ends_with("; 1 byte of an event before that is skipped"));
+        damage.kind = DamageKind::EmptyEventRecord;
+        damage.bit = 9;
+        assert_eq!(line(&damage), "a/b: byte 1, bit 1: an event record of size zero; 1 byte skipped");
+        damage.skipped = 0;
+        assert!(line(&damage).ends_with("size zero"));
+    }
+}

@@ -1,0 +1,70 @@
+//! Follows a pass: progress, losses and damage.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard};
+
+use ichnos::model::{IgnorePoison as _, Message, Sink};
+use ichnos::{PassNote, PassObserver};
+
+use crate::progress::{Console, ReadProgress, damage};
+
+/// Shows the progress of a pass that only reads.
+pub(crate) struct Steps<'p>(pub(crate) &'p mut ReadProgress);
+
+impl Sink for Steps<'_> {
+    fn message(&mut self, _: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn step(&mut self, message: &Message<'_>, _: u32) -> io::Result<()> {
+        self.0.step(0, || message.nanoseconds());
+        Ok(())
+    }
+}
+
+/// Reports the progress and the notes of a pass.
+pub(crate) struct Follower {
+    progress: Mutex<ReadProgress>,
+    console: Console,
+    /// `true` if losses are reported: the output does not contain them.
+    reports_losses: bool,
+}
+
+impl Follower {
+    pub(crate) fn new(progress: ReadProgress, console: Console, reports_losses: bool) -> Self {
+        Self { progress: Mutex::new(progress), console, reports_losses }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, ReadProgress> {
+        self.progress.lock().ignore_poison()
+    }
+
+    /// Returns the progress after the pass.
+    pub(crate) fn into_progress(self) -> ReadProgress {
+        self.progress.into_inner().ignore_poison()
+    }
+}
+
+impl PassObserver for Follower {
+    fn progress(&self, nanoseconds: Option<i128>, events: u64) {
+        self.progress().add(nanoseconds, events);
+    }
+
+    fn note(&self, note: PassNote) {
+        match note {
+            PassNote::Damage(damage) => self.progress().damage(&damage::line(&damage), self.console),
+            PassNote::Loss { stream, is_packets, count } if self.reports_losses => {
+                let number = count.map_or("an unknown number of".to_owned(), |number| number.to_string());
+                let what = if is_packets { "packets" } else { "events" };
+                self.console
+                    .note(&format!("the tracer discarded {number} {what} in the data stream {stream}"));
+            }
+            PassNote::OneThread(error) => self.console.note(&format!(
+                "the system refuses further threads ({error}): reading continues with one \
+                thread"
+            )),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Signals that ask the program to end: work in progress is ended properly.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Once, OnceLock};
+use std::time::Duration;
+
+use crate::exit::{Exit, Failure};
+use crate::progress::Console;
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// First signal received; 0 if none.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+/// Report for the notice that the output is still being removed.
+static REMOVING: OnceLock<Console> = OnceLock::new();
+/// Time after a signal until a note explains why the program continues.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Makes SIGINT (Ctrl-C), SIGTERM and SIGHUP set [`is_requested`] instead of ending the program. The second
+/// signal ends it immediately.
+pub(crate) fn watch() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(set_handlers);
+}
+
+/// Like [`watch`], for a verb that removes its partial output, which can take long.
+pub(crate) fn watch_writing(console: Console) {
+    let _ = REMOVING.set(console);
+    watch();
+}
+
+#[cfg(unix)]
+fn set_handlers() {
+    use std::sync::mpsc::sync_channel;
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    let mut signals = vec![SIGINT, SIGTERM];
+    // `nohup` starts programs that are to continue without a terminal.
+    if !ichnos::io::ignores_signal(SIGHUP) {
+        signals.push(SIGHUP);
+    }
+    let (watching, is_watching) = sync_channel(1);
+    let wait = move || {
+        let signals = Signals::new(signals);
+        let _ = watching.send(());
+        let Ok(mut signals) = signals else { return };
+        signals.forever().for_each(request);
+    };
+    // Without a thread, signals keep their default effect.
+    if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_ok() {
+        let _ = is_watching.recv();
+    }
+}
+
+#[cfg(not(unix))]
+fn set_handlers() {
+    const SIGINT: i32 = 2;
+    // If no handler can be set, signals keep their default effect.
+    let _ = ctrlc::set_handler(|| request(SIGINT));
+}
+
+/// Handles a signal.
+fn request(signal: i32) {
+    let _ = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+    if INTERRUPTED.swap(true, Ordering::Release) {
+        std::process::exit(exit() as i32);
+    }
+    if let Some(console) = REMOVING.get() {
+        let explain = || {
+            std::thread::sleep(PATIENCE);
+            console.notice("removing the unfinished output; interrupt again to end immediately and keep it");
+        };
+        // Without a thread, no note is printed.
+        drop(std::thread::Builder::new().spawn(explain));
+    }
+}
+
+/// Returns the flag that is set when the program has to end.
+pub(crate) fn flag() -> &'static AtomicBool {
+    &INTERRUPTED
+}
+
+/// Returns `true` if the program has to end.
+#[inline]
+pub(crate) fn is_requested() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Returns the early end of a verb by the received signal.
+pub(crate) fn end() -> Failure {
+    Failure::end(exit())
+}
+
+/// Returns the exit code for the received signal.
+pub(crate) fn exit() -> Exit {
+    match SIGNAL.load(Ordering::Relaxed) {
+        1 => Exit::HungUp,
+        15 => Exit::Terminated,
+        _ => Exit::Interrupted,
+    }
+}

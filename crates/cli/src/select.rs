@@ -1,0 +1,21 @@
+//! What is read: data streams, events and times, and names of fields.
+
+mod around_option;
+pub(crate) mod classes;
+pub(crate) mod columns;
+pub(crate) mod field_names;
+pub(crate) mod filters;
+pub(crate) mod no_match_help;
+mod patterns;
+pub(crate) mod running_threads;
+mod selection;
+mod time_range;
+mod trace_selection;
+mod windows;
+
+pub(crate) use self::around_option::AroundOption;
+pub(crate) use self::patterns::Patterns;
+pub(crate) use self::selection::Selection;
+pub(crate) use self::time_range::{TimeBounds, TimeRange};
+pub(crate) use self::trace_selection::TraceSelection;
+pub(crate) use self::windows::{Windows, intersection};

@@ -1,0 +1,82 @@
+//! Columns of a table of events.
+
+use std::collections::HashSet;
+
+use ichnos::Session;
+use ichnos::export::{CsvColumn, CsvColumns};
+
+use crate::args::TextOptions;
+use crate::exit::Failure;
+use crate::progress::Console;
+use crate::select::{Selection, classes};
+use crate::suggestions::{alternatives, nearest};
+
+/// Returns the named columns, or those of all fields of the selected classes. Reads all events first if the
+/// classes are only known then and needed.
+pub(crate) fn find(
+    options: &TextOptions,
+    session: &Session,
+    selection: &Selection,
+    console: Console,
+) -> Result<Vec<CsvColumn>, Failure> {
+    let is_dynamic = session.is_live() || session.traces().iter().any(|trace| trace.has_dynamic_classes());
+    if options.fields.is_empty() {
+        if session.is_live() {
+            return Err(Failure::new("the fields of live events are not known in advance")
+                .help("name the columns with `--fields time,event,FIELD,...`"));
+        }
+        classes::read_dynamic(session, console);
+        return selection.selected.csv_columns(session, options.time.into()).ok_or_else(|| {
+            Failure::new(format!(
+                "the selected events have more than {} fields, one column each",
+                CsvColumns::MOST
+            ))
+            .help(
+                "name the columns with `--fields time,event,FIELD,...`, or select fewer events with \
+                `--event`",
+            )
+        });
+    }
+    let columns: Vec<CsvColumn> = options.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
+    let (own, all) = (&selection.selected, &ichnos::Selection::default());
+    let mut unknown = unknown(&columns, session, own);
+    // Classes of live traces are known when their events arrive.
+    if !unknown.is_empty() && is_dynamic && !session.is_live() {
+        classes::read_dynamic(session, console);
+        unknown = self::unknown(&columns, session, own);
+    }
+    if unknown.is_empty() || session.is_live() {
+        return Ok(columns);
+    }
+    let mut known = HashSet::new();
+    own.for_each_class(session, |stream, record| known.extend(CsvColumn::names_in(stream, record)));
+    // Also without their scopes.
+    let bare = known.iter().filter_map(|name| name.split_once('.')).map(|(_, rest)| rest.to_owned());
+    let bare: Vec<String> = bare.collect();
+    known.extend(bare);
+    // Sorted, so that the order does not depend on the set.
+    let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
+    known.sort_unstable();
+    let nowhere = self::unknown(&columns, session, all);
+    let failures = unknown.into_iter().map(|name| {
+        let near = nearest(name, known.iter().copied());
+        let help = if !nowhere.contains(&name) {
+            "only events that --event or --stream excludes have it".to_owned()
+        } else if near.is_empty() {
+            "`ichnos schema` lists the fields of each event".to_owned()
+        } else {
+            format!("did you mean {}?", alternatives(near))
+        };
+        Failure::new(format!("`--fields`: no selected event has a field `{name}`")).help(help)
+    });
+    Err(Failure::all(failures).unwrap_or_else(|| Failure::new("`--fields`: unknown field")))
+}
+
+/// Returns the columns missing from all classes.
+fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: &ichnos::Selection) -> Vec<&'c str> {
+    let mut unknown: Vec<&CsvColumn> = columns.iter().collect();
+    selection.for_each_class(session, |stream, record| {
+        CsvColumn::remove_known(&mut unknown, stream, record);
+    });
+    unknown.into_iter().map(CsvColumn::name).collect()
+}

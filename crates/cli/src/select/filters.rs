@@ -1,0 +1,118 @@
+//! Filter expressions, with helpful errors.
+
+use ichnos::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Session};
+
+use crate::args::time::TimePoint;
+use crate::exit::Failure;
+use crate::progress::Console;
+use crate::select::TimeBounds;
+use crate::suggestions::{alternatives, nearest};
+
+/// Checks an expression against the opened traces; `gmt` if times of day are in GMT.
+pub(crate) fn filter(
+    expression: &Expression,
+    session: &Session,
+    option: &str,
+    gmt: bool,
+    console: Console,
+) -> Result<Filter, Failure> {
+    let bounds = TimeBounds::default();
+    let resolve = |text: &str| resolve(text, &bounds, session, gmt);
+    let filter = session.filter(expression, &resolve).map_err(|error| failure(&error, option))?;
+    warn(filter.warnings(), option, console);
+    Ok(filter)
+}
+
+fn resolve(text: &str, bounds: &TimeBounds, session: &Session, gmt: bool) -> Result<i128, String> {
+    let point = text.parse::<TimePoint>().map_err(|error| error.to_string())?;
+    bounds.resolve(point, session, gmt)
+}
+
+/// Converts a time in an expression to nanoseconds from the origin of the clock.
+#[cfg(feature = "view")]
+pub(crate) fn resolve_time(text: &str, session: &Session, gmt: bool) -> Result<i128, String> {
+    resolve(text, &TimeBounds::default(), session, gmt)
+}
+
+/// Reports names and types of the filter missing from all classes found while reading; returns `true` if
+/// there are any.
+pub(crate) fn review(filter: &Filter, option: &str, console: Console) -> bool {
+    match filter.review() {
+        Ok(warnings) => {
+            warn(&warnings, option, console);
+            !warnings.is_empty()
+        }
+        Err(error) => {
+            console.doubt(&failure(&error, option));
+            true
+        }
+    }
+}
+
+fn warn(warnings: &[FilterWarning], option: &str, console: Console) {
+    for warning in warnings {
+        let failure = Failure::new(format!("{option}: {}", warning.message));
+        console.doubt(&Failure { help: warning_help(warning), ..failure });
+    }
+}
+
+/// Suggests what to write instead of a name that no class has.
+pub(crate) fn warning_help(warning: &FilterWarning) -> Option<String> {
+    let (name, names) = warning.unknown.as_ref()?;
+    let plain: String = name.chars().filter(|c| *c != '*').collect();
+    did_you_mean(&plain, names)
+}
+
+/// Parses the expression of an option.
+pub(crate) fn parse(text: &str, option: &str) -> Result<Expression, Failure> {
+    Expression::parse(text).map_err(|error| failure(&error, option))
+}
+
+fn failure(error: &FilterError, option: &str) -> Failure {
+    let failure = Failure::new(format!("{option}: {error}")).details(error.excerpt().into());
+    match error_help(error) {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}
+
+/// Suggests what to write instead of an expression with an error.
+pub(crate) fn error_help(error: &FilterError) -> Option<String> {
+    let near = match &error.kind {
+        FilterErrorKind::UnknownName { name, candidates } => near_names(name, candidates),
+        FilterErrorKind::UnknownLabel { name, candidates } => {
+            did_you_mean(name, candidates).or_else(|| few(candidates))
+        }
+        _ => None,
+    };
+    error.help.as_deref().map(str::to_owned).or(near)
+}
+
+fn did_you_mean(name: &str, names: &[String]) -> Option<String> {
+    let near = nearest(name, names.iter().map(String::as_str));
+    (!near.is_empty()).then(|| format!("did you mean {}?", alternatives(near)))
+}
+
+fn few(names: &[String]) -> Option<String> {
+    let are_few = !names.is_empty() && names.len() <= 8;
+    are_few.then(|| format!("there are {}", crate::suggestions::list(names.iter().map(String::as_str))))
+}
+
+/// Returns similar field names, and their scopes.
+fn near_names(name: &str, candidates: &[KnownName]) -> Option<String> {
+    let near = nearest(name, candidates.iter().map(|known| known.name.as_str()));
+    let shown: Vec<String> = near
+        .into_iter()
+        .filter_map(|name| candidates.iter().find(|known| known.name == name))
+        .map(|known| match known.place.as_str() {
+            "" => format!("`{}`", known.name),
+            place => format!("`{}` ({place})", known.name),
+        })
+        .collect();
+    match shown.split_last() {
+        None if candidates.is_empty() => None,
+        None => Some("`ichnos schema` prints the fields of all events".to_owned()),
+        Some((last, [])) => Some(format!("did you mean {last}?")),
+        Some((last, before)) => Some(format!("did you mean {} or {last}?", before.join(", "))),
+    }
+}

@@ -1,0 +1,42 @@
+//! The thread that a processor runs, for events that do not name theirs: added if an option names it.
+
+use ichnos::Expression;
+use ichnos::model::running_thread::RunningParts;
+
+use crate::args::Selecting;
+
+/// Name that asks for the thread.
+pub(crate) const THREAD: &str = NAMES[0];
+
+/// Name that asks for the thread and its process.
+pub(crate) const PROCESS: &str = PROCESS_NAMES[0];
+
+/// Names that ask for the thread: properties of events, and the scope that it is in.
+const NAMES: [&str; 6] = ["thread", "thread_name", "tid", "comm", "procname", "resource"];
+
+/// Names that ask for its process, too.
+const PROCESS_NAMES: [&str; 2] = ["process", "pid"];
+
+/// Returns what is added to events: what the selection, the paths of fields and an expression name.
+pub(crate) fn named_parts<'n>(
+    selecting: &Selecting,
+    fields: impl IntoIterator<Item = &'n str>,
+    expression: Option<&str>,
+) -> RunningParts {
+    let fields: Vec<&str> =
+        fields.into_iter().map(|field| field.split('.').next().unwrap_or_default()).collect();
+    let expressions = selecting.filter.as_deref().into_iter().chain(expression);
+    // Errors are reported where the expression is used.
+    let expressions: Vec<_> = expressions.filter_map(|text| Expression::parse(text).ok()).collect();
+    let is_named = |names: &[&str]| {
+        let is_mentioned = |name: &&str| expressions.iter().any(|expression| expression.mentions(name));
+        names.iter().any(|name| fields.contains(name)) || names.iter().any(is_mentioned)
+    };
+    if is_named(&PROCESS_NAMES) {
+        RunningParts::ThreadAndProcess
+    } else if is_named(&NAMES) {
+        RunningParts::Thread
+    } else {
+        RunningParts::Nothing
+    }
+}

@@ -1,0 +1,168 @@
+//! Selection of data streams and events.
+
+use ichnos::analysis::TaskEvents;
+use ichnos::model::{DataStream, EventRecordClass, Window};
+use ichnos::{Expression, Reader, Session};
+
+use crate::args::Selecting;
+use crate::exit::Failure;
+use crate::input;
+use crate::progress::{Console, interrupt};
+use crate::select::{Patterns, TimeRange, Windows, filters, intersection};
+
+/// Data streams and events to read.
+#[derive(Clone)]
+pub(crate) struct Selection {
+    pub(crate) streams: Option<Patterns>,
+    pub(crate) events: Option<Patterns>,
+    pub(crate) times: TimeRange,
+    pub(crate) filter: Option<Expression>,
+    /// Option of the filter, for messages.
+    pub(crate) filter_option: &'static str,
+    /// Selected data streams and events, with the filter once it is checked against the traces.
+    pub(crate) selected: ichnos::Selection,
+    /// `true` if only events in time windows or of a task are selected.
+    has_windows: bool,
+    /// `true` to select the time in which all data streams of a trace are active.
+    pub(crate) stream_intersection: bool,
+    /// Maximum number of events to print.
+    pub(crate) limit: Option<u64>,
+    /// `true` if the whole selection is read.
+    pub(crate) reads_all: bool,
+}
+
+impl Selection {
+    /// Creates the selection of the options.
+    pub(crate) fn new(args: &Selecting, limit: Option<u64>) -> Result<Self, Failure> {
+        let streams = Patterns::new(&args.stream, "--stream")?;
+        let events = Patterns::new(&args.event, "--event")?;
+        let mut selected = ichnos::Selection::default();
+        if let Some(patterns) = streams.clone() {
+            selected = selected.streams(move |path| {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                patterns.matches(path) || patterns.matches(name)
+            });
+        }
+        let mut selection = Self {
+            streams,
+            events: None,
+            times: TimeRange { begin: args.begin(), end: args.end(), gmt: args.clock_gmt },
+            filter: args.filter.as_deref().map(|text| filters::parse(text, "--filter")).transpose()?,
+            filter_option: "--filter",
+            selected,
+            has_windows: false,
+            stream_intersection: args.stream_intersection,
+            limit,
+            reads_all: limit.is_none(),
+        };
+        selection.select_events(events);
+        Ok(selection)
+    }
+
+    /// Selects events by name.
+    pub(crate) fn select_events(&mut self, patterns: Option<Patterns>) {
+        self.events.clone_from(&patterns);
+        let selected = std::mem::take(&mut self.selected);
+        self.selected = match patterns {
+            Some(patterns) => selected.events(move |name| patterns.matches(name)),
+            None => selected.all_events(),
+        };
+    }
+
+    /// Checks the filter against the opened traces, and returns the window of the timeline that contains the
+    /// whole selection.
+    ///
+    /// # Errors
+    /// If a time or the filter is invalid.
+    pub(crate) fn prepare(&mut self, session: &Session, console: Console) -> Result<Window, Failure> {
+        let window = self.times.window(session)?;
+        let Some(expression) = &self.filter else { return Ok(window) };
+        let filter = filters::filter(expression, session, self.filter_option, self.times.gmt, console)?;
+        self.selected = std::mem::take(&mut self.selected).filter(&filter);
+        Ok(intersection(window, filter.window()))
+    }
+
+    /// Reads the selected data streams in a window.
+    ///
+    /// # Errors
+    /// If the clocks of the traces are unrelated, or if the time in which all data streams of a trace are
+    /// active is selected but empty.
+    pub(crate) fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, Failure> {
+        let wants = |stream: &DataStream| self.wants_file(&stream.name);
+        let mut reader = session.reader_of(window, wants).map_err(|error| input::failure(&error))?;
+        self.intersect(&mut reader)?;
+        self.selected.exclude(&mut reader);
+        Ok(reader)
+    }
+
+    /// Restricts a reader to the time in which all data streams of a trace are active, if that is selected.
+    ///
+    /// # Errors
+    /// If that time is unknown.
+    pub(crate) fn intersect(&self, reader: &mut Reader<'_>) -> Result<(), Failure> {
+        if !self.stream_intersection {
+            return Ok(());
+        }
+        reader.intersect_streams().map_err(|error| {
+            Failure::new(format!("--stream-intersection: {error}")).help(
+                "leave it out, or leave out this trace; `ichnos info` shows when each data stream starts \
+                and ends",
+            )
+        })
+    }
+
+    /// Selects only events in time windows, and losses in the window that contains them.
+    pub(crate) fn within(&mut self, windows: Windows, hull: Window) {
+        let selected = std::mem::take(&mut self.selected).condition(move |event| windows.contain(event));
+        self.selected = selected.losses_in(hull);
+        self.has_windows = true;
+    }
+
+    /// Selects the events of a task.
+    pub(crate) fn within_task(&mut self, events: TaskEvents) {
+        self.selected = std::mem::take(&mut self.selected).condition(move |event| events.contain(event));
+        self.has_windows = true;
+    }
+
+    /// Returns `true` if anything may be skipped.
+    pub(crate) fn is_some(&self) -> bool {
+        self.times.is_some()
+            || self.stream_intersection
+            || self.streams.is_some()
+            || self.events.is_some()
+            || self.filter.is_some()
+            || self.has_windows
+    }
+
+    /// Returns `true` if anything may be skipped because of its time.
+    pub(crate) fn has_times(&self) -> bool {
+        self.times.is_some() || self.stream_intersection
+    }
+
+    /// Returns `true` if no event has to be checked.
+    #[inline(always)]
+    pub(crate) fn wants_all_events(&self) -> bool {
+        debug_assert!(
+            self.filter.is_none() || self.selected.selector().is_some(),
+            "the filter was not prepared"
+        );
+        self.selected.wants_all_events()
+    }
+
+    /// Returns `true` if a data stream of this name is read.
+    pub(crate) fn wants_file(&self, path: &str) -> bool {
+        self.selected.wants_stream(path)
+    }
+
+    /// Returns `true` if events of a class may be selected.
+    pub(crate) fn wants_class(&self, class: &EventRecordClass) -> bool {
+        self.selected.wants_class(class)
+    }
+
+    /// Reports names in the filter missing from all classes found while reading everything; returns `true` if
+    /// there are any.
+    pub(crate) fn review(&self, console: Console) -> bool {
+        let selector = self.selected.selector().filter(|_| self.reads_all && !interrupt::is_requested());
+        selector.is_some_and(|selector| filters::review(&selector.filter(), self.filter_option, console))
+    }
+}

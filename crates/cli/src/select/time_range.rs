@@ -1,0 +1,80 @@
+//! Selected time range.
+
+use std::cell::OnceCell;
+
+use ichnos::Session;
+use ichnos::export::text::seconds;
+use ichnos::model::Window;
+
+use crate::args::time::TimePoint;
+use crate::exit::Failure;
+use crate::input;
+
+/// Begin and end of a session, once they are needed.
+#[derive(Default)]
+pub(crate) struct TimeBounds {
+    start: OnceCell<Option<i128>>,
+    end: OnceCell<Option<i128>>,
+}
+
+impl TimeBounds {
+    /// Converts a point in time to nanoseconds from the origin of the clock.
+    pub(crate) fn resolve(&self, point: TimePoint, session: &Session, gmt: bool) -> Result<i128, String> {
+        // Live traces can only be read once.
+        let is_known = !session.is_live();
+        let needs_start = is_known && matches!(point, TimePoint::FromStart(_) | TimePoint::OfDay(_));
+        let needs_end = is_known && matches!(point, TimePoint::BeforeEnd(_));
+        let start = if needs_start { *self.start.get_or_init(|| input::start(session)) } else { None };
+        let end = if needs_end { *self.end.get_or_init(|| input::end(session)) } else { None };
+        point.resolve(gmt, start, end)
+    }
+}
+
+/// Begin and end of the selection, as written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeRange {
+    pub(crate) begin: Option<TimePoint>,
+    pub(crate) end: Option<TimePoint>,
+    /// `true` if dates and times of day are in GMT instead of the local time zone.
+    pub(crate) gmt: bool,
+}
+
+impl TimeRange {
+    /// Returns `true` if the time is limited.
+    pub(crate) fn is_some(&self) -> bool {
+        self.begin.is_some() || self.end.is_some()
+    }
+
+    /// Returns `true` if it depends on the end of the trace.
+    pub(crate) fn needs_end(&self) -> bool {
+        [self.begin, self.end].iter().any(|point| matches!(point, Some(TimePoint::BeforeEnd(_))))
+    }
+
+    /// Returns the window on the timeline of the opened traces.
+    ///
+    /// # Errors
+    /// If a time is invalid, or the begin is after the end.
+    pub(crate) fn window(&self, session: &Session) -> Result<Window, Failure> {
+        if !self.is_some() {
+            return Ok(Window::default());
+        }
+        let bounds = TimeBounds::default();
+        let resolve = |point: Option<TimePoint>, name: &str| {
+            point
+                .map(|point| bounds.resolve(point, session, self.gmt))
+                .transpose()
+                .map_err(|error| Failure::new(format!("the time of {name} cannot be used: {error}")))
+        };
+        let (begin, end) = (resolve(self.begin, "--begin")?, resolve(self.end, "--end")?);
+        if let (Some(begin), Some(end)) = (begin, end)
+            && begin > end
+        {
+            return Err(Failure::new(format!(
+                "the begin time ({}) is after the end time ({})",
+                seconds(begin),
+                seconds(end)
+            )));
+        }
+        Ok(Window { begin, end })
+    }
+}

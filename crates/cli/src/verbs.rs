@@ -1,0 +1,17 @@
+//! The verbs of the command.
+
+pub(crate) mod cat;
+pub(crate) mod check;
+pub(crate) mod collect;
+pub(crate) mod convert;
+pub(crate) mod formats;
+pub(crate) mod index;
+pub(crate) mod info;
+pub(crate) mod schema;
+pub(crate) mod split;
+pub(crate) mod stacks;
+pub(crate) mod stats;
+pub(crate) mod task;
+pub(crate) mod threads;
+#[cfg(feature = "view")]
+pub(crate) mod view;

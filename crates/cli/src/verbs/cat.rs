@@ -1,0 +1,193 @@
+//! `ichnos cat`: prints the events of traces in the order of time.
+
+mod beginnings;
+mod counts;
+
+use ichnos::export::text::count;
+use ichnos::export::{CsvColumn, Undecoded};
+use ichnos::io::OutputFile;
+use ichnos::{Pass, PassOptions, Reader, Session};
+
+use crate::args::Cat;
+use crate::exit::{Exit, Failure};
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
+use crate::output::{Destination, OutputPath};
+use crate::progress::{Console, Follower, Steps, interrupt};
+use crate::select::{AroundOption, Selection, columns, intersection, running_threads};
+
+pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
+    // Before reading anything: errors in patterns should not take an hour to be reported.
+    let mut selection = Selection::new(&args.selecting, args.limit)?;
+    selection.reads_all &= args.tail.is_none();
+    let around = AroundOption::new(args.around.as_deref())?;
+    let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
+    let format = args.format();
+    let output_path = match format.is_trace {
+        true => OutputPath::for_trace_file(&args.output),
+        false => OutputPath::for_file(&args.output),
+    };
+    output_path.check_new()?;
+    let session = open(args, &selection, console)?;
+    output_path.check_apart(&session)?;
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    if let Some((around, anchors)) = around.zip(anchors) {
+        select_around(around, anchors, &mut opened)?;
+    }
+    let mut reader = opened.reader()?;
+    opened.start();
+    report_clockless_streams(&opened);
+    let columns = match format.has_columns {
+        true => Some(columns::find(&args.text, &session, &opened.selection, console)?),
+        false => None,
+    };
+    let mut pass = pass(args, &opened);
+    if let Some(wanted) = args.tail {
+        let mut progress = opened.progress(false);
+        let all = opened.pass().strict(false);
+        let events = reader.begin_at_last(&all, wanted, &mut Steps(&mut progress));
+        pass = pass.skip(events.ok_or_else(interrupt::end)?);
+    }
+    let output = if format.is_printed { output_path.create()? } else { OutputFile::nowhere() };
+    print(args, &mut opened, &reader, pass, columns, output)?;
+    // With -v, they were all mentioned before.
+    for trace in session.traces().iter().filter(|_| !console.verbose) {
+        for quirk in trace.applied_quirks() {
+            console.notice(&format!("{}: {quirk}", trace.path()));
+        }
+    }
+    opened.explain_no_match();
+    let is_empty = opened.events == 0 && opened.selection.is_some();
+    Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
+}
+
+/// Opens the traces, or only as much of packed files as the selected events need.
+fn open(args: &Cat, selection: &Selection, console: Console) -> Result<Session, Failure> {
+    let request = open_request(args);
+    // The columns can depend on all events.
+    let needs_all = selection.times.needs_end()
+        || selection.filter.is_some()
+        || args.tail.is_some()
+        || args.around.is_some()
+        || (args.format().has_columns && args.text.fields.is_empty());
+    let beginning = match needs_all {
+        true => None,
+        false => beginnings::open(&args.reading, request, selection, console)?,
+    };
+    beginning.map_or_else(|| request.open(console), Ok)
+}
+
+/// Selects the time around events. Ends the verb if there are none.
+fn select_around(
+    around: AroundOption<'_>,
+    anchors: Selection,
+    opened: &mut OpenedRun<'_>,
+) -> Result<(), Failure> {
+    interrupt::watch();
+    let windows = around.windows(opened.session, anchors, opened.console)?;
+    let Some(hull) = windows.hull() else {
+        opened.console.notice("--around: no event matches: nothing is printed");
+        return Err(Failure::end(opened.exit(true)));
+    };
+    opened.window = intersection(opened.window, hull);
+    opened.selection.within(windows, opened.window);
+    Ok(())
+}
+
+/// Prints the events of a pass over a reader.
+fn print(
+    args: &Cat,
+    opened: &mut OpenedRun<'_>,
+    reader: &Reader<'_>,
+    pass: Pass,
+    columns: Option<Vec<CsvColumn>>,
+    output: OutputFile,
+) -> Result<(), Failure> {
+    let (format, console) = (args.format(), opened.console);
+    let to_terminal = output.is_terminal();
+    let mut text = console.text_settings(args.text.clone(), args.selecting.clock_gmt);
+    (text.stacks, text.columns, text.to_terminal) = (args.stacks, columns, to_terminal);
+    text.has_colors = args.output.path.is_none() && console.paint().is_on();
+    format.warn_of_zone(&text);
+    let mut output = Destination::new(output, (format.terminal_text)(text.has_colors));
+    let progress = opened.progress(to_terminal && format.is_printed);
+    let follower = Follower::new(progress, console, !format.has_losses);
+    let printed = format.start(&text, Box::new(&mut output));
+    let pass = reader.pass().with(pass).options(pass_options(args)).observer(&follower);
+    let summary = pass.write(&*printed)?;
+    let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
+    let progress = follower.into_progress();
+    let counts = match opened.counts(summary) {
+        Ok(counts) => counts,
+        Err(failure) => {
+            let discarded = output.discard();
+            // After an interruption, it does not matter.
+            if failure.exit.is_none() {
+                discarded?;
+            }
+            return Err(failure);
+        }
+    };
+    output.finish()?;
+    let elapsed = progress.finish();
+    opened.report_more_damage(counts.damages);
+    opened.is_damaged |= report_undecoded(printed.undecoded, console);
+    if args.stats {
+        counts::print(&counts, &printed, elapsed, console);
+    }
+    Ok(())
+}
+
+/// Returns the pass over the printed events.
+fn pass(args: &Cat, opened: &OpenedRun<'_>) -> Pass {
+    let mut pass = opened.pass();
+    if opened.session.is_live() {
+        pass = pass.live();
+    }
+    if let Some(limit) = args.limit {
+        pass = pass.limit(limit);
+    }
+    pass
+}
+
+/// Returns how the traces are opened.
+fn open_request(args: &Cat) -> OpenRequest<'_> {
+    let fields = args.text.fields.iter().map(String::as_str);
+    let around = args.around.as_ref().and_then(|around| around.first());
+    let running = running_threads::named_parts(&args.selecting, fields, around.map(String::as_str));
+    OpenRequest::new(&args.reading).arithmetic(args.format().arithmetic).running(running)
+}
+
+/// Bytes of trace data in a chunk if nothing is printed.
+const NULL_CHUNK: u64 = 16 << 20;
+
+fn pass_options(args: &Cat) -> PassOptions {
+    let mut options = PassOptions::default();
+    options.threads = args.threads(options.threads);
+    options.chunk_bytes = args.chunk_size.or((!args.format().is_printed).then_some(NULL_CHUNK));
+    options
+}
+
+/// Reports the data streams without a clock, if others have one.
+fn report_clockless_streams(opened: &OpenedRun<'_>) {
+    let streams = opened.session.traces().iter().flat_map(|trace| trace.data_streams());
+    let (clocked, clockless): (Vec<_>, Vec<_>) = streams
+        .filter(|stream| opened.selection.wants_file(&stream.name))
+        .partition(|stream| stream.clock().is_some());
+    let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
+    let which = match clockless.len() - 1 {
+        0 => format!("the data stream {} lacks a clock: its events", first.name),
+        more => {
+            format!("{} and {} lack clocks: their events", first.name, count(more as u64, "more data stream"))
+        }
+    };
+    opened.console.notice(&format!("{which} come before events with a time"));
+}
+
+/// Reports the number of values that sinks could not decode; returns `true` if there are any.
+pub(crate) fn report_undecoded(count: u64, console: Console) -> bool {
+    if count > 0 {
+        console.error(&format!("{}: this is a bug in ichnos: please report it", Undecoded { count }));
+    }
+    count > 0
+}

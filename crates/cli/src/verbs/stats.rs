@@ -1,0 +1,203 @@
+//! `ichnos stats`: counts, distributions and latencies of events.
+
+use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
+use ichnos::json::write::ObjectWriter;
+use ichnos::model::running_thread::RunningParts;
+use ichnos::{PassCounts, PassOptions, Session, StatsOutput, StatsResult};
+
+use crate::args::{SortBy, Stats, time};
+use crate::exit::{Exit, Failure};
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
+use crate::output::{self, safe};
+use crate::progress::{Console, Follower};
+use crate::select::{Patterns, Selection, classes, field_names, no_match_help, running_threads};
+
+pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
+    check(args)?;
+    // Before reading anything: errors in patterns should not take an hour to be reported.
+    let selection = Selection::new(&args.selecting, None)?;
+    let mut pairs = pair_options(args)?;
+    let session = OpenRequest::new(&args.reading).running(running_parts(args)).open(console)?;
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    if let Some(pairs) = pairs.as_mut().filter(|_| !args.spans) {
+        use_default_key(pairs, &session, console);
+    }
+    field_names::check(&session, &opened.selection, field_names_of(args), false)?;
+    check_histogram(args, &session, false)?;
+    let reader = opened.reader()?;
+    opened.start();
+    let options = options(args);
+    let output = StatsOutput::new(&options, pairs.as_ref());
+    let follower = Follower::new(opened.progress(false), console, false);
+    let pass = reader.pass().with(opened.pass()).options(pass_options(args)).observer(&follower);
+    let summary = pass.write(&output)?;
+    let StatsResult { stats, pairs: paired, .. } = output.into_result();
+    follower.into_progress().finish();
+    let PassCounts { events, damages, .. } = opened.counts(summary)?;
+    opened.report_more_damage(damages);
+    let is_unknown = |name: &str| !stats.knows_field(name);
+    if events > 0 {
+        let unknown = field_names_of(args).filter(|(_, name)| is_unknown(name));
+        field_names::check(&session, &opened.selection, unknown, true)?;
+        check_histogram(args, &session, true)?;
+    }
+    opened.explain_no_match();
+    if paired.is_some() && events > 0 {
+        warn_of_names(args, &opened)?;
+    }
+    let with_options = paired.as_ref().zip(pairs.as_ref());
+    let found = StatsReport::new(&stats, &options, with_options, args.sort.into());
+    let found = found.top(args.top.unwrap_or(usize::MAX));
+    if args.report.json {
+        let write = |object: &mut ObjectWriter<'_>| found.write_json(object, events, damages);
+        output::print_document("stats", args.report.integers.into(), write)?;
+    } else if args.csv {
+        output::print_source(&found.to_csv())?;
+    } else {
+        let options = text_options(args, &opened);
+        if !options.clock_seconds && !options.clock_gmt && stats.all().totals.times().is_some() {
+            time::warn_of_zone();
+        }
+        output::print(&found.to_text(&options), options.paint)?;
+    }
+    let is_empty = paired.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
+    Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
+}
+
+/// Bytes of trace data in a chunk: the same for any number of threads, so that sums of floating-point numbers
+/// and approximate results are the same, too.
+const CHUNK: u64 = 8 << 20;
+
+fn pass_options(args: &Stats) -> PassOptions {
+    let mut options = PassOptions::default();
+    options.threads = args.threads.map_or(options.threads, usize::from);
+    options.chunk_bytes = Some(args.chunk_size.unwrap_or(CHUNK));
+    options.always_chunks = true;
+    options
+}
+
+/// Checks combinations of options.
+fn check(args: &Stats) -> Result<(), Failure> {
+    let needs = match args.sort {
+        SortBy::P50 | SortBy::P99 | SortBy::Max | SortBy::Mean if !args.has_numbers() => {
+            "--histogram or --pair"
+        }
+        SortBy::Total if !args.has_pairs() => "--pair or --spans",
+        SortBy::Own if !args.spans => "--spans",
+        SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.has_pairs() => {
+            return Err(Failure::new("--sort: this column does not apply to pairs")
+                .help("sort them by events, name, total, mean, p50, p99 or max"));
+        }
+        _ => "",
+    };
+    if !needs.is_empty() {
+        return Err(Failure::new(format!("--sort needs {needs} for this column")));
+    }
+    if args.csv && args.timeline && args.histogram.is_some() {
+        return Err(Failure::new("--csv: a timeline and a histogram are two tables")
+            .help("leave out --timeline or --histogram"));
+    }
+    Ok(())
+}
+
+/// Checks that the field of the histogram has numbers.
+fn check_histogram(args: &Stats, session: &Session, after: bool) -> Result<(), Failure> {
+    let Some(name) = &args.histogram else { return Ok(()) };
+    let instead = format!("`--by {}` counts its values", safe(name));
+    field_names::check_numbers(session, "--histogram", name, &instead, after)
+}
+
+/// Returns the fields named by options, with the options.
+fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
+    let by = args.by.iter().filter_map(|by| match by {
+        GroupBy::Field(name) => Some(("--by", name.as_str())),
+        _ => None,
+    });
+    let histogram = args.histogram.iter().map(|name| ("--histogram", name.as_str()));
+    let keys = args.key.iter().map(|name| ("--key", name.as_str()));
+    by.chain(histogram).chain(keys)
+}
+
+/// Returns what is added to events.
+fn running_parts(args: &Stats) -> RunningParts {
+    let groups = args.by.iter().filter_map(|by| match by {
+        GroupBy::Field(field) => Some(field.as_str()),
+        _ => None,
+    });
+    let names = groups.chain(args.key.iter().chain(&args.histogram).map(|name| name.trim()));
+    // Pairs without a key are those of threads.
+    let is_by_thread = args.pair.is_some() && args.key.is_empty();
+    let names = names.chain(is_by_thread.then_some(running_threads::THREAD));
+    running_threads::named_parts(&args.selecting, names, None)
+}
+
+fn options(args: &Stats) -> StatsOptions {
+    let mut options = StatsOptions::default();
+    // Pairs have rows of their own.
+    options.by = if args.has_pairs() { Vec::new() } else { args.groups() };
+    options.histogram.clone_from(&args.histogram);
+    options.timeline = args.timeline;
+    options.gaps = args.gaps.map_or(0, usize::from);
+    options.groups = usize::try_from(args.reading.limits().report.groups).unwrap_or(usize::MAX);
+    options
+}
+
+fn text_options(args: &Stats, opened: &OpenedRun<'_>) -> StatsTextOptions {
+    let mut options = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
+    options.hints.groups = "--max groups=N";
+    options.hints.open_pairs = "--max open-pairs=N";
+    options.hints.key = "--key names other fields";
+    options
+}
+
+fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
+    if args.spans {
+        let mut options = PairOptions::spans();
+        options.by = if args.by.is_empty() { vec![GroupBy::Span] } else { args.groups() };
+        return Ok(Some(limited(options, args)));
+    }
+    let Some(names) = args.pair.as_deref() else { return Ok(None) };
+    let [begin, end] = names else {
+        return Err(Failure::new("--pair is given more than once")
+            .help("globs name several events: `--pair '*_entry' '*_exit'`"));
+    };
+    let patterns = |text: &String| Patterns::new(std::slice::from_ref(text), "--pair");
+    let (Some(begin), Some(end)) = (patterns(begin)?, patterns(end)?) else { return Ok(None) };
+    let mut options = PairOptions::new(move |name| begin.matches(name), move |name| end.matches(name));
+    options.keys = args.key.iter().map(|name| name.trim().to_owned()).collect();
+    options.by = args.groups();
+    Ok(Some(limited(options, args)))
+}
+
+fn limited(mut options: PairOptions, args: &Stats) -> PairOptions {
+    let limits = args.reading.limits().report;
+    options.slowest = args.slowest;
+    options.longer_than = args.longer_than;
+    options.open = usize::try_from(limits.open_pairs).unwrap_or(usize::MAX);
+    options
+}
+
+/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something. Reads
+/// traces whose classes are only known after reading, as they contain the roles.
+fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console) {
+    if pairs.keys.is_empty() {
+        // Classes of live traces are known when their events arrive.
+        if !session.is_live() {
+            classes::read_dynamic(session, console);
+        }
+        let traces: Vec<_> =
+            session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
+        pairs.use_default_key(traces.iter().flat_map(|class| field_names::events(class)));
+    }
+}
+
+/// Warns about names of pairs that no event has.
+fn warn_of_names(args: &Stats, opened: &OpenedRun<'_>) -> Result<(), Failure> {
+    for name in args.pair.iter().flatten() {
+        let mut named = opened.selection.clone();
+        named.select_events(Patterns::new(std::slice::from_ref(name), "--pair")?);
+        no_match_help::explain_events(opened.session, &named, "--pair", opened.console);
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! `ichnos task list`.
+
+use std::cmp::Reverse;
+
+use ichnos::analysis::{TaskTable, Tasks};
+use ichnos::export::text::count;
+
+use super::read_tasks::{read, text_options, warn_of_uncorrected_clocks, warn_of_unknown_machines};
+use crate::args::{TaskListArgs, TaskSortBy};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, json_document};
+use crate::progress::{Console, interrupt};
+
+pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure> {
+    let found = read(&args.input, &[], None, false, console)?;
+    let tasks = &found.tasks;
+    let uncertain = (0..tasks.len()).filter(|task| tasks.is_uncertain(*task)).count();
+    if uncertain > 0 && !args.all {
+        let tasks = count(uncertain as u64, "task");
+        console.notice(&format!(
+            "not listed: {tasks} only mentioned in texts, perhaps by chance; `--all` lists them"
+        ));
+    }
+    // There can be millions: rows are created while printing.
+    let mut order = tasks.in_order(args.all, interrupt::is_requested);
+    if args.sort != TaskSortBy::Begin {
+        sort(&mut order, tasks, args.sort);
+    }
+    let summaries = || {
+        let order = order.iter().take_while(|_| !interrupt::is_requested());
+        order.filter_map(|task| tasks.summary(*task)).filter(|task| task.nodes >= args.min_nodes)
+    };
+    let paint = console.paint();
+    let mut table = TaskTable::new(text_options(&found, args.input.selecting.clock_gmt, paint));
+    let (mut backward, mut listed, mut not_corrected) = ((0, 0), 0, 0);
+    for task in summaries() {
+        listed += 1;
+        not_corrected += u64::from(task.clocks.correction_incomplete);
+        if task.clocks.backward_without_machine > 0 {
+            backward = (backward.0 + 1, backward.1 + task.clocks.backward_without_machine);
+        }
+        if !args.report.json {
+            table.measure(&task);
+        }
+    }
+    if interrupt::is_requested() {
+        return Ok(interrupt::exit());
+    }
+    warn_of_unknown_machines(&found, backward.0, backward.1, console);
+    if not_corrected > 0 {
+        warn_of_uncorrected_clocks(&count(not_corrected, "task"), console);
+    }
+    if args.report.json {
+        output::print_long_document("task-list", args.report.integers.into(), |object, out| {
+            let mut list = object.member("tasks").array();
+            for task in summaries() {
+                let mut entry = list.element().object();
+                task.write_json(&mut entry);
+                entry.end();
+                json_document::write_out(list.buffer(), out)?;
+            }
+            list.end();
+            Ok(())
+        })?;
+    } else {
+        let last = format!("{}\n", paint.faint(&count(listed, "task")));
+        let rows = summaries().map(|task| table.row(&task));
+        output::print_lines([table.head()].into_iter().chain(rows).chain([last]), paint)?;
+    }
+    Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit })
+}
+
+/// Sorts tasks by a property, the greatest first.
+fn sort(order: &mut [usize], tasks: &Tasks, by: TaskSortBy) {
+    order.sort_by_cached_key(|task| {
+        let summary = if interrupt::is_requested() { None } else { tasks.summary(*task) };
+        Reverse(summary.and_then(|summary| match by {
+            TaskSortBy::Begin => None,
+            TaskSortBy::Duration => Some(summary.end? - summary.begin?),
+            TaskSortBy::Operations => Some(i128::from(summary.nodes)),
+        }))
+    });
+}

@@ -1,0 +1,71 @@
+//! `ichnos threads`: what ran, what waited and why.
+
+use ichnos::Session;
+use ichnos::analysis::{PathOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
+
+use crate::args::{Threads, time};
+use crate::exit::{Exit, Failure};
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
+use crate::output;
+use crate::progress::Console;
+use crate::select::{Selection, TimeRange, running_threads};
+
+pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
+    // Before reading anything: errors in patterns should not take an hour to be reported.
+    let selection = Selection::new(&args.selecting, None)?;
+    let running = running_threads::named_parts(&args.selecting, [], None);
+    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    let options = options(args, &session)?;
+    opened.start();
+    let found = opened.collect(ThreadCollector::new(options))?.finish();
+    if !found.has_switches() {
+        opened.explain_no_match();
+        let help = "on Linux, record `sched_switch`, `sched_waking` and `sched_wakeup`";
+        console.warning_with_help("no selected event shows which thread runs", help);
+        return Ok(opened.exit(true));
+    }
+    let is_empty = found.path().is_some_and(|path| path.steps.is_empty());
+    if let Some(thread) = args.path.filter(|_| is_empty) {
+        let help = "`ichnos threads TRACE` lists threads with their numbers";
+        console
+            .warning_with_help(&format!("nothing is known about thread {thread} in this time range"), help);
+    } else if args.report.json {
+        output::print_document("threads", args.report.integers.into(), |object| {
+            found.write_json(object, args.top);
+        })?;
+    } else if args.csv {
+        output::print_source(&found.to_csv())?;
+    } else {
+        let options = text_options(args, &opened);
+        if !options.shown.clock_seconds && !options.shown.clock_gmt {
+            time::warn_of_zone();
+        }
+        output::print(&found.to_text(&options), options.shown.paint)?;
+    }
+    Ok(opened.exit(is_empty))
+}
+
+fn options(args: &Threads, session: &Session) -> Result<ThreadOptions, Failure> {
+    let mut options = ThreadOptions::default();
+    options.waits = args.top;
+    let Some(thread) = args.path else { return Ok(options) };
+    let mut path = PathOptions::new(thread);
+    if let Some((begin, end)) = args.during {
+        let range = TimeRange { begin: Some(begin), end: Some(end), gmt: args.selecting.clock_gmt };
+        let window = range.window(session)?;
+        let time =
+            |time: Option<i128>, or| time.map_or(or, |time| u64::try_from(time.max(0)).unwrap_or(u64::MAX));
+        path.range = Some((time(window.begin, 0), time(window.end, u64::MAX)));
+    }
+    options.path = Some(path);
+    Ok(options)
+}
+
+fn text_options(args: &Threads, opened: &OpenedRun<'_>) -> ThreadTextOptions {
+    let mut options = ThreadTextOptions::default();
+    options.shown = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
+    options.top = args.top;
+    options
+}

@@ -1,0 +1,134 @@
+//! Traces that `ichnos view` shows, as a shell names them, and with other clock offsets.
+
+use std::path::{Path, PathBuf};
+
+use globset::{Glob, escape};
+use ichnos::Session;
+use ichnos_view::ViewArguments;
+
+use crate::args::time::Offset;
+use crate::args::{GivenOption, Reading, Selecting, ViewVerb};
+
+/// Options that select a time range.
+const TIMES: [&str; 3] = ["begin", "end", "timerange"];
+
+/// Traces and options, as they were given or with further offsets of clocks.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewTraces {
+    pub(crate) reading: Reading,
+    pub(crate) selecting: Selecting,
+    given: Vec<GivenOption>,
+}
+
+/// Returns a word for a shell.
+fn quoted(word: String) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+impl ViewTraces {
+    /// Returns those that were given.
+    pub(crate) fn new(args: &ViewVerb) -> Self {
+        let ViewVerb { reading, selecting, given, .. } = args;
+        Self { reading: reading.clone(), selecting: selecting.clone(), given: given.clone() }
+    }
+
+    /// Returns the arguments of commands that read and select the same.
+    pub(crate) fn arguments(&self) -> ViewArguments {
+        let word = |GivenOption { name, value }: &GivenOption| match value {
+            Some(value) => quoted(format!("--{name}={value}")),
+            None => format!("--{name}"),
+        };
+        let (times, others): (Vec<_>, Vec<_>) =
+            self.given.iter().partition(|option| TIMES.contains(&option.name.as_str()));
+        let options = others.into_iter().filter(|option| option.name != "filter").map(word);
+        let paths = self.reading.paths.iter().map(|path| quoted(path.display().to_string()));
+        let mut arguments = ViewArguments::new(options.chain(paths).collect::<Vec<_>>().join(" "));
+        arguments.paths = self.named_paths();
+        arguments.times = times.into_iter().map(word).collect::<Vec<_>>().join(" ");
+        arguments.filter.clone_from(&self.selecting.filter);
+        arguments
+    }
+
+    /// Returns the paths that the arguments name.
+    fn named_paths(&self) -> Vec<String> {
+        let Reading { paths, map, manifest, temp_dir, offset, .. } = &self.reading;
+        let paths =
+            paths.iter().chain(map).chain(manifest).chain(temp_dir).map(|path| path.display().to_string());
+        paths.chain(offset.iter().map(|(pattern, _)| pattern.glob().to_owned())).collect()
+    }
+
+    /// Adds nanoseconds to the times of traces of a session, which are named by their paths.
+    ///
+    /// # Errors
+    /// If they cannot be read again, or not without others.
+    pub(crate) fn with_offsets(&self, session: &Session, offsets: &[(String, i64)]) -> Result<Self, String> {
+        if self.reading.paths.iter().any(|path| path.as_os_str() == "-") {
+            return Err("the standard input can be read only once".to_owned());
+        }
+        let mut moved = self.clone();
+        let mut left = offsets.to_vec();
+        while let Some((path, nanoseconds)) = left.first().cloned() {
+            let in_manifest = || format!("{path}: the manifest has the offsets of its traces");
+            let given = self.path_of(&path).ok_or_else(in_manifest)?;
+            let is_beside = |trace: &str| self.path_of(trace) == Some(given);
+            let beside: Vec<&str> =
+                session.traces().iter().map(|trace| trace.path()).filter(|path| is_beside(path)).collect();
+            let offset_of =
+                |trace: &str| offsets.iter().find(|(path, _)| path == trace).map(|(_, offset)| *offset);
+            left.retain(|(path, _)| !is_beside(path));
+            if beside.iter().all(|trace| offset_of(trace) == Some(nanoseconds)) {
+                moved.add(given, nanoseconds)?;
+                continue;
+            }
+            // Options name whole paths: each trace of this one gets its own.
+            moved.replace(given, &beside)?;
+            for trace in beside {
+                if let Some(nanoseconds) = offset_of(trace) {
+                    moved.add(Path::new(trace), nanoseconds)?;
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Returns the given path that contains a trace, or is in it.
+    fn path_of(&self, trace: &str) -> Option<&Path> {
+        let trace = Path::new(trace);
+        let mut paths = self.reading.paths.iter().map(PathBuf::as_path);
+        paths.find(|path| trace.starts_with(path) || path.starts_with(trace))
+    }
+
+    fn replace(&mut self, given: &Path, traces: &[&str]) -> Result<(), String> {
+        let given_text = given.display();
+        if !self.reading.offset.is_empty() {
+            return Err(format!(
+                "{given_text} has several traces, and --offset was given: give the paths of its traces one by one"
+            ));
+        }
+        if let Some(trace) = traces.iter().find(|trace| !Path::new(trace).exists()) {
+            return Err(format!("{trace} cannot be read without the rest of {given_text}"));
+        }
+        let paths = std::mem::take(&mut self.reading.paths).into_iter();
+        self.reading.paths = paths
+            .flat_map(|path| match path == given {
+                true => traces.iter().map(PathBuf::from).collect(),
+                false => vec![path],
+            })
+            .collect();
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path, nanoseconds: i64) -> Result<(), String> {
+        let pattern = escape(&path.to_string_lossy());
+        let glob = Glob::new(&pattern).map_err(|error| error.to_string())?;
+        let value = Some(format!("{pattern}={nanoseconds}ns"));
+        self.given.push(GivenOption { name: "offset".to_owned(), value });
+        self.reading.offset.push((glob, Offset::Duration(nanoseconds.into())));
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! `ichnos view --in`: shows traces on the page of a viewer.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use ichnos::Pass;
+use ichnos::analysis::{StackCollector, StackFormat, StackOptions, StackRoots};
+use ichnos::convert::{ConvertError, ConvertOptions, target};
+use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
+
+use super::browser;
+use crate::args::{ViewIn, ViewVerb};
+use crate::exit::{Exit, Failure};
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
+use crate::output;
+use crate::progress::{Console, Follower, interrupt};
+use crate::select::{Selection, running_threads};
+
+impl ViewIn {
+    fn page(self) -> ViewerPage {
+        match self {
+            Self::Perfetto => ViewerPage::Perfetto,
+            Self::Firefox => ViewerPage::Firefox,
+            Self::Speedscope => ViewerPage::Speedscope,
+        }
+    }
+
+    /// Returns the name of the file.
+    fn file_name(self) -> &'static str {
+        match self {
+            Self::Perfetto => "trace.pftrace",
+            Self::Firefox => "profile.json",
+            Self::Speedscope => "stacks.speedscope.json",
+        }
+    }
+}
+
+pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<Exit, Failure> {
+    let selection = Selection::new(&args.selecting, None)?;
+    let running = running_threads::named_parts(&args.selecting, [], None);
+    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    if session.is_live() {
+        return Err(
+            Failure::new("--in: live input does not end").help("record them into a file, or leave out --in")
+        );
+    }
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    let temporary = args.reading.temporary();
+    let directory = PrivateDirectory::create_in(&temporary).map_err(|error| {
+        let place = temporary.display();
+        Failure::new(format!("{place}: cannot create a directory for the viewer's file: {error}"))
+            .help("--temp-dir names another place")
+    })?;
+    let path = directory.path().join(viewer.file_name());
+    let server = bind(args, viewer, &path)?;
+    interrupt::watch();
+    match viewer {
+        ViewIn::Perfetto => write("perfetto", &opened, &path)?,
+        ViewIn::Firefox => write("firefox", &opened, &path)?,
+        ViewIn::Speedscope => write_stacks(&mut opened, &path)?,
+    }
+    directory.restrict(viewer.file_name())?;
+    let origin = viewer.page().origin();
+    console.notice(&format!(
+        "the page comes from {origin}; the trace stays on this machine: the page reads it from {}",
+        server.address()
+    ));
+    let link = server.link();
+    output::print_as_it_is(&format!("{link}\n"))?;
+    let _file = (!args.no_open).then(|| browser::open(&link, &temporary, console));
+    server.run(interrupt::flag())?;
+    Ok(Exit::Success)
+}
+
+/// Binds the server before anything is written: an error should not take an hour to be reported.
+fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Failure> {
+    let (page, origin) = (viewer.page(), viewer.page().origin());
+    let port = match (args.port, page.port()) {
+        (0, own) => own.unwrap_or(0),
+        (port, Some(own)) if port != own => {
+            return Err(Failure::new(format!("--port {port}: {origin} reads files from port {own} only"))
+                .help("leave out --port"));
+        }
+        (port, _) => port,
+    };
+    FileServer::bind(page, path, viewer.file_name(), port).map_err(|error| {
+        let failure = Failure::new(format!("cannot listen on port {port} of 127.0.0.1: {error}"));
+        match page.port() {
+            Some(_) => failure.help(format!(
+                "end the program that uses it: {origin} reads files only from this \
+                port"
+            )),
+            None => failure,
+        }
+    })
+}
+
+/// Writes the file of a viewer.
+fn write(format: &str, opened: &OpenedRun<'_>, path: &Path) -> Result<(), Failure> {
+    let Some(target) = target(Some(format), path, None) else {
+        return Err(Failure::new("no format can be written"));
+    };
+    let reader = opened.reader()?;
+    let follower = Follower::new(opened.progress(false), opened.console, false);
+    let mut options = ConvertOptions::default();
+    options.pass = Pass::new(opened.selection.selected.clone()).stop(interrupt::flag());
+    options.threads = std::thread::available_parallelism().map_or(1, usize::from);
+    options.observer = &follower;
+    let written = reader.convert(target.writer, Some(PathBuf::from(path)), &options);
+    drop(options);
+    follower.into_progress().finish();
+    match written {
+        Ok(_) => Ok(()),
+        Err(ConvertError::Stopped) => Err(interrupt::end()),
+        Err(error) => Err(Failure::new(error.to_string())),
+    }
+}
+
+/// Writes the call stacks of events.
+fn write_stacks(opened: &mut OpenedRun<'_>, path: &Path) -> Result<(), Failure> {
+    let mut options = StackOptions::default();
+    options.with_times = true;
+    // Damage is no reason to show nothing.
+    opened.is_strict = false;
+    let profile = opened.collect(StackCollector::new(options))?.finish();
+    if profile.weight() == 0 {
+        return Err(Failure::new("no selected event has a call stack")
+            .help("--in perfetto and --in firefox show other events"));
+    }
+    let write = || -> io::Result<()> {
+        let mut file = BufWriter::new(File::create_new(path)?);
+        profile.write(StackFormat::Speedscope, StackRoots::None, &mut file)?;
+        file.flush()
+    };
+    Ok(write()?)
+}
