@@ -68,7 +68,7 @@ impl ValueType {
     }
 
     /// Returns the type of a plan node. `None` if its fields are never reported.
-    fn of(plan: &Plan, node: usize) -> Option<Self> {
+    fn from_plan(plan: &Plan, node: usize) -> Option<Self> {
         let class: &FieldClass = &plan.get(node)?.class;
         if let Some(integer) = class.integer() {
             return Some(match (&integer.mappings, integer.date_clock()) {
@@ -89,7 +89,7 @@ impl ValueType {
             FieldKind::Guid { .. } => Self::Guid,
             FieldKind::Structure { .. } | FieldKind::Union { .. } => Self::Structure,
             FieldKind::Array { .. } => {
-                let element = plan.children(node).next().and_then(|element| Self::of(plan, element));
+                let element = plan.children(node).next().and_then(|element| Self::from_plan(plan, element));
                 let is_plain = |element: &Self| !matches!(element, Self::Structure | Self::Array(_));
                 Self::Array(element.filter(is_plain).map(Box::new))
             }
@@ -112,7 +112,7 @@ const TYPES: usize = 16;
 
 impl<'c> FilterClass<'c> {
     /// Prepares the class of an event.
-    pub(super) fn of(event: &'c Event<'c>) -> Self {
+    pub(super) fn from_event(event: &'c Event<'c>) -> Self {
         Self {
             trace: &event.stream.trace,
             stream_class: event.stream.class(),
@@ -195,7 +195,7 @@ impl<'c> FilterClass<'c> {
 fn by_type(scope: Scope, plan: &Plan, targets: Vec<PlanNode>) -> Vec<TypedFields> {
     let mut all: Vec<TypedFields> = Vec::new();
     for mut target in targets {
-        let Some(kind) = ValueType::of(plan, target.node) else { continue };
+        let Some(kind) = ValueType::from_plan(plan, target.node) else { continue };
         if matches!(kind, ValueType::Array(_)) {
             target.element = plan.children(target.node).next();
         }

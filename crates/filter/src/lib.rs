@@ -317,7 +317,7 @@ impl Filter {
         if let Some(program) = programs().get(&key) {
             return Arc::clone(program);
         }
-        let program = Arc::new(self.compile(FilterClass::of(event)));
+        let program = Arc::new(self.compile(FilterClass::from_event(event)));
         Arc::clone(programs().entry(key).or_insert(program))
     }
 
@@ -392,7 +392,7 @@ impl Selector {
         let filter = self.filter();
         let Some(class) = event.class_index() else {
             // The plans are from another trace: the decision cannot be cached.
-            let program = filter.compile(FilterClass::of(event));
+            let program = filter.compile(FilterClass::from_event(event));
             return program.selects(event, &mut self.fetched, &self.patterns);
         };
         let of_stream = self.shared.depends_on_stream.then_some(stream.key);

@@ -115,7 +115,7 @@ impl Needs {
     }
 
     #[inline]
-    fn of(self, event: &Event<'_>) -> u8 {
+    fn scopes(self, event: &Event<'_>) -> u8 {
         match event.scopes.values {
             Some(values) if self.values != 0 => {
                 let is_needed =
@@ -373,7 +373,7 @@ impl Evaluation<'_, '_> {
     #[inline]
     fn fetch(&mut self, needs: Needs) {
         let program = self.program;
-        self.fetched.fetch(self.event, needs.of(self.event), &program.fetches, program.registers);
+        self.fetched.fetch(self.event, needs.scopes(self.event), &program.fetches, program.registers);
     }
 
     /// Returns the result of a condition. All needed scopes must have been fetched.

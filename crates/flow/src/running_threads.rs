@@ -24,7 +24,7 @@ use crate::thread_list::{self, Processes};
 ///
 /// /// Adds running threads to a trace that was opened with `ClassMap::with_running`.
 /// fn complete(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
-///     RunningThreads::of(trace)
+///     RunningThreads::wrap(trace)
 /// }
 /// # let _: fn(Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> = complete;
 /// ```
@@ -39,7 +39,7 @@ impl RunningThreads {
     /// Adds the running thread to a trace. Returns the trace unchanged if its classes neither declare the resource nor
     /// list threads.
     #[must_use]
-    pub fn of(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
+    pub fn wrap(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
         let has_threads = thread_list::has_threads(&*trace);
         if !has_threads && !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
             return trace;
@@ -145,16 +145,20 @@ impl OpenedTrace for RunningThreads {
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some(self.with_threads(stream, self.trace.cursor(stream, window)?, Start::of(window)))
+        Some(self.with_threads(stream, self.trace.cursor(stream, window)?, Start::from_window(window)))
     }
 
     fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
-        let start = Start { packet: Some(packets.start), ..Start::of(window) };
+        let start = Start { packet: Some(packets.start), ..Start::from_window(window) };
         Some(self.with_threads(stream, self.trace.packet_cursor(stream, window, packets)?, start))
     }
 
     fn segment_cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some(self.with_threads(stream, self.trace.segment_cursor(stream, window)?, Start::of(window)))
+        Some(self.with_threads(
+            stream,
+            self.trace.segment_cursor(stream, window)?,
+            Start::from_window(window),
+        ))
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
@@ -162,7 +166,11 @@ impl OpenedTrace for RunningThreads {
     }
 
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
-        Some(self.with_threads(stream, self.trace.cursor_from(stream, window, begin)?, Start::of(window)))
+        Some(self.with_threads(
+            stream,
+            self.trace.cursor_from(stream, window, begin)?,
+            Start::from_window(window),
+        ))
     }
 }
 
@@ -176,7 +184,7 @@ struct Start {
 }
 
 impl Start {
-    fn of(window: Window) -> Self {
+    fn from_window(window: Window) -> Self {
         Self { time: window.begin, packet: None }
     }
 }
@@ -238,10 +246,9 @@ impl SwitchFinder {
 
     /// Sets the running thread in the values of an event.
     fn set(&self, values: &mut EventValues, thread: &Thread, time: Option<i128>) {
-        let process = self
-            .processes
-            .as_ref()
-            .map(|processes| processes.get_or_init(|| Processes::of(&*self.trace)).find(thread.number, time));
+        let process = self.processes.as_ref().map(|processes| {
+            processes.get_or_init(|| Processes::from_trace(&*self.trace)).find(thread.number, time)
+        });
         running_thread::set(values, thread.number, &thread.name, process);
     }
 
@@ -360,15 +367,15 @@ struct Thread {
 impl Thread {
     /// Returns the running thread before a switch.
     fn before(event: &Event<'_>) -> Option<Self> {
-        Self::of(event, Meaning::PreviousThread, Meaning::PreviousThreadName)
+        Self::from_event(event, Meaning::PreviousThread, Meaning::PreviousThreadName)
     }
 
     /// Returns the running thread after a switch.
     fn after(event: &Event<'_>) -> Option<Self> {
-        Self::of(event, Meaning::TargetThread, Meaning::TargetThreadName)
+        Self::from_event(event, Meaning::TargetThread, Meaning::TargetThreadName)
     }
 
-    fn of(event: &Event<'_>, number: Meaning, name: Meaning) -> Option<Self> {
+    fn from_event(event: &Event<'_>, number: Meaning, name: Meaning) -> Option<Self> {
         let mut thread = Self::default();
         thread.set(event, number, name).then_some(thread)
     }

@@ -54,7 +54,7 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// Reads the processes of all threads listed in events.
-    pub(crate) fn of(trace: &dyn OpenedTrace) -> Self {
+    pub(crate) fn from_trace(trace: &dyn OpenedTrace) -> Self {
         let (mut by_thread, mut count) = (HashMap::<u64, Vec<(i128, u64)>>::new(), 0);
         for_each_listed(trace, None, &mut |thread, event| {
             if let Some(process) = process(event).filter(|_| count < MOST_PROCESSES) {

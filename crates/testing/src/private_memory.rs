@@ -13,7 +13,7 @@ use std::time::Duration;
 /// ```
 /// use ichnos_testing::PrivateMemory;
 ///
-/// let memory = PrivateMemory::of_children(std::process::id());
+/// let memory = PrivateMemory::for_children(std::process::id());
 /// std::process::Command::new("true").status()?;
 /// # #[cfg(target_os = "linux")]
 /// assert!(memory.peak() < 100_000_000);
@@ -34,13 +34,13 @@ struct PeakState {
 impl PrivateMemory {
     /// Watches the descendants of a process.
     #[must_use]
-    pub fn of_children(process: u32) -> Self {
+    pub fn for_children(process: u32) -> Self {
         Self::watch(process, false)
     }
 
     /// Watches a process and its descendants.
     #[must_use]
-    pub fn of(process: u32) -> Self {
+    pub fn for_process(process: u32) -> Self {
         Self::watch(process, true)
     }
 
@@ -129,7 +129,7 @@ mod tests {
         // Another shell starts a shell that keeps some megabytes for a while.
         shell.args(["-c", "sh -c 'x=$(head -c 8000000 /dev/zero | tr \"\\0\" a); sleep 0.3'; true"]);
         let mut child = shell.spawn().unwrap();
-        let memory = PrivateMemory::of(child.id());
+        let memory = PrivateMemory::for_process(child.id());
         assert!(child.wait().unwrap().success());
         assert!((8_000_000..100_000_000).contains(&memory.peak()), "{}", memory.peak());
         assert!(private_memory(std::process::id()).unwrap() > 0);

@@ -187,7 +187,7 @@ struct ChromePrefix {
 
 impl ChromeClass {
     fn of(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
-        let class = ViewerClass::of(event);
+        let class = ViewerClass::from_event(event);
         lose_parts(losses, event, &class);
         if class.has_stacks() {
             lose_part(losses, event, LossKind::Dropped, "stack", "call stack");

@@ -112,7 +112,7 @@ struct TimelineClass {
 
 impl TimelineClass {
     fn of(event: &Event<'_>, names: &mut NumberedNames, colors: &mut BTreeMap<u32, [u8; 3]>) -> Self {
-        let class = ViewerClass::of(event);
+        let class = ViewerClass::from_event(event);
         let name = number(names, &class.name);
         if name != Timeline::OTHER
             && let Some(color) = class.color()

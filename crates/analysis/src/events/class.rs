@@ -48,7 +48,7 @@ pub enum EventForm {
 
 impl EventForm {
     /// Returns the form for an event role. `has` returns `true` for meanings of the class's members.
-    fn of(role: EventRole, has: impl Fn(Meaning) -> bool) -> Self {
+    fn for_role(role: EventRole, has: impl Fn(Meaning) -> bool) -> Self {
         let has_key = has(Meaning::PairKey);
         match role {
             EventRole::Begin if has_key => Self::KeyedBegin,
@@ -134,7 +134,7 @@ pub struct ProcessFields {
 
 impl ProcessFields {
     /// Finds the process fields of the event's class.
-    pub fn of(event: &Event<'_>) -> Self {
+    pub fn from_event(event: &Event<'_>) -> Self {
         let number = FieldRef::of_meaning(event, Meaning::Process);
         let of_trace = event.stream.trace.class.environment_number("vpid");
         let is_numbered = number.is_some() || of_trace.is_some();
@@ -187,7 +187,7 @@ pub struct ContextNames {
 impl ContextNames {
     /// Returns the names in a context. They are read only if the context differs from the last one.
     #[inline]
-    fn of<'n>(
+    fn in_context<'n>(
         &mut self,
         context: &[u8],
         has: [bool; 2],
@@ -210,17 +210,17 @@ impl ContextNames {
 
 impl ViewerClass {
     /// Prepares the class of an event.
-    pub fn of(event: &Event<'_>) -> Self {
+    pub fn from_event(event: &Event<'_>) -> Self {
         let class = event.class;
         let first = |meaning| FieldRef::of_meaning(event, meaning);
         let all = |meaning| class.meanings.members(meaning);
         let keys =
             all(Meaning::PairKey).filter_map(|key| FieldRef::of_member(event, key)).collect::<Vec<_>>();
-        let counter = CounterFields::of(event);
+        let counter = CounterFields::from_event(event);
         let has = |meaning| class.meanings.members(meaning).next().is_some();
         let form = match class.role {
             EventRole::Counter if counter.is_empty() => EventForm::Instant,
-            role => EventForm::of(role, has),
+            role => EventForm::for_role(role, has),
         };
         let message = match class.role {
             EventRole::Send => Some(FlowEnd::Begin),
@@ -237,7 +237,7 @@ impl ViewerClass {
             EventRole::Begin | EventRole::End => span_name(event),
             _ => display.name.as_deref().unwrap_or(name),
         };
-        let tasks = has(Meaning::OperationId).then(|| TaskFields::of(event, false));
+        let tasks = has(Meaning::OperationId).then(|| TaskFields::from_event(event, false));
         let process_name = first(Meaning::ProcessName).or_else(|| first(Meaning::Component));
         let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
         let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
@@ -246,7 +246,7 @@ impl ViewerClass {
             category: display.category.as_deref().unwrap_or(category).to_owned(),
             name: name.to_owned(),
             edge: (name_key(name), has_span_name(event)),
-            process: ProcessFields::of(event),
+            process: ProcessFields::from_event(event),
             thread: first(Meaning::Thread),
             processor: FieldRef::of_processor(event),
             place_names: [process_name, first(Meaning::ThreadName).or_else(|| named_thread(event))],
@@ -254,9 +254,9 @@ impl ViewerClass {
             counter,
             stack: first(Meaning::Stack),
             duration: first(Meaning::Duration),
-            names: NameFields::of(event),
-            object: ObjectFields::of(event),
-            threads: ThreadFields::of(event),
+            names: NameFields::from_event(event),
+            object: ObjectFields::from_event(event),
+            threads: ThreadFields::from_event(event),
             message,
             display,
             tasks,
@@ -350,7 +350,7 @@ impl ViewerClass {
         let [process, thread] = match context {
             Some(context) if is_in_context(process_name) && is_in_context(thread_name) => {
                 let has = [process_name.is_some(), thread_name.is_some()];
-                names.of(context, has, read)
+                names.in_context(context, has, read)
             }
             _ => read(),
         };

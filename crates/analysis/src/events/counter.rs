@@ -81,7 +81,7 @@ fn named_numbers(text: &str) -> impl Iterator<Item = (&str, CounterNumber)> {
 
 impl CounterFields {
     /// Finds the counter fields of the event's class.
-    pub fn of(event: &Event<'_>) -> Self {
+    pub fn from_event(event: &Event<'_>) -> Self {
         let display = event.class.display.as_deref();
         let find = |path: Option<&String>| FieldRef::new(event, path?);
         let member = |member: MemberIndex| {

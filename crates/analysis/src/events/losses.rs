@@ -67,7 +67,7 @@ pub struct LossNote {
 
 impl LossNote {
     /// Returns the loss in a message, if any.
-    pub fn of(message: &Message<'_>) -> Option<Self> {
+    pub fn from_message(message: &Message<'_>) -> Option<Self> {
         match message {
             Message::DiscardedEvents(discarded) => Some(Self::of_discarded("discarded events", discarded)),
             Message::DiscardedPackets(discarded) => Some(Self::of_discarded("discarded packets", discarded)),
@@ -111,7 +111,7 @@ impl EarlyLosses {
         now: Option<u64>,
         losses: &mut LossTable,
     ) -> Option<(LossNote, u64)> {
-        let note = LossNote::of(message)?;
+        let note = LossNote::from_message(message)?;
         match note.time.or(now) {
             Some(time) => Some((note, time)),
             None => {

@@ -17,7 +17,7 @@ pub struct NameFields {
 
 impl NameFields {
     /// Finds the name fields of the event's class.
-    pub fn of(event: &Event<'_>) -> Self {
+    pub fn from_event(event: &Event<'_>) -> Self {
         let display = event.class.display.as_deref();
         let path = |path: Option<&String>| FieldRef::new(event, path?);
         let name = path(display.and_then(|display| display.name_field.as_ref()));

@@ -47,7 +47,7 @@ pub struct ObjectFields {
 
 impl ObjectFields {
     /// Finds the object fields of the event's class.
-    pub fn of(event: &Event<'_>) -> Option<Self> {
+    pub fn from_event(event: &Event<'_>) -> Option<Self> {
         let display = event.class.display.as_deref()?;
         let object = FieldRef::new(event, display.object.as_deref()?)?;
         let name = match &display.object_name {

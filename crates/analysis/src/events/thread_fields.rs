@@ -104,7 +104,7 @@ pub struct NamedThread<'e> {
 
 impl ThreadFields {
     /// Finds the thread fields of the event's class. `None` if the class lacks them.
-    pub fn of(event: &Event<'_>) -> Option<Self> {
+    pub fn from_event(event: &Event<'_>) -> Option<Self> {
         let first = |meaning| FieldRef::of_meaning(event, meaning);
         let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)
             && is_plain_integer(event, Meaning::PreviousState);

@@ -65,8 +65,8 @@ fn number(names: &mut NumberedNames, name: &str) -> u32 {
 }
 
 impl StateClass {
-    fn of(event: &Event<'_>, names: &mut NumberedNames) -> Self {
-        let class = ViewerClass::of(event);
+    fn from_event(event: &Event<'_>, names: &mut NumberedNames) -> Self {
+        let class = ViewerClass::from_event(event);
         Self { name: number(names, &class.name), class }
     }
 }
@@ -122,7 +122,7 @@ impl ThreadStateReader {
         else {
             return;
         };
-        let of = classes.of(event, || StateClass::of(event, names));
+        let of = classes.of(event, || StateClass::from_event(event, names));
         let StateClass { class, name } = of;
         if let Some(own) = class.new_processor(event, processor.is_some()) {
             processor.get_or_insert(Some(own));

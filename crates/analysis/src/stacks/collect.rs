@@ -260,7 +260,7 @@ impl StackCollector {
         let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let options = &self.options;
         let kinds = &mut self.kinds;
-        if let Some(source) = classes.of(event, || SampleSource::of(event, options, kinds)) {
+        if let Some(source) = classes.of(event, || SampleSource::from_event(event, options, kinds)) {
             if !source.is_sample && self.only_samples {
                 return;
             }
@@ -449,7 +449,7 @@ impl StackCollector {
 
 impl SampleSource {
     /// Returns the members that make events of a class samples. `None` if they are not samples.
-    fn of(
+    fn from_event(
         event: &Event<'_>,
         options: &StackOptions,
         kinds: &mut HashMap<String, SampleKind>,
@@ -479,7 +479,7 @@ impl SampleSource {
                 StackWeight::Samples => field(Meaning::Weight),
                 StackWeight::Time | StackWeight::TimeBefore => None,
             },
-            conditions: options.only.iter().map(|wanted| Condition::of(event, wanted)).collect(),
+            conditions: options.only.iter().map(|wanted| Condition::from_event(event, wanted)).collect(),
             on_processor: options.with_states.then(|| Condition::on_processor(event)).flatten(),
         })
     }

@@ -15,7 +15,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    pub(super) fn of(event: &Event<'_>, wanted: &FieldValues) -> Self {
+    pub(super) fn from_event(event: &Event<'_>, wanted: &FieldValues) -> Self {
         let name = wanted.path.rsplit('.').next().unwrap_or_default();
         let classes = [
             event.class.payload.as_deref(),

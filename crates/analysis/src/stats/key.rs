@@ -155,25 +155,25 @@ pub(super) struct KeyField {
 
 impl KeyField {
     pub(super) fn find(event: &Event<'_>, name: &str) -> Option<Self> {
-        Some(Self::of(event, find_field(event, name)?))
+        Some(Self::new(event, find_field(event, name)?))
     }
 
     /// Finds the first member with a meaning.
     pub(super) fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
-        Some(Self::of(event, FieldRef::of_meaning(event, meaning)?))
+        Some(Self::new(event, FieldRef::of_meaning(event, meaning)?))
     }
 
     /// Finds the processor.
     pub(super) fn of_processor(event: &Event<'_>) -> Option<Self> {
-        Some(Self::of(event, FieldRef::of_processor(event)?))
+        Some(Self::new(event, FieldRef::of_processor(event)?))
     }
 
     /// Finds a member.
     pub(super) fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
-        Some(Self::of(event, FieldRef::of_member(event, member)?))
+        Some(Self::new(event, FieldRef::of_member(event, member)?))
     }
 
-    fn of(event: &Event<'_>, field: FieldRef) -> Self {
+    fn new(event: &Event<'_>, field: FieldRef) -> Self {
         let class = field.class(event);
         let encoding = match class.map(|class| &class.kind) {
             Some(FieldKind::String { encoding, .. }) => *encoding,

@@ -22,13 +22,13 @@ pub(super) struct OwnNames {
 
 impl OwnNames {
     /// Finds the name fields of the event's class. `is_span` is `true` if the class has span events.
-    pub(super) fn of(event: &Event<'_>, is_span: bool) -> Self {
-        let names = is_span.then(|| NameFields::of(event)).filter(|names| !names.is_empty());
-        let object = ObjectFields::of(event);
+    pub(super) fn from_event(event: &Event<'_>, is_span: bool) -> Self {
+        let names = is_span.then(|| NameFields::from_event(event)).filter(|names| !names.is_empty());
+        let object = ObjectFields::from_event(event);
         let track = event.class.display.as_deref().map_or(EventTrack::default(), |display| display.track);
         let is_of_process = !matches!(track, EventTrack::Processor | EventTrack::Trace);
         let needs_process = names.is_some() || object.is_some();
-        let process = (is_of_process && needs_process).then(|| ProcessFields::of(event));
+        let process = (is_of_process && needs_process).then(|| ProcessFields::from_event(event));
         Self { names, object, process }
     }
 
@@ -97,7 +97,7 @@ pub(super) struct OwnName<'r> {
 
 impl<'r> OwnName<'r> {
     /// Decodes a name that [`push_name`] encoded.
-    pub(super) fn of(bytes: &'r [u8]) -> Self {
+    pub(super) fn decode(bytes: &'r [u8]) -> Self {
         let Some((flags, mut rest)) = bytes.split_first() else { return Self::default() };
         let mut key = |flag: u8| {
             let (key, behind) = rest.split_first_chunk().filter(|_| flags & flag != 0)?;
@@ -147,9 +147,9 @@ mod tests {
                     let objects = NameObjects { own, about };
                     let mut bytes = Vec::new();
                     push_name(&mut bytes, objects, text);
-                    assert_eq!(OwnName::of(&bytes), OwnName { objects, text: text.map(str::as_bytes) });
+                    assert_eq!(OwnName::decode(&bytes), OwnName { objects, text: text.map(str::as_bytes) });
                     for end in 0..bytes.len() {
-                        let _ = OwnName::of(&bytes[..end]);
+                        let _ = OwnName::decode(&bytes[..end]);
                     }
                 }
             }

@@ -308,7 +308,8 @@ impl ClassPart {
             }
             by.add_known(&options.by, known_fields);
         }
-        Self { does, keys, by, name, own_names: OwnNames::of(event, is_span), span: None }.with_objects()
+        Self { does, keys, by, name, own_names: OwnNames::from_event(event, is_span), span: None }
+            .with_objects()
     }
 
     fn of_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
@@ -319,7 +320,7 @@ impl ClassPart {
         if span.does & does::BEGIN != 0 {
             by.add_known(&options.by, known_fields);
         }
-        let own_names = OwnNames::of(event, span.does & (does::BEGIN | does::END) != 0);
+        let own_names = OwnNames::from_event(event, span.does & (does::BEGIN | does::END) != 0);
         Self { does: span.does, keys: Box::default(), by, name, own_names, span: Some(span) }.with_objects()
     }
 
@@ -354,7 +355,7 @@ impl<'r> PairRecord<'r> {
             rest = behind;
             Some(part)
         };
-        let (key, by, name, own_name) = (part()?, part()?, part()?, OwnName::of(part()?));
+        let (key, by, name, own_name) = (part()?, part()?, part()?, OwnName::decode(part()?));
         *records = rest;
         let (does, time) = (u16::from_le_bytes(*does), i128::from_le_bytes(*time));
         Some(Self { does, time, key, by, name, own_name })

@@ -111,7 +111,7 @@ impl TaskCollector {
         let Some((trace, _, classes)) = streams.get_mut(event.stream) else { return };
         let finders = &options.find_mentions;
         let class = classes.of(event, || {
-            let fields = TaskFields::of(event, !finders.is_empty());
+            let fields = TaskFields::from_event(event, !finders.is_empty());
             (!fields.is_empty()).then(|| TaskClassState {
                 name: all.names.number(event.name().as_bytes()),
                 fields,

@@ -54,7 +54,7 @@ pub struct TaskFields {
 
 impl TaskFields {
     /// Finds the field uses for the event's class. With `searches`, texts are also searched for operations.
-    pub fn of(event: &Event<'_>, searches: bool) -> Self {
+    pub fn from_event(event: &Event<'_>, searches: bool) -> Self {
         let meanings = &event.class.meanings;
         let scopes = SCOPES.into_iter().filter_map(|scope| {
             let plan = event.plan(scope)?;

@@ -92,7 +92,7 @@ impl Edges {
         Self { ends: next, all }
     }
 
-    fn of(&self, node: u32) -> &[TaskEdge] {
+    fn at(&self, node: u32) -> &[TaskEdge] {
         let node = node as usize;
         let begin = node.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         let end = self.ends.get(node).copied().unwrap_or(begin);
@@ -182,13 +182,13 @@ impl<'t> TaskGraph<'t> {
     /// Returns the edges to a node.
     #[must_use]
     pub fn causes(&self, node: u32) -> &[TaskEdge] {
-        self.causes.of(node)
+        self.causes.at(node)
     }
 
     /// Returns the edges from a node.
     #[must_use]
     pub fn effects(&self, node: u32) -> &[TaskEdge] {
-        self.effects.of(node)
+        self.effects.at(node)
     }
 
     /// Returns the number of edges between known operations, without those that close a cycle.
@@ -445,7 +445,7 @@ impl<'t> TaskGraph<'t> {
 fn depths(count: usize, causes: &Edges) -> Vec<u32> {
     let mut depths = vec![0u32; count];
     for node in 0..count as u32 {
-        let above = causes.of(node).iter().filter_map(|edge| depths.get(edge.node as usize)).max();
+        let above = causes.at(node).iter().filter_map(|edge| depths.get(edge.node as usize)).max();
         depths[node as usize] = above.map_or(0, |above| above + 1);
     }
     depths
@@ -510,7 +510,7 @@ fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i128) -> (Vec<u32>,
     let mut order = Vec::with_capacity(count);
     while let Some(Reverse((now, node))) = ready.pop() {
         order.push(node);
-        for edge in effects.of(node) {
+        for edge in effects.at(node) {
             if !broken.is_empty() && broken.contains(&(node, edge.node)) {
                 continue;
             }
@@ -540,7 +540,7 @@ fn find_cycles(
     let mut left = count;
     while let Some(node) = ready.pop() {
         left -= 1;
-        for edge in effects.of(node) {
+        for edge in effects.at(node) {
             let Some(waiting) = waiting.get_mut(edge.node as usize) else { continue };
             *waiting -= 1;
             if *waiting == 0 {
@@ -572,7 +572,7 @@ fn find_cycles(
         path.push((root, 0));
         states[root as usize] = State::OnPath;
         while let Some((node, next)) = path.last_mut() {
-            let (from, edge) = (*node, effects.of(*node).get(*next).copied());
+            let (from, edge) = (*node, effects.at(*node).get(*next).copied());
             *next += 1;
             let Some(edge) = edge else {
                 states[from as usize] = State::Done;

@@ -22,7 +22,7 @@ enum Namesake {
 impl Namesakes {
     /// Finds the operations with one of the requested identifiers, each within a group.
     pub(super) fn new(all: &CollectedTasks, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
-        Self::of(all, wanted, |_| true)
+        Self::find(all, wanted, |_| true)
     }
 
     /// Finds these operations if their chain is known.
@@ -30,10 +30,10 @@ impl Namesakes {
         all: &CollectedTasks,
         wanted: impl Iterator<Item = (u32, Identifier)>,
     ) -> Self {
-        Self::of(all, wanted, |operation| operation.chain != Chain::UNKNOWN)
+        Self::find(all, wanted, |operation| operation.chain != Chain::UNKNOWN)
     }
 
-    fn of(
+    fn find(
         all: &CollectedTasks,
         wanted: impl Iterator<Item = (u32, Identifier)>,
         counts: impl Fn(&Operation) -> bool,

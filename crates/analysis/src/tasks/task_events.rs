@@ -58,7 +58,7 @@ impl TaskEvents {
         }
         let Some((_, _, classes)) = classes.get_mut(event.stream) else { return false };
         let fields = classes.of(event, || {
-            let fields = TaskFields::of(event, !self.find_mentions.is_empty());
+            let fields = TaskFields::from_event(event, !self.find_mentions.is_empty());
             (!fields.is_empty()).then_some(fields)
         });
         let Some(fields) = fields else { return false };

@@ -434,7 +434,7 @@ fn measured() {
 
     let Ok(name) = std::env::var(MEASURED) else { return };
     let case = cases().into_iter().find(|case| case.name == name).unwrap();
-    let memory = ichnos_testing::PrivateMemory::of_children(std::process::id());
+    let memory = ichnos_testing::PrivateMemory::for_children(std::process::id());
     let mut command = Command::new("sh");
     if case.place == OtherUser {
         command = threads::other_user();

@@ -614,7 +614,7 @@ fn measured() {
 
     let Some(directory) = std::env::var_os(MEASURED) else { return };
     // Peak private memory of any child in kB, and total processor time in seconds.
-    let memory = ichnos_testing::PrivateMemory::of_children(std::process::id());
+    let memory = ichnos_testing::PrivateMemory::for_children(std::process::id());
     let spent = || {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
         let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
@@ -760,7 +760,7 @@ fn greedy_measured() {
         let mut command = command();
         command.arg("info").arg(case).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let memory = ichnos_testing::PrivateMemory::of(child.id());
+        let memory = ichnos_testing::PrivateMemory::for_process(child.id());
         let code = child.wait().unwrap().code();
         assert!(matches!(code, Some(0 | 2 | 3)), "{}: {code:?}", case.display());
         let kilobytes = memory.peak() as usize / 1000;

@@ -232,7 +232,7 @@ fn classes_of_records_take_little_memory() {
         let mut command = command();
         command.args(arguments).arg(&file).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let memory = ichnos_testing::PrivateMemory::of(child.id());
+        let memory = ichnos_testing::PrivateMemory::for_process(child.id());
         assert!(child.wait().unwrap().success());
         memory.peak()
     };

@@ -400,7 +400,7 @@ pub fn peak_memory(arguments: &[&OsStr]) -> u64 {
     let arguments = arguments.iter().filter(|option| arguments[0] != "info" || **option != "--threads=1");
     let mut command = crate::support::command();
     let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-    let memory = ichnos_testing::PrivateMemory::of(child.id());
+    let memory = ichnos_testing::PrivateMemory::for_process(child.id());
     child.wait().unwrap();
     memory.peak() / 1000
 }

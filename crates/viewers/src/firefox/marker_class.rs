@@ -123,7 +123,7 @@ impl MarkerClass {
         profile: &mut fx::Profile,
         losses: &mut LossTable,
     ) -> Self {
-        let class = ViewerClass::of(event);
+        let class = ViewerClass::from_event(event);
         lose_parts(losses, event, &class);
         if class.has_message() {
             lose_part(losses, event, LossKind::Dropped, "", "message flow");

@@ -40,7 +40,7 @@ impl OtlpClass {
         scopes: &mut NumberedNames,
         losses: &mut LossTable,
     ) -> Self {
-        let class = ViewerClass::of(event);
+        let class = ViewerClass::from_event(event);
         lose_parts(losses, event, &class);
         if class.has_stacks() {
             lose_part(losses, event, LossKind::Dropped, "stack", "call stack");
@@ -60,7 +60,7 @@ impl OtlpClass {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,
         };
-        let mentions = searches.then(|| TaskFields::of(event, true));
+        let mentions = searches.then(|| TaskFields::from_event(event, true));
         Self {
             mentions: mentions.filter(|fields| !fields.is_empty()),
             scopes: ScopeNames::all_with_prefix(event, &class, prefix, names),

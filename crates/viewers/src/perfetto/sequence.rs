@@ -75,7 +75,7 @@ pub(super) struct PerfettoClass {
 impl PerfettoClass {
     /// Makes the class of an event.
     pub(super) fn of(event: &Event<'_>, names: &mut AllNames, losses: &mut LossTable) -> Self {
-        let class = ViewerClass::of(event);
+        let class = ViewerClass::from_event(event);
         lose_parts(losses, event, &class);
         if matches!(class.form, EventForm::Switch | EventForm::Wakeup) {
             lose_part(losses, event, LossKind::Lowered, "", "scheduling without other fields");
