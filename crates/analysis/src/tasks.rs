@@ -355,7 +355,7 @@ impl Tasks {
     #[must_use]
     pub fn graph(&self, task: usize) -> TaskGraph<'_> {
         let mut graph = TaskGraph::new(self, task);
-        let open = of_task(&self.open_edges, task);
+        let open = task_slice(&self.open_edges, task);
         if !open.is_empty() {
             let place: HashMap<u32, u32> = graph.nodes.iter().copied().zip(0..).collect();
             graph.dangling = open
@@ -398,14 +398,14 @@ impl Tasks {
 
     /// Returns the time of a task's first event, as in [`TaskSummary::begin`], or [`NO_TIME`].
     fn begin(&self, task: usize) -> i64 {
-        if self.corrects_clocks && !of_task(&self.edges, task).is_empty() {
+        if self.corrects_clocks && !task_slice(&self.edges, task).is_empty() {
             let begin = self.summary(task).and_then(|summary| summary.begin);
             return begin.map_or(NO_TIME, |begin| i64::try_from(begin).unwrap_or(i64::MAX).max(NO_TIME + 1));
         }
         let operations = self.members(task).iter();
         let operations = operations.filter_map(|number| self.all.operations.get(*number as usize));
         let begins = operations.map(|operation| operation.begin);
-        let begins = begins.chain(of_task(&self.events, task).iter().map(|(_, event)| event.time));
+        let begins = begins.chain(task_slice(&self.events, task).iter().map(|(_, event)| event.time));
         begins.filter(|begin| *begin != NO_TIME).min().unwrap_or(NO_TIME)
     }
 
@@ -419,7 +419,7 @@ impl Tasks {
     fn summary_of(&self, task: usize, graph: &TaskGraph<'_>) -> Option<TaskSummary> {
         let id = self.id(task)?;
         let nodes = || 0..graph.len();
-        let events = of_task(&self.events, task).iter().map(|(_, event)| event);
+        let events = task_slice(&self.events, task).iter().map(|(_, event)| event);
         let named = events.clone().filter(|event| event.operation == NONE || event.is_mention);
         let times = events.clone().filter_map(|event| graph.corrected(event.place, event.time));
         let begins = nodes().filter_map(|node| graph.begin(node));
@@ -502,7 +502,7 @@ impl Tasks {
 }
 
 /// Returns the elements of a task from a list sorted by task.
-fn of_task<T>(all: &[(u32, T)], task: usize) -> &[(u32, T)] {
+fn task_slice<T>(all: &[(u32, T)], task: usize) -> &[(u32, T)] {
     let begin = all.partition_point(|(of, _)| (*of as usize) < task);
     let end = all.partition_point(|(of, _)| (*of as usize) <= task);
     all.get(begin..end).unwrap_or_default()

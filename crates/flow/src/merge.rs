@@ -73,7 +73,7 @@ impl Merge {
 
     /// Creates a merge of cursors that are already at their first messages, or at their ends.
     #[must_use]
-    pub fn of_begun(cursors: Vec<BoxedCursor>) -> Self {
+    pub fn from_started(cursors: Vec<BoxedCursor>) -> Self {
         Self { are_begun: true, ..Self::new(cursors) }
     }
 

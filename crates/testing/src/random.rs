@@ -54,7 +54,7 @@ impl Random {
 
     /// Creates a generator that takes its numbers from bytes, for fuzzing. After the last byte, all numbers are 0.
     #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self { seed: 0, rng: TestRng::from_seed(RngAlgorithm::PassThrough, bytes) }
     }
 

@@ -127,7 +127,7 @@ fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
 pub struct ProcessFields {
     number: Option<FieldRef>,
     /// Process number of the whole trace, for events without their own.
-    of_trace: Option<u64>,
+    trace_process: Option<u64>,
     /// Machine name and component name, used if no number is known.
     names: [Option<FieldRef>; 2],
 }
@@ -136,21 +136,21 @@ impl ProcessFields {
     /// Finds the process fields of the event's class.
     pub fn from_event(event: &Event<'_>) -> Self {
         let number = FieldRef::of_meaning(event, Meaning::Process);
-        let of_trace = event.stream.trace.class.environment_number("vpid");
-        let is_numbered = number.is_some() || of_trace.is_some();
+        let trace_process = event.stream.trace.class.environment_number("vpid");
+        let is_numbered = number.is_some() || trace_process.is_some();
         let name = |meaning| if is_numbered { None } else { FieldRef::of_meaning(event, meaning) };
-        Self { number, of_trace, names: [name(Meaning::Machine), name(Meaning::Component)] }
+        Self { number, trace_process, names: [name(Meaning::Machine), name(Meaning::Component)] }
     }
 
     /// Returns the process number of an event. If only names are known, the number is made from them.
     #[inline]
-    pub fn of_event(&self, event: &Event<'_>) -> Option<u64> {
+    pub fn number(&self, event: &Event<'_>) -> Option<u64> {
         let number = self.number.as_ref().and_then(|number| event.get(number));
         let number = number.filter(|number| !matches!(number, FieldValue::Null));
-        number.map(|number| number.key()).or(self.of_trace).or_else(|| self.of_names(event))
+        number.map(|number| number.key()).or(self.trace_process).or_else(|| self.number_from_names(event))
     }
 
-    fn of_names(&self, event: &Event<'_>) -> Option<u64> {
+    fn number_from_names(&self, event: &Event<'_>) -> Option<u64> {
         let [machine, component] = &self.names;
         let component = event.get(component.as_ref()?)?.as_str().filter(|name| !name.is_empty())?;
         let machine = machine.as_ref().and_then(|machine| event.get(machine)?.as_str()).unwrap_or_default();
@@ -325,7 +325,7 @@ impl ViewerClass {
         };
         let thread = value(&self.thread);
         EventPlace {
-            process: self.process.of_event(event),
+            process: self.process.number(event),
             process_name: None,
             thread: thread.map(|thread| thread.key()),
             // A thread may be identified by its name alone.

@@ -33,7 +33,7 @@ impl CounterNumber {
         }
     }
 
-    fn of_text(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let real = || text.parse().ok().filter(|number: &f64| number.is_finite()).map(Self::Real);
         text.parse().ok().map(Self::Integer).or_else(real)
@@ -76,7 +76,7 @@ fn text_of<'e>(event: &Event<'e>, field: &FieldRef, value: &FieldValue<'e>) -> O
 /// Parses named numbers in a text, for example `0.5=1.5;0.95=3`.
 fn named_numbers(text: &str) -> impl Iterator<Item = (&str, CounterNumber)> {
     let parts = text.split(';').filter_map(|part| part.split_once('='));
-    parts.filter_map(|(name, number)| Some((name, CounterNumber::of_text(number)?)))
+    parts.filter_map(|(name, number)| Some((name, CounterNumber::parse(number)?)))
 }
 
 impl CounterFields {
@@ -147,7 +147,7 @@ impl CounterFields {
             if let Some(number) = number {
                 take(CounterValue { member, is_single, number });
             } else if let Some(text) = text_of(event, field, &value) {
-                match CounterNumber::of_text(&text) {
+                match CounterNumber::parse(&text) {
                     Some(number) => take(CounterValue { member, is_single, number }),
                     None => named_numbers(&text)
                         .for_each(|(member, number)| take(CounterValue { member, is_single: false, number })),
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn texts_are_numbers() {
-        let number = CounterNumber::of_text;
+        let number = CounterNumber::parse;
         assert_eq!(number(" 12 "), Some(CounterNumber::Integer(12)));
         assert_eq!(number("-1.5E3"), Some(CounterNumber::Real(-1500.0)));
         for text in ["", "x", "NaN", "inf", "1,5"] {

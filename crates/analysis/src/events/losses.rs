@@ -69,8 +69,10 @@ impl LossNote {
     /// Returns the loss in a message, if any.
     pub fn from_message(message: &Message<'_>) -> Option<Self> {
         match message {
-            Message::DiscardedEvents(discarded) => Some(Self::of_discarded("discarded events", discarded)),
-            Message::DiscardedPackets(discarded) => Some(Self::of_discarded("discarded packets", discarded)),
+            Message::DiscardedEvents(discarded) => Some(Self::from_discarded("discarded events", discarded)),
+            Message::DiscardedPackets(discarded) => {
+                Some(Self::from_discarded("discarded packets", discarded))
+            }
             Message::Damage(damage) => Some(Self {
                 name: "damage",
                 time: None,
@@ -82,7 +84,7 @@ impl LossNote {
         }
     }
 
-    fn of_discarded(name: &'static str, discarded: &Discarded<'_>) -> Self {
+    fn from_discarded(name: &'static str, discarded: &Discarded<'_>) -> Self {
         let time = discarded.begin.or(discarded.end);
         let count = discarded.count.map(|count| ("count", count));
         let thread = discarded.thread.map(|thread| ("thread", thread));

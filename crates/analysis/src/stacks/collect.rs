@@ -195,7 +195,7 @@ impl StackCollector {
 
     /// Collects only threads for which `wants` returns `true`.
     #[must_use]
-    pub fn of_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
+    pub fn for_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
         Self { selection: Some(Box::new(wants)), ..self }
     }
 

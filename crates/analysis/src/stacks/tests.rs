@@ -197,7 +197,7 @@ fn where_there_are_samples_other_events_do_not_count() {
     assert_eq!(count(&both, StackOptions { all_events: true, ..StackOptions::default() }), 4);
     assert_eq!(count(&both[..1], StackOptions::default()), 1);
     assert_eq!(profile(&trace, &both, StackOptions::default()).not_counted(), []);
-    let first = StackCollector::new(StackOptions::default()).of_threads(|thread| thread.thread == Some(9));
+    let first = StackCollector::new(StackOptions::default()).for_threads(|thread| thread.thread == Some(9));
     assert_eq!(collect(&trace, &both, first).samples(), 0);
 }
 

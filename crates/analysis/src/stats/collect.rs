@@ -298,7 +298,7 @@ impl StatsCollector {
         let Some((stream, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let (options, stats) = (&*self.options, &mut self.stats);
         let class = classes.of(event, || ClassPart::new(event, options, &mut stats.known_fields));
-        let number = class.number.as_ref().and_then(|field| Number::of_value(&event.get(field)?));
+        let number = class.number.as_ref().and_then(|field| Number::from_value(&event.get(field)?));
         let (bits, time) = (event.size_in_bits(), event.nanoseconds());
         stats.all.add(bits, time, number);
         let known = match self.rows {

@@ -19,7 +19,7 @@ pub enum Number {
 impl Number {
     /// Converts a floating-point number. `None` for NaN.
     #[must_use]
-    pub fn of_real(value: f64) -> Option<Self> {
+    pub fn from_real(value: f64) -> Option<Self> {
         /// 2 to the power of 127.
         const END: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
         if value.is_nan() {
@@ -33,9 +33,9 @@ impl Number {
 
     /// Converts a field value. `None` if it is not a number. A boolean is 0 or 1.
     #[must_use]
-    pub fn of_value(value: &FieldValue<'_>) -> Option<Self> {
+    pub fn from_value(value: &FieldValue<'_>) -> Option<Self> {
         match value {
-            FieldValue::Real(real) => Self::of_real(real.to_f64()),
+            FieldValue::Real(real) => Self::from_real(real.to_f64()),
             FieldValue::Boolean(value) => Some(Self::Integer((*value).into())),
             value => value.as_i128().map(Self::Integer),
         }
@@ -329,7 +329,7 @@ impl Distribution {
         if self.reals == 0.0 {
             Some(Number::Integer(self.integers))
         } else {
-            Number::of_real(self.integers as f64 + self.reals)
+            Number::from_real(self.integers as f64 + self.reals)
         }
     }
 
@@ -380,7 +380,7 @@ impl Distribution {
         // The last integer in a bin is less than the next bin's boundary.
         let of_integers = (middle.abs() - 0.5).round().max(0.0).copysign(middle);
         let number = if self.has_reals { middle } else { of_integers };
-        Number::of_real(number).unwrap_or(Number::Integer(0))
+        Number::from_real(number).unwrap_or(Number::Integer(0))
     }
 
     /// Returns the counts by power of two, sorted, without empty bins.
@@ -413,7 +413,7 @@ mod tests {
         let integer = i128::from(magnitude) * if random.is_one_in(3) { -1 } else { 1 };
         if reals && random.is_one_in(2) {
             let scale = [1.0, 0.001, 1e300, 1e-300, 1e-320][random.index(5)];
-            return Number::of_real(integer as f64 * scale).unwrap();
+            return Number::from_real(integer as f64 * scale).unwrap();
         }
         Number::Integer(integer)
     }
@@ -478,12 +478,12 @@ mod tests {
         let mut numbers = Distribution::new(1);
         assert!(numbers.quantiles(&[500]).is_empty() && numbers.mean().is_none());
         for value in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, -0.0] {
-            numbers.add(Number::of_real(value).unwrap());
+            numbers.add(Number::from_real(value).unwrap());
         }
         numbers.add(Number::Integer(i128::MIN));
         numbers.add(Number::Integer(i128::MAX));
         numbers.add(Number::Integer(i128::MAX));
-        assert!(Number::of_real(f64::NAN).is_none());
+        assert!(Number::from_real(f64::NAN).is_none());
         assert_eq!(numbers.quantiles(&[0, 1000]).map_or_infinite(), (f64::NEG_INFINITY, f64::INFINITY));
         let bins = numbers.powers();
         assert_eq!(bins.iter().map(|bin| bin.count).sum::<u64>(), 9);

@@ -159,17 +159,17 @@ impl KeyField {
     }
 
     /// Finds the first member with a meaning.
-    pub(super) fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+    pub(super) fn for_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
         Some(Self::new(event, FieldRef::of_meaning(event, meaning)?))
     }
 
     /// Finds the processor.
-    pub(super) fn of_processor(event: &Event<'_>) -> Option<Self> {
+    pub(super) fn for_processor(event: &Event<'_>) -> Option<Self> {
         Some(Self::new(event, FieldRef::of_processor(event)?))
     }
 
     /// Finds a member.
-    pub(super) fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
+    pub(super) fn for_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
         Some(Self::new(event, FieldRef::of_member(event, member)?))
     }
 
@@ -281,7 +281,7 @@ impl ClassKey {
     pub(super) fn new(event: &Event<'_>, by: &[GroupBy]) -> Self {
         let field = |by: &GroupBy| match by {
             GroupBy::Field(name) => KeyField::find(event, name),
-            GroupBy::Host => KeyField::of_meaning(event, Meaning::Machine),
+            GroupBy::Host => KeyField::for_meaning(event, Meaning::Machine),
             _ => None,
         };
         let name = match &event.class.name {
@@ -292,7 +292,7 @@ impl ClassKey {
     }
 
     /// Creates the key of pairs that events of this class start.
-    pub(super) fn of_pairs(event: &Event<'_>, by: &[GroupBy]) -> Self {
+    pub(super) fn for_pairs(event: &Event<'_>, by: &[GroupBy]) -> Self {
         let mut key = Self::new(event, by);
         if event.class.role == EventRole::Begin && !key.span.is_empty() {
             key.name.clone_from(&key.span);

@@ -38,7 +38,7 @@ impl OwnNames {
     }
 
     fn process(&self, event: &Event<'_>) -> Option<u64> {
-        self.process.as_ref()?.of_event(event)
+        self.process.as_ref()?.number(event)
     }
 
     /// Appends the event's name if it may differ from `class`, the class name. Other threads may read the events that

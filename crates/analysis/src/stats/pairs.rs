@@ -283,7 +283,7 @@ impl ClassPart {
     #[cold]
     fn new(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
         if options.spans {
-            return Self::of_span(event, options, known_fields);
+            return Self::for_span(event, options, known_fields);
         }
         let name = event.name();
         let mut does = 0;
@@ -299,7 +299,7 @@ impl ClassPart {
         let name = if is_span { span_name(event) } else { name };
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
         let keys: Box<[_]> = options.keys.iter().map(|name| KeyField::find(event, name)).collect();
-        let by = ClassKey::of_pairs(event, &options.by);
+        let by = ClassKey::for_pairs(event, &options.by);
         if does != 0 {
             for (name, field) in options.keys.iter().zip(&keys) {
                 if let Some(field) = field {
@@ -312,11 +312,11 @@ impl ClassPart {
             .with_objects()
     }
 
-    fn of_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
+    fn for_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
         let span = SpanPart::new(event);
         let name = span_name(event);
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
-        let by = ClassKey::of_pairs(event, &options.by);
+        let by = ClassKey::for_pairs(event, &options.by);
         if span.does & does::BEGIN != 0 {
             by.add_known(&options.by, known_fields);
         }

@@ -130,8 +130,8 @@ impl<'s> StatsReport<'s> {
         order: StatsOrder,
     ) -> Self {
         let mut rows: Vec<ReportRow<'s>> = match pairs {
-            Some((pairs, _)) => pairs.groups().map(ReportRow::of_pairs).collect(),
-            None => stats.groups().map(ReportRow::of_events).collect(),
+            Some((pairs, _)) => pairs.groups().map(ReportRow::from_pairs).collect(),
+            None => stats.groups().map(ReportRow::from_events).collect(),
         };
         // Drop rows without a number.
         rows.retain(|row| {
@@ -166,7 +166,7 @@ impl<'s> StatsReport<'s> {
 }
 
 impl<'s> ReportRow<'s> {
-    fn of_events(group: StatsGroup<'s>) -> Self {
+    fn from_events(group: StatsGroup<'s>) -> Self {
         Self {
             key: group.key,
             missed: group.missed,
@@ -176,7 +176,7 @@ impl<'s> ReportRow<'s> {
         }
     }
 
-    fn of_pairs(group: PairGroup<'s>) -> Self {
+    fn from_pairs(group: PairGroup<'s>) -> Self {
         let numbers = Some(NumberQuantiles::new(group.latencies));
         Self { key: group.key, missed: group.missed, of: None, numbers, own_time: Some(group.own_time) }
     }
@@ -223,7 +223,7 @@ fn compare(a: &ReportRow<'_>, b: &ReportRow<'_>, order: StatsOrder) -> Ordering 
         StatsOrder::P50 => quantile(0),
         StatsOrder::P99 => quantile(2),
         StatsOrder::Mean => {
-            let mean = |row: &ReportRow<'_>| Number::of_real(row.numbers.as_ref()?.distribution.mean()?);
+            let mean = |row: &ReportRow<'_>| Number::from_real(row.numbers.as_ref()?.distribution.mean()?);
             mean(b).cmp(&mean(a))
         }
         StatsOrder::Total => {

@@ -32,19 +32,19 @@ impl SpanPart {
             EventRole::Switch => does::SWITCH,
             _ => return Self { does: 0, kind: kind::TRACE, keys: Box::default(), next: None },
         };
-        let field = |meaning| KeyField::of_meaning(event, meaning);
+        let field = |meaning| KeyField::for_meaning(event, meaning);
         let track = class.display.as_deref().map_or(EventTrack::default(), |display| display.track);
         let keys: Vec<_> = class.meanings.members(Meaning::PairKey).collect();
         let mut fields = Vec::new();
         let kind;
         if does & does::SWITCH != 0 {
             kind = kind::SWITCH;
-            fields.extend(KeyField::of_processor(event).map(Some));
+            fields.extend(KeyField::for_processor(event).map(Some));
         } else if !keys.is_empty() {
             kind = kind::KEYED;
             let process = field(Meaning::Process).filter(|_| track != EventTrack::Trace);
             fields.extend(process.map(Some));
-            fields.extend(keys.into_iter().map(|key| KeyField::of_member(event, key)));
+            fields.extend(keys.into_iter().map(|key| KeyField::for_member(event, key)));
         } else {
             does |= does::NESTED;
             let (process, thread) = (field(Meaning::Process), field(Meaning::Thread));
@@ -59,7 +59,7 @@ impl SpanPart {
                 }
                 EventTrack::Trace => kind::TRACE,
                 track => {
-                    fields.extend(KeyField::of_processor(event).map(Some));
+                    fields.extend(KeyField::for_processor(event).map(Some));
                     if track == EventTrack::Thread {
                         does |= does::OF_RUNNING;
                     }

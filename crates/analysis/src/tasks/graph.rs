@@ -8,7 +8,7 @@ use ichnos_model::{CauseKind, Identifier};
 use super::clocks::{self, MachineEdge};
 use super::identifiers::find_identifiers;
 use super::operations::{EventOrigin, NO_TIME, NONE, Operation, TaskEvent};
-use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, of_task};
+use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, task_slice};
 
 /// Edge of a [`TaskGraph`], seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl<'t> TaskGraph<'t> {
     /// Creates the graph of a task, without dangling edges.
     pub(super) fn new(tasks: &'t Tasks, task: usize) -> Self {
         let members = tasks.members(task);
-        let edges = of_task(&tasks.edges, task).iter().map(|(_, edge)| edge);
+        let edges = task_slice(&tasks.edges, task).iter().map(|(_, edge)| edge);
         let count = members.len();
         let local = |operation: u32| tasks.local.get(operation as usize).copied().unwrap_or(NONE);
         let mut edges: Vec<(u32, u32, CauseKind)> =
@@ -311,7 +311,7 @@ impl<'t> TaskGraph<'t> {
 
     /// Returns the number of joined events.
     pub(super) fn joined_count(&self) -> usize {
-        of_task(&self.tasks.events, self.task).len()
+        task_slice(&self.tasks.events, self.task).len()
     }
 
     /// Returns the joined events with the nodes that they follow.
@@ -330,7 +330,7 @@ impl<'t> TaskGraph<'t> {
         let time = |event: &TaskEvent| self.corrected(event.place, event.time);
         let node =
             |event: &TaskEvent| nodes.get(&event.operation).copied().unwrap_or_else(|| before(time(event)));
-        let events = of_task(&self.tasks.events, self.task).iter();
+        let events = task_slice(&self.tasks.events, self.task).iter();
         let mut events: Vec<_> = events.map(|(_, event)| (node(event), *event)).collect();
         events.sort_by_key(|(node, event)| (*node, time(event)));
         events

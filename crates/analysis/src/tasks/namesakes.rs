@@ -26,7 +26,7 @@ impl Namesakes {
     }
 
     /// Finds these operations if their chain is known.
-    pub(super) fn of_known_chains(
+    pub(super) fn with_known_chains(
         all: &CollectedTasks,
         wanted: impl Iterator<Item = (u32, Identifier)>,
     ) -> Self {
@@ -109,7 +109,7 @@ impl CollectedTasks {
         let wanted = self.operations.iter().filter(|operation| {
             operation.chain == Chain::UNKNOWN && has_known.get(operation.group as usize) == Some(&true)
         });
-        Namesakes::of_known_chains(self, wanted.map(|operation| (operation.group, operation.id)))
+        Namesakes::with_known_chains(self, wanted.map(|operation| (operation.group, operation.id)))
     }
 
     /// Merges two operations. The event that no longer names an operation becomes a further event.

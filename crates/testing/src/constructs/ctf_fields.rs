@@ -237,7 +237,7 @@ impl FieldTable {
         let class = self.language.bytes("string", &LengthText::Static(4));
         let samples = vec![sample(Datum::text("ab"), |encoder| encoder.raw(b"ab\0x"))];
         self.payload("static-length string with bytes after its zero", class, samples);
-        self.of_length(
+        self.dynamic_length(
             "dynamic-length string",
             self.language.bytes("string", &LengthText::In(Payload, "n")),
             |length| {
@@ -284,7 +284,12 @@ impl FieldTable {
     }
 
     /// Member whose length field comes before it: 0, 1 and 3 bytes or elements.
-    fn of_length(&mut self, name: &str, class: Option<ClassText>, value: impl Fn(usize) -> (Datum, Vec<u8>)) {
+    fn dynamic_length(
+        &mut self,
+        name: &str,
+        class: Option<ClassText>,
+        value: impl Fn(usize) -> (Datum, Vec<u8>),
+    ) {
         let events = [0, 1, 3].map(|length: usize| {
             let (datum, bytes) = value(length);
             let first =
@@ -310,7 +315,7 @@ impl FieldTable {
             self.payload(format!("static-length BLOB of {length} bytes"), class, samples);
         }
         let class = self.language.bytes("blob", &LengthText::In(Payload, "n"));
-        self.of_length("dynamic-length BLOB", class, |length| {
+        self.dynamic_length("dynamic-length BLOB", class, |length| {
             (Datum::Bytes(vec![0xcd; length]), vec![0xcd; length])
         });
         let class = self.language.bytes("blob", &LengthText::Static(2));
@@ -334,7 +339,7 @@ impl FieldTable {
         let events = vec![(first, sample(Datum::Array(Vec::new()), |encoder| encoder))];
         self.pair("static-length array of 0", byte.clone(), Some(empty), events);
         let class = language.array(&byte, &LengthText::In(Payload, "n"));
-        self.of_length("dynamic-length array", Some(class), |length| {
+        self.dynamic_length("dynamic-length array", Some(class), |length| {
             let bytes: Vec<u8> = (1..=length as u8).collect();
             (numbers(&bytes), bytes)
         });
@@ -364,12 +369,12 @@ impl FieldTable {
         );
         let nested = language
             .array(&language.array(&byte, &LengthText::In(Payload, "n")), &LengthText::In(Payload, "n"));
-        self.of_length("dynamic-length array of dynamic-length arrays", Some(nested), |length| {
+        self.dynamic_length("dynamic-length array of dynamic-length arrays", Some(nested), |length| {
             let row: Vec<u8> = (1..=length as u8).collect();
             (Datum::Array(vec![numbers(&row); length]), row.repeat(length))
         });
         let empty = language.array(&language.structure(&[]), &LengthText::In(Payload, "n"));
-        self.of_length("array of empty structures", Some(empty), |length| {
+        self.dynamic_length("array of empty structures", Some(empty), |length| {
             (Datum::Array(vec![Datum::Structure(Vec::new()); length]), Vec::new())
         });
     }
@@ -529,7 +534,7 @@ impl FieldTable {
     fn only_prop1(&mut self) {
         let language = self.language;
         let first = || sample(Datum::integer(7), |encoder| encoder.int(7, 8, Order::Le));
-        let null = language.of_prop1(r#"{"field-type":"null"}"#);
+        let null = language.prop1_class(r#"{"field-type":"null"}"#);
         self.pair("null", language.byte(), null, vec![(first(), sample(Datum::Absent, |encoder| encoder))]);
         let int = |length: u32| format!(r#"{{"field-type":"int","size":{length},"byte-order":"le"}}"#);
         let union = format!(
@@ -540,8 +545,8 @@ impl FieldTable {
         let halves = Datum::array([0x34, 0x12].map(Datum::integer));
         let value = Datum::structure([("a", Datum::integer(0x1234)), ("b", halves)]);
         let samples = vec![sample(value, |encoder| encoder.raw(&[0x34, 0x12]))];
-        self.payload("union", language.of_prop1(&union), samples);
-        let aligned = language.of_prop1(r#"{"field-type":"string","alignment":32}"#);
+        self.payload("union", language.prop1_class(&union), samples);
+        let aligned = language.prop1_class(r#"{"field-type":"string","alignment":32}"#);
         let samples = ["a", "bcd"].map(|text| {
             sample(Datum::text(text), move |encoder| encoder.align(32).raw(text.as_bytes()).raw(&[0]))
         });
@@ -553,7 +558,7 @@ impl FieldTable {
         let samples = [0, 1, 0x0a, 0x80].map(|value: u8| {
             sample(Datum::Bits(format!("{value:x}")), move |encoder| encoder.int(value.into(), 8, Order::Le))
         });
-        self.payload("bit map", self.language.of_spec2(map), samples.into());
+        self.payload("bit map", self.language.spec2_class(map), samples.into());
         if self.language.is_second() {
             for base in [2, 8, 16] {
                 let class = self.language.byte().with("preferred-display-base", &base.to_string());

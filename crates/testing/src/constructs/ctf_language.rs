@@ -357,12 +357,12 @@ impl Language {
     }
 
     /// Returns a union or a null field, only for PROP-1.0.
-    pub(super) fn of_prop1(self, text: &str) -> Option<ClassText> {
+    pub(super) fn prop1_class(self, text: &str) -> Option<ClassText> {
         self.is_prop1().then(|| ClassText::new(text))
     }
 
     /// Returns a class that exists only in SPEC-2.0.
-    pub(super) fn of_spec2(self, text: &str) -> Option<ClassText> {
+    pub(super) fn spec2_class(self, text: &str) -> Option<ClassText> {
         self.is_spec2().then(|| ClassText::new(text))
     }
 }

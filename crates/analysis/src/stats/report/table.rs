@@ -278,7 +278,7 @@ impl StatsDisplay<'_, '_> {
         let bins = numbers.distribution.powers();
         let greatest = bins.iter().map(|bin| bin.count).max().unwrap_or_default();
         let is_real = numbers.distribution.has_reals();
-        let bound = |bound: f64| match Number::of_real(bound) {
+        let bound = |bound: f64| match Number::from_real(bound) {
             Some(number) => show(number),
             None => String::new(),
         };
@@ -526,7 +526,7 @@ fn quantiles(numbers: &NumberQuantiles<'_>, show: &dyn Fn(Number) -> String) -> 
         Some((Number::Integer(_), Number::Integer(_))) if mean.abs() >= 1_000.0 => {
             show(Number::Integer(mean.round() as i128))
         }
-        _ => Number::of_real(mean).map(show).unwrap_or_default(),
+        _ => Number::from_real(mean).map(show).unwrap_or_default(),
     });
     vec![
         ("min", text(range.map(|range| range.0))),
@@ -596,7 +596,7 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        let shown = |value: f64| number_text(Number::of_real(value).unwrap());
+        let shown = |value: f64| number_text(Number::from_real(value).unwrap());
         assert_eq!(shown(0.0), "0");
         assert_eq!(shown(-1_234_567.0), "-1,234,567");
         assert_eq!(shown(0.5), "0.5");
