@@ -33,7 +33,7 @@ impl<T> ChunkSender<T> {
         match self.items.try_send(item) {
             Ok(()) => true,
             Err(TrySendError::Full(item)) => {
-                self.shared.note_ready(self.chunk);
+                self.shared.mark_ready(self.chunk);
                 self.items.send(item).is_ok()
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -67,7 +67,7 @@ struct SharedChunks<T> {
 
 impl<T> SharedChunks<T> {
     /// Marks a chunk as ready to be taken.
-    fn note_ready(&self, chunk: usize) {
+    fn mark_ready(&self, chunk: usize) {
         let mut state = self.lock();
         if let Some(started) = state.started.get_mut(&chunk) {
             started.is_ready = true;
@@ -107,7 +107,7 @@ struct ChunkGuard<'a, T>(&'a SharedChunks<T>, usize);
 
 impl<T> Drop for ChunkGuard<'_, T> {
     fn drop(&mut self) {
-        self.0.note_ready(self.1);
+        self.0.mark_ready(self.1);
     }
 }
 

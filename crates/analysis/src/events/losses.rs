@@ -36,7 +36,7 @@ pub const BEGIN_MISSING: &str = "ichnos.begin_missing";
 pub const FORGOTTEN: &str = "end of a span that was forgotten because too many spans were open";
 
 /// Records spans that were forgotten when another span started. Their classes are unknown.
-pub fn lose_spans(losses: &mut LossTable, forgotten: usize) {
+pub fn record_lost_spans(losses: &mut LossTable, forgotten: usize) {
     if forgotten > 0 {
         losses.note_times(LossKind::Dropped, "", "", FORGOTTEN, forgotten as u64);
     }
@@ -134,20 +134,20 @@ impl EarlyLosses {
 }
 
 /// Records a lost event.
-pub fn lose_event(losses: &mut LossTable, event: &Event<'_>, what: &str) {
+pub fn record_lost_event(losses: &mut LossTable, event: &Event<'_>, what: &str) {
     let (kind, class) = (LossKind::Dropped, event.name().to_owned());
     losses.note(kind, class, "", what);
 }
 
 /// Records a loss for all events of a class.
-pub fn lose_part(losses: &mut LossTable, event: &Event<'_>, kind: LossKind, field: &str, what: &str) {
+pub fn record_loss(losses: &mut LossTable, event: &Event<'_>, kind: LossKind, field: &str, what: &str) {
     losses.note(kind, event.name(), field, what);
 }
 
 /// Records the losses that a class has in every viewer.
-pub fn lose_parts(losses: &mut LossTable, event: &Event<'_>, class: &ViewerClass) {
-    lose_part(losses, event, LossKind::Lowered, "", "fields -> arguments");
+pub fn record_class_losses(losses: &mut LossTable, event: &Event<'_>, class: &ViewerClass) {
+    record_loss(losses, event, LossKind::Lowered, "", "fields -> arguments");
     if class.form == EventForm::Counter {
-        lose_part(losses, event, LossKind::Dropped, "", "counter fields other than the values");
+        record_loss(losses, event, LossKind::Dropped, "", "counter fields other than the values");
     }
 }

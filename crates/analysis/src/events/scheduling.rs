@@ -226,7 +226,7 @@ impl Scheduling {
     }
 
     /// Starts to record threads with a new process or name, for [`take_change`](Self::take_change).
-    pub fn note_changes(&mut self) {
+    pub fn record_changes(&mut self) {
         self.changes.get_or_insert_default();
     }
 

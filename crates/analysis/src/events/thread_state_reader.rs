@@ -95,7 +95,7 @@ impl ThreadStateReader {
                 if let (Some((stream, ..)), Some(time)) = (self.streams.get_mut(loss.stream), time)
                     && let Some(processor) = stream.processor
                 {
-                    self.states.lose_processor(stream.trace, processor, time, out);
+                    self.states.record_processor_loss(stream.trace, processor, time, out);
                 }
             }
             _ => {}
@@ -126,7 +126,7 @@ impl ThreadStateReader {
         let StateClass { class, name } = of;
         if let Some(own) = class.new_processor(event, processor.is_some()) {
             processor.get_or_insert(Some(own));
-            states.note_first(*trace, Some(own), time);
+            states.record_first(*trace, Some(own), time);
         }
         if class.has_states() {
             let EventLocation { place, own_name, has_processor, .. } =

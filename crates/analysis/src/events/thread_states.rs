@@ -169,7 +169,7 @@ impl ThreadStates {
     }
 
     /// Records the first event of a data stream or processor. The first running thread of a processor runs since then.
-    pub fn note_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
+    pub fn record_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
         let new = || KnownProcessor { first: time, ..KnownProcessor::default() };
         if self.processors.len() < MOST {
             self.processors.entry((trace, processor)).or_insert_with(new);
@@ -214,14 +214,14 @@ impl ThreadStates {
             return Some(self.spans.entry((trace, thread)).or_default());
         }
         let processor = place.processor?;
-        self.note_first(trace, Some(processor), time);
+        self.record_first(trace, Some(processor), time);
         Some(&mut self.processors.get_mut(&(trace, Some(processor)))?.interrupts)
     }
 
     fn switch(&mut self, of: StateEvent<'_, '_>, out: &mut dyn FnMut(&StateInterval)) {
         let StateEvent { event, class, trace, place, time, .. } = of;
         self.has_switches = true;
-        self.note_first(trace, place.processor, time);
+        self.record_first(trace, place.processor, time);
         let key = (trace, place.processor);
         let Some(KnownProcessor { first, running, is_switched, interrupts }) = self.processors.get_mut(&key)
         else {
@@ -235,7 +235,7 @@ impl ThreadStates {
         let previous = class.threads.as_ref().and_then(|threads| threads.previous(event));
         let previous = previous.map(|previous| previous.number).or(ran);
         if let Some(ran) = ran.filter(|ran| Some(*ran) != previous) {
-            self.lose(trace, ran, time, out);
+            self.record_loss(trace, ran, time, out);
         }
         if let Some(previous) = previous.filter(|thread| *thread != 0) {
             let state = class.threads.as_ref().and_then(|threads| threads.previous_state(event));
@@ -316,7 +316,7 @@ impl ThreadStates {
     }
 
     /// Handles lost events of a processor from a time on. Its thread may have stopped running.
-    pub fn lose_processor(
+    pub fn record_processor_loss(
         &mut self,
         trace: u32,
         processor: Option<u64>,
@@ -334,7 +334,7 @@ impl ThreadStates {
     }
 
     /// Marks the time at which a thread stopped running as unknown.
-    fn lose(&mut self, trace: u32, thread: u64, time: u64, out: &mut dyn FnMut(&StateInterval)) {
+    fn record_loss(&mut self, trace: u32, thread: u64, time: u64, out: &mut dyn FnMut(&StateInterval)) {
         let is_running = |known: &KnownState| known.state == ThreadState::Running;
         if self.threads.get(&(trace, thread)).is_some_and(is_running) {
             self.end((trace, thread), time, Some(ThreadState::Unknown), out);

@@ -27,7 +27,7 @@ impl LongestGaps {
     pub(super) fn add(&mut self, time: i128) {
         let first = match self.times {
             Some((first, last)) => {
-                self.note(Gap { begin: last, length: time.saturating_sub(last) });
+                self.add_gap(Gap { begin: last, length: time.saturating_sub(last) });
                 first
             }
             None => time,
@@ -36,7 +36,7 @@ impl LongestGaps {
     }
 
     #[inline]
-    fn note(&mut self, gap: Gap) {
+    fn add_gap(&mut self, gap: Gap) {
         let is_full = self.gaps.len() >= self.most;
         let least = if is_full { self.gaps.last().map_or(i128::MAX, |gap| gap.length) } else { 0 };
         if gap.length > least {
@@ -56,12 +56,12 @@ impl LongestGaps {
         let Some((first, last)) = later.times else { return };
         let begin = match self.times {
             Some((begin, end)) => {
-                self.note(Gap { begin: end, length: first.saturating_sub(end) });
+                self.add_gap(Gap { begin: end, length: first.saturating_sub(end) });
                 begin
             }
             None => first,
         };
-        later.gaps.into_iter().for_each(|gap| self.note(gap));
+        later.gaps.into_iter().for_each(|gap| self.add_gap(gap));
         self.times = Some((begin, last));
     }
 }

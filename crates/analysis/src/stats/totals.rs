@@ -45,13 +45,13 @@ impl EventTimes {
 
     #[inline(never)]
     fn add_any(&mut self, time: i128) {
-        self.note_gap(Gap { begin: self.last, length: time.saturating_sub(self.last) });
+        self.add_gap(Gap { begin: self.last, length: time.saturating_sub(self.last) });
         self.end = self.end.max(self.last).max(time);
         self.begin = self.begin.min(time);
         self.last = time;
     }
 
-    fn note_gap(&mut self, gap: Gap) {
+    fn add_gap(&mut self, gap: Gap) {
         let longest = self.gap.map_or(gap, |known| known.longer(gap));
         self.gap = Some(longest);
         self.uneventful = u128::try_from(longest.length).map_or(0, |length| length + 1);
@@ -59,8 +59,8 @@ impl EventTimes {
 
     /// Merges times of later events.
     fn merge(&mut self, later: &Self) {
-        self.note_gap(Gap { begin: self.last, length: later.first.saturating_sub(self.last) });
-        later.gap.into_iter().for_each(|gap| self.note_gap(gap));
+        self.add_gap(Gap { begin: self.last, length: later.first.saturating_sub(self.last) });
+        later.gap.into_iter().for_each(|gap| self.add_gap(gap));
         self.end = self.end.max(self.last).max(later.end);
         self.begin = self.begin.min(later.begin);
         self.last = later.last;

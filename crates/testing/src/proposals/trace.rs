@@ -58,11 +58,11 @@ pub fn random_trace(proposal: Proposal, random: &mut Random) -> RandomTrace {
         Proposal::Second => maker.random.index(3).min(1),
     };
     if clocks > 1 {
-        maker.note("several clocks");
+        maker.record("several clocks");
     }
     let class_count = 1 + usize::from(maker.random.percent(20));
     if class_count > 1 {
-        maker.note("several data stream classes");
+        maker.record("several data stream classes");
     }
     let has_uuid = maker.random.percent(40);
     let (header, header_tags) = packet_header(&mut maker, class_count > 1, has_uuid);
@@ -107,17 +107,17 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
         return (None, Vec::new());
     }
     if !needs_id && is_first && maker.random.percent(15) {
-        maker.note("root that is no structure");
+        maker.record("root that is no structure");
         let class = maker.any(2);
         return (Some(class), Vec::new());
     }
     let mut fields = Vec::new();
     if maker.random.percent(60) {
-        maker.note("magic number");
+        maker.record("magic number");
         maker.role(TypeRole::Magic, 32, &mut fields);
     }
     if has_uuid && maker.random.percent(60) {
-        maker.note("UUID");
+        maker.record("UUID");
         let name = maker.name();
         let mut class = match maker.proposal {
             Proposal::First => {
@@ -137,7 +137,7 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
         maker.role(TypeRole::StreamClass, 8, &mut fields);
     }
     if maker.random.percent(50) {
-        maker.note("data stream id");
+        maker.record("data stream id");
         maker.role(TypeRole::Stream, 8, &mut fields);
         small_role(maker, &mut fields);
     }
@@ -173,7 +173,7 @@ fn user_fields(maker: &mut Maker<'_>, fields: &mut Vec<TypeField>, percent: u64)
         return;
     }
     if is_header {
-        maker.note("header field without a role");
+        maker.record("header field without a role");
     }
     for _ in 0..1 + maker.random.below(2) {
         maker.field(2, fields);
@@ -196,7 +196,7 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
     if let Some(clock) = clock
         && maker.random.percent(if is_first { 50 } else { 100 })
     {
-        maker.note("clock at the beginning of packets");
+        maker.record("clock at the beginning of packets");
         maker.role(clock, 32, &mut fields);
     }
     if matches!(sizes, Sizes::Total | Sizes::Both) {
@@ -209,13 +209,13 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
     for (role, construct) in [(TypeRole::Lost, "counter of lost events"), (TypeRole::Number, "packet number")]
     {
         if maker.random.percent(40) {
-            maker.note(construct);
+            maker.record(construct);
             maker.role(role, 8, &mut fields);
         }
     }
     for clock in 0..clocks {
         if maker.random.percent(if clock == 0 { 40 } else { 20 }) {
-            maker.note("clock at the end of packets");
+            maker.record("clock at the end of packets");
             maker.role(TypeRole::EndClock(clock), 32, &mut fields);
         }
         if clock > 0 && maker.random.percent(20) {
@@ -228,7 +228,7 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
         maker.plain(Kind::Structure(fields)).aligned(alignment)
     });
     if maker.random.percent(20) {
-        maker.note("several event record classes");
+        maker.record("several event record classes");
     }
     let event_count = 1 + maker.random.index(3);
     maker.begin(2);
@@ -248,7 +248,7 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
         if event_count > 1 && maker.random.percent(60) {
             id = 10 * (number as i128 + 1) + i128::from(maker.random.below(10));
             if is_wide && maker.random.percent(80) {
-                maker.note("id of more than 64 bits");
+                maker.record("id of more than 64 bits");
                 id += 1 << 64;
             }
         }
@@ -281,8 +281,8 @@ fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<
         return None;
     }
     if is_first && maker.random.percent(10) && (needs_id || clocks > 0) {
-        maker.note("root that is no structure");
-        maker.note("role of a root field");
+        maker.record("root that is no structure");
+        maker.record("role of a root field");
         let role = if needs_id { TypeRole::Event } else { TypeRole::Clock(0) };
         let integer = Integer { signed: false, labels: None, values: Values::TypeRole(role) };
         maker.tags.push((role, 2, Vec::new()));
@@ -321,7 +321,7 @@ fn add_clock(maker: &mut Maker<'_>, clock: usize, fields: &[TypeField]) -> bool 
     if !maker.tags.contains(&tag) || clock != 1 {
         return false;
     }
-    maker.note("field that updates several clocks");
+    maker.record("field that updates several clocks");
     maker.tags.push((TypeRole::Clock(clock), 2, vec![field.name.clone()]));
     true
 }
@@ -330,13 +330,13 @@ fn add_clock(maker: &mut Maker<'_>, clock: usize, fields: &[TypeField]) -> bool 
 fn root(maker: &mut Maker<'_>, clocks: usize, can_be_empty: bool) -> FieldType {
     let is_first = maker.proposal == Proposal::First;
     if is_first && can_be_empty && maker.random.percent(20) {
-        maker.note("root that is no structure");
+        maker.record("root that is no structure");
         return maker.any(3);
     }
     let count = maker.random.below(7);
     let mut fields = maker.fields(3, count);
     if is_first && clocks > 0 && maker.random.percent(15) {
-        maker.note("clock outside of headers");
+        maker.record("clock outside of headers");
         maker.role(TypeRole::Clock(clocks - 1), 32, &mut fields);
     }
     if !can_be_empty {

@@ -6,7 +6,7 @@ use ichnos_model::{Event, FieldRef, LogLevel, Meaning, Value};
 use crate::arguments::ScopeNames;
 use crate::log_line::LogFields;
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
-use ichnos_analysis::events::losses::{lose_part, lose_parts};
+use ichnos_analysis::events::losses::{record_class_losses, record_loss};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::tasks::TaskFields;
 
@@ -41,15 +41,15 @@ impl OtlpClass {
         losses: &mut LossTable,
     ) -> Self {
         let class = ViewerClass::from_event(event);
-        lose_parts(losses, event, &class);
+        record_class_losses(losses, event, &class);
         if class.has_stacks() {
-            lose_part(losses, event, LossKind::Dropped, "stack", "call stack");
+            record_loss(losses, event, LossKind::Dropped, "stack", "call stack");
         }
         if class.form == EventForm::Sample {
-            lose_part(losses, event, LossKind::Lowered, "", "sample -> log record");
+            record_loss(losses, event, LossKind::Lowered, "", "sample -> log record");
         }
         if class.has_message() {
-            lose_part(losses, event, LossKind::Dropped, "", "message flow");
+            record_loss(losses, event, LossKind::Dropped, "", "message flow");
         }
         let prefix = match class.form {
             EventForm::End | EventForm::KeyedEnd => END,
