@@ -359,7 +359,7 @@ fn properties() {
 }
 
 #[test]
-fn what_is_unknown_selects_nothing_but_what_is_decided_otherwise() {
+fn unknown_conditions_select_nothing_alone() {
     check(&[
         ("next_comm == \"x\" || pid == 41", "... 11 ..."),
         ("!(next_comm == \"x\")", "111 .. ..."),
@@ -470,7 +470,7 @@ fn errors_say_where_and_why() {
 
 /// A range with the bounds in the wrong order would select nothing.
 #[test]
-fn ranges_that_end_before_they_begin() {
+fn ranges_that_end_before_they_start() {
     let reversed = |text: &str, at: &str, help: &str| {
         let error = filter(text).unwrap_err();
         // For literal bounds, the parser reports the error.
@@ -548,7 +548,7 @@ fn the_grammar_is_checked() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn too_large_traces_are_refused() {
     let deep = |before: &str, middle: &str, after: &str, times: usize| {
         format!("{}{middle}{}", before.repeat(times), after.repeat(times))
     };
@@ -577,7 +577,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn bits_are_fetched_as_values_are() {
+fn bits_and_values_are_fetched_alike() {
     let class = EventRecordClass::new(
         "bits",
         [
@@ -613,7 +613,7 @@ fn bits_are_fetched_as_values_are() {
 }
 
 #[test]
-fn classes_that_are_met_while_reading_are_no_error() {
+fn classes_discovered_while_reading_are_not_errors() {
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: true };
     let new = |text: &str| Filter::new(&text.parse().unwrap(), scope, &resolve);
@@ -749,7 +749,7 @@ fn random(random: &mut Random, depth: u32) -> String {
 }
 
 #[test]
-fn random_expressions_are_the_same_when_they_are_printed() {
+fn printed_random_expressions_are_the_same() {
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: false };
     let (mut parsed, mut used) = (0, 0);

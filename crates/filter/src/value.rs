@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_unknown() {
+    fn values_that_are_not_numbers_are_unknown() {
         use ArithmeticOp::{Add, Divide, Multiply, Remainder, ShiftLeft, ShiftRight};
         assert_eq!(integer(Divide, -7, 2), Some(-3));
         assert_eq!(integer(Remainder, -7, 2), Some(-1));

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_come_in_order_and_no_more_than_there_is_room_for() {
+    fn items_come_in_order_within_the_limit() {
         for (count, threads, room) in [(0, 2, 1), (1, 4, 0), (50, 1, 1), (200, 3, 4), (30, 16, 0)] {
             let waiting = AtomicUsize::new(0);
             let make = |chunk: usize, items: &ChunkSender<(usize, usize)>| {

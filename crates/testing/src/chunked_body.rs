@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn incomplete_bodies_are_none() {
+    fn incomplete_bodies_are_rejected() {
         let body = b"3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n";
         for end in 0..body.len() {
             assert_eq!(join_chunks(&body[..end]), None, "{end}");

@@ -37,7 +37,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn waiting_is_no_work() {
+    fn waiting_takes_no_cpu_time() {
         in_cpu_time(Duration::from_millis(40), "waiting", || std::thread::sleep(Duration::from_millis(50)));
         let busy = std::panic::catch_unwind(|| {
             in_cpu_time(Duration::from_millis(5), "working", || {

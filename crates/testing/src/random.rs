@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_have_seeds_of_their_own() {
+    fn each_case_has_a_seed() {
         if std::env::var_os("ICHNOS_SEED").is_some() {
             return;
         }

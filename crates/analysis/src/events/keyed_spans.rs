@@ -260,7 +260,7 @@ mod tests {
 
     /// Statistics count the same: a span lacks its end if an equal span starts.
     #[test]
-    fn equal_ones_are_not_open_at_once() {
+    fn equal_spans_are_not_open_at_the_same_time() {
         let mut spans = KeyedSpans::default();
         let again = "abc".chars().map(|value| spans.begin(5, edge(1), value));
         assert_eq!(again.collect::<Vec<_>>(), [None, Some('a'), Some('b')]);
@@ -282,7 +282,7 @@ mod tests {
 
     /// Unnamed ends, and ends with a name that no span started with.
     #[test]
-    fn other_ends_take_what_no_end_is_named_after() {
+    fn unmatched_ends_close_unnamed_spans() {
         for other in [UNNAMED, edge(98)] {
             let mut spans = KeyedSpans::default();
             assert_eq!(spans.begin(5, edge(1), 'i'), None);

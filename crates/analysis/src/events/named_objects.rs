@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_owners_and_their_own() {
+    fn names_include_owner_names() {
         let mut objects = NamedObjects::default();
         objects.take(1, ObjectNote::Owner(2));
         assert_eq!(name(&objects, 1), None);

@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_threads_are_used_again() {
+    fn thread_numbers_are_reused() {
         let mut scheduling = Scheduling::default();
         let named = |number, name| NamedThread { number, name };
         scheduling.name(0, named(7, "first"), Some(5));

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_those_of_one_version_of_linux() {
+    fn states_depend_on_the_linux_version() {
         for (bits, before, since) in [
             (0, 0, 0),
             (0x40, 0x40, linux::PARKED),

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_come_out_as_they_went_in() {
+    fn samples_survive_packing() {
         cases(200, |random: &mut Random| {
             let samples: Vec<Sample> = (0..random.below(20))
                 .map(|_| {

@@ -116,7 +116,7 @@ fn event(time: u64, stack: u32) -> Made {
 }
 
 #[test]
-fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
+fn samples_have_weights() {
     let trace = Arc::new(trace());
     let [main, a, b] = ["main", "a", "b"].map(Frame::named);
     let in_a = trace.stacks.intern([main.clone(), a.clone()]).unwrap();
@@ -149,7 +149,7 @@ fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
 
 /// Weights from different sample classes cannot be added.
 #[test]
-fn one_class_of_samples_counts() {
+fn one_sample_class_counts() {
     let trace = Arc::new(trace());
     let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
     let garbage = |time| Made { class: 2, size: 1_000, ..event(time, stack) };
@@ -187,7 +187,7 @@ fn samples_are_selected_by_values_of_fields() {
 }
 
 #[test]
-fn where_there_are_samples_other_events_do_not_count() {
+fn with_samples_other_events_do_not_count() {
     let trace = Arc::new(trace());
     let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
     let allocation = |time| Made { class: 1, ..event(time, stack) };
@@ -203,7 +203,7 @@ fn where_there_are_samples_other_events_do_not_count() {
 
 /// With the option, the thread state is the innermost frame.
 #[test]
-fn threads_that_ran_are_told_from_others() {
+fn running_threads_are_distinguished() {
     let made = |names: &[(&str, i128)], meaning| {
         let mut mappings = MappingsBuilder::default();
         for (name, value) in names {
@@ -240,7 +240,7 @@ fn threads_that_ran_are_told_from_others() {
 }
 
 #[test]
-fn frames_are_named_as_of_the_time_of_the_sample() {
+fn frames_are_named_at_the_sample_time() {
     let trace = trace();
     let stack = trace.stacks.intern_addresses(0, &[15, 150, 1_000]).unwrap();
     trace.set_symbols(|| {
@@ -275,7 +275,7 @@ fn frames_are_named_as_of_the_time_of_the_sample() {
 
 /// Hostile trace: a new thread for each event.
 #[test]
-fn threads_beyond_a_limit_are_one() {
+fn threads_beyond_the_limit_are_merged() {
     let trace = Arc::new(trace());
     let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
     let events: Vec<Made> = (0..70_000).map(|i| Made { thread: i, ..event(i, stack) }).collect();
@@ -497,7 +497,7 @@ fn example() -> (Arc<Trace>, Vec<Made>) {
 
 /// Compares examples with the documentation. `ICHNOS_WRITE_TABLES=1` updates them.
 #[test]
-fn the_page_shows_what_is_written() {
+fn the_page_shows_actual_profiles() {
     let (trace, events) = example();
     let profile = profile(&trace, &events, options(StackWeight::Samples));
     let all = profile.weight() as f64;
@@ -530,7 +530,7 @@ fn file(profile: &StackProfile, format: StackFormat, end: &str) -> PathBuf {
 }
 
 #[test]
-fn pprof_of_go_reads_what_is_written() {
+fn go_pprof_reads_written_profiles() {
     if !is_installed("go") {
         return;
     }
@@ -575,7 +575,7 @@ fn speedscope() -> Option<PathBuf> {
 }
 
 #[test]
-fn speedscope_reads_what_is_written() {
+fn speedscope_reads_written_profiles() {
     if !is_installed("node") {
         return;
     }

@@ -420,7 +420,7 @@ mod tests {
 
     /// Compares everything with a sorted list, both collected at once and merged from parts.
     #[test]
-    fn as_a_sorted_list() {
+    fn equals_a_sorted_list() {
         cases(300, |seed| {
             let (reals, most) = (seed.is_one_in(2), 1 + seed.index(60));
             let mut numbers: Vec<Number> = (0..1 + seed.index(120)).map(|_| random(seed, reals)).collect();

@@ -172,7 +172,7 @@ mod tests {
 
     /// Exact with few groups, otherwise within the error bounds, both collected at once and merged.
     #[test]
-    fn counts_are_as_wrong_as_stated() {
+    fn count_errors_are_within_the_bounds() {
         let mut inexact = 0;
         cases(300, |random| {
             let (most, different) = (4 + random.index(40), 1 + random.below(120));

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn names_replace_those_of_classes() {
+    fn event_names_replace_class_names() {
         let mut key = Vec::new();
         push_real(&mut key, Real::Double(1.5));
         push_text(&mut key, "class");

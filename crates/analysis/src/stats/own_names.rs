@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_written_are_read() {
+    fn written_names_are_read() {
         for own in [None, Some(7)] {
             for about in [None, Some(8)] {
                 for text in [None, Some(""), Some("é")] {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_named_when_it_is_read() {
+    fn objects_are_named_while_reading() {
         let mut objects = NamedObjects::default();
         let call = |own: OwnName<'_>, objects: &NamedObjects| {
             let mut text = String::new();

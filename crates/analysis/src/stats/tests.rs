@@ -180,7 +180,7 @@ fn key(event: &Made, by: &[GroupBy]) -> Vec<GroupValue> {
 
 /// Compares with a simple loop, for any batches and any rows.
 #[test]
-fn rows_are_what_a_loop_finds() {
+fn rows_equal_a_simple_loop() {
     cases(400, |random| {
         let fixture = Fixture::new(random_events(random));
         let field = |name: &str| GroupBy::Field(name.to_owned());
@@ -342,7 +342,7 @@ fn default_keys_do_not_pair_events_of_different_traces() {
 
 /// Compares pairs with a simple loop, for any batches, with few and with many open pairs.
 #[test]
-fn pairs_are_what_a_loop_finds() {
+fn pairs_equal_a_simple_loop() {
     let mut given_up = 0;
     cases(400, |random| {
         let fixture = Fixture::new(random_events(random));
@@ -412,7 +412,7 @@ fn pairs_are_what_a_loop_finds() {
 
 /// Equal batches give equal results, even if they are approximate.
 #[test]
-fn approximate_rows_depend_on_the_parts_alone() {
+fn approximate_rows_depend_only_on_the_batches() {
     cases(60, |random| {
         let events = (0..2_000).map(|time| Made {
             class: 0,

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_are_those_that_people_use() {
+    fn widths_are_usual_round_numbers() {
         let seconds = |level| width(level) / 1_000_000_000;
         assert_eq!((0..6).map(width).collect::<Vec<_>>(), [1, 2, 10, 20, 100, 200]);
         let further = [1, 2, 10, 20, 60, 120, 600, 1200, 3600, 7200, 43200, 86400, 864_000, 8_640_000];
@@ -206,7 +206,7 @@ mod tests {
 
     /// Events in any order and any batches give the same bins and counts.
     #[test]
-    fn bins_depend_on_the_times_alone() {
+    fn bins_depend_only_on_times() {
         cases(300, |random| {
             let spread = 1 << random.below(80);
             let base = i128::from(random.number()) - (1 << 62);

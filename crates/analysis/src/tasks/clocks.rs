@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_can_be_right_stay() {
+    fn plausible_clocks_stay() {
         assert_eq!(of(&[(1, 2, -5), (2, 1, 0), (3, 2, -1_000)]), []);
         // The third machine is not affected.
         assert_eq!(of(&[(1, 2, 90), (2, 1, -110), (1, 3, -7), (3, 1, -1)]), [(2, 100)]);
@@ -237,7 +237,7 @@ mod tests {
 
     /// Machines in a circle, where each edge goes back in time: twice as many machines take four times the steps.
     #[test]
-    fn a_search_that_takes_too_long_is_said_to() {
+    fn a_search_that_takes_too_long_is_reported() {
         let around = |machines: u32| {
             let message = move |from| MachineEdge { from, to: (from + 1) % machines, late: 1_000_000_000 };
             offsets(Some(0), (0..machines).map(message))

@@ -116,7 +116,7 @@ fn cycles_are_broken_and_reported() {
 }
 
 #[test]
-fn edges_from_what_is_not_known_dangle() {
+fn edges_from_unknown_operations_dangle() {
     let mut all = CollectedTasks::default();
     let (one, other) = (all.group(IdScope::Task(id(1_000))), all.group(IdScope::Task(id(2_000))));
     let a = add(&mut all, one, 1, 0, "a");
@@ -219,7 +219,7 @@ fn events_of_merged_operations_can_have_the_same_text() {
 
 /// The start event names an operation, even if other events of the operation came earlier.
 #[test]
-fn operations_are_named_after_the_event_that_begins_them() {
+fn operations_are_named_after_their_start_event() {
     use Naming::{Begin, CausedBegin, Within};
     let named = |events: &[(i64, Naming)]| {
         let mut all = CollectedTasks::default();

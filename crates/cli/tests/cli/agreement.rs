@@ -122,7 +122,7 @@ fn writing(random: &mut Random) -> Vec<String> {
 }
 
 #[test]
-fn verbs_agree_on_what_is_selected() {
+fn verbs_agree_on_selections() {
     let sources = sources();
     let directory = Directory::new("agreement");
     let out = directory.join("out");

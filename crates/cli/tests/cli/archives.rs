@@ -75,7 +75,7 @@ fn links_in_an_archive_lead_to_its_members() {
 /// Member names that differ only in invalid UTF-8 are different names.
 #[cfg(unix)]
 #[test]
-fn names_that_are_not_utf_8_stay_different() {
+fn invalid_utf_8_names_stay_different() {
     let _transcript = transcript!();
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
@@ -93,7 +93,7 @@ fn names_that_are_not_utf_8_stay_different() {
 }
 
 #[test]
-fn what_links_in_an_archive_repeat_is_read_once() {
+fn files_repeated_by_links_are_read_once() {
     let _transcript = transcript!();
     let directory = Directory::new("archive-repeated");
     let mut archive = tar::Builder::new(Vec::new());
@@ -164,7 +164,7 @@ fn large(directory: &Directory) -> String {
 }
 
 #[test]
-fn temporary_files_go_to_the_directory_that_is_named() {
+fn temporary_files_go_to_the_given_directory() {
     let directory = Directory::new("archive-temporary");
     let path = large(&directory);
     let temporary = directory.join("temporary");
@@ -225,7 +225,7 @@ fn long(directory: &Directory, is_damaged: bool) -> Vec<String> {
 }
 
 #[test]
-fn a_few_events_are_those_of_the_whole() {
+fn a_few_events_equal_those_in_the_whole_trace() {
     for is_damaged in [false, true] {
         let directory = Directory::new("archive-beginning");
         for path in long(&directory, is_damaged) {
@@ -257,7 +257,7 @@ const LIMITED: &str = "ICHNOS_TEST_LIMITED_MEMORY";
 /// If there is not enough memory for an archive, an error says so. The process never ends by a signal.
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_that_cannot_be_had_is_said() {
+fn unavailable_memory_is_reported() {
     use nix::sys::resource::{Resource, setrlimit};
 
     if std::env::var_os("ASAN_OPTIONS").is_some() {
@@ -281,7 +281,7 @@ fn memory_that_cannot_be_had_is_said() {
     }
     let directory = Directory::new("archive-memory");
     let status = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "archives::memory_that_cannot_be_had_is_said", "--nocapture"])
+        .args(["--exact", "archives::unavailable_memory_is_reported", "--nocapture"])
         .env(LIMITED, large(&directory))
         .status();
     assert!(status.unwrap().success());

@@ -52,7 +52,7 @@ fn a_path_without_a_verb() {
 }
 
 #[test]
-fn options_that_work() {
+fn working_options() {
     let _transcript = transcript!();
     let directory = directory("options-that-work");
     let same = |theirs: &str, ours: &str| {

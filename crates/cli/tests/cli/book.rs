@@ -106,7 +106,7 @@ fn every_page_is_once_in_the_summary() {
 }
 
 #[test]
-fn guides_are_short_and_begin_with_a_command() {
+fn guides_are_short_and_start_with_a_command() {
     let guides: Vec<PathBuf> = pages()
         .into_iter()
         .filter(|page| page.starts_with("docs/guides") || page.starts_with("docs/from"))
@@ -184,9 +184,9 @@ fn sections(help: &str) -> Vec<(String, Vec<String>)> {
 /// The option page contains the help of all verbs. `SNAPSHOTS=overwrite` writes it again. Entries that most verbs share
 /// appear once.
 #[test]
-fn options_are_those_of_the_help() {
+fn the_option_page_equals_the_help() {
     if cfg!(not(feature = "table")) {
-        println!("skipped: options_are_those_of_the_help: the page has options of the feature `table`");
+        println!("skipped: the_option_page_equals_the_help: the page has options of the feature `table`");
         return;
     }
     let help = |words: &[&str]| ichnos(words.iter().chain(&["--help"])).expect(0, &[]).out;

@@ -267,7 +267,7 @@ fn parts_by_several_paths() {
 
 /// The end of a file and an error before it are different cases.
 #[test]
-fn a_broken_event_in_a_packet_that_is_cut_off() {
+fn a_broken_event_in_a_truncated_packet() {
     let _transcript = transcript!();
     let directory = trace("cut");
     let mut bytes = packet(&[1_000, 3_000, 5_000], 0);

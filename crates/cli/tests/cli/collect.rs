@@ -96,7 +96,7 @@ fn sync(stream: &mut TcpStream) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_collected_is_read() {
+fn collected_reports_are_read() {
     let directory = Directory::new("collect");
     let target = directory.join("new/reports");
     let collector = Collector::start(&target);
@@ -184,7 +184,7 @@ fn reports_beyond_the_limits_of_readers_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_done() {
+fn impossible_requests() {
     let directory = Directory::new("collect-wrong");
     std::fs::write(directory.join("file"), "").unwrap();
     let collect = |arguments: &[&str], name: &str| {
@@ -309,7 +309,7 @@ fn one_task_of_the_index() {
 
 /// Damage and joined events are the same with and without the index, reported once and at the same place.
 #[test]
-fn tasks_of_the_index_are_those_of_all_reports() {
+fn indexed_tasks_equal_those_from_all_reports() {
     let directory = Directory::new("index-agrees");
     let collector = Collector::start(&directory);
     let mut stream = collector.connect();

@@ -354,7 +354,7 @@ const MISREAD: &[&str] = &["tracecompass/bug446190"];
 
 /// `babeltrace2` prints a conversion to CTF 1.8 like the original.
 #[test]
-fn babeltrace2_prints_ctf18_as_the_original() {
+fn babeltrace2_prints_ctf18_like_the_original() {
     if Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: `babeltrace2` is not installed");
         return;
@@ -392,7 +392,7 @@ fn babeltrace2_prints_ctf18_as_the_original() {
 
 /// `cat` prints a conversion to SPEC-2.0 like the original.
 #[test]
-fn spec2_prints_as_the_original() {
+fn spec2_prints_like_the_original() {
     let Some(traces) = recorded_traces() else { return };
     let directory = Directory::new("convert-pretty");
     let mut different = Vec::new();

@@ -65,7 +65,7 @@ fn for_each(count: usize, work: impl Fn(usize) + Sync) {
 }
 
 #[test]
-fn check_is_content_with_the_output_where_it_was_with_the_input() {
+fn check_accepts_the_output_if_it_accepts_the_input() {
     let directory = Directory::new("convert-clean");
     let inputs = inputs(&directory);
     let (problems, clean) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
@@ -168,7 +168,7 @@ fn fields_of_headers_without_a_role_move_to_contexts() {
 
 /// PROP-2.0 has no paths out of an array element. Babeltrace supports one for selectors in CTF 1.8: a name alone.
 #[test]
-fn fields_in_arrays_need_what_is_outside() {
+fn fields_in_arrays_depend_on_outer_fields() {
     let directory = Directory::new("convert-outside");
     let trace = directory.join("in");
     fs::create_dir(&trace).unwrap();

@@ -121,7 +121,7 @@ fn ids_of_classes_are_numbers() {
 
 /// Ids of classes discovered while reading differ in these bits.
 #[test]
-fn ids_of_classes_that_are_met_later_differ() {
+fn ids_of_dynamic_classes_differ() {
     let directory = Directory::new("ctf18-later-ids");
     let lines = directory.join("lines.jsonl");
     let wide = 1u64 << 40;

@@ -50,7 +50,7 @@ fn a_dialect_of_another_format_is_refused() {
 }
 
 #[test]
-fn what_is_no_trace_is_not_replaced() {
+fn only_traces_are_replaced() {
     let (input, around) = (trace("failures-input"), Directory::new("failures"));
     let input = input.to_str().unwrap();
     std::fs::write(around.join("file.ctf"), "mine").unwrap();
@@ -68,7 +68,7 @@ fn what_is_no_trace_is_not_replaced() {
 }
 
 #[test]
-fn a_trace_is_replaced_only_by_a_whole_one() {
+fn only_a_complete_trace_replaces_a_trace() {
     let (input, around) = (trace("failures-input"), Directory::new("failures"));
     let call_site = "callsite { name = \"e\"; func = \"f\"; file = \"f.c\"; line = 1; };\n";
     std::fs::write(input.join("metadata"), format!("{METADATA}{call_site}")).unwrap();

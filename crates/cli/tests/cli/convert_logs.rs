@@ -97,7 +97,7 @@ fn negative_times_of_logs() {
 
 /// The standard output contains only the trace.
 #[test]
-fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
+fn messages_about_a_trace_are_not_on_standard_output() {
     let directory = Directory::new("convert-stdout");
     let trace = root().join("examples/hello-lttng");
     let log = directory.join("hello.log");
@@ -177,7 +177,7 @@ fn recorded_traces_show_the_same_lines() {
 }
 
 #[test]
-fn messages_of_logging_libraries_keep_what_they_say() {
+fn messages_from_logging_libraries_stay() {
     let directory = Directory::new("convert-jul");
     let metadata = r#"/* CTF 1.8 */
         typealias integer { size = 8; align = 8; signed = false; } := u8;
@@ -301,7 +301,7 @@ fn a_log_appears_when_it_is_complete() {
 }
 
 #[test]
-fn what_is_left_out_is_counted_in_the_next_record() {
+fn dropped_records_are_counted_in_the_next_record() {
     let directory = Directory::new("convert-part");
     let log = root().join("examples/hello-fuchsia/boot.log");
     let out = directory.join("out.log");
@@ -367,6 +367,6 @@ fn components_stay_known() {
 }
 
 #[test]
-fn formats_say_what_is_written() {
+fn formats_lists_output_formats() {
     ichnos(["formats"]).expect(0, &[]).prints(&["fuchsia-log: Fuchsia logs (reads and writes)"]);
 }

@@ -194,7 +194,7 @@ fn stacks_survive_a_merge() {
 }
 
 #[test]
-fn the_numbers_of_stacks_depend_on_nothing() {
+fn stack_numbers_are_deterministic() {
     let directory = Directory::new("stack-numbers");
     let expected = stacks_of(&example());
     let spec2 = convert(&example(), directory.join("spec2"), &["--threads=1"]);

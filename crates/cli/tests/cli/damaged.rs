@@ -134,7 +134,7 @@ fn losses_before_the_origin_on_many_threads() {
 
 /// If packets lack a start time, one wrong time must not remove the following events.
 #[test]
-fn a_window_goes_on_behind_one_late_event() {
+fn a_window_continues_after_a_late_event() {
     let _transcript = transcript!();
     const BEYOND: u64 = 9_000_000_000_000;
     let directory = Directory::new("damaged-window");
@@ -177,7 +177,7 @@ fn stale_indexes() {
 
 /// Without sequence numbers, a packet counts as a copy only if all its bytes are equal.
 #[test]
-fn a_packet_that_was_copied_is_read_once() {
+fn a_copied_packet_is_read_once() {
     let _transcript = transcript!();
     let (one, next) = (packet(&[2_000, 4_000], 0), packet(&[6_000, 8_000], 0));
     let expected = [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000];
@@ -202,7 +202,7 @@ fn a_packet_that_was_copied_is_read_once() {
 }
 
 #[test]
-fn a_recorded_packet_that_was_copied_is_read_once() {
+fn a_copied_recorded_packet_is_read_once() {
     let Some(trace) = recorded("ctf/real/tracecompass/hello-lost") else { return };
     let directory = Directory::new("hello-lost");
     for file in fs::read_dir(&trace).unwrap() {

@@ -105,7 +105,7 @@ fn the_sample_prints_the_same() {
 
 /// The trace name depends on the opened path.
 #[test]
-fn traces_are_called_the_same() {
+fn traces_have_the_same_name() {
     if Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: `babeltrace2` is not installed");
         return;

@@ -78,13 +78,13 @@ fn check(document: &str) -> usize {
 }
 
 #[test]
-fn the_readme_shows_what_happens() {
+fn the_readme_shows_actual_output() {
     assert!(check("README.md") >= 6);
 }
 
 /// Each page has a thread, because the pages write to different directories.
 #[test]
-fn pages_show_what_happens() {
+fn pages_show_actual_output() {
     let pages = pages();
     let counts: Vec<usize> = std::thread::scope(|scope| {
         let runs: Vec<_> = pages.iter().map(|page| scope.spawn(|| check(page.to_str().unwrap()))).collect();

@@ -58,7 +58,7 @@ fn single(directory: &Path, name: &str, metadata: &str, times: &[u64]) -> std::p
 }
 
 #[test]
-fn what_is_the_same_is_merged_without_a_change() {
+fn equal_metadata_is_merged_without_a_change() {
     let (a, b) = (trace("merge-a"), trace("merge-b"));
     let directory = Directory::new("merge");
     let out = directory.join("out");
@@ -152,7 +152,7 @@ fn packets_of_several_snapshots_are_written_once() {
 }
 
 #[test]
-fn clocks_that_nothing_relates_are_an_error() {
+fn unrelated_clocks_are_an_error() {
     let directory = Directory::new("merge-clocks");
     let metadata = METADATA.replace("absolute = true;", "");
     let a = single(&directory, "a", &metadata, &[1_000, 3_000]);
@@ -192,7 +192,7 @@ fn recorded_traces_are_merged_without_encoding_a_packet() {
 
 /// Packets from traces with different headers get a common header. Their events stay unchanged.
 #[test]
-fn different_packet_headers_become_one() {
+fn different_packet_headers_are_unified() {
     let Some(barectf) = recorded("ctf/real/barectf/assembled") else { return };
     let Some(small) = recorded("ctf/real/babeltrace/1/succeed/smalltrace") else { return };
     let directory = Directory::new("merge-headers");
@@ -424,7 +424,7 @@ fn very_many_parts() {
 
 /// Without events, the output contains the trace description.
 #[test]
-fn nothing_that_is_selected_is_said() {
+fn empty_selections_are_explained() {
     let directory = trace("edit-nothing");
     let out = Directory::new("edit-nothing-out");
     let to = out.join("none");
@@ -439,7 +439,7 @@ fn nothing_that_is_selected_is_said() {
 }
 
 #[test]
-fn parts_that_cannot_be_are_errors() {
+fn impossible_parts_are_errors() {
     let trace = trace("split-errors");
     let directory = Directory::new("split-errors-out");
     let out = directory.join("out");
@@ -456,7 +456,7 @@ fn parts_that_cannot_be_are_errors() {
 }
 
 #[test]
-fn what_is_left_out_of_a_repair_is_said() {
+fn dropped_data_in_a_repair_is_reported() {
     let trace = trace("repair");
     let directory = Directory::new("repair-out");
     let mut bytes = fs::read(trace.join("stream_a")).unwrap();
@@ -497,7 +497,7 @@ fn repaired_packets_are_divided() {
 
 /// The parts of a split trace, or the outputs of a filter and its opposite, add up to the trace.
 #[test]
-fn parts_are_traces_of_their_own() {
+fn parts_are_separate_traces() {
     let directory = Directory::new("edit-parts");
     let trace = root().join("examples/hello-lttng");
     let all = events(&[&trace], &[]);
@@ -662,7 +662,7 @@ fn events_within_bytes_are_filtered() {
 
 /// A packet whose size field has more than 64 bits is truncated. The output contains the actual size.
 #[test]
-fn sizes_of_many_bits_get_right() {
+fn oversized_size_fields_are_corrected() {
     let directory = Directory::new("edit-wide-size");
     let size = |class: &str| {
         format!(

@@ -26,7 +26,7 @@ fn damaged(name: &str) -> Directory {
 
 /// A rejected input keeps the old output file. A damaged input replaces it, because there is output.
 #[test]
-fn files_of_what_is_refused() {
+fn files_of_refused_kinds() {
     let _transcript = transcript!();
     let directory = damaged("files-refused");
     let others = Directory::new("files-refused-out");
@@ -286,7 +286,7 @@ fn warnings_in_checks() {
 
 /// Tracer faults are mentioned if they changed what was read, or on request.
 #[test]
-fn quirks_that_matter() {
+fn relevant_quirks() {
     let _transcript = transcript!();
     let lttng = METADATA.replace(
         "env {",
@@ -318,7 +318,7 @@ fn quirks_that_matter() {
 
 /// A clock origin known only from the tracer's name matters only if there is another clock.
 #[test]
-fn clocks_that_matter() {
+fn relevant_clocks() {
     let check = |paths: &[&str]| {
         let output = command().arg("check").args(paths).current_dir(root()).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()

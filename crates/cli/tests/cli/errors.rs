@@ -24,7 +24,7 @@ fn usage() {
 }
 
 #[test]
-fn nothing_there() {
+fn missing_inputs() {
     let _transcript = transcript!();
     let directory = trace("nothing-there");
     let typo = directory.join("stream_c");
@@ -256,7 +256,7 @@ fn outputs() {
 
 /// Messages for mistakes say what was probably meant, or what the input is.
 #[test]
-fn mistakes_that_have_an_answer() {
+fn mistakes_with_a_helpful_message() {
     let _transcript = transcript!();
     let example = |name: &str| format!("{}/examples/{name}", root().display());
     let (lttng, fuchsia, dotnet) =

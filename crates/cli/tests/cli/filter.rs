@@ -72,7 +72,7 @@ fn reports_mistakes() {
 
 /// If classes are known only after reading, unknown names and types that never fit are reported at the end.
 #[test]
-fn names_of_classes_that_are_met_while_reading() {
+fn names_of_dynamic_classes() {
     let _transcript = transcript!();
     let fuchsia = root().join("examples/hello-fuchsia");
     let xtrace = root().join("examples/hello-xtrace");
@@ -92,7 +92,7 @@ fn names_of_classes_that_are_met_while_reading() {
 }
 
 #[test]
-fn counts_what_is_selected() {
+fn counts_selected_events() {
     let directory = trace("filter-count");
     for expression in ["value == 2", "text == \"*\"", "time >= +1s"] {
         let printed = cat(&directory, &["--filter", expression]).out.lines().count();
@@ -130,7 +130,7 @@ fn the_output_is_the_same_for_any_number_of_threads() {
 /// Classes excluded by the filter are skipped while reading. Other lines and damage reports are the same as without a
 /// filter, also in a time window and with several threads.
 #[test]
-fn skipped_classes_change_nothing_else() {
+fn skipped_classes_do_not_change_the_rest() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
@@ -265,7 +265,7 @@ fn condition(name: &str, value: &str) -> Option<String> {
 /// From each recorded trace, the test takes some of Babeltrace's lines. An expression with the event name and a payload
 /// value must select exactly the lines with both.
 #[test]
-fn recorded_traces_are_selected_as_babeltrace_prints_them() {
+fn selected_recorded_events_equal_babeltrace_lines() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
@@ -350,7 +350,7 @@ fn classes(arguments: &[&str]) -> Vec<String> {
 
 /// `schema` lists the classes of which an expression can select events.
 #[test]
-fn classes_that_can_be_selected() {
+fn selectable_classes() {
     let lttng = root().join("examples/hello-lttng");
     let lttng = lttng.to_str().unwrap();
     let of = |filter: &str| classes(&[lttng, "--filter", filter]);

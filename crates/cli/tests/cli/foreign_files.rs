@@ -240,7 +240,7 @@ fn fields_at_the_wrong_place() {
 
 /// Every file that ichnos writes for other programs is recognized as input.
 #[test]
-fn files_that_ichnos_writes_for_others() {
+fn files_written_for_other_programs() {
     let directory = Directory::new("files-for-others");
     let trace = root().join("examples/hello-dotnet/hello.nettrace.zst");
     for (arguments, name, expected) in [

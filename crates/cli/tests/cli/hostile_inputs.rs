@@ -473,7 +473,7 @@ fn measured() {
 
 /// Each row is true: the command ends as described, and does not cost more.
 #[test]
-fn hostile_inputs_do_what_the_page_says() {
+fn hostile_inputs_behave_as_documented() {
     let bin = Directory::new("hostile-bin");
     let program = bin.join("ichnos");
     if fs::hard_link(env!("CARGO_BIN_EXE_ichnos"), &program).is_err() {

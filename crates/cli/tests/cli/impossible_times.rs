@@ -27,7 +27,7 @@ fn events(path: &Path) -> Vec<(i128, u64)> {
 const NEAREST: &str = "time that the clock cannot have: used the nearest time";
 
 #[test]
-fn times_that_clocks_do_not_have_are_listed() {
+fn times_that_clocks_cannot_represent_are_listed() {
     let directory = Directory::new("impossible-times");
     let event = |time: i128, value: u64| {
         format!("{{\"stream\":0,\"ts\":{time},\"name\":\"e\",\"payload\":{{\"v\":{value}}}}}\n")
@@ -71,7 +71,7 @@ fn times_that_clocks_do_not_have_are_listed() {
 
 /// Readers know that LTTng's clock `monotonic` counts from the Unix epoch, though CTF 1.8 does not say so.
 #[test]
-fn origins_that_are_read_as_others_are_listed() {
+fn changed_origins_are_listed() {
     let directory = Directory::new("read-origins");
     let source = directory.join("source.jsonl");
     let lines = [
@@ -151,7 +151,7 @@ fn problems(path: &Path) -> usize {
 
 /// Conversions of damaged packets add no damage. Each verb writes one dialect, or both in a complete sweep.
 #[test]
-fn wrong_times_do_not_become_those_of_new_packets() {
+fn wrong_times_are_not_copied_to_new_packets() {
     let directory = Directory::new("wrong-times");
     let wrong: [Packet; 9] = [
         // Only an event, the end or the start is wrong, or both.
@@ -205,7 +205,7 @@ fn wrong_times_do_not_become_those_of_new_packets() {
 
 /// If event times contradict packet times, the reader chooses times that fit. The output equals what was read.
 #[test]
-fn times_of_damaged_packets_that_become_others_are_listed() {
+fn changed_times_in_damaged_packets_are_listed() {
     let directory = Directory::new("corrected-times");
     let packets = [
         (1000, 1100, [1000, 1050, 1100]),
@@ -222,7 +222,7 @@ fn times_of_damaged_packets_that_become_others_are_listed() {
 
 /// Times with more than 64 bits are written unchanged, and are not reported as changes.
 #[test]
-fn wide_times_are_no_changes() {
+fn wide_times_are_not_changes() {
     let directory = Directory::new("wide-times");
     let field = |name: &str, bits: u32, roles: &str| {
         format!(

@@ -59,7 +59,7 @@ fn of_each_trace() {
 }
 
 #[test]
-fn nothing_in_common() {
+fn no_common_time() {
     let _transcript = transcript!();
     let directory = traces("nothing-in-common");
     cat(&directory, &["apart"], &[]);

@@ -30,7 +30,7 @@ fn as_strings(json: &Value, is_quoted: &dyn Fn(i128) -> bool) -> Value {
 }
 
 #[test]
-fn integers_are_strings_where_wanted() {
+fn integers_are_strings_on_request() {
     let directory = trace("integers");
     let path = directory.to_str().unwrap();
     let commands: [&[&str]; 8] = [
@@ -67,7 +67,7 @@ fn integers_are_strings_where_wanted() {
 }
 
 #[test]
-fn times_have_dates_where_wanted() {
+fn times_have_dates_on_request() {
     let directory = trace("dates");
     let path = directory.to_str().unwrap();
     let first = |arguments: &[&str]| {

@@ -11,7 +11,7 @@ fn text(path: &Path) -> &str {
 
 /// Events with the same id and different members keep them in JSON Lines, in CTF, and with any number of threads.
 #[test]
-fn events_of_one_id_that_look_different() {
+fn events_with_equal_ids_and_different_members() {
     let directory = Directory::new("json-lines");
     let lines = directory.join("lines.jsonl");
     let mut all = String::from("{\"type\":\"event-class\",\"id\":8,\"name\":\"described\"}\n");

@@ -84,8 +84,8 @@ fn times_in_perfetto(processor: &TraceProcessor, file: &Path, end: u64) -> Times
 /// SQL and Perfetto find the same states. Perfetto computes them from the scheduling in its file. It ignores the
 /// running thread before the first switch.
 #[test]
-fn states_are_those_of_sql_and_of_the_trace_processor() {
-    let test = "states_are_those_of_sql_and_of_the_trace_processor";
+fn states_equal_sql_and_the_trace_processor() {
+    let test = "states_equal_sql_and_the_trace_processor";
     let Some(database) = DuckDb::find(test) else { return };
     let processor = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")));
     let directory = Directory::new("states-in-sql");
@@ -116,8 +116,8 @@ fn states_are_those_of_sql_and_of_the_trace_processor() {
 }
 
 #[test]
-fn total_and_self_times_of_spans_are_those_of_sql() {
-    let Some(database) = DuckDb::find("total_and_self_times_of_spans_are_those_of_sql") else { return };
+fn total_and_self_times_of_spans_equal_sql() {
+    let Some(database) = DuckDb::find("total_and_self_times_of_spans_equal_sql") else { return };
     let directory = Directory::new("spans-in-sql");
     let mut nested = 0;
     for trace in traces().filter(|trace| !trace.ends_with("perf-taskset2")) {
@@ -171,8 +171,8 @@ fn paths_in_sql(database: &DuckDb, trace: &Path, directory: &Directory) -> BTree
 
 /// The same for a simulated scheduler, with a step for each change.
 #[test]
-fn critical_paths_of_simulated_schedulers_are_those_of_sql() {
-    let test = "critical_paths_of_simulated_schedulers_are_those_of_sql";
+fn simulated_critical_paths_equal_sql() {
+    let test = "simulated_critical_paths_equal_sql";
     let Some(database) = DuckDb::find(test) else { return };
     ichnos_testing::cases(4, |random| {
         let processors = 1 + random.below(4) as usize;
@@ -188,8 +188,8 @@ fn critical_paths_of_simulated_schedulers_are_those_of_sql() {
 }
 
 #[test]
-fn critical_paths_are_those_of_sql() {
-    let Some(database) = DuckDb::find("critical_paths_are_those_of_sql") else { return };
+fn critical_paths_equal_sql() {
+    let Some(database) = DuckDb::find("critical_paths_equal_sql") else { return };
     let directory = Directory::new("paths-in-sql");
     // Each path reads the trace again, which takes too long for the largest trace.
     for trace in traces().filter(|trace| is_complete_sweep() || !trace.ends_with("many-threads")) {

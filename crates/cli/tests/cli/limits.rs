@@ -232,7 +232,7 @@ fn small_traces_may_have_many_fields_without_bits() {
 }
 
 #[test]
-fn much_of_what_could_be_heavy_is_read() {
+fn large_harmless_inputs_are_read() {
     // Arrays that contain only empty arrays, and a few elements without bits.
     let matrix = "stream{};event{fields:=struct{integer{size=8;}a;integer{size=8;}b;\
                   struct{}c[a];integer{size=8;}d[a][b];struct{string e;}f[b][a];};};";

@@ -46,7 +46,7 @@ fn constant(name: &str, path: &str) -> u64 {
 }
 
 #[test]
-fn numbers_are_those_of_the_source() {
+fn numbers_equal_the_source() {
     for (name, least) in [("constants of FXT's reader", 6), ("constants of writers", 24)] {
         let rows = table(name);
         assert!(rows.len() >= least, "{name}: {} rows", rows.len());

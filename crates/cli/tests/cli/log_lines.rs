@@ -86,7 +86,7 @@ fn conformance_of_log_lines() {
 
 /// A tag that repeats the component name is omitted.
 #[test]
-fn tags_that_are_the_component_are_left_out() {
+fn tags_equal_to_the_component_are_omitted() {
     let _transcript = transcript!();
     let directory = Directory::new("log-tags");
     let event = Event {
@@ -103,7 +103,7 @@ fn tags_that_are_the_component_are_left_out() {
 }
 
 #[test]
-fn what_the_example_logs_is_printed() {
+fn records_from_the_example_logger_are_printed() {
     let directory = Directory::new("log-oven");
     let file = directory.join("oven.log");
     oven::bake(&file).unwrap();
@@ -135,7 +135,7 @@ fn what_the_example_logs_is_printed() {
 /// A logger at one end of a socket, `cat` at the other end.
 #[cfg(unix)]
 #[test]
-fn what_is_logged_to_a_socket_is_printed() {
+fn records_logged_to_a_socket_are_printed() {
     use ichnos::fuchsia::logger::{DatagramSocket, Logger, LoggerOptions};
     use tracing_subscriber::layer::SubscriberExt;
 

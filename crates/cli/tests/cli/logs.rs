@@ -248,7 +248,7 @@ fn classes_of_records_take_little_memory() {
 }
 
 #[test]
-fn no_record_gets_lost_without_a_word() {
+fn every_lost_record_is_reported() {
     let _transcript = transcript!();
     let log = example();
     ichnos(["cat", "--max", "depth=1", path(&log)]);
@@ -312,7 +312,7 @@ fn a_socket_is_listened_to() {
 
 /// Each test vector in a datagram, after a valid datagram.
 #[test]
-fn vectors_of_the_reference() {
+fn reference_vectors() {
     let Some(file) = recorded("fuchsia/vectors/vectors.json") else { return };
     let vectors: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     let directory = Directory::new("vectors");
@@ -406,7 +406,7 @@ fn vectors_of_the_reference() {
 }
 
 #[test]
-fn a_log_that_is_named_twice_is_read_once() {
+fn a_log_named_twice_is_read_once() {
     let _transcript = transcript!();
     let directory = Directory::new("log-twice");
     let (log, link) = (directory.join("boot.log"), directory.join("hard.log"));

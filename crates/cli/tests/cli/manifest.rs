@@ -36,7 +36,7 @@ fn manifest(directory: &Path, content: &str) -> PathBuf {
 
 /// The times in the merged trace are the original times plus the offsets.
 #[test]
-fn merged_times_are_those_of_the_originals_and_the_offsets() {
+fn merged_times_are_original_times_plus_offsets() {
     let directory = Directory::new("manifest-merge");
     trace(&directory, "a", "mono", &[1_000, 3_000]);
     trace(&directory, "nodes/b", "mono", &[1_000, 3_000]);
@@ -97,7 +97,7 @@ fn only_clocks_with_an_offset_are_related() {
 }
 
 #[test]
-fn what_is_wrong_with_a_manifest_is_said_with_its_place() {
+fn errors_in_a_manifest_have_a_place() {
     let directory = Directory::new("manifest-wrong");
     trace(&directory, "a", "mono", &[1_000]);
     let cat = |content: &str| {

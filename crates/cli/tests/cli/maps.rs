@@ -48,7 +48,7 @@ fn directory(name: &str) -> Directory {
 }
 
 #[test]
-fn what_a_map_says() {
+fn map_properties() {
     let _transcript = transcript!();
     let directory = directory("map");
     let run = |arguments: &[&str]| ichnos_in(&directory, arguments);

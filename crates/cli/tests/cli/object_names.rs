@@ -91,7 +91,7 @@ impl RecordedNames {
 
 /// ROS 2 callbacks are named after their topics, services and timers, and their functions.
 #[test]
-fn callbacks_of_ros_have_rows_of_their_own() {
+fn ros_callbacks_have_separate_rows() {
     let Some(path) = recorded("ctf/real/ctf2/tc-ros2") else { return };
     let (mut recorded, mut expected) = (RecordedNames::default(), Rows::new());
     let mut open: HashMap<u64, Vec<(String, u64)>> = HashMap::new();

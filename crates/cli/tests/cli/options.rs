@@ -74,7 +74,7 @@ fn time_zones_are_for_times() {
 }
 
 #[test]
-fn all_that_do_not_apply_are_named() {
+fn all_inapplicable_options_are_named() {
     let _transcript = transcript!();
     let directory = trace("all-named");
     cat(&directory, &["--json", "--fields=all", "--clock-date", "--details=compact"]);

@@ -158,7 +158,7 @@ fn force_deletes_only_files_of_traces() {
 
 /// The same for a trace without a magic number in its packets. Any bytes could be its packet.
 #[test]
-fn files_without_a_magic_number_are_read_as_a_whole() {
+fn files_without_a_magic_number_are_read_whole() {
     let (input, around) = (trace("outputs-magic"), Directory::new("outputs-magic-around"));
     let output = around.join("t");
     fs::create_dir(&output).unwrap();
@@ -175,7 +175,7 @@ fn files_without_a_magic_number_are_read_as_a_whole() {
 }
 
 #[test]
-fn inputs_stay_whatever_leads_to_them() {
+fn inputs_stay_by_any_path() {
     let around = Directory::new("outputs-inputs");
     let input = around.join("dir/t");
     copy(&trace("outputs-inputs-trace"), &input);

@@ -70,7 +70,7 @@ fn lttng_would_have_written_the_same() {
 }
 
 #[test]
-fn what_has_no_index() {
+fn packets_without_an_index() {
     let directory = Directory::new("no-indexes");
     let trace = directory.join("t");
     copy(&root().join("examples/hello-lttng"), &trace);

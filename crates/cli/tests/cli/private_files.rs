@@ -45,7 +45,7 @@ fn wait_for(mut exists: impl FnMut() -> bool) {
 
 /// The next start removes files that killed processes left, in any form.
 #[test]
-fn a_killed_view_leaves_nothing_for_the_next() {
+fn the_next_view_removes_files_of_a_killed_one() {
     let directory = Directory::new("view-killed");
     let temporary = directory.to_str().unwrap();
     let example = example();

@@ -32,7 +32,7 @@ fn kill(mut child: Child) {
 
 /// Every acknowledged report is in the files, whenever the collector is killed, and the task graph is complete.
 #[test]
-fn what_was_taken_is_there_after_kills() {
+fn accepted_reports_survive_kills() {
     const THREADS: usize = 3;
     const KILLS: u64 = 12;
     let directory = Directory::new("queued-reports");

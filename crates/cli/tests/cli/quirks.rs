@@ -113,7 +113,7 @@ fn events_after_their_packet() {
 }
 
 #[test]
-fn packets_that_a_crash_left_without_an_end() {
+fn packets_without_an_end_after_a_crash() {
     const PACKETS: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
     for tracer in ["lttng-ust 2.13.0", "lttng-modules 2.12.3"] {
         let directory = trace("crash", tracer, &PACKETS, &[]);
@@ -182,7 +182,7 @@ fn events_before_their_packet() {
 /// Outputs have the corrected times: no dialect and no verb needs a workaround to read them, and all messages stay the
 /// same.
 #[test]
-fn what_is_written_needs_no_workaround() {
+fn outputs_need_no_workaround() {
     let late: [(u64, u64, &[u64]); 3] =
         [(1000, 3000, &[1500, 3500]), (3200, 6000, &[4500, 5500]), (6000, 7000, &[])];
     let crashed: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];

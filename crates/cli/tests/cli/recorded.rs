@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use crate::support::{ichnos, recorded};
 
 #[test]
-fn loss_is_told() {
+fn losses_are_mentioned() {
     let Some(path) = recorded("ctf/real/lttng-ust/discard") else { return };
     let json = ichnos([OsStr::new("info"), OsStr::new("--json"), OsStr::new("--count"), path.as_os_str()])
         .expect(0, &[])
@@ -117,7 +117,7 @@ mod threads_and_chunks_do_not_show {
 
 /// The output equals the reference for all recorded traces that it reads without errors.
 #[test]
-fn prints_what_the_reference_prints() {
+fn prints_the_same_as_the_reference() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();

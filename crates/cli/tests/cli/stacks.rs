@@ -214,7 +214,7 @@ fn profiles() {
 }
 
 #[test]
-fn the_name_of_the_file_decides() {
+fn the_file_name_decides() {
     let directory = Directory::new("stacks-files");
     for (name, begin) in [
         ("a.speedscope.json", &b"{\"$schema\":\"https://www.speedscope.app"[..]),
@@ -231,7 +231,7 @@ fn the_name_of_the_file_decides() {
 
 /// Without weights, nothing is written: viewers reject empty profiles.
 #[test]
-fn nothing_is_written_of_nothing() {
+fn empty_profiles_are_not_written() {
     let directory = Directory::new("stacks-nothing");
     let output = directory.join("out.svg");
     run(&directory, &format!("stacks --process 78 -o {}", output.display()))
@@ -275,7 +275,7 @@ fn times_of_recorded_samples() {
 
 /// The runtime names threads by their purpose. Events do not contain these names.
 #[test]
-fn threads_are_selected_by_names_that_were_inferred() {
+fn threads_are_selected_by_inferred_names() {
     let Some(trace) = recorded("nettrace/runtime/net10.0-small.nettrace") else { return };
     let trace = trace.to_string_lossy().into_owned();
     let names = |selection: &[&str]| {

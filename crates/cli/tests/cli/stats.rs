@@ -66,7 +66,7 @@ fn hosts_of_events() {
 }
 
 #[test]
-fn counts_what_a_filter_selects() {
+fn counts_events_that_a_filter_selects() {
     let directory = trace("stats-filter");
     let path = directory.to_str().unwrap();
     for filter in
@@ -241,7 +241,7 @@ fn threads_and_chunks_do_not_show() {
 
 /// All recorded CTF traces have as many events as `info --count` finds, in total and per class.
 #[test]
-fn counts_are_those_of_info() {
+fn counts_equal_those_of_info() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<Json> = serde_json::from_str(&list).unwrap();
@@ -300,7 +300,7 @@ fn babeltrace2(path: &Path, options: &[&str]) -> String {
 
 /// The result equals `babeltrace2`'s counter.
 #[test]
-fn counts_are_those_of_the_reference() {
+fn counts_equal_the_reference() {
     let Some(root) = recorded("ctf/real") else { return };
     if !is_installed("babeltrace2") {
         return;
@@ -319,7 +319,7 @@ fn counts_are_those_of_the_reference() {
 
 /// The result equals that of a Python program that reads `babeltrace2`'s text.
 #[test]
-fn statistics_are_those_of_another_program() {
+fn statistics_equal_another_program() {
     let Some(root) = recorded("ctf/real") else { return };
     if !is_installed("babeltrace2") || !is_installed("python3") {
         return;

@@ -302,7 +302,7 @@ fn licences_are_welcome() {
 
 /// A format is a dependency, a feature and a line in the registry. Otherwise, only re-exports may name its crate.
 #[test]
-fn a_format_is_one_line_of_the_facade() {
+fn a_format_is_one_line_in_the_facade() {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../ichnos/Cargo.toml");
     let manifest = std::fs::read_to_string(manifest).unwrap();
     let sources = sources("ichnos");
@@ -381,7 +381,7 @@ fn sinks_do_not_compare_dialects() {
 
 /// Traits that other crates can implement explain how.
 #[test]
-fn traits_say_how_to_implement_them() {
+fn traits_explain_how_to_implement_them() {
     let crates = ["model", "io", "filter", "flow", "export", "analysis", "viewers", "collect", "ichnos"]
         .map(str::to_owned)
         .into_iter();
@@ -432,7 +432,7 @@ fn the_command_names_no_cursor() {
 
 /// Texts in libraries describe their interface, not the command's options.
 #[test]
-fn libraries_do_not_speak_of_options_of_the_command() {
+fn libraries_do_not_mention_command_options() {
     /// Words for other programs.
     const OTHERS: &[&str] = &["`perf data convert --to-ctf DIR`"];
     let crates = ["model", "io", "filter", "flow", "export", "analysis", "viewers", "collect", "ichnos"]
@@ -509,7 +509,7 @@ fn names_of_types_are_distinct() {
 
 /// `./test.sh quick` excludes only existing test modules.
 #[test]
-fn quick_tests_leave_out_modules_that_exist() {
+fn quick_tests_exclude_existing_modules() {
     let config = std::fs::read_to_string(crate::support::root().join(".config/nextest.toml")).unwrap();
     let mut modules = 0;
     for line in config.lines() {

@@ -215,7 +215,7 @@ fn python() -> Option<&'static Path> {
 }
 
 #[test]
-fn python_reads_what_json_has() {
+fn python_reads_the_same_values_as_json() {
     let Some(python) = python() else { return };
     let examples = [
         "hello-lttng",
@@ -232,7 +232,7 @@ fn python_reads_what_json_has() {
 }
 
 #[test]
-fn python_reads_what_json_has_of_recorded_traces() {
+fn python_reads_the_same_recorded_values_as_json() {
     let (Some(python), Some(recorded)) = (python(), recorded("ctf")) else { return };
     let list = std::fs::read_to_string(recorded.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();

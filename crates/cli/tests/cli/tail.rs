@@ -120,7 +120,7 @@ fn times_before_the_end() {
 
 /// If a trace does not contain its end time, the last event's time is used.
 #[test]
-fn the_end_of_what_does_not_say_it() {
+fn the_end_of_traces_without_an_end_time() {
     let path = root().join("examples/hello-fuchsia");
     let all = cat(&path, &[]).out;
     assert_eq!(cat(&path, &["--begin", "-0ns", "-q"]).out.lines().count(), 1);

@@ -193,7 +193,7 @@ fn titles() {
 
 /// Events that came before an operation's start event do not name it, and neither do spans within it.
 #[test]
-fn operations_are_named_after_their_begins() {
+fn merged_operations_are_named_after_their_start() {
     let directory = Directory::new("task-begins");
     let lines = [
         r#"{"ts":1000,"name":"jitting","payload":{"op":"0A0A0A0A"}}"#,

@@ -139,7 +139,7 @@ pub fn ctf_2(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn every_verb_and_format_escapes_what_is_not_printable() {
+fn every_verb_and_format_escapes_unprintable_characters() {
     let directory = Directory::new("terminal");
     let path = ctf_2(&directory);
     let path = path.to_str().unwrap();
@@ -191,7 +191,7 @@ fn every_verb_and_format_escapes_what_is_not_printable() {
 }
 
 #[test]
-fn messages_escape_what_is_not_printable() {
+fn messages_escape_unprintable_characters() {
     let directory = Directory::new("messages");
     let hostile = |name: &str| directory.join(format!("{name} {HOSTILE}")).to_str().unwrap().to_owned();
     // Discarded events and packets, in files with such names.

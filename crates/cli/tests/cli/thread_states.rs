@@ -197,7 +197,7 @@ pub(crate) fn times(path: &str) -> Truth {
 }
 
 #[test]
-fn states_are_those_of_a_simulated_scheduler() {
+fn states_equal_a_simulated_scheduler() {
     ichnos_testing::cases(8, |random| {
         let processors = 1 + random.below(4) as usize;
         let threads = 1 + random.below(12) as u32;
@@ -240,7 +240,7 @@ fn check_path(path: &str, thread: u32, truth: &Truth) {
 
 /// Two threads and an interrupt: 1 waits for 2, which waits for the disk.
 #[test]
-fn a_path_leads_to_what_really_ran() {
+fn a_path_leads_to_the_running_thread() {
     let mut streams = [Events::default(), Events::default()];
     streams[0].event(6, 50).number(9).text("t1").number(1).number(1);
     streams[0].wake(100, 1);
@@ -320,7 +320,7 @@ fn spans_of_threads_have_totals_and_own_times() {
 
 /// A page fault within another page fault whose end was lost still belongs to the system call around both.
 #[test]
-fn own_times_are_without_spans_within_lost_ones() {
+fn own_times_exclude_spans_within_unended_spans() {
     let mut streams = [Events::default()];
     streams[0].switch(110, (0, 0), 1);
     for (id, time) in [(2, 200), (7, 250), (7, 300), (8, 330), (3, 500)] {

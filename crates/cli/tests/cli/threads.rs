@@ -49,7 +49,7 @@ fn limited(directory: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
 }
 
 #[test]
-fn reading_goes_on_with_the_threads_that_there_are() {
+fn reading_continues_with_fewer_threads() {
     let trace = trace();
     let path = trace.to_str().unwrap();
     let program = Directory::new("program");

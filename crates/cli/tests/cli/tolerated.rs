@@ -71,7 +71,7 @@ fn repairs_keep_the_times_of_events() {
 
 /// Zeros up to the end of a packet, and overwritten blocks.
 #[test]
-fn overwritten_bytes_are_no_events() {
+fn overwritten_bytes_do_not_become_events() {
     let directory = Directory::new("tolerated-zeros");
     let times: Vec<u64> = (1..=1_000).map(|time| time * 1_000).collect();
     let whole = packet(&times, 0);

@@ -67,7 +67,7 @@ fn a_linked_stream_file_belongs_where_the_link_stands() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_met_twice_is_read_once_and_said() {
+fn duplicates_are_read_once_and_reported() {
     let _transcript = transcript!();
     use std::os::unix::fs::symlink;
     let directory = trace("tree-twice");
@@ -228,7 +228,7 @@ fn a_part_of_a_trace_stands_for_it() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_called_what_it_is() {
+fn special_files_are_named_by_type() {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
     let directory = trace("tree-special");
@@ -282,7 +282,7 @@ fn cpu_time_of_children() -> Duration {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_hole_of_a_terabyte_is_one_damaged_place() {
+fn a_terabyte_hole_is_one_damaged_place() {
     const TERABYTE: u64 = 1 << 40;
     for (name, places, events) in [
         ("behind", &[0][..], 3),
@@ -316,7 +316,7 @@ fn a_hole_of_a_terabyte_is_one_damaged_place() {
 /// Zeros within a packet belong to it, with or without holes.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_hole_within_a_packet_is_no_damage() {
+fn a_hole_within_a_packet_is_not_damage() {
     let directory = Directory::on_disk("tree-padding");
     fs::write(directory.join("metadata"), METADATA).unwrap();
     // A packet with 64 MiB, most of it padding, and a packet after it.

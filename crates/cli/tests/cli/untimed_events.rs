@@ -127,7 +127,7 @@ fn untimed_events_do_not_wait_for_a_time_in_another_packet() {
 
 /// No event has a time, though there is a clock.
 #[test]
-fn untimed_events_alone_are_at_the_beginning_of_the_clock() {
+fn untimed_events_alone_are_at_the_clock_origin() {
     let directory = Directory::new("untimed-alone");
     let source = directory.join("source.jsonl");
     let begin = r#"{"type":"stream-begin","stream":0,"clock":{"id":"c","frequency":1000}}"#;

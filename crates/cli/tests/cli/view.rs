@@ -141,7 +141,7 @@ fn expressions_have_suggestions() {
 
 /// Additions to a trace are shown, and track and name numbers stay valid for open pages.
 #[test]
-fn a_trace_that_grows() {
+fn a_growing_trace() {
     let text = std::fs::read_to_string(root().join("examples/hello-jsonl/requests.jsonl")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 5);
@@ -197,7 +197,7 @@ fn a_trace_that_grows() {
 
 /// Metadata with an open array also grows: events of a class declared later are shown.
 #[test]
-fn a_class_that_is_declared_later() {
+fn a_class_declared_later() {
     let class = |id: u8, name: &str| {
         format!(
             "{{\"type\":\"event-record-class\",\"id\":{id},\"name\":\"{name}\",\"payload-field-class\":\
@@ -595,7 +595,7 @@ fn items(track: &serde_json::Value) -> u64 {
 
 /// Only the viewer's page can load the file that `convert` writes.
 #[test]
-fn a_file_for_the_page_of_a_viewer() {
+fn a_file_for_a_viewer_page() {
     const ORIGIN: &str = "Origin: https://profiler.firefox.com\r\n";
     let mut viewing = Viewing::start(&["--in", "firefox", &example()]);
     let link = viewing.link();
@@ -641,7 +641,7 @@ fn a_file_for_the_page_of_a_viewer() {
 }
 
 #[test]
-fn what_viewers_cannot_show() {
+fn traces_that_viewers_cannot_show() {
     let error = "https://ui.perfetto.dev reads files from port 9001 only";
     ichnos(["view", "--in", "perfetto", "--port", "9000", &example()]).expect(2, &[error]);
     let without_stacks = root().join("examples/hello-ctf2");
@@ -670,7 +670,7 @@ pub fn with_opener(directory: &std::path::Path, arguments: &std::path::Path) -> 
 /// Other users can see the arguments of the program that opens the address. The address is secret.
 #[cfg(unix)]
 #[test]
-fn the_address_is_no_argument() {
+fn the_address_is_not_an_argument() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = Directory::new("view-opener");
     let (temporary, arguments) = (directory.join("tmp"), directory.join("arguments"));

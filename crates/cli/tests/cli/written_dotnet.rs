@@ -158,7 +158,7 @@ fn properties_survive_other_formats() {
 
 /// A file without its start: all its events are read, a message says what is missing, and it can be repaired.
 #[test]
-fn a_file_without_its_beginning() {
+fn a_file_without_its_start() {
     let Some(bytes) = recorded("nettrace/runtime/net10.0-nostacks.nettrace") else { return };
     let directory = Directory::new("beginning-dotnet");
     let bytes = fs::read(bytes).unwrap();

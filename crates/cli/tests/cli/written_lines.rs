@@ -52,7 +52,7 @@ fn convert(path: &Path, out: &Path) -> i32 {
 }
 
 #[test]
-fn lines_are_those_of_cat() {
+fn lines_equal_those_of_cat() {
     let directory = Directory::new("written-lines");
     let [once, twice] = ["once", "twice"].map(|name| directory.join(name));
     let traces = EXAMPLES.into_iter().map(example).chain(RECORDED.into_iter().filter_map(recorded));
@@ -75,7 +75,7 @@ fn lines_are_those_of_cat() {
 
 /// A part of a trace equals the output of `cat` with the same options.
 #[test]
-fn parts_are_those_of_cat() {
+fn parts_equal_those_of_cat() {
     let directory = Directory::new("written-parts");
     let out = directory.join("part.jsonl");
     let lttng = example("hello-lttng");

@@ -276,7 +276,7 @@ fn fields_of_several_clocks() {
 
 /// A start time of two clocks stays the start time of both if only one of them starts later.
 #[test]
-fn begins_of_several_clocks() {
+fn start_times_of_several_clocks() {
     let directory = Directory::new("several-begins");
     let trace = Trace {
         context: vec![("b", int(64))],
@@ -534,7 +534,7 @@ fn environments_of_any_values() {
 
 /// The loss table of a conversion within a dialect.
 #[test]
-fn losses_of_what_a_trace_class_does_not_contain() {
+fn losses_outside_the_trace_class() {
     let directory = Directory::new("unmodeled");
     // An alias with attributes, and a name for another tool.
     let path = directory.join("aliases");
@@ -589,7 +589,7 @@ fn losses_of_what_a_trace_class_does_not_contain() {
 
 /// Log level, EMF URI and base are CTF 1.8 properties: without the attributes that contain them, nothing is lost.
 #[test]
-fn attributes_that_are_properties() {
+fn attributes_for_properties() {
     let directory = Directory::new("repeated-attributes");
     let shown = json!({"field-type": "int", "size": 8, "alignment": 8, "user-attrs": {"diamon.org/ctf/ns/std": {"base": 16}}});
     let attributes = json!({

@@ -62,7 +62,7 @@ fn schemas_in_all_languages() {
 }
 
 #[test]
-fn a_schema_is_of_one_trace() {
+fn a_schema_needs_a_single_trace() {
     let (one, other) = (trace("one"), trace("other"));
     let [one, other] = [&one, &other].map(|directory| directory.to_str().unwrap());
     let run = ichnos(["schema", "--as", "spec2", one, other])

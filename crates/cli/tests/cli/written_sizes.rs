@@ -123,7 +123,7 @@ fn packets_with_one_size_stay_apart() {
 }
 
 #[test]
-fn packets_with_both_sizes_keep_what_ends_within_a_byte() {
+fn packets_with_both_sizes_can_end_within_a_byte() {
     let directory = Directory::new("written-both-sizes");
     let context = [integer("total", 16, TOTAL), integer("content", 16, CONTENT)].join(", ");
     // Three 4-bit values and padding.
@@ -162,7 +162,7 @@ fn padding_up_to_the_end_of_a_data_stream_is_left_out() {
 
 /// Content that ends within a byte requires a total size in dialects other than PROP-1.0, so it is added.
 #[test]
-fn content_sizes_within_a_byte_stay_where_that_is_possible() {
+fn content_sizes_within_a_byte_stay_if_possible() {
     let directory = Directory::new("written-content-bits");
     let context = [integer("total", 16, TOTAL), integer("content", 16, CONTENT)].join(", ");
     let both = trace(&directory.join("both"), &context, 4, &[56, 0, 44, 0, 0x21, 0xf3, 0xff]);

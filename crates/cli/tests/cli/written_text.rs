@@ -46,7 +46,7 @@ fn lines(path: &Path) {
 }
 
 #[test]
-fn text_is_that_of_cat() {
+fn text_equals_the_output_of_cat() {
     let directory = Directory::new("written-text");
     for trace in traces() {
         for (name, format, to) in TEXTS {
@@ -81,7 +81,7 @@ fn threads_do_not_matter() {
 }
 
 #[test]
-fn parts_are_what_cat_selects() {
+fn parts_equal_the_selection_of_cat() {
     let directory = Directory::new("written-text-parts");
     let trace = directory.join("many.jsonl");
     lines(&trace);
@@ -132,7 +132,7 @@ fn options_of_traces_are_refused() {
 }
 
 #[test]
-fn an_output_is_the_old_or_the_new_one() {
+fn an_output_is_old_or_new() {
     let directory = Directory::new("written-text-old");
     let trace = root().join("examples/hello-lttng");
     let out = directory.join("x.csv");

@@ -87,7 +87,7 @@ fn times_of_a_variable_length_get_longer() {
 
 /// If a packet without a start time is divided, its parts get start times.
 #[test]
-fn packets_that_are_divided_say_their_begin() {
+fn divided_packets_have_start_times() {
     let directory = Directory::new("written-begins");
     let size = r#""type": "fixed-length-unsigned-integer", "length": 16, "byte-order": "little-endian""#;
     // The clock is 0 before each packet.
@@ -118,7 +118,7 @@ fn packets_that_are_divided_say_their_begin() {
 
 /// An 8-bit start time suffices for the packet, but not for its second half.
 #[test]
-fn packets_that_are_divided_say_all_of_their_begin() {
+fn divided_packets_have_complete_start_times() {
     let directory = Directory::new("written-short-begins");
     let integer = |bits| {
         format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
@@ -152,7 +152,7 @@ fn packets_that_are_divided_say_all_of_their_begin() {
 
 /// Packets that have an end time, and get a start time, do not overlap.
 #[test]
-fn packets_that_get_a_begin_do_not_overlap() {
+fn packets_with_added_start_times_do_not_overlap() {
     let directory = Directory::new("written-ends");
     let byte = r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#;
     let stream = [32, 10, 1, 1, 32, 20, 11, 2, 32, 30, 25, 3];
@@ -183,7 +183,7 @@ fn packets_that_get_a_begin_do_not_overlap() {
 
 /// Packets whose header and context become too large for their size fields are dropped and counted.
 #[test]
-fn packets_that_cannot_say_their_size_are_left_out() {
+fn packets_too_large_for_their_size_field_are_dropped() {
     let directory = Directory::new("written-sizes");
     let small = [40, 1, 1, 17, 3];
     let source = small_sizes(&directory, &[&LARGE_PACKET[..], &small[..]].concat());
@@ -218,7 +218,7 @@ fn small_sizes(directory: &Path, stream: &[u8]) -> PathBuf {
 
 /// Every verb that writes ends with exit code 3 if all events were dropped from the output.
 #[test]
-fn an_output_that_lacks_all_events_is_no_success() {
+fn an_output_without_events_is_not_a_success() {
     let directory = Directory::new("written-nothing");
     let source = small_sizes(&directory, &LARGE_PACKET);
     let all = "all 2 events were dropped: the output does not contain events";
@@ -333,7 +333,7 @@ fn times_of_other_clocks_stay() {
 
 /// PROP-1.0 clocks continue from packet to packet. If they do not, packets must contain the complete time.
 #[test]
-fn clocks_go_on_in_other_dialects() {
+fn clocks_continue_in_other_dialects() {
     let directory = Directory::new("written-go-on");
     let packet = |begin: u8, times: [u8; 2]| [72, begin, 0, times[0], 0, times[0], times[1], 0, times[1]];
     let source = prop1(
@@ -354,7 +354,7 @@ fn clocks_go_on_in_other_dialects() {
 /// After skipped events, packets and event records with truncated timestamps still have correct times. The dialects
 /// differ in whether clocks continue from packet to packet.
 #[test]
-fn what_is_left_out_moves_the_clock_on() {
+fn skipped_events_advance_the_clock() {
     let directory = Directory::new("written-left-out");
     let context = |begin: u32| {
         [

@@ -77,7 +77,7 @@ fn events(path: &Path) -> Vec<(u64, u8)> {
 }
 
 #[test]
-fn packets_begin_before_all_timestamps_of_their_first_event() {
+fn packets_start_before_the_first_event_timestamps() {
     let directory = Directory::new("written-timestamps");
     let headers: [&[Bits]; 5] = [&[16, 16], &[32, 8], &[64, 16], &[0, 16], &[16, 8, 0]];
     for (number, header) in headers.into_iter().enumerate() {

@@ -85,7 +85,7 @@ fn ranges() {
 }
 
 #[test]
-fn a_range_is_the_conditions_about_its_ends() {
+fn a_range_equals_two_comparisons() {
     // Compared with equivalent operators, for random numbers.
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: false };

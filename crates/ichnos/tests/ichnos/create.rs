@@ -90,7 +90,7 @@ fn the_example_is_short() {
 }
 
 #[test]
-fn classes_and_streams_are_declared_while_it_is_written() {
+fn classes_and_streams_are_declared_while_writing() {
     let directory = tempfile::tempdir().unwrap();
     for dialect in ["ctf1.8", "prop1", "prop2", "spec2"] {
         let path = directory.path().join(dialect);
@@ -124,7 +124,7 @@ fn classes_and_streams_are_declared_while_it_is_written() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn data_that_does_not_fit_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t");
     let mut options = CreateOptions::default();
@@ -246,7 +246,7 @@ fn packets_close_by_size_and_by_age() {
 
 /// Events that were read are written unchanged, except for their packets.
 #[test]
-fn events_that_are_read_are_written() {
+fn read_events_are_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let directory = tempfile::tempdir().unwrap();
     for (source, dialect) in [
@@ -285,7 +285,7 @@ fn events_that_are_read_are_written() {
 /// An event without a time is not written, and neither is an event that gets no time.
 #[cfg(feature = "jsonl")]
 #[test]
-fn events_that_are_read_have_a_time_if_there_is_a_clock() {
+fn read_events_have_a_time_if_there_is_a_clock() {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("lines.jsonl");
     let lines = ["{\"ts\":5,\"name\":\"a\"}\n", "{\"name\":\"b\"}\n", "{\"ts\":6,\"name\":\"a\"}\n"];
@@ -309,7 +309,7 @@ fn events_that_are_read_have_a_time_if_there_is_a_clock() {
 
 /// The trace can be opened at any time, with everything that was flushed before.
 #[test]
-fn a_reader_can_open_it_at_any_instant() {
+fn a_reader_can_open_it_at_any_time() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t");
     let trace = create(&path, &CreateOptions::default()).unwrap();
@@ -345,7 +345,7 @@ fn a_reader_can_open_it_at_any_instant() {
 /// A .NET file contains everything that was flushed, even if its writer never finishes it.
 #[cfg(feature = "nettrace")]
 #[test]
-fn a_file_of_dotnet_has_what_was_flushed() {
+fn a_dotnet_file_contains_flushed_events() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("live.nettrace");
     let trace = create(&path, &CreateOptions::default()).unwrap();
@@ -380,7 +380,7 @@ fn a_file_of_dotnet_has_what_was_flushed() {
 }
 
 #[test]
-fn indexes_that_are_written_are_believed() {
+fn written_indexes_are_used() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t");
     let mut options = CreateOptions::default();

@@ -93,7 +93,7 @@ fn events_without_a_severity_are_lines() {
 
 /// Flushed events can be read while the log is written.
 #[test]
-fn what_was_flushed_is_there() {
+fn flushed_events_are_readable() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.log");
     let trace = begin(&path, |options| options.packet_age = Some(Duration::from_secs(3600)));
@@ -115,7 +115,7 @@ fn what_was_flushed_is_there() {
 /// Log records from another format.
 #[cfg(feature = "ctf")]
 #[test]
-fn events_that_are_read_become_lines() {
+fn read_events_become_lines() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng");
     let session = ichnos::open([example], &OpenOptions::default()).unwrap();
     let directory = tempfile::tempdir().unwrap();

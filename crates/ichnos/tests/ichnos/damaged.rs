@@ -81,7 +81,7 @@ fn damage_of(bytes: &[u8], check: bool) -> Option<(usize, Vec<Value>)> {
 }
 
 #[test]
-fn what_is_wrong_is_reported_once() {
+fn errors_are_reported_once() {
     let files = [recorded(), made(Form::V4), made(Form::V6)];
     let (mut chunks, mut found) = (0, 0);
     cases(if cfg!(debug_assertions) { 40 } else { 300 }, |random| {

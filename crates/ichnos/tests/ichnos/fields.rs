@@ -57,7 +57,7 @@ fn names_of(event: &Event<'_>, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn a_path_finds_what_a_search_in_each_event_finds() {
+fn a_path_equals_a_search_in_each_event() {
     let all = examples();
     let mut found = BTreeSet::from(["ctx.vtid".to_owned(), "payload".to_owned(), "no such field".to_owned()]);
     let session = open(&all);
@@ -90,7 +90,7 @@ fn a_path_finds_what_a_search_in_each_event_finds() {
 }
 
 #[test]
-fn a_meaning_is_the_first_member_that_has_it() {
+fn a_meaning_is_its_first_member() {
     let session = open(&examples());
     let mut events = session.events().unwrap();
     let mut seen = BTreeSet::new();

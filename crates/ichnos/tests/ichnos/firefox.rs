@@ -103,8 +103,8 @@ fn every_event_is_a_marker_or_a_sample() {
 /// Intervals have the same starts, durations and names as the slices that Google's trace processor reads from the
 /// original.
 #[test]
-fn intervals_of_fxt_are_the_slices_of_the_trace_processor() {
-    let test = "intervals_of_fxt_are_the_slices_of_the_trace_processor";
+fn fxt_intervals_equal_trace_processor_slices() {
+    let test = "fxt_intervals_equal_trace_processor_slices";
     let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.profile.json");

@@ -15,7 +15,7 @@ const ALL: &[(&str, bool, &str)] = &[
 ];
 
 #[test]
-fn formats_are_those_that_were_chosen() {
+fn enabled_formats_are_available() {
     let chosen: Vec<&str> = ALL.iter().filter(|(_, is, _)| *is).map(|(name, ..)| *name).collect();
     assert_eq!(ichnos::formats().map(|format| format.name).collect::<Vec<_>>(), chosen);
 }

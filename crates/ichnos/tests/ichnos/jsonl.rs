@@ -117,7 +117,7 @@ fn examples_are_read_back_in_all_forms() {
 
 /// The example in the document, with the output shown there.
 #[test]
-fn the_example_of_the_document_is_a_trace() {
+fn the_example_in_the_document_is_a_trace() {
     let document =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/jsonl.md")).unwrap();
     let block = |begin: &str| {
@@ -164,7 +164,7 @@ fn lines_of_a_program_become_events() {
 
 /// An unreadable line is damage, and all other lines are read.
 #[test]
-fn a_line_that_cannot_be_read_is_damage() {
+fn an_unreadable_line_is_damage() {
     let good = |time: u32| format!("{{\"ts\":{time},\"name\":\"a\",\"payload\":{{\"x\":{time}}}}}\n");
     for bad in [
         "{",
@@ -285,7 +285,7 @@ fn class_ids(text: &str) -> Vec<(u64, u64)> {
 
 /// Events with the same id and different members have several classes, each with its own id, and can be read back.
 #[test]
-fn events_of_one_id_that_look_different_have_ids_of_their_own() {
+fn events_with_different_members_get_different_ids() {
     let lines = [
         r#"{"ts":1,"id":7,"name":"a","payload":{"x":1}}"#,
         r#"{"ts":2,"id":7,"name":"a","payload":{"x":"one"}}"#,
@@ -335,7 +335,7 @@ fn events_of_one_id_that_look_different_have_ids_of_their_own() {
 
 /// The same, if a line describes the class without its fields, and in several data streams.
 #[test]
-fn classes_without_fields_have_ids_of_their_own() {
+fn classes_without_fields_have_separate_ids() {
     let text = r#"{"type":"event-class","stream":0,"id":7,"name":"a","meanings":{"payload":{"pid":"process"}}}
 {"type":"event-class","stream":0,"name":"named","role":"sample"}
 {"type":"event-class","stream":0,"name":"other","role":"counter"}
@@ -361,7 +361,7 @@ fn classes_without_fields_have_ids_of_their_own() {
 
 /// If two lines describe a class with the same id, the first is used, and the second is damage at its position.
 #[test]
-fn a_class_that_is_described_twice_is_damage() {
+fn a_class_described_twice_is_damage() {
     let class = |kind: &str| {
         format!(
             r#"{{"type":"event-class","stream":0,"id":7,"name":"a","fields":{{"payload":{{"type":"structure","members":[{{"name":"x","class":{{"type":"{kind}"}}}}]}}}}}}"#

@@ -85,14 +85,14 @@ fn check(path: &Path, flushed: u64, what: &str) {
 }
 
 #[test]
-fn what_was_flushed_outlives_the_process() {
+fn flushed_events_outlive_the_process() {
     kill_programs("", 100);
 }
 
 /// A .NET file.
 #[cfg(feature = "nettrace")]
 #[test]
-fn what_was_flushed_to_a_file_of_dotnet_outlives_the_process() {
+fn flushed_dotnet_events_outlive_the_process() {
     kill_programs(".nettrace", 40);
 }
 
@@ -130,14 +130,14 @@ fn kill_programs(ending: &str, runs: u64) {
 
 /// A limited file size, like a full disk.
 #[test]
-fn what_was_flushed_outlives_a_full_disk() {
+fn flushed_events_outlive_a_full_disk() {
     fill_disks("", 0);
 }
 
 /// A .NET file. It ends within the block that did not fit.
 #[cfg(feature = "nettrace")]
 #[test]
-fn what_was_flushed_to_a_file_of_dotnet_outlives_a_full_disk() {
+fn flushed_dotnet_events_outlive_a_full_disk() {
     fill_disks(".nettrace", 1);
 }
 

@@ -224,7 +224,7 @@ const BACKWARDS: &str = r#"{"ts":5000,"name":"load_begin","payload":{"pid":1,"ti
 
 /// An end before its start is a loss, and the span has length 0.
 #[test]
-fn an_end_before_its_begin_is_a_loss() {
+fn an_end_before_its_start_is_a_loss() {
     let directory = tempfile::tempdir().unwrap();
     let session = trace_of(BACKWARDS, directory.path());
     for viewer in ["perfetto", "chrome", "firefox", "otlp"] {
@@ -235,7 +235,7 @@ fn an_end_before_its_begin_is_a_loss() {
     }
     let wanted = [("load".to_owned(), 5000, 0), ("save".to_owned(), 6000, 1000)];
     assert_eq!(intervals(&convert(&session, "firefox", directory.path())), wanted);
-    let Some(processor) = processor("an_end_before_its_begin_is_a_loss") else { return };
+    let Some(processor) = processor("an_end_before_its_start_is_a_loss") else { return };
     for viewer in ["perfetto", "chrome"] {
         let path = convert(&session, viewer, directory.path());
         let rows = all_rows(&processor, &path, &["select name, ts, dur from slice"]).concat();

@@ -287,8 +287,8 @@ fn text(text: &str) -> Option<String> {
 
 /// Message and field numbers are from Perfetto's repository.
 #[test]
-fn perfetto_has_no_values_for_missing_ones() {
-    let test = "perfetto_has_no_values_for_missing_ones";
+fn perfetto_omits_missing_values() {
+    let test = "perfetto_omits_missing_values";
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
     let path = convert(&session, "perfetto", directory.path());
@@ -342,7 +342,7 @@ fn perfetto_has_no_values_for_missing_ones() {
 }
 
 #[test]
-fn chrome_has_no_values_for_missing_ones() {
+fn chrome_omits_missing_values() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
     let path = convert(&session, "chrome", directory.path());
@@ -363,7 +363,7 @@ fn chrome_has_no_values_for_missing_ones() {
 }
 
 #[test]
-fn firefox_has_no_values_for_missing_ones() {
+fn firefox_omits_missing_values() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
     let path = convert(&session, "firefox", directory.path());
@@ -409,7 +409,7 @@ pub(crate) fn check_otlp(path: &Path) {
 }
 
 #[test]
-fn opentelemetry_has_no_values_for_missing_ones() {
+fn opentelemetry_omits_missing_values() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
     let path = convert(&session, "otlp", directory.path());
@@ -489,7 +489,7 @@ impl Sink for FoundMeanings {
 
 /// Events that have only a name and a time get nothing else in any format and dialect, unless the loss table lists it.
 #[test]
-fn formats_have_no_values_for_missing_ones() {
+fn formats_omit_missing_values() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(
         "{\"ts\":1000,\"name\":\"bare\",\"payload\":{}}\n{\"ts\":2000,\"name\":\"one\",\"payload\":{\"a\":1}}\n",

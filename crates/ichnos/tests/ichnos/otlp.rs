@@ -166,9 +166,9 @@ impl ichnos_model::Sink for Counter<'_> {
 /// Spans have the same starts, durations, names and parents as the slices that Google's trace processor reads from the
 /// original.
 #[test]
-fn spans_of_fxt_are_the_slices_of_the_trace_processor() {
+fn fxt_spans_equal_trace_processor_slices() {
     const QUERY: &str = "select s.ts, s.dur, s.name, p.name as parent from slice s left join slice p on s.parent_id = p.id where s.dur > 0";
-    let test = "spans_of_fxt_are_the_slices_of_the_trace_processor";
+    let test = "fxt_spans_equal_trace_processor_slices";
     let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("spans.jsonl");
@@ -257,7 +257,7 @@ const NAMED: &str = r#"{"ts":1794000000000000001,"name":"fields","payload":{"tra
 "#;
 
 #[test]
-fn log_records_have_the_identifiers_that_events_name() {
+fn log_records_have_the_identifiers_in_events() {
     let directory = tempfile::tempdir().unwrap();
     let [lines, path] = ["a.jsonl", "a.otlp.jsonl"].map(|name| directory.path().join(name));
     std::fs::write(&lines, NAMED).unwrap();

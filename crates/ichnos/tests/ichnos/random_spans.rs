@@ -376,7 +376,7 @@ pub(crate) fn span_pairs(session: &Session) -> Pairs {
 }
 
 #[test]
-fn random_spans_are_those_of_statistics() {
+fn random_spans_equal_the_statistics() {
     let directory = tempfile::tempdir().unwrap();
     let (session, random) = random_trace(directory.path());
     let found = span_pairs(&session);

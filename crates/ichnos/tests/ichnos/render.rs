@@ -68,7 +68,7 @@ fn any_number_of_threads_writes_the_same() {
 /// EventPipe files can be read from any sequence point. It contains the state and the losses up to there.
 #[cfg(feature = "nettrace")]
 #[test]
-fn any_number_of_threads_writes_the_same_of_eventpipe() {
+fn any_number_of_threads_writes_the_same_eventpipe_text() {
     use ichnos_testing::nettrace_file::{
         Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
     };

@@ -133,8 +133,8 @@ fn reports_are_called_by_their_labels() {
 
 /// ROS 2 callbacks are named after topics and functions, and messages go from writers to readers.
 #[test]
-fn callbacks_of_ros_have_the_names_of_topics() {
-    let test = "callbacks_of_ros_have_the_names_of_topics";
+fn ros_callbacks_are_named_after_topics() {
+    let test = "ros_callbacks_are_named_after_topics";
     let Some(path) = recorded(test, "ctf/real/ctf2/tc-ros2") else { return };
     let session = open(&path);
     let shown = timeline(&session);

@@ -437,7 +437,7 @@ fn overwritten_blocks(files: &Files) -> Vec<Change<()>> {
 
 /// Blocks that are zeros, 0xff, or a copy of the previous block must not become events.
 #[test]
-fn overwritten_blocks_are_no_events() {
+fn overwritten_blocks_do_not_become_events() {
     let known = [
         "bandwidth_issue: global_def:8192: copy",
         "bandwidth_issue: global_def:16384: copy",

@@ -119,9 +119,9 @@ fn the_trace_processor_reads_the_same_of_fxt() {
 /// Interrupt handlers are nested on their processor. If a map makes the processor the key, an interrupt during a soft
 /// interrupt has the same key, and the spans stay the same.
 #[test]
-fn spans_with_equal_keys_are_those_that_are_nested() {
+fn spans_with_equal_keys_equal_nested_spans() {
     const SLICES: &str = "select name, ts, dur from slice where dur > 0 and category = 'irq'";
-    let test = "spans_with_equal_keys_are_those_that_are_nested";
+    let test = "spans_with_equal_keys_equal_nested_spans";
     let Some(root) = recorded(test) else { return };
     let mut options = OpenOptions::default();
     options.read.class_map = Some(ClassMap::new(|class, stream| {
@@ -314,10 +314,10 @@ fn message_of(event: &Event<'_>, role: &LogRole) -> Option<String> {
 
 /// Messages are also lines in Perfetto's log, even if the trace's clock lacks dates.
 #[test]
-fn messages_are_lines_of_the_log() {
+fn messages_are_log_lines() {
     const LINES: &str =
         "select l.prio, l.msg, l.ts, l.tag, t.tid from android_logs l left join thread t using (utid)";
-    let Some(processor) = processor("messages_are_lines_of_the_log") else { return };
+    let Some(processor) = processor("messages_are_log_lines") else { return };
     let directory = tempfile::tempdir().unwrap();
     let dated = directory.path().join("dated.jsonl");
     std::fs::write(&dated, DATED_LOG).unwrap();

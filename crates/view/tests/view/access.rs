@@ -43,7 +43,7 @@ fn requests_without_the_token_or_from_elsewhere_are_refused() {
 }
 
 #[test]
-fn the_page_is_from_here_and_allows_nothing_else() {
+fn the_page_loads_only_its_own_files() {
     let server = Server::of(&example("hello-lttng"));
     for (path, kind) in [("", "text/html"), ("app.js", "text/javascript"), ("app.css", "text/css")] {
         let (status, head, body) = server.get(path);
@@ -84,7 +84,7 @@ fn requests_for_too_much_are_refused() {
 }
 
 #[test]
-fn many_clients_and_slow_ones_are_served() {
+fn many_clients_and_slow_clients_are_served() {
     let server = Server::of(&example("hello-lttng"));
     let slow: Vec<_> = (0..50)
         .map(|_| {
@@ -134,7 +134,7 @@ fn names_that_are_scripts_stay_text() {
 
 /// Connections without the token do not lock out the owner.
 #[test]
-fn strangers_give_way() {
+fn unauthorized_clients_give_way() {
     let server = Server::of(&example("hello-lttng"));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -52,8 +52,8 @@ fn run_in(program: &str, arguments: &[&str], variables: &[(&str, &str)]) {
 }
 
 #[test]
-fn the_page_is_what_its_sources_make() {
-    if has_packages("the_page_is_what_its_sources_make") {
+fn the_page_is_built_from_its_sources() {
+    if has_packages("the_page_is_built_from_its_sources") {
         run("./build.sh", &["--check"], None);
         run("node_modules/.bin/tsc", &["--noEmit"], None);
     }
@@ -107,9 +107,9 @@ fn run_with(name: &str, groups: &[&str], parts: &[&str]) {
 
 /// A recorded kernel trace with running threads.
 #[test]
-fn the_page_shows_what_ran() {
+fn the_page_shows_running_threads() {
     let Some(path) = crate::client::recorded(RECORDED[0]) else { return };
-    if has_packages("the_page_shows_what_ran") {
+    if has_packages("the_page_shows_running_threads") {
         let server = Server::of(&path);
         let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
         run("node", &["test/all.mjs", "threads:"], Some(&address));
@@ -155,7 +155,7 @@ fn the_page_shows_ten_million_events() {
 
 /// A saved page has the arrows, and does not contain directory names.
 #[test]
-fn the_page_that_is_saved_names_no_directories() {
+fn a_saved_page_does_not_contain_directories() {
     static STOP: AtomicBool = AtomicBool::new(false);
     let path = std::fs::canonicalize(example("hello-xtrace")).unwrap();
     let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
@@ -172,8 +172,8 @@ fn the_page_that_is_saved_names_no_directories() {
 }
 
 #[test]
-fn the_page_that_is_saved() {
-    if has_packages("the_page_that_is_saved") {
+fn the_saved_page() {
+    if has_packages("the_saved_page") {
         static STOP: AtomicBool = AtomicBool::new(false);
         let session = ichnos::open([example("hello-fxt")], &OpenOptions::default()).unwrap();
         let page = ichnos_view::page_file(Arc::new(session), ViewOptions::new("frames", &STOP)).unwrap();

@@ -38,7 +38,7 @@ fn answers(path: &str, directory: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn timelines_that_were_kept_are_shown_again() {
+fn cached_timelines_are_shown_again() {
     for path in traces() {
         let directory = tempfile::tempdir().unwrap();
         let read = answers(&path, directory.path());
@@ -65,7 +65,7 @@ fn timelines_that_were_kept_are_shown_again() {
 }
 
 #[test]
-fn damaged_files_are_like_missing_ones() {
+fn damaged_files_count_as_missing() {
     let path = crate::client::example("hello-fxt");
     let directory = tempfile::tempdir().unwrap();
     let read = answers(&path, directory.path());
@@ -91,7 +91,7 @@ fn damaged_files_are_like_missing_ones() {
 /// Timelines that another user could have written are not used, and links are not followed.
 #[cfg(unix)]
 #[test]
-fn files_of_others_are_like_missing_ones() {
+fn files_from_other_users_count_as_missing() {
     use std::os::unix::fs::PermissionsExt as _;
     let path = crate::client::example("hello-fxt");
     let directory = tempfile::tempdir().unwrap();
@@ -129,7 +129,7 @@ fn files_of_others_are_like_missing_ones() {
 
 /// A read-only directory is a warning on the page.
 #[test]
-fn a_place_that_is_no_directory() {
+fn a_place_that_is_not_a_directory() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let place = file.path().join("below");
     let path = crate::client::example("hello-fxt");

@@ -128,7 +128,7 @@ fn causes_and_effects_name_each_other() {
 
 /// Report edges name their causes: the identifier ends the cause's metadata.
 #[test]
-fn causes_are_those_of_the_reports() {
+fn causes_equal_those_in_reports() {
     let server = Server::of(&example("hello-xtrace"));
     let events = details(&server, 100);
     let operation = |event: &Value| event["line"]["payload"]["X-Trace"].as_str().map(str::to_owned);

@@ -41,7 +41,7 @@ pub(crate) fn rows(server: &Server, limit: usize, more: &str) -> Vec<Value> {
 }
 
 #[test]
-fn rows_and_details_are_those_of_cat() {
+fn rows_and_details_equal_those_of_cat() {
     for name in ["hello-lttng", "hello-fxt", "hello-dotnet", "hello-xtrace"] {
         let server = Server::of(&example(name));
         let lines = lines(&server);
@@ -78,7 +78,7 @@ fn events_of_tracks_are_found_around_times() {
 }
 
 #[test]
-fn events_at_equal_times_are_found_one_by_one() {
+fn events_at_equal_times_are_found_singly() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("equal.jsonl");
     let times = [5, 7, 7, 7, 9, 9];
@@ -189,7 +189,7 @@ fn write_span(path: &Path) {
 
 /// Without samples, the shown command is for spans, even if the trace lacks spans and running threads.
 #[test]
-fn the_command_of_stacks_is_that_of_samples_or_spans() {
+fn the_stacks_command_is_for_samples_or_spans() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("span.fxt");
     write_span(&path);

@@ -56,8 +56,8 @@ fn thread_of(track: &Value) -> u64 {
 
 /// Each thread in a kernel trace spends as much time in each state as SQL finds, in tiles and in the track list.
 #[test]
-fn states_of_tiles_are_those_of_sql() {
-    let Some(database) = DuckDb::find("states_of_tiles_are_those_of_sql") else { return };
+fn tile_states_equal_sql() {
+    let Some(database) = DuckDb::find("tile_states_equal_sql") else { return };
     let directory = tempfile::tempdir().unwrap();
     let names = ["bug446190", "flipping-endianness", "many-threads", "perf-taskset2", "synctraces/scp_src"];
     let names = names.map(|name| format!("tracecompass/{name}"));

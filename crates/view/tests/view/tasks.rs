@@ -27,7 +27,7 @@ fn list(server: &Server, (begin, end): (u64, u64), more: &str) -> Value {
 }
 
 #[test]
-fn tasks_are_those_of_the_command() {
+fn tasks_equal_those_of_the_command() {
     for name in ["hello-xtrace", "hello-fxt", "hello-dotnet"] {
         let server = Server::of(&example(name));
         let tasks = tasks(&server);

@@ -6,7 +6,7 @@ use crate::client::{Server, example, recorded};
 
 /// Answers about a thread agree with its state tiles, and lead from a processor back to the cause of a wait.
 #[test]
-fn processors_lead_to_threads_and_what_they_waited_for() {
+fn processors_lead_to_threads_and_wait_causes() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
     let server = Server::of(&path);
     let tracks = server.tracks();
@@ -57,7 +57,7 @@ fn check_woken(server: &Server, waker: &Value) -> usize {
 
 /// FXT scheduling records name only threads. Other events name their processes. Both are on one track.
 #[test]
-fn threads_that_ran_are_in_their_processes() {
+fn running_threads_are_in_their_processes() {
     let server = Server::of(&example("hello-fxt"));
     let tracks = server.tracks();
     let of = |id: &Value| &tracks[id.as_u64().unwrap() as usize];
@@ -78,7 +78,7 @@ fn threads_that_ran_are_in_their_processes() {
 
 /// A processor has no color where several programs share a pixel, but still counts what it ran.
 #[test]
-fn pixels_of_several_programs_have_no_name() {
+fn pixels_with_several_programs_are_unnamed() {
     let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
     let server = Server::of(&path);
     let (begin, end) = server.range();
@@ -108,7 +108,7 @@ fn pixels_of_several_programs_have_no_name() {
 
 /// A span shows how long its thread ran meanwhile. This equals the thread states.
 #[test]
-fn spans_say_how_long_their_threads_ran() {
+fn spans_show_thread_running_times() {
     let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
     let server = Server::of(&path);
     let (begin, end) = server.range();

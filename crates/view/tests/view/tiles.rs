@@ -37,7 +37,7 @@ fn timeline(server: &Server, budget: usize) -> (Timeline, u64) {
 }
 
 #[test]
-fn tiles_of_everything_count_every_event() {
+fn tiles_of_the_whole_trace_count_every_event() {
     for path in traces() {
         let server = Server::of(&path);
         let (timeline, events) = timeline(&server, 96 << 20);
@@ -105,7 +105,7 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
 }
 
 #[test]
-fn filters_select_what_tiles_show() {
+fn filters_apply_to_tiles() {
     let server = Server::of(&example("hello-lttng"));
     let range = server.range();
     let all = server.count(range, EVENTS, "");
@@ -160,7 +160,7 @@ fn names_have_the_colors_of_a_map() {
 
 /// The tracks after a filter are those whose tiles are not empty.
 #[test]
-fn tracks_are_filled_by_what_a_filter_selects() {
+fn tracks_contain_events_that_a_filter_selects() {
     let server = Server::of(&example("hello-fxt"));
     let (begin, end) = server.range();
     for filter in ["event%20%3D%3D%20%22flutter%3ABuildFrame%3Abegin%22", "event%20%3D%3D%20%22none%22", ""] {

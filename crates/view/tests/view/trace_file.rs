@@ -54,7 +54,7 @@ fn downloaded_traces_have_the_events_of_the_range() {
 }
 
 #[test]
-fn filters_select_what_is_downloaded() {
+fn filters_apply_to_downloads() {
     let path = example("hello-lttng");
     let server = Server::of(&path);
     let (begin, end) = server.range();

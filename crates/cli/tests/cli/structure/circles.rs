@@ -196,7 +196,7 @@ fn uses_and_circles() {
 /// Classes are compiled into steps, which know nothing else about plans. The code that runs the steps does not depend
 /// on the compiler.
 #[test]
-fn steps_know_nothing_else_of_plans() {
+fn steps_do_not_depend_on_plans() {
     for (file, used) in uses("model") {
         let is_running = file.starts_with("decode::");
         let is_step = file == "plan::steps";

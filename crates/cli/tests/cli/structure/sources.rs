@@ -69,7 +69,7 @@ fn code(text: &str) -> Lines {
 }
 
 #[test]
-fn tests_are_no_code() {
+fn test_items_are_not_code() {
     let text = "use a;\n#[cfg(test)]\nmod tests;\n// b\nmod c;\n#[cfg(test)]\n#[allow(d)]\nmod e {\n    f\n}\nmod g;\n";
     let code: Vec<String> = code(text).into_iter().map(|(number, line)| format!("{number} {line}")).collect();
     assert_eq!(code, ["1 use a;", "5 mod c;", "11 mod g;"]);
