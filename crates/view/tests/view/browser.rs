@@ -155,7 +155,7 @@ fn the_page_shows_ten_million_events() {
 
 /// A saved page has the arrows, and does not contain directory names.
 #[test]
-fn a_saved_page_does_not_contain_directories() {
+fn the_saved_page_does_not_contain_directories() {
     static STOP: AtomicBool = AtomicBool::new(false);
     let path = std::fs::canonicalize(example("hello-xtrace")).unwrap();
     let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
