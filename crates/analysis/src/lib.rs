@@ -1,6 +1,6 @@
 //! Answers about traces as text and JSON: statistics ([`StatsReport`]), thread states ([`ThreadReport`]), call stack
 //! profiles ([`StackProfile`]), tasks ([`TaskGraph`], [`TaskTable`], [`TaskDiff`]) and trace classes ([`schema`]). JSON
-//! is written as members of an object, so that it can be part of any document.
+//! is written as object members, so that it can be part of any document.
 //!
 //! [`events`] turns events into timeline elements for statistics, threads and viewers.
 #![forbid(unsafe_code)]

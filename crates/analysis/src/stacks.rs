@@ -36,7 +36,7 @@ pub use top::TopFunction;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct StackOptions {
-    /// Weight of each sample.
+    /// Sample weight.
     pub weight: StackWeight,
     /// Frames to keep.
     pub frames: StackFrames,
@@ -58,7 +58,7 @@ pub const CPU_TIME: &str = "CPU_TIME";
 /// Frame for samples of threads that waited or ran code that the profiler cannot see.
 pub const UNMANAGED_CODE_TIME: &str = "UNMANAGED_CODE_TIME";
 
-/// Weight of a sample.
+/// Sample weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackWeight {
@@ -90,7 +90,7 @@ pub struct FieldValues {
     pub values: Vec<String>,
 }
 
-/// Set of frames to keep.
+/// Frames to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackFrames {

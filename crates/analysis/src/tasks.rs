@@ -72,7 +72,7 @@ pub struct Tasks {
     corrects_clocks: bool,
 }
 
-/// Operation of a task.
+/// Task operation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TaskMember<'t> {
@@ -83,13 +83,13 @@ pub struct TaskMember<'t> {
     /// Label: message or class name of the event that names the operation. A span start with a cause is preferred, then
     /// any span start, then the first event. Empty if other events name the operation, but none is about it.
     pub label: &'t [u8],
-    /// Origin of the naming event: machine, component, process and thread, as far as known.
+    /// Naming event's origin: machine, component, process and thread, as far as known.
     pub place: &'t [u8],
-    /// Number of events about the operation, without copies. 0 if others only name it.
+    /// Events about the operation, without copies. 0 if others only name it.
     pub events: u32,
     /// Naming event, if the collector [was told](TaskCollector::event_at). Clock corrections do not change it.
     pub event: Option<EventId>,
-    /// Timeline track number of the naming event, if the collector was told.
+    /// Naming event's timeline track number, if the collector was told.
     pub track: Option<u32>,
 }
 
@@ -109,36 +109,36 @@ pub struct JoinedEvent<'t> {
     pub track: Option<u32>,
 }
 
-/// Summary of a task.
+/// Task summary.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TaskSummary {
     /// Task identifier. Without one, the identifier of the first operation.
     pub id: Identifier,
-    /// Label of its first operation.
+    /// First operation's label.
     pub title: String,
-    /// Time of its first event, in nanoseconds.
+    /// First event's time in nanoseconds.
     pub begin: Option<i128>,
-    /// Time of its last event, in nanoseconds.
+    /// Last event's time in nanoseconds.
     pub end: Option<i128>,
-    /// Number of operations.
+    /// Operation count.
     pub nodes: u64,
     /// Number of edges named in operations: between operations, dangling, and from nothing. Some formats mark the first
     /// operation of a task with an edge from nothing.
     pub edges: u64,
-    /// Number of edges on the longest path.
+    /// Edges on the longest path.
     pub depth: u64,
-    /// Number of operations without a known cause.
+    /// Operations without a known cause.
     pub roots: u64,
-    /// Number of edges that close a cycle.
+    /// Edges that close a cycle.
     pub cycles: u64,
-    /// Number of operations with two or more causes.
+    /// Operations with two or more causes.
     pub joins: u64,
-    /// Number of events about operations.
+    /// Events about operations.
     pub events: u64,
-    /// Number of further events that name the task or one of its operations.
+    /// Further events that name the task or an operation in it.
     pub mentions: u64,
-    /// Number of copied first events of operations.
+    /// Copied first events.
     pub copies: u64,
     /// Operations that are missing in the traces.
     pub missing: MissingOperations,
@@ -150,11 +150,11 @@ pub struct TaskSummary {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MissingOperations {
-    /// Number of operations that no event is about: others only name them.
+    /// Operations without an event: others only name them.
     pub unreported: u64,
-    /// Number of edges from unknown operations.
+    /// Edges from unknown operations.
     pub dangling: u64,
-    /// Number of dangling edges whose operation is in another task.
+    /// Dangling edges whose operation is in another task.
     pub of_other_tasks: u64,
 }
 
@@ -162,15 +162,15 @@ pub struct MissingOperations {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TaskClocks {
-    /// Number of edges whose effect is earlier than its cause.
+    /// Backward edges: the effect is earlier than its cause.
     pub backward: u64,
     /// Maximum of these differences, in nanoseconds.
     pub most_backward: u64,
-    /// Number of backward edges between operations without a machine name. No clock can be corrected for them.
+    /// Backward edges between operations without a machine name. No clock can be corrected for them.
     pub backward_without_machine: u64,
     /// `true` if no clock was corrected, because too many machines have edges between them.
     pub correction_incomplete: bool,
-    /// Number of machines whose clocks were corrected.
+    /// Machines with corrected clocks.
     pub corrected: u64,
     /// Largest correction, in nanoseconds.
     pub most_corrected: u64,
@@ -308,7 +308,7 @@ impl Tasks {
         }
     }
 
-    /// Returns the number of tasks.
+    /// Returns the task count.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
@@ -351,7 +351,7 @@ impl Tasks {
         self.members.get(begin.unwrap_or_default()..end).unwrap_or_default()
     }
 
-    /// Returns the graph of a task, with corrected clocks if [`TaskOptions::correct_clocks`] is set.
+    /// Returns a task's graph, with corrected clocks if [`TaskOptions::correct_clocks`] is set.
     #[must_use]
     pub fn graph(&self, task: usize) -> TaskGraph<'_> {
         let mut graph = TaskGraph::new(self, task);
@@ -409,13 +409,13 @@ impl Tasks {
         begins.filter(|begin| *begin != NO_TIME).min().unwrap_or(NO_TIME)
     }
 
-    /// Returns the summary of a task.
+    /// Returns a task's summary.
     #[must_use]
     pub fn summary(&self, task: usize) -> Option<TaskSummary> {
         self.summary_of(task, &self.graph(task))
     }
 
-    /// Returns the summary of a task with its graph, whose clocks may be corrected.
+    /// Returns a task's summary. The clocks in its graph may be corrected.
     fn summary_of(&self, task: usize, graph: &TaskGraph<'_>) -> Option<TaskSummary> {
         let id = self.id(task)?;
         let nodes = || 0..graph.len();

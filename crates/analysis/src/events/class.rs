@@ -24,13 +24,13 @@ use crate::tasks::TaskFields;
 pub enum EventForm {
     /// Instant on the event's track.
     Instant,
-    /// Start of a slice on the event's track.
+    /// Slice start on the event's track.
     Begin,
-    /// End of a slice on the event's track.
+    /// Slice end on the event's track.
     End,
-    /// Start of a slice with a key.
+    /// Slice start with a key.
     KeyedBegin,
-    /// End of a slice with a key.
+    /// Slice end with a key.
     KeyedEnd,
     /// Whole slice on the event's track.
     Complete,
@@ -42,7 +42,7 @@ pub enum EventForm {
     Switch,
     /// Wakeup: a thread can run.
     Wakeup,
-    /// End of a slice and start of the next one.
+    /// Slice end, and start of the next slice.
     Frame,
 }
 
@@ -122,7 +122,7 @@ fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
     })
 }
 
-/// Process fields of an event class.
+/// Process fields in an event class.
 #[derive(Debug)]
 pub struct ProcessFields {
     number: Option<FieldRef>,
@@ -133,7 +133,7 @@ pub struct ProcessFields {
 }
 
 impl ProcessFields {
-    /// Finds the process fields of the event's class.
+    /// Finds the process fields in the event's class.
     pub fn from_event(event: &Event<'_>) -> Self {
         let number = FieldRef::of_meaning(event, Meaning::Process);
         let trace_process = event.stream.trace.class.environment_number("vpid");
@@ -142,7 +142,7 @@ impl ProcessFields {
         Self { number, trace_process, names: [name(Meaning::Machine), name(Meaning::Component)] }
     }
 
-    /// Returns the process number of an event. If only names are known, the number is made from them.
+    /// Returns an event's process number. If only names are known, the number is made from them.
     #[inline]
     pub fn number(&self, event: &Event<'_>) -> Option<u64> {
         let number = self.number.as_ref().and_then(|number| event.get(number));
@@ -160,7 +160,7 @@ impl ProcessFields {
     }
 }
 
-/// Process, thread and processor of an event.
+/// Process, thread and processor for an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventPlace<'e> {
     /// Process identifier.
@@ -264,7 +264,7 @@ impl ViewerClass {
         }
     }
 
-    /// Returns the place of an event. `names` caches names from earlier events in its data stream.
+    /// Returns an event's place. `names` caches names from earlier events in its data stream.
     #[inline]
     pub fn place<'p>(&self, event: &Event<'p>, names: &'p mut ContextNames) -> EventPlace<'p> {
         let mut place = self.own_place(event);
@@ -272,7 +272,7 @@ impl ViewerClass {
         self.keep_track(place)
     }
 
-    /// Returns the place of an event, without names.
+    /// Returns an event's place, without names.
     pub fn unnamed_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
         self.keep_track(self.own_place(event))
     }
@@ -298,12 +298,12 @@ impl ViewerClass {
         self.display.color.as_deref().and_then(css_color)
     }
 
-    /// Returns the counter unit of an event.
+    /// Returns an event's counter unit.
     pub fn unit<'u>(&'u self, event: &Event<'u>) -> Option<Cow<'u, str>> {
         self.counter.unit(event).or(self.display.unit.as_deref().map(Cow::Borrowed))
     }
 
-    /// Returns the name of a single event, used instead of the class name. `text` is a buffer for it.
+    /// Returns a single event's name, used instead of the class name. `text` is a buffer for it.
     pub fn event_name<'t>(
         &self,
         event: &Event<'t>,
@@ -334,7 +334,7 @@ impl ViewerClass {
         }
     }
 
-    /// Adds the process name and the thread name of an event.
+    /// Adds an event's process name and thread name.
     #[inline]
     fn add_names<'p>(&self, event: &Event<'p>, place: &mut EventPlace<'p>, names: &'p mut ContextNames) {
         let [process_name, thread_name] = &self.place_names;
@@ -364,7 +364,7 @@ impl ViewerClass {
         SpanEdge { name: name.map_or(kind, name_key), kind, is_unnamed: !is_named }
     }
 
-    /// Returns the form of an event. It is an instant if the key, the duration or the values are missing.
+    /// Returns an event's form. It is an instant if the key, the duration or the values are missing.
     #[inline]
     pub fn form_of(&self, event: &Event<'_>) -> EventForm {
         let is_complete = match self.form {
@@ -419,7 +419,7 @@ impl ViewerClass {
         if is_told { None } else { self.processor_of(event) }
     }
 
-    /// Returns the key of a slice event.
+    /// Returns a slice event's key.
     pub fn key(&self, event: &Event<'_>) -> u64 {
         let mut hash = ValueHash::new(0);
         for key in self.keys.iter().filter_map(|key| event.get(key)) {
@@ -428,7 +428,7 @@ impl ViewerClass {
         hash.finish()
     }
 
-    /// Returns the span key of an event. Keys are unique within a trace, so the trace number is included.
+    /// Returns an event's span key. Keys are unique within a trace, so the trace number is included.
     pub fn span_key(&self, event: &Event<'_>, trace: u32) -> u64 {
         self.key(event) ^ u64::from(trace)
     }
@@ -454,7 +454,7 @@ impl ViewerClass {
         self.counter.for_each(event, take);
     }
 
-    /// Returns the call stack number of an event.
+    /// Returns an event's call stack number.
     #[inline]
     pub fn stack(&self, event: &Event<'_>) -> Option<u32> {
         u32::try_from(event.get(self.stack.as_ref()?)?.as_u64()?).ok()
@@ -465,7 +465,7 @@ impl ViewerClass {
         self.stack.is_some()
     }
 
-    /// Returns the duration of an event in nanoseconds, unless it is unknown or negative.
+    /// Returns an event's duration in nanoseconds, unless it is unknown or negative.
     pub fn duration(&self, event: &Event<'_>) -> Option<u64> {
         let cycles = event.get(self.duration.as_ref()?)?.as_u64()?;
         let (begin, clock) = (event.clock?, event.stream.clock()?);

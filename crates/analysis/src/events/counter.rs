@@ -40,7 +40,7 @@ impl CounterNumber {
     }
 }
 
-/// Counter value of an event.
+/// Counter value in an event.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterValue<'v> {
     /// Value name, unique in the event.
@@ -51,7 +51,7 @@ pub struct CounterValue<'v> {
     pub number: CounterNumber,
 }
 
-/// Counter fields of an event class.
+/// Counter fields in an event class.
 #[derive(Debug, Default)]
 pub struct CounterFields {
     /// Values and their names.
@@ -80,7 +80,7 @@ fn named_numbers(text: &str) -> impl Iterator<Item = (&str, CounterNumber)> {
 }
 
 impl CounterFields {
-    /// Finds the counter fields of the event's class.
+    /// Finds the counter fields in the event's class.
     pub fn from_event(event: &Event<'_>) -> Self {
         let display = event.class.display.as_deref();
         let find = |path: Option<&String>| FieldRef::new(event, path?);

@@ -45,7 +45,7 @@ pub struct KeyedSpans<T, N = u64> {
     has_refused: bool,
 }
 
-/// Set of class names, in bounded memory.
+/// Class names in bounded memory.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", serde(bound(deserialize = "N: serde::Deserialize<'de> + Eq + Hash")))]

@@ -9,9 +9,9 @@ use ichnos_export::parts::has_dates;
 /// Maximum number of losses without a time before the first event. They are shown at the first event's time.
 const MOST_EARLY: usize = 1_000;
 
-/// Loss: a viewer cannot show the size or the fields of an event.
+/// Loss: a viewer cannot show an event's size or fields.
 pub const UNDECODED: &str = "event of more than 256 MiB, or with fields that cannot be decoded";
-/// Loss: a viewer cannot show the time of an event.
+/// Loss: a viewer cannot show an event's time.
 pub const NO_TIME: &str = "time before the clock's origin, or more than 63 bits of nanoseconds after it";
 
 /// Loss: a span's end is missing, and the span around it has ended.
@@ -55,7 +55,7 @@ pub fn shown_time(nanoseconds: Option<i128>) -> Option<Option<u64>> {
 pub struct LossNote {
     /// Title.
     pub name: &'static str,
-    /// Time in nanoseconds since the origin of the clock.
+    /// Time in nanoseconds since the clock origin.
     pub time: Option<u64>,
     /// `true` if the time is a date.
     pub has_date: bool,

@@ -16,7 +16,7 @@ pub struct NameFields {
 }
 
 impl NameFields {
-    /// Finds the name fields of the event's class.
+    /// Finds the name fields in the event's class.
     pub fn from_event(event: &Event<'_>) -> Self {
         let display = event.class.display.as_deref();
         let path = |path: Option<&String>| FieldRef::new(event, path?);

@@ -29,9 +29,9 @@ pub fn object_key(trace: u64, process: Option<u64>, number: u64) -> u64 {
 pub enum ObjectNote<'e> {
     /// Object name.
     Name(Cow<'e, str>),
-    /// Key of the object's owner.
+    /// Owner's key.
     Owner(u64),
-    /// End of the object. Its number can be reused.
+    /// Object end. Its number can be reused.
     End,
 }
 
@@ -46,7 +46,7 @@ pub struct ObjectFields {
 }
 
 impl ObjectFields {
-    /// Finds the object fields of the event's class.
+    /// Finds the object fields in the event's class.
     pub fn from_event(event: &Event<'_>) -> Option<Self> {
         let display = event.class.display.as_deref()?;
         let object = FieldRef::new(event, display.object.as_deref()?)?;
@@ -79,7 +79,7 @@ impl ObjectFields {
     }
 }
 
-/// Object name and the key of its owner.
+/// Object name and owner key.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 struct ObjectName {

@@ -11,7 +11,7 @@ pub struct NumberedNames {
 }
 
 impl NumberedNames {
-    /// Returns the number of a name.
+    /// Returns a name's number.
     pub fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -22,7 +22,7 @@ impl NumberedNames {
         number
     }
 
-    /// Returns the number of names.
+    /// Returns the name count.
     pub fn len(&self) -> usize {
         self.list.len()
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-/// Side of a span that an event marks.
+/// Span side that an event marks.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -46,7 +46,7 @@ impl FromStr for EventId {
     }
 }
 
-/// Place of an event on a timeline.
+/// Event place on a timeline.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelinePlace {
@@ -60,7 +60,7 @@ pub struct TimelinePlace {
     pub stream: u32,
     /// Position among the events of the data stream at this time, including events that are not shown.
     pub position: u64,
-    /// Side of a span. `None` for other events.
+    /// Span side. `None` for other events.
     pub side: Option<SpanSide>,
     /// Number that both ends of a keyed span share. 0 for other events.
     pub key: u64,

@@ -149,12 +149,12 @@ impl Scheduling {
         place.thread_name = place.thread_name.or(self.thread_name(index));
     }
 
-    /// Records the process of a thread, from an event that names both.
+    /// Records a thread's process, from an event that names both.
     pub fn learn_process(&mut self, trace: u32, thread: u64, process: u64) {
         self.processes.entry((trace, thread)).or_insert(process);
     }
 
-    /// Returns the process of a thread, the process name and the thread name, as far as known.
+    /// Returns a thread's process, the process name and the thread name, as far as known.
     pub fn describe(&self, trace: u32, thread: u64) -> (Option<u64>, Option<&str>, Option<&str>) {
         let name = |thread| self.thread_name(*self.threads.get(&(trace, thread))?);
         let known = self.threads.get(&(trace, thread)).and_then(|index| self.known.get(*index as usize));
@@ -187,7 +187,7 @@ impl Scheduling {
         self.known.get(index as usize).map(|known| &*known.name).filter(|name| !name.is_empty())
     }
 
-    /// Returns the index of a thread.
+    /// Returns a thread's index.
     fn index(&mut self, trace: u32, thread: u64) -> u32 {
         if let Some(index) = self.threads.get(&(trace, thread)) {
             return *index;
@@ -257,7 +257,7 @@ impl Scheduling {
         }
     }
 
-    /// Sets the running thread of a processor.
+    /// Sets a processor's running thread.
     pub fn set_running(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
         self.forget_running(trace, processor);
         if self.running.len() >= MOST {
@@ -268,7 +268,7 @@ impl Scheduling {
         *self.processors.entry((trace, thread)).or_default() += 1;
     }
 
-    /// Marks the running thread of a processor as unknown.
+    /// Marks the running thread on a processor as unknown.
     fn forget_running(&mut self, trace: u32, processor: Option<u64>) {
         if let Some(thread) = self.running.remove(&(trace, processor))
             && let Entry::Occupied(mut count) = self.processors.entry((trace, thread))
@@ -280,7 +280,7 @@ impl Scheduling {
         }
     }
 
-    /// Returns the running thread of a processor, if it is known.
+    /// Returns a processor's running thread, if it is known.
     fn running(&self, trace: u32, processor: Option<u64>) -> Option<u64> {
         self.running.get(&(trace, processor)).copied()
     }
@@ -331,7 +331,7 @@ impl Scheduling {
         }
     }
 
-    /// Records the name and process of a thread. Thread 0 is the idle thread of each processor.
+    /// Records a thread's name and process. Thread 0 is the idle thread of each processor.
     fn name(&mut self, trace: u32, thread: NamedThread<'_>, process: Option<u64>) {
         if thread.number == 0 {
             return;

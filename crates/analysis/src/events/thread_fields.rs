@@ -17,7 +17,7 @@ pub struct ThreadFields {
     is_since_4_14: bool,
 }
 
-/// State of a thread after a processor stopped running it.
+/// Thread state after a processor stopped running it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreviousState {
     /// `prev_state` in Linux: 0 if the thread can run, otherwise bits as in Linux 4.4.
@@ -103,7 +103,7 @@ pub struct NamedThread<'e> {
 }
 
 impl ThreadFields {
-    /// Finds the thread fields of the event's class. `None` if the class lacks them.
+    /// Finds the thread fields in the event's class. `None` if the class lacks them.
     pub fn from_event(event: &Event<'_>) -> Option<Self> {
         let first = |meaning| FieldRef::of_meaning(event, meaning);
         let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)
@@ -145,7 +145,7 @@ impl ThreadFields {
         Self::thread(event, &self.target, &self.target_name)
     }
 
-    /// Returns the process of this thread.
+    /// Returns this thread's process.
     pub fn target_process(&self, event: &Event<'_>) -> Option<u64> {
         event.get(self.target_process.as_ref()?)?.as_u64()
     }

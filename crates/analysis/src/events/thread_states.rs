@@ -16,7 +16,7 @@ const MOST: usize = 1 << 16;
 const MOST_OPEN: usize = 64;
 
 ichnos_model::named_enum! {
-    /// State of a thread.
+    /// Thread state.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[non_exhaustive]
@@ -43,7 +43,7 @@ impl ThreadState {
         matches!(self, Self::Sleeping | Self::Waiting)
     }
 
-    /// Returns the state of a thread after it stopped running. `None` if it has exited.
+    /// Returns a thread's state after it stopped running. `None` if it has exited.
     fn after_running(state: Option<PreviousState>) -> Option<Self> {
         Some(match state {
             None => Self::Unknown,
@@ -64,7 +64,7 @@ impl ThreadState {
     }
 }
 
-/// Cause of a wakeup.
+/// Wakeup cause.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -93,7 +93,7 @@ pub struct StateInterval {
     pub processor: Option<u64>,
     /// Name number of the innermost span in which the thread stopped running.
     pub reason: Option<u32>,
-    /// Cause of the wakeup after this wait. For other states, after the last wait before.
+    /// Wakeup cause after this wait. For other states, after the last wait before.
     pub waker: Option<ThreadWaker>,
     /// `true` if the state lasts until the end of the trace or longer.
     pub is_open: bool,
@@ -116,7 +116,7 @@ struct KnownState {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 struct KnownProcessor {
-    /// Time of the first event.
+    /// First event's time.
     first: u64,
     /// Running thread, 0 for an idle processor. `None` before the first switch and after a loss.
     running: Option<u64>,
@@ -137,7 +137,7 @@ pub struct StateEvent<'a, 'e> {
     pub trace: u32,
     /// Place, including the running thread.
     pub place: &'a EventPlace<'a>,
-    /// Its time in nanoseconds since the origin of the clock.
+    /// Its time in nanoseconds since the clock origin.
     pub time: u64,
     /// Name numbers of the event and its class.
     pub names: (u32, u32),
@@ -389,7 +389,7 @@ impl ThreadStates {
         self.set((trace, thread), state, since, (None, None, None));
     }
 
-    /// Sets the running thread of a processor from another timeline.
+    /// Sets a processor's running thread from another timeline.
     pub fn restore_processor(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
         let known = KnownProcessor { running: Some(thread), is_switched: true, ..KnownProcessor::default() };
         self.processors.insert((trace, processor), known);

@@ -13,7 +13,7 @@ const MOST: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TrackKind {
-    /// Losses and damage of all data streams.
+    /// Losses and damage in all data streams.
     Losses = 1,
     /// Data stream.
     Stream,
@@ -21,19 +21,19 @@ pub enum TrackKind {
     Processor,
     /// Process.
     Process,
-    /// Thread of a known process.
+    /// Thread in a known process.
     Thread,
-    /// Thread of an unknown process.
+    /// Thread in an unknown process.
     LoneThread,
     /// Slices with a key.
     Slice,
-    /// Values of a counter.
+    /// Counter values.
     Counter,
     /// Operation whose events can be on any thread.
     Operation,
     /// Thread states.
     States,
-    /// Running threads of a process.
+    /// A process's running threads.
     Runs,
 }
 
@@ -58,7 +58,7 @@ pub fn name_key(name: &str) -> u64 {
 pub struct TraceNumbers(HashMap<usize, u32>);
 
 impl TraceNumbers {
-    /// Returns the trace number of a data stream. The data stream is kept alive while its number is in use.
+    /// Returns a data stream's trace number. The data stream is kept alive while its number is in use.
     pub fn number(&mut self, stream: &DataStream) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry(Arc::as_ptr(&stream.trace).addr()).or_insert(next)

@@ -11,7 +11,7 @@ use ichnos_export::documents::{
     write_value, write_values,
 };
 
-/// Writes a trace class as members of an object.
+/// Writes a trace class as object members.
 pub fn write_trace_class(object: &mut ObjectWriter<'_>, class: &TraceClass) {
     object.member("dialect").string(&class.dialect);
     write_identity(object, &class.namespace, &class.name, &class.uid);

@@ -35,7 +35,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Returns the index of the function with this label in `module`, added if it is new.
+    /// Returns the index of the function with this label in `module`. Adds it if it is new.
     pub(super) fn function(&mut self, label: &str, module: Option<&Arc<str>>, is_managed: bool) -> u32 {
         let mut end = label.len().min(LONGEST);
         while !label.is_char_boundary(end) {
@@ -72,7 +72,7 @@ impl Calls {
         self.call(call, function)
     }
 
-    /// Returns the number of calls.
+    /// Returns the call count.
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }
@@ -91,7 +91,7 @@ impl Calls {
         })
     }
 
-    /// Returns the label of a function.
+    /// Returns a function's label.
     pub(super) fn label(&self, function: u32) -> &str {
         self.functions.get(function as usize).map_or("", |function| &function.label)
     }

@@ -39,7 +39,7 @@ pub struct StackCollector {
     threads: Vec<ThreadState>,
     /// Indexes in `threads`. `None` if the thread does not count.
     by_key: HashMap<ThreadKey, Option<usize>>,
-    /// Thread of the previous event.
+    /// Previous event's thread.
     last: Option<(ThreadKey, Option<usize>)>,
     names: ThreadNames,
     /// Sample classes by name. Weights from different classes cannot be added.
@@ -98,7 +98,7 @@ struct PendingSample {
     is_wanted: bool,
 }
 
-/// The last sample of a thread.
+/// A thread's last sample.
 struct PreviousSample {
     time: i128,
     stack: u32,
@@ -106,7 +106,7 @@ struct PreviousSample {
     is_wanted: bool,
 }
 
-/// Identity of a thread.
+/// Thread identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ThreadKey {
     trace: usize,
@@ -150,7 +150,7 @@ impl ThreadNames {
     }
 }
 
-/// State of a thread.
+/// Thread state.
 struct ThreadState {
     trace: usize,
     kind: usize,
@@ -161,7 +161,7 @@ struct ThreadState {
     buffer: Samples,
     /// Sample that lasts until the next one, if the weight is time.
     previous: Option<PreviousSample>,
-    /// Time of the first sample.
+    /// First sample's time.
     begin: Option<i128>,
 }
 
@@ -199,7 +199,7 @@ impl StackCollector {
         Self { selection: Some(Box::new(wants)), ..self }
     }
 
-    /// Returns the profile of all collected samples.
+    /// Returns the profile for all collected samples.
     #[must_use]
     pub fn finish(mut self) -> StackProfile {
         let not_counted = self.choose_kind();
@@ -308,7 +308,7 @@ impl StackCollector {
         self.streams.insert(stream, trace, || ());
     }
 
-    /// Adds a sample of a thread.
+    /// Adds a thread's sample.
     fn sample(&mut self, event: &Event<'_>, found: &PendingSample) {
         let PendingSample { stack, thread: key, weight, state, is_wanted } = *found;
         let thread = match self.last {
@@ -354,7 +354,7 @@ impl StackCollector {
         }
     }
 
-    /// Returns the index of the thread with this key, or `None` if it does not count.
+    /// Returns the index of the thread with this key. `None` if it does not count.
     #[cold]
     fn thread(&mut self, event: &Event<'_>, key: ThreadKey) -> Option<usize> {
         if let Some(thread) = self.by_key.get(&key) {

@@ -4,7 +4,7 @@ use ichnos_model::{Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings,
 
 use super::FieldValues;
 
-/// Condition on a field of an event record class.
+/// Condition on a field in an event record class.
 #[derive(Debug)]
 pub(super) struct Condition {
     /// `None` if the class lacks the field.

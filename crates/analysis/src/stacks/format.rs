@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::profile::StackProfile;
 use super::{StackRoots, folded, speedscope, svg};
 
-/// Output format of a profile.
+/// Output format for a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackFormat {

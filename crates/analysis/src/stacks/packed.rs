@@ -3,7 +3,7 @@
 /// Sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// Nanoseconds from the origin of the clock.
+    /// Nanoseconds from the clock origin.
     pub(super) time: i128,
     /// Stack number or call number.
     pub(super) stack: u32,

@@ -16,7 +16,7 @@ pub struct StackProfile {
     pub(super) weight: StackWeight,
     pub(super) calls: Calls,
     pub(super) threads: Vec<ThreadSamples>,
-    /// Time of the first sample, in nanoseconds from the clock origin.
+    /// First sample's time, in nanoseconds from the clock origin.
     pub(super) begin: Option<i128>,
     /// `true` if the clock counts from the Unix epoch.
     #[cfg_attr(not(any(feature = "pprof", feature = "firefox")), allow(dead_code))]
@@ -37,7 +37,7 @@ pub(super) fn title(names: impl Iterator<Item = String>) -> String {
     names.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Counts of skipped samples, by reason.
+/// Skipped sample counts, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkippedSamples {
@@ -54,11 +54,11 @@ pub struct SkippedSamples {
 pub struct StackThread {
     /// Process number.
     pub process: Option<i128>,
-    /// Name of the process.
+    /// Process name.
     pub process_name: Option<String>,
-    /// Number of the thread.
+    /// Thread number.
     pub thread: Option<i128>,
-    /// Name of the thread.
+    /// Thread name.
     pub thread_name: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl StackThread {
         }
     }
 
-    /// Returns the displayed name of the process.
+    /// Returns the displayed process name.
     pub(super) fn process_label(&self) -> String {
         match (&self.process_name, self.process) {
             (Some(name), Some(number)) => format!("{name} ({number})"),
@@ -81,7 +81,7 @@ impl StackThread {
         }
     }
 
-    /// Returns the displayed name of the thread within its process.
+    /// Returns the displayed thread name within its process.
     pub(super) fn thread_label(&self) -> String {
         match (&self.thread_name, self.thread) {
             (Some(name), Some(number)) => format!("{name} ({number})"),
@@ -91,7 +91,7 @@ impl StackThread {
         }
     }
 
-    /// Returns the displayed name of the thread.
+    /// Returns the displayed thread name.
     pub(super) fn label(&self) -> String {
         match self.process.is_some() || self.process_name.is_some() {
             true => format!("{}, {}", self.process_label(), self.thread_label()),
@@ -100,7 +100,7 @@ impl StackThread {
     }
 }
 
-/// Samples of a thread.
+/// Samples on a thread.
 #[derive(Debug, Default)]
 pub(super) struct ThreadSamples {
     pub(super) thread: StackThread,
@@ -164,7 +164,7 @@ impl StackProfile {
         self
     }
 
-    /// Returns the number of samples.
+    /// Returns the sample count.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.total().samples
@@ -189,7 +189,7 @@ impl StackProfile {
         self.has_states
     }
 
-    /// Returns the counts of skipped samples.
+    /// Returns the skipped sample counts.
     #[must_use]
     pub fn skipped(&self) -> SkippedSamples {
         self.skipped

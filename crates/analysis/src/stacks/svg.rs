@@ -9,20 +9,20 @@ use crate::xml::Escaped;
 
 /// Default width of the image in its own units: pixels, unless scaled.
 const WIDTH: u16 = 1_200;
-/// Height of a frame.
+/// Frame height.
 const ROW: usize = 16;
 /// Height of the area above the frames.
 const HEAD: usize = 40;
 /// Minimum frame width. Narrower frames are dropped: they are invisible, and there can be very many.
 const NARROWEST: f64 = 0.1;
-/// Width of a character.
+/// Character width.
 const CHARACTER: f64 = 7.3;
 
 /// Script for clicks and searches.
 const SCRIPT: &str = include_str!("svg/flame_graph.js");
 const STYLE: &str = include_str!("svg/flame_graph.css");
 
-/// A frame of the image.
+/// Frame in the image.
 struct FrameBox {
     call: u32,
     depth: usize,

@@ -1,4 +1,4 @@
-//! Profiles of generated traces: output in every format, and import by viewers.
+//! Profiles from generated traces: output in every format, and import by viewers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -73,7 +73,7 @@ fn trace() -> Trace {
     Trace::new(class(), "made", &Limits::default()).unwrap()
 }
 
-/// Returns the profile of these events.
+/// Returns the profile for these events.
 fn collect(trace: &Arc<Trace>, events: &[Made], collector: StackCollector) -> StackProfile {
     let events = events.to_vec();
     let trace = RecordTrace::new("made", Arc::clone(trace), &Limits::default()).with_stream(

@@ -6,7 +6,7 @@ use super::{StackRoots, StackWeight};
 use ichnos_export::printable;
 use ichnos_export::text::{LineWidth, Paint, count, grouped};
 
-/// Weight of a function.
+/// Function weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopFunction {
@@ -14,11 +14,11 @@ pub struct TopFunction {
     pub label: String,
     /// Number of samples with this function as innermost frame.
     pub exclusive_samples: u64,
-    /// Weight of these samples.
+    /// Total weight.
     pub exclusive: u64,
     /// Number of samples with this function anywhere in their stacks.
     pub inclusive_samples: u64,
-    /// Weight of these samples.
+    /// Total weight.
     pub inclusive: u64,
 }
 

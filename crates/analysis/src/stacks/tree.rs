@@ -1,4 +1,4 @@
-//! Weighted call tree of all threads.
+//! Weighted call tree for all threads.
 
 use std::collections::HashMap;
 
@@ -81,7 +81,7 @@ impl CallTree {
         Ok(())
     }
 
-    /// Returns the label of a call's function.
+    /// Returns a call's function label.
     pub(super) fn label(&self, call: u32) -> &str {
         self.calls.get(call).map_or("", |(_, function)| self.calls.label(function))
     }

@@ -12,13 +12,13 @@ use super::key::{self, ClassKey, GroupBy, GroupValue, KnownFields, StreamKey, fi
 use super::timeline::TimeHistogram;
 use super::totals::{EventTotals, ReportedLosses};
 
-/// Options of [`StatsCollector`].
+/// Options for [`StatsCollector`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StatsOptions {
-    /// Grouping of rows. If empty, all events share one row.
+    /// Row grouping. If empty, all events share one row.
     pub by: Vec<GroupBy>,
-    /// Field of the histogram. See [`find_field`] for names.
+    /// Histogram field. See [`find_field`] for names.
     pub histogram: Option<String>,
     /// Count events over time.
     pub timeline: bool,
@@ -59,11 +59,11 @@ impl StatsOptions {
     }
 }
 
-/// Statistics of a group, or of all events.
+/// Statistics for a group, or for all events.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StatsRow {
-    /// Number, size and times of events.
+    /// Event count, sizes and times.
     pub totals: EventTotals,
     /// Losses. Only counted for data streams and for all events.
     pub loss: ReportedLosses,
@@ -111,7 +111,7 @@ impl StatsRow {
     }
 }
 
-/// Result of a [`StatsCollector`].
+/// Result from a [`StatsCollector`].
 #[derive(Clone, Debug)]
 pub struct Stats {
     all: StatsRow,
@@ -142,7 +142,7 @@ impl Stats {
         }
     }
 
-    /// Merges statistics of later events.
+    /// Merges statistics from later events.
     pub fn merge(&mut self, later: Self) {
         self.all.merge(later.all);
         self.groups.merge(later.groups);
@@ -156,7 +156,7 @@ impl Stats {
         }
     }
 
-    /// Returns the statistics of all events.
+    /// Returns the statistics for all events.
     #[must_use]
     pub fn all(&self) -> &StatsRow {
         &self.all

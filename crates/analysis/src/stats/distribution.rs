@@ -111,9 +111,9 @@ impl Hash for Number {
 /// Number of bins per power of two, as a power of two.
 const STEP_BITS: u32 = 7;
 const STEPS: i32 = 1 << STEP_BITS;
-/// Exponent of the smallest 64-bit number.
+/// Exponent for the smallest 64-bit number.
 const LEAST_EXPONENT: i32 = -1074;
-/// Exponent of the bin of infinity.
+/// Exponent for the infinity bin.
 const INFINITE: i32 = 2_000;
 
 /// Returns the exponent of a positive floating-point number, and its bin within it.
@@ -155,16 +155,16 @@ fn middle(bin: i32) -> f64 {
 /// are always exact, except for rounding of the mean.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    /// Count of each number. `None` after the limit was exceeded.
+    /// Count by number. `None` after the limit was exceeded.
     numbers: Option<HashMap<Number, u64>>,
-    /// Count of each bin, used after the limit was exceeded.
+    /// Count by bin, used after the limit was exceeded.
     bins: HashMap<i32, u64>,
     /// Maximum number of different numbers.
     most: usize,
     count: u64,
     range: Option<(Number, Number)>,
     has_reals: bool,
-    /// Sum of the integers. The total also includes the sum of the floats.
+    /// Integer sum. The total also includes the float sum.
     integers: i128,
     reals: f64,
 }

@@ -51,7 +51,7 @@ impl LongestGaps {
         self.gaps.insert(at.min(self.gaps.len()), gap);
     }
 
-    /// Merges the gaps of later events.
+    /// Merges the gaps from later events.
     pub(super) fn merge(&mut self, later: Self) {
         let Some((first, last)) = later.times else { return };
         let begin = match self.times {

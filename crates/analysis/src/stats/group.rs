@@ -9,7 +9,7 @@ pub(super) trait GroupRow {
     /// Returns the event count.
     fn events(&self) -> u64;
 
-    /// Merges the state of later events.
+    /// Merges the state from later events.
     fn merge(&mut self, later: Self);
 }
 
@@ -113,7 +113,7 @@ impl<R: GroupRow> Groups<R> {
         }
     }
 
-    /// Merges the groups of later events.
+    /// Merges the groups from later events.
     pub(super) fn merge(&mut self, later: Self) {
         let before = self.missed;
         let mut is_merged = vec![false; self.groups.len()];

@@ -43,7 +43,7 @@ pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
 /// Known fields by name, with the display base of the first class.
 pub type KnownFields = BTreeMap<String, DisplayBase>;
 
-/// Component of a group key.
+/// Group key component.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GroupValue {
@@ -143,7 +143,7 @@ fn next_value(key: &mut &[u8]) -> Option<GroupValue> {
     })
 }
 
-/// Field of an event record class, used in keys.
+/// Event record class field used in keys.
 #[derive(Debug)]
 pub(super) struct KeyField {
     field: FieldRef,

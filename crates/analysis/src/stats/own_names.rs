@@ -21,7 +21,7 @@ pub(super) struct OwnNames {
 }
 
 impl OwnNames {
-    /// Finds the name fields of the event's class. `is_span` is `true` if the class has span events.
+    /// Finds the name fields in the event's class. `is_span` is `true` if the class has span events.
     pub(super) fn from_event(event: &Event<'_>, is_span: bool) -> Self {
         let names = is_span.then(|| NameFields::from_event(event)).filter(|names| !names.is_empty());
         let object = ObjectFields::from_event(event);

@@ -37,11 +37,11 @@ pub struct PairOptions {
     pub within_traces: bool,
     /// Pair span events by role, whatever their names.
     spans: bool,
-    /// Grouping of rows, by the start event.
+    /// Row grouping, by the start event.
     pub by: Vec<GroupBy>,
     /// Maximum number of start events that wait for their ends.
     pub open: usize,
-    /// Maximum number of exact rows.
+    /// Limit for exact rows.
     pub groups: usize,
     /// Number of longest pairs.
     pub slowest: usize,
@@ -135,7 +135,7 @@ fn has_processor(stream: &DataStreamClass) -> bool {
     matches!(context, Some(FieldKind::Structure { members, .. }) if members.iter().any(|member| member.name == "cpu_id"))
 }
 
-/// Encoder of events as records.
+/// Encoder that turns events into records.
 #[derive(Debug)]
 pub struct PairReader {
     options: Arc<PairOptions>,
@@ -368,7 +368,7 @@ impl<'r> PairRecord<'r> {
     }
 }
 
-/// Counts of unpaired and ignored events.
+/// Unpaired and ignored events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unpaired {
@@ -386,7 +386,7 @@ pub struct Unpaired {
     pub without_time: u64,
 }
 
-/// Pair of a start event and an end event.
+/// Paired start and end events.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Pair {
@@ -402,7 +402,7 @@ pub struct Pair {
     pub thread: Option<GroupValue>,
 }
 
-/// Pairing of records.
+/// Record pairing.
 ///
 /// An event ends what the last event with the same key started. An event selected by both names ends the open pair and
 /// starts another.
@@ -424,7 +424,7 @@ pub struct Pairs {
     span_names: Option<SpanNames>,
     /// Length of the key prefix that distinguishes traces, in bytes.
     key_begin: usize,
-    /// Grouping of rows.
+    /// Row grouping.
     by: Vec<GroupBy>,
     /// Object names for spans.
     objects: NamedObjects,
@@ -446,7 +446,7 @@ struct OpenPair {
 }
 
 impl OpenPair {
-    /// Starts a pair. `by` is the grouping of rows.
+    /// Starts a pair. `by` is the row grouping.
     fn new(number: u64, record: &PairRecord<'_>, by: &[GroupBy]) -> Self {
         let SpanEdge { name, kind, .. } = record.edge();
         let by = match record.own_name.text() {
@@ -506,7 +506,7 @@ pub struct PairGroup<'p> {
     pub missed: u64,
     /// Durations in nanoseconds.
     pub latencies: &'p Distribution,
-    /// Total own time of spans (without nested spans), in nanoseconds. For other pairs, the total duration.
+    /// Total own span time (without nested spans), in nanoseconds. For other pairs, the total duration.
     pub own_time: i128,
 }
 
@@ -712,7 +712,7 @@ impl Pairs {
         &self.all.0
     }
 
-    /// Returns the total own time of all spans (without nested spans), in nanoseconds.
+    /// Returns the total own time for all spans (without nested spans), in nanoseconds.
     #[must_use]
     pub fn own_time(&self) -> i128 {
         self.all.1
@@ -734,7 +734,7 @@ impl Pairs {
         self.groups.missed()
     }
 
-    /// Returns the counts of unpaired events.
+    /// Returns the unpaired event counts.
     #[must_use]
     pub fn unpaired(&self) -> Unpaired {
         Unpaired { without_end: self.open.len() as u64, ..self.unpaired }

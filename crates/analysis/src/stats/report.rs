@@ -26,15 +26,15 @@ pub enum StatsOrder {
     /// Number of events, values or pairs.
     #[default]
     Events,
-    /// Number of bytes.
+    /// Size in bytes.
     Bytes,
-    /// Time of the first event.
+    /// First event's time.
     First,
-    /// Time of the last event.
+    /// Last event's time.
     Last,
     /// Longest gap.
     Gap,
-    /// Number of discarded events.
+    /// Discarded events.
     Loss,
     /// Group key.
     Key,
@@ -48,7 +48,7 @@ pub enum StatsOrder {
     Mean,
     /// Sum of values or latencies.
     Total,
-    /// Own time of spans, without nested spans.
+    /// Own span time, without nested spans.
     Own,
 }
 
@@ -71,18 +71,18 @@ pub struct StatsReport<'s> {
     by: Vec<GroupBy>,
     /// Statistics with the display bases of numbers.
     stats: &'s Stats,
-    /// Statistics of all events.
+    /// Statistics for all events.
     all: &'s StatsRow,
-    /// Field of the histogram.
+    /// Histogram field.
     field: Option<String>,
     has_timeline: bool,
     has_gaps: bool,
     rows: Vec<ReportRow<'s>>,
-    /// Number of omitted rows.
+    /// Omitted row count.
     left_out: usize,
     /// Maximum number of events in a missing row.
     missed: u64,
-    /// Maximum number of exact rows.
+    /// Limit for exact rows.
     most: usize,
     pairs: Option<&'s Pairs>,
     /// Fields that are equal in both events of a pair.
@@ -99,7 +99,7 @@ struct ReportRow<'s> {
     /// `None` for pair rows.
     of: Option<&'s StatsRow>,
     numbers: Option<NumberQuantiles<'s>>,
-    /// Own time of spans (without nested spans), in nanoseconds.
+    /// Own span time (without nested spans), in nanoseconds.
     own_time: Option<i128>,
 }
 

@@ -11,7 +11,7 @@ use crate::span_name::has_span_name;
 /// Maximum number of names that are searched for the span of an end event.
 const SEARCHED: u32 = 64;
 
-/// Span fields of an event record class.
+/// Span fields in an event record class.
 #[derive(Debug)]
 pub(super) struct SpanPart {
     pub(super) does: u16,
@@ -23,7 +23,7 @@ pub(super) struct SpanPart {
 }
 
 impl SpanPart {
-    /// Finds the span fields of the event's class.
+    /// Finds the span fields in the event's class.
     pub(super) fn new(event: &Event<'_>) -> Self {
         let class = event.class;
         let mut does = match class.role {
@@ -101,7 +101,7 @@ mod kind {
     pub(super) const TRACE: u8 = 4;
     /// Thread switch on a processor.
     pub(super) const SWITCH: u8 = 5;
-    /// Running thread of a processor.
+    /// A processor's running thread.
     pub(super) const RUNNING: u8 = 6;
 }
 
@@ -131,7 +131,7 @@ pub(super) struct SpanNames {
 }
 
 impl SpanNames {
-    /// Returns the number of a name. Records that the name starts or ends spans.
+    /// Returns a name's number. Records that the name starts or ends spans.
     fn number(&mut self, name: &[u8], is_begin: bool) -> u32 {
         let number = match self.numbers.get(name) {
             Some(number) => *number,
@@ -210,7 +210,7 @@ pub(super) struct NestedSpans {
 }
 
 impl NestedSpans {
-    /// Records the running thread of a processor.
+    /// Records a processor's running thread.
     pub(super) fn switch(&mut self, processor: &[u8], thread: &[u8], most: usize) {
         if self.running.len() >= most {
             self.running.clear();

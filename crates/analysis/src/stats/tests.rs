@@ -1,4 +1,4 @@
-//! Statistics of generated events, compared with a simple computation.
+//! Statistics about generated events, compared with a simple computation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

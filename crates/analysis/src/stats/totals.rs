@@ -1,10 +1,10 @@
 //! Event totals.
 
-/// Count, size and times of events.
+/// Event count, sizes and times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventTotals {
-    /// Number of events.
+    /// Event count.
     pub events: u64,
     /// Total of the known sizes, in bits.
     bits: u64,
@@ -57,7 +57,7 @@ impl EventTimes {
         self.uneventful = u128::try_from(longest.length).map_or(0, |length| length + 1);
     }
 
-    /// Merges times of later events.
+    /// Merges times from later events.
     fn merge(&mut self, later: &Self) {
         self.add_gap(Gap { begin: self.last, length: later.first.saturating_sub(self.last) });
         later.gap.into_iter().for_each(|gap| self.add_gap(gap));
@@ -98,7 +98,7 @@ impl EventTotals {
         }
     }
 
-    /// Merges totals of later events.
+    /// Merges totals from later events.
     pub(crate) fn merge(&mut self, later: Self) {
         self.events += later.events;
         self.sized += later.sized;
@@ -133,11 +133,11 @@ impl EventTotals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReportedLosses {
-    /// Number of discarded events, as far as known.
+    /// Discarded events, as far as known.
     pub events: u64,
     /// `true` if unknown numbers of events were discarded.
     pub unknown_events: bool,
-    /// Number of discarded packets, as far as known.
+    /// Discarded packets, as far as known.
     pub packets: u64,
 }
 

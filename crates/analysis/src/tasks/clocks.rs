@@ -9,11 +9,11 @@ const MOST_STEPS: usize = 50_000_000;
 /// Edge between operations on two machines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MachineEdge {
-    /// Machine of the cause.
+    /// Cause's machine.
     pub(super) from: u32,
-    /// Machine of the effect.
+    /// Effect's machine.
     pub(super) to: u32,
-    /// Time of the cause minus time of the effect, in nanoseconds. Positive if the edge goes back in time.
+    /// Cause time minus effect time, in nanoseconds. Positive if the edge goes back in time.
     pub(super) late: i128,
 }
 

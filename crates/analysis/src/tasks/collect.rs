@@ -17,7 +17,7 @@ use super::{Tasks, join};
 use crate::events::{EventId, TimelinePlace};
 use ichnos_export::parts::has_dates;
 
-/// Options of [`TaskCollector`].
+/// Options for [`TaskCollector`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TaskOptions {
@@ -54,7 +54,7 @@ pub struct TaskCollector {
     all: CollectedTasks,
 }
 
-/// State of an event record class.
+/// Event record class state.
 #[derive(Debug)]
 struct TaskClassState {
     fields: TaskFields,
@@ -157,7 +157,7 @@ impl TaskCollector {
         }
     }
 
-    /// Adds the content of an event.
+    /// Adds an event's content.
     fn take(&mut self, trace: u32, time: i64, name: u32, role: EventRole) {
         let content = std::mem::take(&mut self.content);
         let place = self.place(&content, trace);
@@ -193,7 +193,7 @@ impl TaskCollector {
         self.content = content;
     }
 
-    /// Adds an event of an operation. `label` is used if this event names the operation.
+    /// Adds an event to an operation. `label` is used if this event names the operation.
     fn operation(&mut self, found: Operation, label: u32, content: &EventContent) {
         let Operation { chain, begin: time, place, event_id, group, .. } = found;
         let all = &mut self.all;

@@ -1,4 +1,4 @@
-//! Graphs in the language of Graphviz.
+//! Graphs in the Graphviz language.
 
 use std::io::{self, Write};
 
@@ -8,11 +8,11 @@ use super::graph::TaskGraph;
 use ichnos_export::duration;
 use ichnos_export::printable;
 
-/// Output format of a [`TaskGraph`].
+/// Output format for a [`TaskGraph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphFormat {
-    /// Language of Graphviz.
+    /// Graphviz language.
     Dot,
     /// Image for browsers, with an optional width in pixels. It contains joined events of small tasks if they [were
     /// collected](super::TaskOptions::with_events).

@@ -8,7 +8,7 @@ use ichnos_model::{
 
 use ichnos_export::number;
 
-/// Use of a field.
+/// Field use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Nothing,
@@ -130,12 +130,12 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
     }
 }
 
-/// Content of an event.
+/// Event content.
 #[derive(Debug)]
 pub struct EventContent {
     /// Task that the event belongs to.
     pub task: Option<Identifier>,
-    /// Operation of the task.
+    /// Operation in the task.
     pub operation: Option<Identifier>,
     /// Chain of causes within the operation.
     pub chain: Chain,
@@ -153,7 +153,7 @@ pub struct EventContent {
     /// Identifier fields as text with their names.
     labeled: Vec<u8>,
     pub(super) message: Vec<u8>,
-    /// Title of the task.
+    /// Task title.
     pub(super) title: Vec<u8>,
     /// Origin texts by [`OriginPart`].
     places: [Vec<u8>; 5],
@@ -251,12 +251,12 @@ impl EventContent {
         }
     }
 
-    /// Returns the machine of the event.
+    /// Returns the event's machine.
     pub(super) fn machine(&self) -> &[u8] {
         &self.places[OriginPart::Machine as usize]
     }
 
-    /// Appends the origin of the event: machine, component, process and thread, as far as known. Without a component,
+    /// Appends the event's origin: machine, component, process and thread, as far as known. Without a component,
     /// the tag is used. A thread with the number of its process is not repeated.
     pub(super) fn push_place(&self, out: &mut Vec<u8>) {
         let [machine, component, process, thread, tag] = &self.places;
@@ -283,7 +283,7 @@ fn separate(out: &mut Vec<u8>, separator: u8) {
     }
 }
 
-/// Reads the fields of a scope.
+/// Reads a scope's fields.
 struct ScopeReader<'r> {
     uses: &'r [Use],
     finders: &'r [FindMentions],
@@ -295,7 +295,7 @@ impl ScopeReader<'_> {
         self.uses.get(field.index()).copied().unwrap_or(Use::Nothing)
     }
 
-    /// Takes the value of a field with a use.
+    /// Takes a used field's value.
     fn take(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let content = &mut *self.content;
         let wanted = self.uses.get(field.index());

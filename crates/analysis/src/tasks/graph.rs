@@ -13,9 +13,9 @@ use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, task_slice};
 /// Edge of a [`TaskGraph`], seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskEdge {
-    /// Index of the node at the other end.
+    /// Node index at the other end.
     pub node: u32,
-    /// Kind of causation.
+    /// Causation kind.
     pub kind: CauseKind,
 }
 
@@ -24,11 +24,11 @@ pub struct TaskEdge {
 pub struct DanglingEdge {
     /// Unknown operation.
     pub from: Identifier,
-    /// Chain of the operation, if the edge or its effect has one.
+    /// Operation chain, if the edge or its effect has one.
     pub chain: Option<u32>,
-    /// Node index of the effect.
+    /// Effect's node index.
     pub to: u32,
-    /// Kind of causation.
+    /// Causation kind.
     pub kind: CauseKind,
     /// `true` if another task has an operation with this identifier.
     pub is_of_other_task: bool,
@@ -167,7 +167,7 @@ impl<'t> TaskGraph<'t> {
         }
     }
 
-    /// Returns the number of operations.
+    /// Returns the operation count.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
@@ -258,14 +258,14 @@ impl<'t> TaskGraph<'t> {
         found
     }
 
-    /// Returns the operation of a node.
+    /// Returns a node's operation.
     #[must_use]
     pub fn member(&self, node: u32) -> Option<TaskMember<'t>> {
         let number = *self.nodes.get(node as usize)?;
         self.tasks.member(number)
     }
 
-    /// Returns the identifier of a node. If operations in several chains share identifiers, the chain is added, as in
+    /// Returns a node's identifier. If operations in several chains share identifiers, the chain is added, as in
     /// `0A0A0A0A/0001`.
     #[must_use]
     pub fn operation_name(&self, node: u32) -> String {
@@ -309,7 +309,7 @@ impl<'t> TaskGraph<'t> {
         self.joined().into_iter().map(event).collect()
     }
 
-    /// Returns the number of joined events.
+    /// Returns the joined event count.
     pub(super) fn joined_count(&self) -> usize {
         task_slice(&self.tasks.events, self.task).len()
     }
@@ -343,7 +343,7 @@ impl<'t> TaskGraph<'t> {
         self.backward().fold((0, 0), |(count, most), (_, _, late)| (count + 1, most.max(late)))
     }
 
-    /// Returns the latest cause of a node: without it, the node could have started earlier.
+    /// Returns a node's latest cause: without it, the node could have started earlier.
     #[must_use]
     pub fn latest_cause(&self, node: u32) -> Option<TaskEdge> {
         let causes = self.causes(node).iter().copied();
@@ -402,7 +402,7 @@ impl<'t> TaskGraph<'t> {
         })
     }
 
-    /// Returns the summary of the task, with corrected clocks.
+    /// Returns the task's summary, with corrected clocks.
     #[must_use]
     pub fn summary(&self) -> Option<TaskSummary> {
         self.tasks.summary_of(self.task, self)

@@ -228,7 +228,7 @@ impl KnownTasks {
         self.by_common_part.insert_unique(hasher.hash_one(id.common_part()), group, hash);
     }
 
-    /// Returns the group of a task.
+    /// Returns a task's group.
     fn find_task(&self, all: &CollectedTasks, id: Identifier) -> Option<u32> {
         let exact = all.known_group(IdScope::Task(id)).map(|group| self.representative(group));
         exact.or_else(|| self.find(all, &id))

@@ -62,7 +62,7 @@ pub(super) fn write_time(place: ValueWriter<'_>, time: Option<i128>) {
     place.or_null(time, ValueWriter::integer);
 }
 
-/// Writes the list of corrected clocks.
+/// Writes the corrected clocks as a list.
 pub(super) fn write_corrections(place: ValueWriter<'_>, graph: &TaskGraph<'_>) {
     push_corrections(place.array(), graph);
 }

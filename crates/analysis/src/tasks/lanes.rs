@@ -12,7 +12,7 @@ const MOST_LANES: usize = 24;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaneRow {
-    /// Lane of the node.
+    /// Node's lane.
     pub lane: usize,
     /// Lanes to the right that end at the node.
     pub joined: Vec<usize>,
@@ -98,7 +98,7 @@ impl LaneRow {
         self.crossing_line(&self.joined, &self.above, ['┴', '╯', '╰'])
     }
 
-    /// Returns the line of the node, with `mark` at its position.
+    /// Returns the node's line, with `mark` at its position.
     #[must_use]
     pub fn node_line(&self, mark: char) -> String {
         let count = self.above.len().max(self.lane + 1);

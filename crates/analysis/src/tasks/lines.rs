@@ -12,7 +12,7 @@ pub struct TaskTextOptions {
     pub paint: Paint,
     /// Line width. Longer titles are cut.
     pub width: LineWidth,
-    /// Show times in seconds since the origin of the clock: see [`Tasks::has_dates`](super::Tasks::has_dates).
+    /// Show times in seconds since the clock origin: see [`Tasks::has_dates`](super::Tasks::has_dates).
     pub clock_seconds: bool,
     /// Show times in UTC rather than in local time.
     pub clock_gmt: bool,

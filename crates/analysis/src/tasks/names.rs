@@ -21,7 +21,7 @@ impl NameTable {
     /// Number of all texts for which there was no space.
     pub(super) const LEFT_OUT: u32 = u32::MAX;
 
-    /// Returns the number of a text.
+    /// Returns a text's number.
     pub(super) fn number(&mut self, text: &[u8]) -> u32 {
         let Self { bytes, ends, numbers, hasher } = self;
         let hash = hasher.hash_one(text);

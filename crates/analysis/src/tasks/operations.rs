@@ -26,7 +26,7 @@ pub(super) enum IdScope {
 }
 
 impl IdScope {
-    /// Returns the identifier of the task.
+    /// Returns the task's identifier.
     pub(super) fn task(&self) -> Option<Identifier> {
         match self {
             Self::Task(id) => Some(*id),
@@ -64,7 +64,7 @@ pub(super) struct Operation {
     pub(super) id: Identifier,
     /// Chain in which the identifier is unique.
     pub(super) chain: Chain,
-    /// Number of events about the operation, without copies. 0 if others only name it.
+    /// Events about the operation, without copies. 0 if others only name it.
     pub(super) events: u32,
     /// Group index.
     pub(super) group: u32,
@@ -72,17 +72,17 @@ pub(super) struct Operation {
     pub(super) begin: i64,
     /// Time of the last event about the operation.
     pub(super) end: i64,
-    /// Start property of the naming event.
+    /// Naming event's start property.
     pub(super) naming: Naming,
-    /// Time of the naming event, or [`NO_TIME`].
+    /// Naming event's time, or [`NO_TIME`].
     pub(super) named_at: i64,
     /// Text number for the naming event's label.
     pub(super) label: u32,
-    /// Place number of the naming event.
+    /// Naming event's place number.
     pub(super) place: u32,
-    /// Identifier number of the naming event, or [`NONE`].
+    /// Naming event's identifier number, or [`NONE`].
     pub(super) event_id: u32,
-    /// Fingerprint of the naming event, to recognize copies.
+    /// Naming event's fingerprint, to recognize copies.
     pub(super) fingerprint: u32,
 }
 
@@ -157,11 +157,11 @@ pub(super) struct Link {
 /// Event origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EventOrigin {
-    /// Name number of the machine. Each machine has a clock.
+    /// Machine's name number. Each machine has a clock.
     pub(super) machine: u32,
     /// Text number for display.
     pub(super) text: u32,
-    /// Name number of the tracer.
+    /// Tracer's name number.
     pub(super) tracer: u32,
 }
 
@@ -199,7 +199,7 @@ pub(super) struct CollectedTasks {
 }
 
 impl CollectedTasks {
-    /// Returns the number of a group, added if it is new.
+    /// Returns a group's number. Adds the group if it is new.
     pub(super) fn group(&mut self, group: IdScope) -> u32 {
         if let Some(known) = self.known_group(group) {
             return known;
@@ -212,7 +212,7 @@ impl CollectedTasks {
         number
     }
 
-    /// Returns the number of a group, if it exists.
+    /// Returns a group's number, if it exists.
     pub(super) fn known_group(&self, group: IdScope) -> Option<u32> {
         let is_it = |number: &u32| self.groups.get(*number as usize) == Some(&group);
         self.by_group.find(self.hasher.hash_one(group), is_it).copied()

@@ -35,7 +35,7 @@ impl TaskGraph<'_> {
         out
     }
 
-    /// Writes a path as members of an object.
+    /// Writes a path as object members.
     pub fn write_path_json(&self, path: &[u32], object: &mut ObjectWriter<'_>) {
         object.integer("time_ns", self.path_time(path));
         write_corrections(object.member("clock_corrections"), self);

@@ -25,12 +25,12 @@ const OPERATION: usize = 6;
 const MOST_LABELED: usize = 200;
 /// Maximum number of characters per label.
 pub(super) const MOST_LABEL: usize = 60;
-/// Width of a character.
+/// Character width.
 pub(super) const CHARACTER: f64 = 6.6;
 /// Distances from a mark to both ends of its label, and half its width.
 pub(super) const LABEL: f64 = 7.0;
 const MARK: f64 = 4.0;
-/// Position of the time axis start. Place names are to its left.
+/// Time axis start. Place names are to its left.
 const LEFT: usize = 260;
 /// Space to the right, with and without texts of the last operations.
 const RIGHT: usize = 240;
@@ -59,12 +59,12 @@ pub(super) struct Mark {
     pub(super) is_left: bool,
 }
 
-/// Positions of all operations.
+/// Operation positions.
 #[derive(Debug)]
 pub(super) struct Picture {
-    /// Position of the time axis start.
+    /// Time axis start.
     pub(super) left: usize,
-    /// Width of the time axis.
+    /// Time axis width.
     pub(super) width: usize,
     /// Space to the right of it.
     pub(super) right: usize,
@@ -149,7 +149,7 @@ impl Picture {
         self.events.get(item.checked_sub(graph.len())? as usize).copied()
     }
 
-    /// Returns the origin number of an item.
+    /// Returns an item's origin number.
     pub(super) fn place_of(&self, graph: &TaskGraph<'_>, item: u32) -> u32 {
         match self.event(graph, item) {
             Some((_, event)) => event.place,
@@ -157,7 +157,7 @@ impl Picture {
         }
     }
 
-    /// Returns the label of an item.
+    /// Returns an item's label.
     pub(super) fn label<'t>(&self, graph: &TaskGraph<'t>, item: u32) -> &'t [u8] {
         match self.event(graph, item) {
             Some((_, event)) => graph.text(event.label),
@@ -277,14 +277,14 @@ impl Picture {
         ((self.width as f64 / 2.0 / CHARACTER) as usize).clamp(4, MOST_LABEL)
     }
 
-    /// Returns the mark of a node.
+    /// Returns a node's mark.
     pub(super) fn mark(&self, node: u32) -> Option<(u32, Mark)> {
         let mark = *self.mark_of.get(node as usize)?;
         Some((mark, *self.marks.get(mark as usize)?))
     }
 }
 
-/// Returns the time of an item.
+/// Returns an item's time.
 fn time(graph: &TaskGraph<'_>, events: &[(u32, TaskEvent)], item: u32) -> Option<i128> {
     match item.checked_sub(graph.len()) {
         None => graph.begin(item),

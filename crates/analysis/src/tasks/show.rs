@@ -49,7 +49,7 @@ impl TaskGraph<'_> {
     }
 }
 
-/// Appends the line of an operation.
+/// Appends an operation's line.
 fn push_operation(
     out: &mut String,
     graph: &TaskGraph<'_>,

@@ -54,7 +54,7 @@ struct EdgeLine {
     to: u32,
     kind: LineKind,
     edges: u32,
-    /// Nodes of the first edge.
+    /// First edge's nodes.
     first: (u32, u32),
 }
 
@@ -424,7 +424,7 @@ impl<'g, 't> Drawing<'g, 't> {
         Ok(())
     }
 
-    /// Returns the title of an operation or a joined event: its name, place, identifier and time.
+    /// Returns the title of an operation or a joined event: name, place, identifier and time.
     fn title(&self, item: u32) -> String {
         let Self { graph, picture, .. } = self;
         let mut title = format!(
@@ -443,7 +443,7 @@ impl<'g, 't> Drawing<'g, 't> {
         title
     }
 
-    /// Returns the title of each shared mark.
+    /// Returns titles by shared mark.
     fn groups(&self) -> HashMap<u32, String> {
         let mut labels: HashMap<u32, BTreeMap<&[u8], u64>> = HashMap::new();
         for (item, mark) in (0..).zip(&self.picture.mark_of) {

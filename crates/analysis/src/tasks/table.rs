@@ -1,4 +1,4 @@
-//! Table of tasks.
+//! Task table.
 
 use ichnos_json::write::ObjectWriter;
 
@@ -75,7 +75,7 @@ impl TaskTable {
 }
 
 impl TaskSummary {
-    /// Writes the summary as members of an object.
+    /// Writes the summary as object members.
     pub fn write_json(&self, object: &mut ObjectWriter<'_>) {
         object.member("id").display(self.id);
         object.member("title").string(&self.title);

@@ -32,7 +32,7 @@ impl std::fmt::Debug for TaskEvents {
 }
 
 impl Tasks {
-    /// Returns the events of a task. `find_mentions` finds operations in texts. `None` if the task does not exist.
+    /// Returns a task's events. `find_mentions` finds operations in texts. `None` if the task does not exist.
     #[must_use]
     pub fn events_of(&self, task: usize, find_mentions: Vec<FindMentions>) -> Option<TaskEvents> {
         let id = self.id(task)?;

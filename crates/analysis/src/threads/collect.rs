@@ -50,7 +50,7 @@ struct WaitCause {
     waker: Option<Result<u64, Option<u32>>>,
 }
 
-/// Times of a thread.
+/// Times for a thread.
 #[derive(Debug, Default)]
 struct ThreadTimes {
     first: u64,

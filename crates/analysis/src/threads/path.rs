@@ -50,7 +50,7 @@ pub struct PathStep {
     pub processor: Option<u64>,
     /// Name of the span in which the thread waits.
     pub reason: Option<String>,
-    /// Cause of the wakeup.
+    /// Wakeup cause.
     pub waker: Option<Waker>,
 }
 

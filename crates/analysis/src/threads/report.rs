@@ -23,7 +23,7 @@ pub struct ProcessorUse {
     pub used: u64,
 }
 
-/// Times of a thread.
+/// Times for a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadUse {
@@ -33,7 +33,7 @@ pub struct ThreadUse {
     pub thread: u64,
     /// Thread and process names.
     pub names: ThreadNames,
-    /// Time of the first state, in nanoseconds since the clock origin.
+    /// First state's time, in nanoseconds since the clock origin.
     pub first: u64,
     /// Nanoseconds in each state, in the order of [`ThreadState::ALL`].
     pub times: [u64; ThreadState::ALL.len()],
@@ -69,7 +69,7 @@ pub struct ThreadWait {
     pub state: ThreadState,
     /// Name of the innermost span in which the thread waited, for example a system call.
     pub reason: Option<String>,
-    /// Cause of the wakeup, if known.
+    /// Wakeup cause, if known.
     pub waker: Option<Waker>,
 }
 
@@ -260,7 +260,7 @@ pub(super) fn program_label(thread: u64, names: &ThreadNames) -> String {
     }
 }
 
-/// Formats the cause of a wakeup.
+/// Formats a wakeup cause.
 fn waker_label(waker: Option<&Waker>) -> String {
     match waker {
         Some(Waker::Thread(thread, names)) => thread_label(*thread, names),

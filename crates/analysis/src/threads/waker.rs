@@ -2,7 +2,7 @@
 
 use crate::events::ThreadNames;
 
-/// Cause of a wakeup.
+/// Wakeup cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waker {

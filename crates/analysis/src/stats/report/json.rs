@@ -9,7 +9,7 @@ use crate::stats::{
 use ichnos_export::number::write_real;
 
 impl StatsReport<'_> {
-    /// Writes the statistics as members of an object. `events` is the number of selected events, and `damages` the
+    /// Writes the statistics as object members. `events` is the number of selected events, and `damages` the
     /// number of damaged places in the input.
     pub fn write_json(&self, object: &mut ObjectWriter<'_>, events: u64, damages: u64) {
         object.member("events").unsigned(events);

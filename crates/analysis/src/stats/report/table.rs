@@ -11,7 +11,7 @@ use ichnos_export::text::TextTable;
 use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds, size};
 use ichnos_export::{duration, printable};
 
-/// Options of [`StatsReport::to_text`].
+/// Options for [`StatsReport::to_text`].
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct StatsTextOptions {
@@ -19,7 +19,7 @@ pub struct StatsTextOptions {
     pub paint: Paint,
     /// Line width. Longer keys are cut.
     pub width: LineWidth,
-    /// Show times in seconds since the origin of the clock.
+    /// Show times in seconds since the clock origin.
     pub clock_seconds: bool,
     /// Show the date before each time. It is always shown if events span several days.
     pub clock_date: bool,
