@@ -1,4 +1,4 @@
-//! Span names, derived from the names of start and end events.
+//! Span names, derived from event names.
 
 use ichnos_model::Event;
 

@@ -52,10 +52,10 @@ pub struct StackOptions {
     pub all_events: bool,
 }
 
-/// Frame for samples of running threads. Both frame names are from .NET's own tools.
+/// Frame for running threads. Both frame names are from .NET's own tools.
 pub const CPU_TIME: &str = "CPU_TIME";
 
-/// Frame for samples of threads that waited or ran code that the profiler cannot see.
+/// Frame for threads that waited or ran code that the profiler cannot see.
 pub const UNMANAGED_CODE_TIME: &str = "UNMANAGED_CODE_TIME";
 
 /// Sample weight.

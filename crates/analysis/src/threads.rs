@@ -1,4 +1,4 @@
-//! Thread reports: time in each state, longest waits, causes of wakeups, and the critical path over wakeups.
+//! Thread reports: time in each state, longest waits, wakeup causes, and the critical path over wakeups.
 //!
 //! A [`ThreadCollector`] takes messages in any format whose events name the running thread of a processor, and creates
 //! a [`ThreadReport`]. A [`ThreadStateReader`](crate::events::ThreadStateReader) finds the thread states.

@@ -213,7 +213,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Returns the values of fields.
+    /// Returns field values.
     pub(super) fn fields(&mut self, found: Vec<TypedFields>) -> Vec<Typed> {
         let typed = found.into_iter().map(|TypedFields { scope, targets, kind }| {
             let node = match &targets[..] {
@@ -775,7 +775,7 @@ impl<'c> Compiler<'c> {
         Err(Mismatch { message: what, help })
     }
 
-    /// Returns the values of members with a meaning.
+    /// Returns the member values for a meaning.
     pub(super) fn meaning(&mut self, meaning: Meaning, is_last: bool) -> Vec<Typed> {
         let found = self.class.meaning(meaning, is_last);
         self.fields(found)

@@ -159,7 +159,7 @@ impl fmt::Debug for Filter {
 }
 
 impl Filter {
-    /// Checks an expression against the classes of traces.
+    /// Checks an expression against trace classes.
     ///
     /// `resolve_time` must return a time in nanoseconds from the origin. The argument is the time as written in the
     /// expression: `09:22:11.95`, `2026-05-22 09:22`, `+3s`, `-5s`, `@12`, or the content of a string that is compared

@@ -65,7 +65,7 @@ pub(super) enum NodeKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Literal {
     pub(super) text: String,
-    /// Positions of unescaped stars in the text.
+    /// Unescaped star positions in the text.
     pub(super) stars: Vec<usize>,
 }
 

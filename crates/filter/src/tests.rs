@@ -1,4 +1,4 @@
-//! Expressions for events with all kinds of fields.
+//! Expressions for events with every kind of field.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn kinds() -> EventRecordClass {
     )
 }
 
-/// Trace with all kinds of classes.
+/// Trace with every kind of class.
 pub(super) fn trace() -> Arc<Trace> {
     let switch = EventRecordClass::new(
         "sched_switch",
@@ -250,7 +250,7 @@ fn check(table: &[(&str, &str)]) {
     }
 }
 
-// Three events of sched_switch, two of log, three of kinds.
+// Three `sched_switch` events, two `log` events, three `kinds` events.
 
 #[test]
 fn fields_of_all_kinds() {

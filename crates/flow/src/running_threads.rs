@@ -385,6 +385,7 @@ impl Thread {
         let Some(number) = event.meaning(number).and_then(|number| number.as_u64()) else { return false };
         self.number = number;
         self.name.clear();
+        // The name stays empty if the event lacks it.
         let name = event.meaning(name);
         self.name.push_str(name.as_ref().and_then(|name| name.as_str()).unwrap_or_default());
         true

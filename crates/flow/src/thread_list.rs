@@ -37,6 +37,7 @@ pub(crate) fn list_threads(trace: &dyn OpenedTrace) -> Vec<ListedThread> {
         if known.len() >= MOST_THREADS || !known.insert(number) {
             return;
         }
+        // An empty name means that it is unknown.
         let name = event.meaning(Meaning::TargetThreadName);
         let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or_default();
         let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();

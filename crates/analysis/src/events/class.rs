@@ -153,6 +153,7 @@ impl ProcessFields {
     fn number_from_names(&self, event: &Event<'_>) -> Option<u64> {
         let [machine, component] = &self.names;
         let component = event.get(component.as_ref()?)?.as_str().filter(|name| !name.is_empty())?;
+        // Components without a machine name share one unnamed machine.
         let machine = machine.as_ref().and_then(|machine| event.get(machine)?.as_str()).unwrap_or_default();
         let mut hash = ValueHash::new(name_key(machine));
         hash.bytes(component.as_bytes());

@@ -85,6 +85,7 @@ impl CounterFields {
         let display = event.class.display.as_deref();
         let find = |path: Option<&String>| FieldRef::new(event, path?);
         let member = |member: MemberIndex| {
+            // Members may be unnamed.
             let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
             Some((name.to_owned(), FieldRef::of_member(event, member)?))
         };

@@ -204,7 +204,7 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
     }
 }
 
-/// Identifiers of keyed spans, equal for both ends of a span. Spans with the same key and different names differ.
+/// Keyed span identifiers, equal for both ends of a span. Spans with the same key and different names differ.
 pub type KeyedSpanIds = KeyedSpans<u64>;
 
 impl KeyedSpanIds {

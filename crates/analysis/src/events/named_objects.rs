@@ -1,4 +1,4 @@
-//! Names of numbered objects: functions, topics, services, timers.
+//! Object names by number: functions, topics, services, timers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

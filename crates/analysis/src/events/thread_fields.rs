@@ -131,6 +131,7 @@ impl ThreadFields {
         name: &Option<FieldRef>,
     ) -> Option<NamedThread<'e>> {
         let number = event.get(number.as_ref()?)?.as_u64()?;
+        // An empty name means that it is unknown.
         let name = name.as_ref().and_then(|name| event.get(name)?.as_str()).unwrap_or_default();
         Some(NamedThread { number, name })
     }

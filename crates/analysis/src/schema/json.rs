@@ -257,7 +257,7 @@ fn write_location(place: ValueWriter<'_>, location: &FieldLocation) {
     object.end();
 }
 
-/// Writes nested classes: lists of members or options, or a single class.
+/// Writes nested classes: all members, all options, or the single class.
 fn write_children(object: &mut ObjectWriter<'_>, class: &FieldClass, trace: &TraceClass) {
     match class.children().next() {
         Some(Child::Element(element)) => return write_field(object.member("element"), element, trace),

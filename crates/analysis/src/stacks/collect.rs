@@ -84,7 +84,7 @@ struct SampleSource {
     thread: Option<FieldRef>,
     weight: Option<FieldRef>,
     conditions: Box<[Condition]>,
-    /// Condition for samples of running threads.
+    /// Condition that a sample's thread was running.
     on_processor: Option<Condition>,
 }
 
@@ -327,6 +327,7 @@ impl StackCollector {
             let is_before = self.options.weight == StackWeight::TimeBefore;
             match thread.previous.replace(PreviousSample { time, stack, state, is_wanted }) {
                 Some(previous) if previous.is_wanted => {
+                    // 0 if a clock went back.
                     let weight = u64::try_from(time.saturating_sub(previous.time)).unwrap_or_default();
                     thread.buffer.push(match is_before {
                         true => Sample { time, stack, weight, state },

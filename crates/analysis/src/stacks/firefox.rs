@@ -27,6 +27,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
         let known = &thread.thread;
         let key = (known.process, known.process_name.clone());
         let process = *processes.entry(key).or_insert_with(|| {
+            // The format requires a number: 0 for an unknown process.
             let id = known.process.and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
             writer.out.add_process(&known.process_label(), id, fx::Timestamp::from_nanos_since_reference(0))
         });
@@ -59,6 +60,7 @@ struct FirefoxWriter<'p> {
 
 impl FirefoxWriter<'_> {
     fn thread(&mut self, process: fx::ProcessHandle, thread: &ThreadSamples) {
+        // The format requires a number: 0 for an unknown thread.
         let id = thread.thread.thread.and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
         let begin = self.profile.begin.unwrap_or_default();
         let time = |time: i128| {
@@ -135,7 +137,7 @@ fn intern_call(
     found
 }
 
-/// Call stacks of events in a profile.
+/// Event call stacks in a profile.
 #[derive(Debug, Default)]
 pub struct FirefoxStacks {
     calls: Calls,

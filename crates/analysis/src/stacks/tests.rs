@@ -468,7 +468,7 @@ fn is_installed(program: &str) -> bool {
     is
 }
 
-/// Trace for all importers, with all kinds of names and several threads.
+/// Trace for all importers, with every kind of name and several threads.
 fn example() -> (Arc<Trace>, Vec<Made>) {
     let trace = trace();
     let frames =

@@ -36,7 +36,7 @@ impl Default for StatsOptions {
 
 /// Limit of groups that each have a distribution, a timeline or gaps.
 const MOST_LARGE_GROUPS: usize = 1_024;
-/// Limits of different numbers in a distribution: for all events, and for a group.
+/// Maximum number of different values in a distribution: for all events, and for a group.
 pub(super) const MOST_NUMBERS: usize = 1 << 16;
 pub(super) const MOST_NUMBERS_OF_GROUP: usize = 1 << 12;
 
@@ -149,7 +149,7 @@ impl Stats {
         self.add_known_fields(later.known_fields);
     }
 
-    /// Adds fields that classes of later events contain.
+    /// Adds fields from classes that occur later.
     pub fn add_known_fields(&mut self, fields: KnownFields) {
         for (name, base) in fields {
             self.known_fields.entry(name).or_insert(base);
@@ -270,12 +270,14 @@ impl StatsCollector {
             Message::DiscardedEvents(discarded) => self.loss(
                 discarded,
                 ReportedLosses {
+                    // `unknown_events` records an unknown count.
                     events: discarded.count.unwrap_or_default(),
                     unknown_events: discarded.count.is_none(),
                     packets: 0,
                 },
             ),
             Message::DiscardedPackets(discarded) => {
+                // Only known packet counts are summed, as documented.
                 let packets = discarded.count.unwrap_or_default();
                 self.loss(discarded, ReportedLosses { packets, ..ReportedLosses::default() });
             }

@@ -1,4 +1,4 @@
-//! Flags in records of events that may start or end something.
+//! Flags in the records for pairing.
 
 pub(super) const BEGIN: u16 = 1;
 pub(super) const END: u16 = 2;

@@ -17,7 +17,7 @@ impl LongestGaps {
         Self { most, times: None, gaps: Vec::new() }
     }
 
-    /// Returns the gaps, longest first. Events at the same time have no gap.
+    /// Returns the gaps, longest first. Simultaneous events do not count as a gap.
     #[must_use]
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps

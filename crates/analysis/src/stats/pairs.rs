@@ -156,7 +156,7 @@ struct ClassPart {
     by: ClassKey,
     name: String,
     own_names: OwnNames,
-    /// Span fields. `None` if the class has no span events.
+    /// Span fields, if the class has span events.
     span: Option<SpanPart>,
 }
 
@@ -203,7 +203,7 @@ impl PairReader {
         std::mem::take(&mut self.records)
     }
 
-    /// Takes the names of known fields: fields of the key and of rows that the class of some selected event contains.
+    /// Takes the names of known fields: key fields and row fields in the class of some selected event.
     #[must_use]
     pub fn take_known_fields(&mut self) -> KnownFields {
         std::mem::take(&mut self.known_fields)
@@ -272,6 +272,7 @@ fn push_record(records: &mut Vec<u8>, mut does: u16, time: Option<i128>, parts: 
         does |= does::NO_TIME;
     }
     records.extend_from_slice(&does.to_le_bytes());
+    // The flag marks a missing time.
     records.extend_from_slice(&time.unwrap_or_default().to_le_bytes());
     for part in parts {
         records.extend_from_slice(&(part.len() as u32).to_le_bytes());
@@ -413,14 +414,14 @@ pub struct Pairs {
     unpaired: Unpaired,
     open: HashMap<Arc<[u8]>, OpenPair>,
     most_open: usize,
-    /// Keys of open pairs, oldest first. Also contains pairs that were closed since.
+    /// Open pair keys, oldest first. Also contains pairs that were closed since.
     order: VecDeque<(u64, Arc<[u8]>)>,
     next: u64,
     slowest: BinaryHeap<Reverse<Slow>>,
     most_slow: usize,
     longer_than: Option<i128>,
     nested: NestedSpans,
-    /// Names of keyed spans. `None` if pairs are not spans.
+    /// Keyed span names. `None` if pairs are not spans.
     span_names: Option<SpanNames>,
     /// Length of the key prefix that distinguishes traces, in bytes.
     key_begin: usize,
@@ -463,7 +464,7 @@ impl OpenPair {
         SpanEdge { name, kind: self.kind.as_deref().unwrap_or(name), is_unnamed: false }
     }
 
-    /// Returns the names of both events. An end event without its own name uses the name of the start.
+    /// Returns both event names. An end event without its own name uses the name of the start.
     fn into_names(self, end: &PairRecord<'_>) -> [Box<[u8]>; 2] {
         let is_named_once = end.own_name.text().is_none() && end.name == self.edge().kind;
         let end = if is_named_once { self.name.clone() } else { end.edge().name.into() };
@@ -538,7 +539,7 @@ impl Pairs {
         }
     }
 
-    /// Pairs records of later events, encoded by a [`PairReader`].
+    /// Pairs later records, encoded by a [`PairReader`].
     pub fn take(&mut self, records: &[u8]) {
         let mut rest = records;
         while let Some(record) = PairRecord::next(&mut rest) {

@@ -69,7 +69,7 @@ pub enum StatsOrder {
 #[derive(Debug)]
 pub struct StatsReport<'s> {
     by: Vec<GroupBy>,
-    /// Statistics with the display bases of numbers.
+    /// Statistics with display bases.
     stats: &'s Stats,
     /// Statistics for all events.
     all: &'s StatsRow,
@@ -121,7 +121,7 @@ impl<'s> NumberQuantiles<'s> {
 }
 
 impl<'s> StatsReport<'s> {
-    /// Sorts the rows of statistics or pairs. `options` must be the options of the collector.
+    /// Sorts statistics or pairs. `options` must be the collector's options.
     #[must_use]
     pub fn new(
         stats: &'s Stats,
@@ -292,7 +292,7 @@ fn shown_text(value: &GroupValue, base: DisplayBase) -> String {
     }
 }
 
-/// Formats a key component. `none` is the text for a missing one.
+/// Formats a key component. `none` is the text for a missing component.
 fn value_text(value: &GroupValue, none: &str) -> String {
     match value {
         GroupValue::Integer(value, Some(name)) => format!("{name} ({value})"),

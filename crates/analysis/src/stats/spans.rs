@@ -74,7 +74,7 @@ impl SpanPart {
         Self { does, kind, keys: fields.into(), next }
     }
 
-    /// Appends the key prefix that distinguishes spans and tracks of different traces and data streams.
+    /// Appends the key prefix that distinguishes traces and data streams.
     pub(super) fn push_place(&self, key: &mut Vec<u8>, stream: &DataStream, trace: u64) {
         key.extend_from_slice(&trace.to_le_bytes());
         // Spans without a key or a thread are nested in their data stream.
@@ -92,7 +92,7 @@ impl SpanPart {
     }
 }
 
-/// Track kinds. Keys of different kinds never match.
+/// Track kinds. Different kinds have different keys.
 mod kind {
     pub(super) const KEYED: u8 = 0;
     pub(super) const THREAD: u8 = 1;
@@ -117,10 +117,10 @@ const STREAM: usize = 8;
 const KIND: usize = 16;
 const DEPTH: usize = KIND + 1;
 
-/// Maximum number of names of keyed spans.
+/// Maximum number of keyed span names.
 const MOST_NAMES: usize = 1 << 12;
 
-/// Names of keyed spans. Open spans with different names can share a key.
+/// Keyed span names. Open spans with different names can share a key.
 #[derive(Debug, Default)]
 pub(super) struct SpanNames {
     numbers: HashMap<Box<[u8]>, u32>,
@@ -198,7 +198,7 @@ fn set_number<'k>(out: &'k mut Vec<u8>, key: &[u8], number: u32) -> &'k [u8] {
     out
 }
 
-/// Open nested spans by track, and running threads of processors.
+/// Open nested spans by track, and the running thread by processor.
 #[derive(Debug, Default)]
 pub(super) struct NestedSpans {
     /// Nesting depth by track.

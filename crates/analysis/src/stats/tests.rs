@@ -126,7 +126,7 @@ fn random_events(random: &mut Random) -> Vec<Made> {
     let mut time = 1_000;
     let count = random.index(120);
     let mut make = |random: &mut Random| {
-        // Clocks of some formats may go back.
+        // Clocks in some formats may go back.
         time = if random.is_one_in(20) { time - random.below(50) } else { time + random.below(100) };
         Made {
             class: random.index(2),
@@ -285,7 +285,7 @@ fn pairs_have_a_default_key() {
     assert_eq!(key(&[("b", end, thread)], false), None);
 }
 
-/// Threads of different traces, and of different processes, are independent.
+/// Threads in different traces, and in different processes, are independent.
 #[test]
 fn default_keys_do_not_pair_events_of_different_traces() {
     let fixture = || {

@@ -122,7 +122,7 @@ impl EventTotals {
         self.times.as_ref().map(|times| (times.begin, times.end.max(times.last)))
     }
 
-    /// Returns the longest gap. `None` if the events have no gap.
+    /// Returns the longest gap, if there is one.
     #[must_use]
     pub fn largest_gap(&self) -> Option<Gap> {
         self.times.as_ref()?.gap
@@ -135,7 +135,7 @@ impl EventTotals {
 pub struct ReportedLosses {
     /// Discarded events, as far as known.
     pub events: u64,
-    /// `true` if unknown numbers of events were discarded.
+    /// `true` if an unknown number of events was discarded.
     pub unknown_events: bool,
     /// Discarded packets, as far as known.
     pub packets: u64,

@@ -1,4 +1,4 @@
-//! Text about tasks, as parts of lines.
+//! Line parts about tasks.
 
 use super::{TaskClocks, TaskGraph, TaskMember, TaskSummary};
 use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds};

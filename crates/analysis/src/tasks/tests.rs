@@ -163,7 +163,7 @@ fn operations_of_traces_join_tasks() {
     assert_eq!((named.begin, named.events), (15, 0));
 }
 
-/// A task with two identifier sizes in two traces has the operations of both, each once.
+/// A task with two identifier sizes in two traces has all operations, each once.
 #[test]
 fn operations_of_one_task_in_identifiers_of_two_sizes() {
     let mut all = CollectedTasks::default();

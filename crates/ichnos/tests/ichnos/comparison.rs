@@ -13,7 +13,7 @@ const SCOPES: [(&str, &str); 3] =
 pub(crate) struct Comparison<'c> {
     /// Field paths with losses. Renamed fields are compared by position.
     lossy: Vec<String>,
-    /// Paths of added fields.
+    /// Added field paths.
     added: Vec<String>,
     /// `true` if header fields became part of the common context.
     moves_fields: bool,

@@ -15,7 +15,7 @@ use ichnos::prelude::*;
 const SCALE: LevelScale =
     LevelScale(&[LevelStep::new(10, LogLevel::Info), LevelStep::new(20, LogLevel::Error)]);
 
-/// Returns the class of log lines with this severity: a message and a number.
+/// Returns the log line class for this severity: a message and a number.
 fn line(severity: i64) -> EventRecordClass {
     let members = [Member::new("text", FieldClass::string()), Member::new("n", FieldClass::unsigned(16))];
     let mut class = EventRecordClass::new("line", members);

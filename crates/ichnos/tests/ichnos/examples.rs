@@ -71,7 +71,7 @@ fn threads_are_found_by_path_and_by_meaning() {
         (11296..=11298).map(|thread| format!("   {thread}       60 {bar}\n")).collect();
     assert_eq!(out, expected.concat());
     if cfg!(feature = "fuchsia-log") {
-        // The eighth event has no thread.
+        // The eighth event lacks a thread.
         let out = run("histogram_by_thread", &["examples/hello-fuchsia"]);
         assert_eq!(out, format!("    1105        7 {bar}\n"));
     }

@@ -1,4 +1,4 @@
-//! Single fields by path and by meaning, in all classes of several traces.
+//! Single fields by path and by meaning, in all classes in several traces.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -186,7 +186,7 @@ fn the_trace_processor_reads_the_samples() {
         samples.iter_mut().for_each(|sample| sample.0 -= first);
     }
     let is_near = |(found, wanted): (&(i128, u64, usize), &(i128, u64, usize))| {
-        // Sums of fractional milliseconds are rounded.
+        // Fractional milliseconds are added and rounded.
         (found.0 - wanted.0).abs() <= 2 && (found.1, found.2) == (wanted.1, wanted.2)
     };
     assert_eq!(found.len(), wanted.0.len());
@@ -215,7 +215,7 @@ fn fields_are_values_of_markers() {
         None => String::new(),
     };
     let fields = &markers[0].3;
-    // In JSON Lines, arrays with elements of several kinds are texts.
+    // In JSON Lines, mixed arrays are texts.
     assert_eq!(text(&fields["mixed"]), r#"["1","two","{\"x\":[null,true]}","[[],[2.5]]"]"#);
     assert_eq!(text(&fields["type_2"]), "own");
     assert_eq!((fields["cause_2"].as_f64(), fields["a_b"].as_f64()), (Some(1.0), Some(2.0)));

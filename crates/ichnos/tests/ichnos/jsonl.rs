@@ -51,7 +51,7 @@ pub(crate) fn written_again(text: &str) -> String {
     jsonl(&open(text.as_bytes()), JsonLinesOptions::default())
 }
 
-/// Returns options for all forms of integers and times, with and without packets.
+/// Returns options for every form of integers and times, with and without packets.
 fn all_options() -> Vec<JsonLinesOptions> {
     let mut all = Vec::new();
     for integers in [Integers::Number, Integers::Auto, Integers::String] {

@@ -71,7 +71,7 @@ fn start(path: &Path, shell: &str) -> Child {
 
 /// Checks that the first `flushed` events of a trace can be read.
 fn check(path: &Path, flushed: u64, what: &str) {
-    // A file may have no bytes yet.
+    // A file may still be empty.
     if flushed == 0 && !path.is_dir() {
         return;
     }
@@ -156,7 +156,7 @@ fn fill_disks(ending: &str, damages: u64) {
         assert!(error.contains(&shown) && error.contains("File too large"), "{blocks}: {error}");
         check(&path, flushed, &format!("limit {blocks}"));
         if path.exists() {
-            // There is no further damage, and no leftover file.
+            // There must be neither further damage nor a leftover file.
             assert_eq!(read(&path).1, damages);
             let place = if path.is_dir() { &*path } else { directory.path() };
             let names = std::fs::read_dir(place).unwrap().map(|item| item.unwrap().file_name());

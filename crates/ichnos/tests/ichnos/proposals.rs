@@ -120,7 +120,7 @@ struct Figures {
     with_unequal_values_back: u64,
     with_problems: u64,
     unstable: u64,
-    /// Seeds of refused traces by reason.
+    /// Refused seeds by reason.
     reasons: BTreeMap<String, Vec<u64>>,
 }
 
@@ -174,7 +174,7 @@ impl fmt::Display for Figures {
 }
 
 impl Figures {
-    /// Returns `true` if all traces, except refused ones, keep their events and values, and do not change in another
+    /// Returns `true` if all traces that were not refused keep their events and values, and do not change in another
     /// conversion.
     fn is_exact(&self) -> bool {
         let wrong = [

@@ -73,7 +73,7 @@ impl Generated {
                 }
                 2 | 3 if depth > 0 => self.end(pid, thread, time, &mut open[thread]),
                 4 => {
-                    // Two kinds of requests share a few keys.
+                    // Requests and replies share a few keys.
                     let (kind, id) = (random.pick(&["request", "reply"]), random.below(4));
                     if !requests.iter().any(|(open, key, _)| (*open, *key) == (kind, id)) {
                         requests.push((kind, id, time));

@@ -1,4 +1,4 @@
-//! Names of events, processes, threads, counters and objects in viewers.
+//! Event, process, thread, counter and object names in viewers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 /// Number of damaged places to test, over all traces, without `ICHNOS_SWEEPS`.
 pub(crate) const SAMPLE: usize = 40;
 
-/// Maximum trace size in bytes: larger traces from real programs do not differ from smaller ones.
+/// Maximum trace size in bytes: larger traces from real programs are similar to smaller traces.
 const LARGEST: usize = 3 << 20;
 
 /// Trace files by name, in memory.

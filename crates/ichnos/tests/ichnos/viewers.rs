@@ -80,7 +80,7 @@ fn the_trace_processor_reads_the_same_of_fxt() {
     const SCHEDULING: &str = "select s.ts, s.dur, s.cpu, t.tid from sched s join thread t using (utid)";
     const BOUNDS: &str = "select start_ts from trace_bounds";
     const QUERIES: [&str; 4] = [
-        // Chrome's format has no other place for scheduling.
+        // Chrome's format lacks another place for scheduling.
         "select ts, dur, name, depth from slice where dur > 0 and (category is null or category != 'scheduling')",
         "select tid, pid, t.name, p.name as process from thread t join process p using (upid) where tid > 0 and tid != pid and pid > 0",
         "select c.ts, c.value from counter c join counter_track t on t.id = c.track_id where t.type not like 'perf%'",

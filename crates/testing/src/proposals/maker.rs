@@ -26,7 +26,7 @@ pub(super) struct Maker<'r> {
     pub(super) place: Place,
     pub(super) tags: Vec<Tag>,
     names: Names,
-    /// Names of fields that other fields do not need.
+    /// Field names that other fields do not need.
     used: Vec<String>,
     next_id: usize,
     next_barrier: u64,

@@ -1,4 +1,4 @@
-//! Field types of both proposals.
+//! Field types in both proposals.
 
 use crate::encoder::Order;
 

@@ -36,7 +36,7 @@ fn flows_lead_from_causes_to_effects() {
         let found: BTreeSet<_> = found.into_iter().collect();
         assert_eq!(complete, true, "{name}");
         assert!(!found.is_empty() && found.is_subset(&expected), "{name}: {found:?} {expected:?}");
-        // Flows at one end of the trace do not reach the other end. Without tracks, there are no flows.
+        // Flows at one end of the trace do not reach the other end. Without tracks, the list is empty.
         let (some, _) = flows(&server, (begin, begin), "");
         assert!(some.iter().all(|flow| flow[1].min(flow[3]) <= 0), "{name}");
         let (none, _) = flows(&server, (begin, end), "&tracks=0");

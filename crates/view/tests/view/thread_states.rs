@@ -76,7 +76,7 @@ fn running_threads_are_in_their_processes() {
     assert_eq!(tracks.iter().filter(|track| track["kind"] == "runs").count(), 2);
 }
 
-/// A processor has no color where several programs share a pixel, but still counts what it ran.
+/// A processor is colorless where several programs share a pixel, but still counts what it ran.
 #[test]
 fn pixels_with_several_programs_are_unnamed() {
     let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };

@@ -545,7 +545,7 @@ fn number_text(number: Number) -> String {
             let sign = if value < 0 { "-" } else { "" };
             match u64::try_from(value.unsigned_abs()) {
                 Ok(magnitude) => format!("{sign}{}", grouped(magnitude)),
-                // Equal length for all powers of two.
+                // Equal length for every power of two.
                 Err(_) => format!("{:.5e}", value as f64),
             }
         }

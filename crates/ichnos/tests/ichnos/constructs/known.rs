@@ -1,7 +1,7 @@
 //! Known wrong conversions with reasons: a file per test in `known`. The lists are exact: they must not contain correct
 //! conversions.
-//!
-//! `ICHNOS_WRITE_TABLES=1` removes correct conversions, and adds wrong ones with the reason `new`. Replace this reason.
+//! `ICHNOS_WRITE_TABLES=1` removes correct conversions, and adds wrong conversions with the reason `new`. Replace this
+//! reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
