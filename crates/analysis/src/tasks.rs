@@ -40,7 +40,7 @@ pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
 pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
 pub use lines::TaskTextOptions;
-use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
+use operations::{CollectedTasks, IdScope, NO_TIME, NONE, OpenEdge, Operation, OperationEdge, TaskEvent};
 pub use table::TaskTable;
 pub use task_events::TaskEvents;
 
@@ -57,7 +57,7 @@ pub struct Tasks {
     /// By operation: its index within its task.
     local: Vec<u32>,
     /// Edges, sorted by task.
-    edges: ByTask<Edge>,
+    edges: ByTask<OperationEdge>,
     open_edges: ByTask<OpenEdge>,
     /// Events, sorted by task and time.
     events: ByTask<TaskEvent>,
@@ -228,12 +228,12 @@ fn count_by_task(operations: &[u32], tasks: usize, task: impl Fn(u32) -> u32) ->
 type ByTask<T> = Vec<(u32, T)>;
 
 /// Takes the edges within tasks, and the edges from unknown operations, each sorted by task.
-fn edges_by_task(all: &mut CollectedTasks) -> (ByTask<Edge>, ByTask<OpenEdge>) {
+fn edges_by_task(all: &mut CollectedTasks) -> (ByTask<OperationEdge>, ByTask<OpenEdge>) {
     let edges = std::mem::take(&mut all.edges).into_iter();
     let mut open_edges = std::mem::take(&mut all.open_edges);
     let task = |number: u32| all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
     // No edge leads from one task to another.
-    let mut edges: ByTask<Edge> =
+    let mut edges: ByTask<OperationEdge> =
         edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
     edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
     // An edge from an operation in the same task would not be open.

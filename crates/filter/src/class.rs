@@ -132,7 +132,7 @@ impl<'c> FilterClass<'c> {
     }
 
     /// Finds the fields with a path, grouped by type. The first scope with a match counts.
-    pub(super) fn find(&self, scopes: &[Scope], steps: &[PathStep]) -> Vec<TypedFields> {
+    pub(super) fn find(&self, scopes: &[Scope], steps: &[NameStep]) -> Vec<TypedFields> {
         for scope in scopes {
             let Some(plan) = self.plan(*scope) else { continue };
             let mut targets = Vec::new();
@@ -210,7 +210,7 @@ fn by_type(scope: Scope, plan: &Plan, targets: Vec<PlanNode>) -> Vec<TypedFields
 
 impl PlanNode {
     /// Follows a path from the node and adds the fields at its end.
-    fn follow(&self, plan: &Plan, steps: &[PathStep], found: &mut Vec<Self>) {
+    fn follow(&self, plan: &Plan, steps: &[NameStep], found: &mut Vec<Self>) {
         if found.len() >= TARGETS {
             return;
         }
@@ -225,7 +225,7 @@ impl PlanNode {
                 // A name may contain points. The shortest existing name counts.
                 let mut name = String::new();
                 for (taken, step) in steps.iter().enumerate() {
-                    let PathStep::Member(step) = step else { return };
+                    let NameStep::Member(step) = step else { return };
                     if taken > 0 {
                         name.push('.');
                     }
@@ -241,7 +241,7 @@ impl PlanNode {
                     }
                 }
             }
-            (FieldKind::Array { .. }, [PathStep::Index(index), rest @ ..]) => {
+            (FieldKind::Array { .. }, [NameStep::Index(index), rest @ ..]) => {
                 if let Some(element) = plan.children(self.node).next() {
                     let mut target = to(element);
                     target.elements.push(ElementOf { array: self.node, element, index: *index });

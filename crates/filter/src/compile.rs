@@ -13,9 +13,9 @@ use super::class::{FilterClass, TypedFields, ValueType};
 use super::error::{FilterError, FilterErrorKind};
 use super::fetch::Register;
 use super::glob::Glob;
-use super::program::{Code, Leaf, Program, Test};
+use super::program::{Code, LeafTest, Program, Test};
 use super::property::{self, PropertyAlias, PropertyValues, is_reserved};
-use super::syntax::{ArithmeticOp, CompareOp, Literal, NodeKind, Path, PathStep, SyntaxNode};
+use super::syntax::{ArithmeticOp, CompareOp, Literal, NamePath, NameStep, NodeKind, SyntaxNode};
 use super::typed::Typed;
 use super::value::{Constant, SortedRanges, calculate, compare};
 
@@ -24,7 +24,7 @@ pub(super) type TimeResolver<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
 
 /// Fact about a part of the expression, with the part's position.
 #[derive(Clone, Debug)]
-pub(super) enum Finding {
+pub(super) enum CompilerFinding {
     /// The class contains the field or property.
     Found(Range<usize>),
     /// The types fit.
@@ -52,7 +52,7 @@ pub(super) struct Compiler<'c> {
     /// Property names used by other tools.
     aliases: &'c [PropertyAlias],
     registers: Vec<Register>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<CompilerFinding>,
 }
 
 impl<'c> Compiler<'c> {
@@ -71,7 +71,7 @@ impl<'c> Compiler<'c> {
         Program::new(test, &self.registers)
     }
 
-    pub(super) fn leaf(&self, leaf: Leaf) -> Test {
+    pub(super) fn leaf(&self, leaf: LeafTest) -> Test {
         Test::leaf(leaf, &self.registers, self.patterns)
     }
 
@@ -107,7 +107,7 @@ impl<'c> Compiler<'c> {
                 let found = self.value(node);
                 self.test_values(node, found, |compiler, found| match (found.kind, found.code) {
                     (ValueType::Boolean, Code::Test(test)) => Ok(*test),
-                    (ValueType::Boolean, code) => Ok(compiler.leaf(Leaf::Truth(code))),
+                    (ValueType::Boolean, code) => Ok(compiler.leaf(LeafTest::Truth(code))),
                     (kind, _) => Err(Mismatch {
                         message: format!(
                             "expected a condition, but {} is {}",
@@ -152,10 +152,10 @@ impl<'c> Compiler<'c> {
         for found in found {
             match test(self, found) {
                 Ok(test) => {
-                    self.findings.push(Finding::Fits(node.span.clone()));
+                    self.findings.push(CompilerFinding::Fits(node.span.clone()));
                     tests.push(test);
                 }
-                Err(mismatch) => self.findings.push(Finding::Mismatch(node.span.clone(), mismatch)),
+                Err(mismatch) => self.findings.push(CompilerFinding::Mismatch(node.span.clone(), mismatch)),
             }
         }
         Test::known(tests)
@@ -168,11 +168,11 @@ impl<'c> Compiler<'c> {
     }
 
     /// Returns the values of a name: fields or a property.
-    fn name(&mut self, span: &Range<usize>, path: &Path) -> Vec<Typed> {
+    fn name(&mut self, span: &Range<usize>, path: &NamePath) -> Vec<Typed> {
         let (first, rest) = path.split();
         let running = path.word().and_then(|name| running_thread::member_of(self.class.stream_class, name));
         let mut found = match running {
-            Some(member) => self.class.find(&[Scope::Resource], &[PathStep::Member(member.to_owned())]),
+            Some(member) => self.class.find(&[Scope::Resource], &[NameStep::Member(member.to_owned())]),
             None if path.is_property || is_reserved(first) => Vec::new(),
             None => self.class.find(&Scope::SEARCHED, &path.steps),
         };
@@ -188,7 +188,7 @@ impl<'c> Compiler<'c> {
             self.fields(found)
         };
         if !found.is_empty() {
-            self.findings.push(Finding::Found(span.clone()));
+            self.findings.push(CompilerFinding::Found(span.clone()));
         }
         found
     }
@@ -244,7 +244,7 @@ impl<'c> Compiler<'c> {
     /// Returns the condition that a value is present.
     fn is_there(&self, code: &Code) -> Test {
         match code {
-            Code::Register(register) | Code::Direct(_, register) => self.leaf(Leaf::Has(*register)),
+            Code::Register(register) | Code::Direct(_, register) => self.leaf(LeafTest::Has(*register)),
             Code::Level(code, _) => self.is_there(code),
             Code::Time => Test::Constant(Some(self.class.stream_class.default_clock.is_some())),
             Code::Constant(Constant::Unknown) => Test::Constant(Some(false)),
@@ -321,12 +321,12 @@ impl<'c> Compiler<'c> {
         for found in found {
             match make(found) {
                 Ok(typed) => {
-                    self.findings.push(Finding::Fits(node.span.clone()));
+                    self.findings.push(CompilerFinding::Fits(node.span.clone()));
                     made.push(typed);
                 }
                 Err(message) => {
                     let mismatch = Mismatch { message, help: None };
-                    self.findings.push(Finding::Mismatch(node.span.clone(), mismatch));
+                    self.findings.push(CompilerFinding::Mismatch(node.span.clone(), mismatch));
                 }
             }
         }
@@ -339,7 +339,7 @@ impl<'c> Compiler<'c> {
             Err(reason) => {
                 let message = format!("the time cannot be used: {reason}");
                 let error = FilterError::new(FilterErrorKind::Time, self.source, node.span.clone(), message);
-                self.findings.push(Finding::Error(Box::new(error)));
+                self.findings.push(CompilerFinding::Error(Box::new(error)));
                 None
             }
         }
@@ -383,10 +383,11 @@ impl<'c> Compiler<'c> {
             let Some(kind) = kind else {
                 let (x, y) = (x.kind.name(), y.kind.name());
                 let message = format!("`{}` cannot be applied to {x} and {y}", op.name());
-                self.findings.push(Finding::Mismatch(node.span.clone(), Mismatch { message, help: None }));
+                self.findings
+                    .push(CompilerFinding::Mismatch(node.span.clone(), Mismatch { message, help: None }));
                 continue;
             };
-            self.findings.push(Finding::Fits(node.span.clone()));
+            self.findings.push(CompilerFinding::Fits(node.span.clone()));
             let code = match (&x.code, &y.code) {
                 (Code::Constant(x), Code::Constant(y)) => {
                     Code::Constant(calculate(op, x.value(), y.value()).into())
@@ -421,7 +422,7 @@ impl<'c> Compiler<'c> {
         }
         let has = |kind: &ValueType| left.iter().any(|found| found.kind == *kind);
         if let Some(level) = level_word(b).filter(|_| has(&ValueType::Level)) {
-            self.findings.push(Finding::Found(b.span.clone()));
+            self.findings.push(CompilerFinding::Found(b.span.clone()));
             let right = vec![Typed::constant(Constant::Level(level), ValueType::Level)];
             return self.cross(node, op, (left, a), (right, b));
         }
@@ -464,8 +465,8 @@ impl<'c> Compiler<'c> {
             };
             match codes {
                 Some((x, y)) => {
-                    self.findings.push(Finding::Fits(node.span.clone()));
-                    tests.push(self.leaf(Leaf::Compare(op, x, y)));
+                    self.findings.push(CompilerFinding::Fits(node.span.clone()));
+                    tests.push(self.leaf(LeafTest::Compare(op, x, y)));
                 }
                 None => {
                     let message = format!(
@@ -485,7 +486,8 @@ impl<'c> Compiler<'c> {
                         }
                         _ => None,
                     };
-                    self.findings.push(Finding::Mismatch(node.span.clone(), Mismatch { message, help }));
+                    self.findings
+                        .push(CompilerFinding::Mismatch(node.span.clone(), Mismatch { message, help }));
                 }
             }
         }
@@ -507,12 +509,12 @@ impl<'c> Compiler<'c> {
         let is_equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
         if !matches!(kind, ValueType::Enumeration(_) | ValueType::BitMap(_)) {
             // Here, the string can be any text, not only a label.
-            self.findings.push(Finding::Label(b.span.clone(), Ok(())));
+            self.findings.push(CompilerFinding::Label(b.span.clone(), Ok(())));
         }
         let constant = match &kind {
             ValueType::Text => {
                 if let Some(glob) = Glob::new(literal).filter(|_| is_equality) {
-                    return Ok(signed(self.leaf(Leaf::Glob(code, Arc::new(glob)))));
+                    return Ok(signed(self.leaf(LeafTest::Glob(code, Arc::new(glob)))));
                 }
                 Constant::Text(literal.text.as_bytes().into())
             }
@@ -522,7 +524,7 @@ impl<'c> Compiler<'c> {
                     return mismatch(what, Some("compare it with a number"));
                 }
                 let ranges = self.labelled(names, literal, b);
-                return Ok(signed(self.leaf(Leaf::Ranges(code, SortedRanges::new(ranges.0)))));
+                return Ok(signed(self.leaf(LeafTest::Ranges(code, SortedRanges::new(ranges.0)))));
             }
             ValueType::Guid => match Uuid::try_parse(literal.text.trim_matches(['{', '}'])) {
                 Ok(guid) => Constant::Guid(guid),
@@ -560,7 +562,7 @@ impl<'c> Compiler<'c> {
                 return mismatch(what, None);
             }
         };
-        Ok(self.leaf(Leaf::Compare(op, code, Code::Constant(constant))))
+        Ok(self.leaf(LeafTest::Compare(op, code, Code::Constant(constant))))
     }
 
     /// Returns the values of a label. A label with a star can have several.
@@ -590,7 +592,7 @@ impl<'c> Compiler<'c> {
         }
         let others = || names.iter().take(MOST).map(|mapping| mapping.name.to_owned()).collect();
         let label = if is_known { Ok(()) } else { Err(others()) };
-        self.findings.push(Finding::Label(span.clone(), label));
+        self.findings.push(CompilerFinding::Label(span.clone(), label));
         RangeSet(ranges)
     }
 
@@ -599,12 +601,12 @@ impl<'c> Compiler<'c> {
         let Some(regex) = self.patterns.get(pattern).cloned() else { return Test::UNKNOWN };
         self.test_values(node, found, |compiler, found| match &found.kind {
             ValueType::Text | ValueType::Blob => {
-                compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
-                Ok(compiler.leaf(Leaf::Pattern(found.code, pattern)))
+                compiler.findings.push(CompilerFinding::Label(node.span.clone(), Ok(())));
+                Ok(compiler.leaf(LeafTest::Pattern(found.code, pattern)))
             }
             ValueType::Enumeration(names) => {
                 let ranges = compiler.ranges(names, |name| regex.is_match(name.as_bytes()), &node.span);
-                Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
+                Ok(compiler.leaf(LeafTest::Ranges(found.code, SortedRanges::new(ranges.0))))
             }
             kind => {
                 let what = format!("expected a string, but {} is {}", compiler.text(text), kind.name());
@@ -646,23 +648,24 @@ impl<'c> Compiler<'c> {
                 }
             }
             if !found.is_empty() {
-                item.for_each(&mut |node| self.findings.push(Finding::Fits(node.span.clone())));
+                item.for_each(&mut |node| self.findings.push(CompilerFinding::Fits(node.span.clone())));
             }
         }
         let mut tests = Vec::new();
         if !ranges.is_empty() {
             ranges.extend(integers.drain(..).map(IntegerRange::single));
             let ranges = SortedRanges::new(ranges);
-            let leaf = |found: &Typed| self.leaf(Leaf::Ranges(found.code.clone(), ranges.clone()));
+            let leaf = |found: &Typed| self.leaf(LeafTest::Ranges(found.code.clone(), ranges.clone()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         if !integers.is_empty() {
             integers.sort_unstable();
-            let leaf = |found: &Typed| self.leaf(Leaf::Integers(found.code.clone(), integers.clone().into()));
+            let leaf =
+                |found: &Typed| self.leaf(LeafTest::Integers(found.code.clone(), integers.clone().into()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         if !texts.is_empty() {
-            let leaf = |found: &Typed| self.leaf(Leaf::Texts(found.code.clone(), texts.clone()));
+            let leaf = |found: &Typed| self.leaf(LeafTest::Texts(found.code.clone(), texts.clone()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         tests.extend(others.into_iter().map(|item| self.is_item(item, &found, value)));
@@ -685,7 +688,7 @@ impl<'c> Compiler<'c> {
         match &node.kind {
             NodeKind::Time(text) => self.time(node, text),
             NodeKind::Text(literal) => {
-                self.findings.push(Finding::Label(node.span.clone(), Ok(())));
+                self.findings.push(CompilerFinding::Label(node.span.clone(), Ok(())));
                 self.time(node, &literal.text)
             }
             // A duration before the end. The time resolver parses it.
@@ -726,7 +729,7 @@ impl<'c> Compiler<'c> {
             && compare(CompareOp::Greater, first.value(), last.value()) == Some(true)
         {
             let error = FilterError::reversed(self.source, item.span.clone(), &begin.span, &end.span);
-            self.findings.push(Finding::Error(Box::new(error)));
+            self.findings.push(CompilerFinding::Error(Box::new(error)));
         }
     }
 
@@ -752,7 +755,7 @@ impl<'c> Compiler<'c> {
                     let (lower, upper) = (range.lower.max(0) as u32, range.upper.min(127) as u32);
                     mask | (u128::MAX >> (127 - (upper - lower))) << lower
                 });
-                return Ok(self.leaf(Leaf::Flag(code.clone(), mask)));
+                return Ok(self.leaf(LeafTest::Flag(code.clone(), mask)));
             }
             (ValueType::Array(Some(kind)), _, Code::Register(register)) => {
                 let Some(of) = self.registers.get(*register).cloned() else {

@@ -43,7 +43,7 @@ use fetch::Fetched;
 use program::Program;
 use property::PropertyAlias;
 use survey::Survey;
-use syntax::{CompareOp, NodeKind, Path, SyntaxNode};
+use syntax::{CompareOp, NamePath, NodeKind, SyntaxNode};
 
 /// Parsed expression. Its display has all parentheses.
 #[derive(Clone, Debug)]
@@ -135,12 +135,12 @@ struct Shared {
     window: Window,
     warnings: Vec<FilterWarning>,
     programs: Mutex<HashMap<ProgramKey, Arc<Program>>>,
-    excluded: Mutex<Excluded>,
+    excluded: Mutex<ExcludedByStream>,
 }
 
 /// Classes without selected events. The key is the trace, the data stream class, and the data stream if the expression
 /// depends on it.
-type Excluded = HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>;
+type ExcludedByStream = HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>;
 
 /// Program key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -197,7 +197,7 @@ impl Filter {
                 depends_on_stream |= path.split().0 == "stream";
             }
         });
-        let is_time = |path: &Path| {
+        let is_time = |path: &NamePath| {
             // In a class discovered later, the name may be a field.
             let is_used = |alias: &PropertyAlias| path.is_property || !is_open && aliases.contains(alias);
             let alias = property::alias(path).filter(is_used);
@@ -335,7 +335,7 @@ pub struct Selector {
     /// Table index by data stream key. Indexes start at 1, and 0 is unknown.
     streams: Vec<u32>,
     /// Entries by table and class index.
-    tables: Vec<Vec<Entry>>,
+    tables: Vec<Vec<ClassDecision>>,
     /// Table index by data stream class.
     by_class: HashMap<(usize, usize), u32>,
     fetched: Fetched,
@@ -343,7 +343,7 @@ pub struct Selector {
 
 /// Decision for an event class.
 #[derive(Clone, Default)]
-enum Entry {
+enum ClassDecision {
     #[default]
     Unknown,
     Always,
@@ -376,9 +376,11 @@ impl Selector {
         let table = self.streams.get(event.stream.key as usize).copied().unwrap_or(0);
         let class = event.class_index().unwrap_or(usize::MAX);
         match self.tables.get((table as usize).wrapping_sub(1)).and_then(|table| table.get(class)) {
-            Some(Entry::Never) => false,
-            Some(Entry::Always) => true,
-            Some(Entry::Program(program)) => program.selects(event, &mut self.fetched, &self.patterns),
+            Some(ClassDecision::Never) => false,
+            Some(ClassDecision::Always) => true,
+            Some(ClassDecision::Program(program)) => {
+                program.selects(event, &mut self.fetched, &self.patterns)
+            }
             _ => self.selects_first(event),
         }
     }
@@ -415,13 +417,13 @@ impl Selector {
         }
         let program = filter.program(key, event);
         let entry = match program.verdict() {
-            Some(true) => Entry::Always,
-            Some(false) => Entry::Never,
-            None => Entry::Program(Arc::clone(&program)),
+            Some(true) => ClassDecision::Always,
+            Some(false) => ClassDecision::Never,
+            None => ClassDecision::Program(Arc::clone(&program)),
         };
         if let Some(table) = self.tables.get_mut((self.streams[at] as usize).wrapping_sub(1)) {
             if table.len() <= class {
-                table.resize(class + 1, Entry::Unknown);
+                table.resize(class + 1, ClassDecision::Unknown);
             }
             table[class] = entry;
         }

@@ -6,7 +6,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::error::{FilterError, FilterErrorKind};
 use super::syntax::{
-    ArithmeticOp, CompareOp, NodeKind, PartOp, Path, PathStep, Pattern, SyntaxNode, keyword,
+    ArithmeticOp, CompareOp, NamePath, NameStep, NodeKind, PartOp, Pattern, SyntaxNode, keyword,
 };
 use super::token::{Token, quote, tokens, unescaped, unquoted};
 use super::value::{FilterValue, compare};
@@ -491,7 +491,7 @@ impl<'s> FilterParser<'s> {
                 let Some(index) = index else { return Err(self.expected("the index of an element")) };
                 self.at += 1;
                 self.require("]")?;
-                steps.push(PathStep::Index(if is_negative { -index } else { index }));
+                steps.push(NameStep::Index(if is_negative { -index } else { index }));
             } else {
                 break;
             }
@@ -500,15 +500,15 @@ impl<'s> FilterParser<'s> {
                 return Err(FilterError::new(FilterErrorKind::Limit, self.source, self.span(), message));
             }
         }
-        self.node(begin, NodeKind::Name(Path { is_property, steps }), 1)
+        self.node(begin, NodeKind::Name(NamePath { is_property, steps }), 1)
     }
 
-    fn member(&mut self, is_first: bool) -> Result<PathStep, FilterError> {
+    fn member(&mut self, is_first: bool) -> Result<NameStep, FilterError> {
         let is_name = |name: &str| !is_first || keyword(name).is_none();
         match self.peek().clone() {
             Token::Name { name, quoted } if quoted || is_name(&name) => {
                 self.at += 1;
-                Ok(PathStep::Member(name))
+                Ok(NameStep::Member(name))
             }
             Token::Integer(_) | Token::Float(_) if !is_first => {
                 let error = self.expected("a name after the point");

@@ -56,13 +56,13 @@ pub(super) enum Test {
     /// Several conditions, of which at most one is known.
     Known(Vec<Self>),
     /// Condition with the scopes it needs.
-    Leaf(Needs, Box<Leaf>),
+    Leaf(Needs, Box<LeafTest>),
     /// Condition on any array element.
     Element(usize, Needs, Box<Self>),
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Leaf {
+pub(super) enum LeafTest {
     Truth(Code),
     Compare(CompareOp, Code, Code),
     /// Comparison of a [`Code::Direct`] with an integer, the most common one.
@@ -161,27 +161,27 @@ impl Test {
     pub(super) const UNKNOWN: Self = Self::Constant(None);
 
     /// Creates a condition on values. It is decided at once if the values are constant.
-    pub(super) fn leaf(leaf: Leaf, registers: &[Register], patterns: &[Regex]) -> Self {
+    pub(super) fn leaf(leaf: LeafTest, registers: &[Register], patterns: &[Regex]) -> Self {
         let leaf = leaf.simplified();
         let needs = match &leaf {
-            Leaf::CompareDirect(_, _, register, _) => {
+            LeafTest::CompareDirect(_, _, register, _) => {
                 Needs { always: 0, values: Code::Register(*register).needs(registers).always }
             }
-            Leaf::Compare(_, a, b) | Leaf::PartOf(_, a, b) => {
+            LeafTest::Compare(_, a, b) | LeafTest::PartOf(_, a, b) => {
                 if let (Some(_), Some(_)) = (a.constant(), b.constant()) {
                     return Self::Constant(leaf.constant(patterns));
                 }
                 a.needs(registers).and(b.needs(registers))
             }
-            Leaf::Has(register) => Code::Register(*register).needs(registers),
-            Leaf::Truth(code)
-            | Leaf::Integers(code, _)
-            | Leaf::Ranges(code, _)
-            | Leaf::Flag(code, _)
-            | Leaf::Texts(code, _)
-            | Leaf::Glob(code, _)
-            | Leaf::Part(code, _)
-            | Leaf::Pattern(code, _) => {
+            LeafTest::Has(register) => Code::Register(*register).needs(registers),
+            LeafTest::Truth(code)
+            | LeafTest::Integers(code, _)
+            | LeafTest::Ranges(code, _)
+            | LeafTest::Flag(code, _)
+            | LeafTest::Texts(code, _)
+            | LeafTest::Glob(code, _)
+            | LeafTest::Part(code, _)
+            | LeafTest::Pattern(code, _) => {
                 if code.constant().is_some() {
                     return Self::Constant(leaf.constant(patterns));
                 }
@@ -247,7 +247,7 @@ impl Test {
     }
 }
 
-impl Leaf {
+impl LeafTest {
     /// Converts the condition to the form that is evaluated fastest.
     fn simplified(self) -> Self {
         match self {
@@ -378,9 +378,9 @@ impl Evaluation<'_, '_> {
 
     /// Returns the result of a condition. All needed scopes must have been fetched.
     #[inline]
-    fn leaf(&mut self, leaf: &Leaf) -> Option<bool> {
+    fn leaf(&mut self, leaf: &LeafTest) -> Option<bool> {
         match leaf {
-            Leaf::Compare(op, a, b) => {
+            LeafTest::Compare(op, a, b) => {
                 // A condition in an operand needs the whole evaluation.
                 if let (Code::Test(_), _) | (_, Code::Test(_)) = (a, b) {
                     let (a, b) = (self.boolean(a)?, self.boolean(b)?);
@@ -388,20 +388,20 @@ impl Evaluation<'_, '_> {
                 }
                 compare(*op, self.value(a), self.value(b))
             }
-            Leaf::CompareDirect(op, field, register, value) => {
+            LeafTest::CompareDirect(op, field, register, value) => {
                 let integer = self.direct(field, *register)?;
                 Some(is_ordered(*op, Some(integer.cmp(value))))
             }
-            Leaf::PartOf(op, whole, part) => part_holds(*op, self.value(whole), self.value(part)),
-            Leaf::Has(register) => Some(self.fetched.has(*register)),
-            Leaf::Truth(code)
-            | Leaf::Integers(code, _)
-            | Leaf::Ranges(code, _)
-            | Leaf::Flag(code, _)
-            | Leaf::Texts(code, _)
-            | Leaf::Glob(code, _)
-            | Leaf::Part(code, _)
-            | Leaf::Pattern(code, _) => leaf.result(self.value(code), self.patterns),
+            LeafTest::PartOf(op, whole, part) => part_holds(*op, self.value(whole), self.value(part)),
+            LeafTest::Has(register) => Some(self.fetched.has(*register)),
+            LeafTest::Truth(code)
+            | LeafTest::Integers(code, _)
+            | LeafTest::Ranges(code, _)
+            | LeafTest::Flag(code, _)
+            | LeafTest::Texts(code, _)
+            | LeafTest::Glob(code, _)
+            | LeafTest::Part(code, _)
+            | LeafTest::Pattern(code, _) => leaf.result(self.value(code), self.patterns),
         }
     }
 

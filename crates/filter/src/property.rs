@@ -6,7 +6,7 @@ use ichnos_model::{LevelScale, LogSeverity, Meaning, Value};
 
 use super::class::{FilterClass, ValueType};
 use super::program::Code;
-use super::syntax::{Path, PathStep};
+use super::syntax::{NamePath, NameStep};
 use super::typed::Typed;
 use super::value::Constant;
 
@@ -31,7 +31,7 @@ pub(super) const ALIASES: [PropertyAlias; 5] = [
 ];
 
 /// Returns the property with this name in another tool.
-pub(super) fn alias(path: &Path) -> Option<PropertyAlias> {
+pub(super) fn alias(path: &NamePath) -> Option<PropertyAlias> {
     let word = path.word()?;
     ALIASES.into_iter().find(|alias| alias.name == word)
 }
@@ -93,10 +93,10 @@ fn integer(number: Option<u128>) -> Typed {
 }
 
 /// Finds a property of a class. `None` if the class lacks it.
-pub(super) fn find(class: &FilterClass<'_>, first: &str, rest: &[PathStep]) -> Option<PropertyValues> {
+pub(super) fn find(class: &FilterClass<'_>, first: &str, rest: &[NameStep]) -> Option<PropertyValues> {
     let members = rest.iter().map(|step| match step {
-        PathStep::Member(name) => Some(name.as_str()),
-        PathStep::Index(_) => None,
+        NameStep::Member(name) => Some(name.as_str()),
+        NameStep::Index(_) => None,
     });
     let rest = members.collect::<Option<Vec<&str>>>()?;
     match (first, &rest[..]) {

@@ -9,11 +9,11 @@ use ichnos_model::{DynamicClass, Scope, Trace};
 use regex::bytes::Regex;
 
 use super::class::{FilterClass, ValueType};
-use super::compile::{Compiler, Finding, Mismatch, TimeResolver};
+use super::compile::{Compiler, CompilerFinding, Mismatch, TimeResolver};
 use super::error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
 use super::glob::Glob;
 use super::property::{self, PropertyAlias};
-use super::syntax::{Literal, NodeKind, Path, PathStep, SyntaxNode};
+use super::syntax::{Literal, NamePath, NameStep, NodeKind, SyntaxNode};
 use super::token::quote;
 
 /// Maximum number of names and labels listed in an error.
@@ -77,14 +77,16 @@ impl<'s> Survey<'s> {
         }
         let is_usable = |alias: &PropertyAlias| {
             let (mut has_field, mut has_property) = (false, false);
-            let steps = [PathStep::Member(alias.name.to_owned())];
-            let path = Path { is_property: true, steps: vec![PathStep::Member(alias.property.to_owned())] };
+            let steps = [NameStep::Member(alias.name.to_owned())];
+            let path =
+                NamePath { is_property: true, steps: vec![NameStep::Member(alias.property.to_owned())] };
             let property = SyntaxNode { span: 0..0, kind: NodeKind::Has(path) };
             self.for_each_class(false, &mut |class| {
                 has_field |= !class.find(&Scope::SEARCHED, &steps).is_empty();
                 let mut compiler = self.compiler(class);
                 compiler.test(&property);
-                has_property |= compiler.findings.iter().any(|found| matches!(found, Finding::Found(_)));
+                has_property |=
+                    compiler.findings.iter().any(|found| matches!(found, CompilerFinding::Found(_)));
             });
             has_property && !has_field
         };
@@ -108,20 +110,20 @@ impl<'s> Survey<'s> {
             compiler.program(self.root);
             for finding in compiler.findings {
                 match finding {
-                    Finding::Found(span) => parts.at(&span).is_found = true,
-                    Finding::Fits(span) => parts.at(&span).fits = true,
-                    Finding::Mismatch(span, mismatch) => {
+                    CompilerFinding::Found(span) => parts.at(&span).is_found = true,
+                    CompilerFinding::Fits(span) => parts.at(&span).fits = true,
+                    CompilerFinding::Mismatch(span, mismatch) => {
                         let name = class.name().map(str::to_owned);
                         parts.at(&span).mismatch.get_or_insert((mismatch, name));
                     }
-                    Finding::Label(span, Ok(())) => parts.at(&span).has_label = true,
-                    Finding::Label(span, Err(others)) => {
+                    CompilerFinding::Label(span, Ok(())) => parts.at(&span).has_label = true,
+                    CompilerFinding::Label(span, Err(others)) => {
                         let labels = &mut parts.at(&span).labels;
                         if labels.len() < MOST_CANDIDATES {
                             labels.extend(others);
                         }
                     }
-                    Finding::Error(found) => {
+                    CompilerFinding::Error(found) => {
                         error.get_or_insert(*found);
                     }
                 }
@@ -254,19 +256,19 @@ impl<'s> Survey<'s> {
     }
 
     /// Returns the error for a name that no selectable event has. `is_explained` is `true` if a warning explains it.
-    fn unknown_name(&self, span: &Range<usize>, path: &Path, is_explained: bool) -> Option<FilterError> {
+    fn unknown_name(&self, span: &Range<usize>, path: &NamePath, is_explained: bool) -> Option<FilterError> {
         let mut places: BTreeSet<String> = BTreeSet::new();
         let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let member = path.steps.iter().rev().find_map(|step| match step {
-            PathStep::Member(name) => Some(name.as_str()),
-            PathStep::Index(_) => None,
+            NameStep::Member(name) => Some(name.as_str()),
+            NameStep::Index(_) => None,
         });
         let (mut elsewhere, mut exists) = (BTreeSet::<String>::new(), false);
         let lone = SyntaxNode { span: span.clone(), kind: NodeKind::Has(path.clone()) };
         self.for_each_class(false, &mut |class| {
             let mut compiler = self.compiler(class);
             compiler.test(&lone);
-            if compiler.findings.iter().any(|finding| matches!(finding, Finding::Found(_))) {
+            if compiler.findings.iter().any(|finding| matches!(finding, CompilerFinding::Found(_))) {
                 exists = true;
                 if let Some(name) = class.name().filter(|_| places.len() < PLACES) {
                     places.insert(format!("`{name}`"));
@@ -318,7 +320,7 @@ impl<'s> Survey<'s> {
     }
 
     /// Adds the likely meaning of an unknown name to its error.
-    fn with_other_meaning(&self, error: FilterError, path: &Path) -> FilterError {
+    fn with_other_meaning(&self, error: FilterError, path: &NamePath) -> FilterError {
         if let Some(error) = self.without_quotes(&error) {
             error
         } else if let Some(alias) = property::alias(path).filter(|_| !path.is_property) {

@@ -48,9 +48,9 @@ pub(super) enum NodeKind {
     Arithmetic(ArithmeticOp, Box<SyntaxNode>, Box<SyntaxNode>),
     Negate(Box<SyntaxNode>),
     Complement(Box<SyntaxNode>),
-    Has(Path),
+    Has(NamePath),
     Length(Box<SyntaxNode>),
-    Name(Path),
+    Name(NamePath),
     Integer(i128),
     Float(f64),
     Boolean(bool),
@@ -161,34 +161,34 @@ impl ArithmeticOp {
 
 /// Path to a field, or name of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path {
+pub(super) struct NamePath {
     /// `true` after `$`: the name must be a property.
     pub(super) is_property: bool,
     /// Steps. The first is a member.
-    pub(super) steps: Vec<PathStep>,
+    pub(super) steps: Vec<NameStep>,
 }
 
 /// Path step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PathStep {
+pub(super) enum NameStep {
     Member(String),
     /// Array element. Negative indexes count from the end, and -1 is the last element.
     Index(i64),
 }
 
-impl Path {
+impl NamePath {
     /// Returns the name, if it has a single step.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.steps[..] {
-            [PathStep::Member(name)] => Some(name),
+            [NameStep::Member(name)] => Some(name),
             _ => None,
         }
     }
 
     /// Returns the first member's name, and the other steps.
-    pub(super) fn split(&self) -> (&str, &[PathStep]) {
+    pub(super) fn split(&self) -> (&str, &[NameStep]) {
         match self.steps.split_first() {
-            Some((PathStep::Member(name), rest)) => (name, rest),
+            Some((NameStep::Member(name), rest)) => (name, rest),
             _ => ("", &[]),
         }
     }
@@ -203,15 +203,15 @@ pub(super) fn keyword(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(|forms| forms.contains(&word)).map(|[keyword, _]| keyword)
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for NamePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_property {
             f.write_str("$")?;
         }
         for (i, step) in self.steps.iter().enumerate() {
             match step {
-                PathStep::Index(index) => write!(f, "[{index}]")?,
-                PathStep::Member(name) => {
+                NameStep::Index(index) => write!(f, "[{index}]")?,
+                NameStep::Member(name) => {
                     if i > 0 {
                         f.write_str(".")?;
                     }

@@ -36,12 +36,12 @@ pub struct StackCollector {
     /// Source by data stream: index of its trace, or of the part of the trace with the same call stacks.
     streams: StreamTable<usize, (), Option<SampleSource>>,
     traces: Vec<TraceState>,
-    threads: Vec<ThreadState>,
+    threads: Vec<CollectedThread>,
     /// Indexes in `threads`. `None` if the thread does not count.
     by_key: HashMap<ThreadKey, Option<usize>>,
     /// Previous event's thread.
     last: Option<(ThreadKey, Option<usize>)>,
-    names: ThreadNames,
+    names: NumberedThreadNames,
     /// Sample classes by name. Weights from different classes cannot be added.
     kinds: HashMap<String, SampleKind>,
     calls: Calls,
@@ -67,7 +67,7 @@ struct TraceState {
     trace: Arc<Trace>,
     /// Index of one of the data stream classes.
     class: usize,
-    resolver: Resolver,
+    resolver: CallResolver,
     has_dates: bool,
 }
 
@@ -111,13 +111,13 @@ struct PreviousSample {
 struct ThreadKey {
     trace: usize,
     kind: usize,
-    process: Id,
-    thread: Id,
+    process: IdOrName,
+    thread: IdOrName,
 }
 
 /// Process or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Id {
+enum IdOrName {
     None,
     Number(i128),
     /// Name index.
@@ -126,23 +126,23 @@ enum Id {
 
 /// Numbered process and thread names.
 #[derive(Default)]
-struct ThreadNames {
+struct NumberedThreadNames {
     names: Vec<Arc<[u8]>>,
     indexes: HashMap<Arc<[u8]>, u32>,
 }
 
-impl ThreadNames {
-    fn id(&mut self, name: &[u8]) -> Id {
+impl NumberedThreadNames {
+    fn id(&mut self, name: &[u8]) -> IdOrName {
         if let Some(index) = self.indexes.get(name) {
-            return Id::Name(*index);
+            return IdOrName::Name(*index);
         }
         if self.names.len() >= MOST_THREADS {
-            return Id::None;
+            return IdOrName::None;
         }
         let (index, name) = (self.names.len() as u32, Arc::<[u8]>::from(name));
         self.names.push(Arc::clone(&name));
         self.indexes.insert(name, index);
-        Id::Name(index)
+        IdOrName::Name(index)
     }
 
     fn text(&self, index: u32) -> Option<String> {
@@ -151,7 +151,7 @@ impl ThreadNames {
 }
 
 /// Thread state.
-struct ThreadState {
+struct CollectedThread {
     trace: usize,
     kind: usize,
     /// Number of selected samples.
@@ -183,7 +183,7 @@ impl StackCollector {
             threads: Vec::new(),
             by_key: HashMap::new(),
             last: None,
-            names: ThreadNames::default(),
+            names: NumberedThreadNames::default(),
             kinds: HashMap::new(),
             calls: Calls::default(),
             buffered: 0,
@@ -287,7 +287,7 @@ impl StackCollector {
         self.has_states = false;
         self.skipped = SkippedSamples::default();
         for trace in &mut self.traces {
-            trace.resolver = Resolver::new(self.options.frames);
+            trace.resolver = CallResolver::new(self.options.frames);
         }
     }
 
@@ -300,7 +300,7 @@ impl StackCollector {
             self.traces.push(TraceState {
                 trace: Arc::clone(&stream.trace),
                 class: stream.class_index,
-                resolver: Resolver::new(self.options.frames),
+                resolver: CallResolver::new(self.options.frames),
                 has_dates: has_dates(stream.clock()),
             });
             self.traces.len() - 1
@@ -361,7 +361,7 @@ impl StackCollector {
         if let Some(thread) = self.by_key.get(&key) {
             return *thread;
         }
-        let shared = ThreadKey { process: Id::None, thread: Id::None, ..key };
+        let shared = ThreadKey { process: IdOrName::None, thread: IdOrName::None, ..key };
         if self.by_key.len() >= MOST_THREADS && key != shared {
             return self.thread(event, shared);
         }
@@ -376,14 +376,14 @@ impl StackCollector {
         thread.thread_name = names.find_map(|field| text(event.get(&field)?));
         let name = |index: u32| self.names.text(index);
         match key.process {
-            Id::None => {}
-            Id::Number(number) => thread.process = Some(number),
-            Id::Name(index) => thread.process_name = name(index),
+            IdOrName::None => {}
+            IdOrName::Number(number) => thread.process = Some(number),
+            IdOrName::Name(index) => thread.process_name = name(index),
         }
         match key.thread {
-            Id::None => {}
-            Id::Number(number) => thread.thread = Some(number),
-            Id::Name(index) => thread.thread_name = name(index),
+            IdOrName::None => {}
+            IdOrName::Number(number) => thread.thread = Some(number),
+            IdOrName::Name(index) => thread.thread_name = name(index),
         }
         let is_wanted = self.selection.as_mut().is_none_or(|wants| {
             // Select the thread by the name that the profile will show.
@@ -394,7 +394,7 @@ impl StackCollector {
             let kept = ThreadSamples { thread, ..ThreadSamples::default() };
             let buffer = Samples::default();
             let (trace, kind) = (key.trace, key.kind);
-            self.threads.push(ThreadState {
+            self.threads.push(CollectedThread {
                 trace,
                 kind,
                 taken: 0,
@@ -492,7 +492,7 @@ impl SampleSource {
         event: &Event<'_>,
         trace: usize,
         options: &StackOptions,
-        names: &mut ThreadNames,
+        names: &mut NumberedThreadNames,
         skipped: &mut SkippedSamples,
     ) -> Option<PendingSample> {
         let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
@@ -509,11 +509,11 @@ impl SampleSource {
             let value = field.as_ref().and_then(|field| event.get(field));
             match value {
                 Some(FieldValue::Text(name)) => names.id(name),
-                value => value.and_then(|value| value.as_i128()).map_or(Id::None, Id::Number),
+                value => value.and_then(|value| value.as_i128()).map_or(IdOrName::None, IdOrName::Number),
             }
         };
         let process = match id(&self.process) {
-            Id::None => id(&self.process_name),
+            IdOrName::None => id(&self.process_name),
             id => id,
         };
         let thread = ThreadKey { trace, kind: self.kind, process, thread: id(&self.thread) };

@@ -142,7 +142,7 @@ fn intern_call(
 pub struct FirefoxStacks {
     calls: Calls,
     /// Resolvers by call stack table number.
-    resolvers: HashMap<u64, Resolver>,
+    resolvers: HashMap<u64, CallResolver>,
     stacks: HashMap<fx::ThreadHandle, HashMap<u32, fx::StackHandle>>,
     /// Number of written calls, summed over threads.
     count: usize,

@@ -11,7 +11,7 @@ use super::{MOST_FRAMES, StackFrames};
 /// Resolves stacks to calls. Symbols of an address can change, so results are cached with the time range in
 /// which they are valid.
 #[derive(Debug, Default)]
-pub(super) struct Resolver {
+pub(super) struct CallResolver {
     frames: StackFrames,
     /// By stack: frame count, and the stack to which it is cut.
     depths: Vec<(u32, u32)>,
@@ -31,7 +31,7 @@ struct CachedResult {
     is: u32,
 }
 
-impl Resolver {
+impl CallResolver {
     pub(super) fn new(frames: StackFrames) -> Self {
         Self { frames, ..Self::default() }
     }

@@ -57,7 +57,7 @@ fn write_thread(
     let begin = profile.begin.unwrap_or_default();
     let mut at = 0;
     let mut first = None;
-    let mut open = Open::default();
+    let mut open = OpenCalls::default();
     let mut events = object.member("events").array_of_lines();
     for sample in thread.samples.iter().filter(|sample| sample.weight > 0) {
         if is_time {
@@ -85,14 +85,14 @@ fn write_thread(
 
 /// Open calls.
 #[derive(Default)]
-struct Open {
+struct OpenCalls {
     /// Calls and their functions, outermost first.
     calls: Vec<(u32, u32)>,
     /// The next calls.
     next: Vec<(u32, u32)>,
 }
 
-impl Open {
+impl OpenCalls {
     /// Ends and starts calls so that `call` is the innermost.
     fn change(&mut self, call: u32, at: u64, calls: &Calls, events: &mut ArrayWriter<'_>) {
         if self.calls.last().is_some_and(|last| last.0 == call) {

@@ -8,7 +8,7 @@ use ichnos_model::{Discarded, DisplayBase, Event, FieldRef, Message, StreamTable
 use super::distribution::{Distribution, Number};
 use super::gaps::LongestGaps;
 use super::group::{GroupRow, Groups, TableGroup};
-use super::key::{self, ClassKey, GroupBy, GroupValue, KnownFields, StreamKey, find_field};
+use super::key::{self, ClassGroupKey, GroupBy, GroupValue, KnownFields, StreamGroupKey, find_field};
 use super::timeline::TimeHistogram;
 use super::totals::{EventTotals, ReportedLosses};
 
@@ -200,7 +200,7 @@ pub struct StatsCollector {
     options: Arc<StatsOptions>,
     /// Level at which row indexes are cached.
     rows: KeyLevel,
-    streams: StreamTable<StreamPart, (), ClassPart>,
+    streams: StreamTable<StatsStream, (), StatsClass>,
     stats: Stats,
     /// Key buffer.
     key: Vec<u8>,
@@ -220,14 +220,14 @@ enum KeyLevel {
 }
 
 #[derive(Debug)]
-struct StreamPart {
-    key: StreamKey,
+struct StatsStream {
+    key: StreamGroupKey,
     row: KnownRow,
 }
 
 #[derive(Debug)]
-struct ClassPart {
-    key: ClassKey,
+struct StatsClass {
+    key: ClassGroupKey,
     number: Option<FieldRef>,
     row: KnownRow,
 }
@@ -299,7 +299,7 @@ impl StatsCollector {
         }
         let Some((stream, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let (options, stats) = (&*self.options, &mut self.stats);
-        let class = classes.of(event, || ClassPart::new(event, options, &mut stats.known_fields));
+        let class = classes.of(event, || StatsClass::new(event, options, &mut stats.known_fields));
         let number = class.number.as_ref().and_then(|field| Number::from_value(&event.get(field)?));
         let (bits, time) = (event.size_in_bits(), event.nanoseconds());
         stats.all.add(bits, time, number);
@@ -329,7 +329,7 @@ impl StatsCollector {
 
     #[cold]
     fn add_stream(&mut self, stream: &ichnos_model::DataStream) {
-        let part = StreamPart { key: StreamKey::new(stream), row: KnownRow::default() };
+        let part = StatsStream { key: StreamGroupKey::new(stream), row: KnownRow::default() };
         self.streams.insert(stream, part, || ());
     }
 
@@ -340,7 +340,7 @@ impl StatsCollector {
             return;
         }
         self.key.clear();
-        let stream = StreamKey::new(discarded.stream);
+        let stream = StreamGroupKey::new(discarded.stream);
         self.options.by.iter().for_each(|by| stream.push(&mut self.key, by));
         let (options, groups) = (&*self.options, &mut self.stats.groups);
         let index = groups.index(&self.key, || options.row(MOST_NUMBERS_OF_GROUP));
@@ -350,10 +350,10 @@ impl StatsCollector {
     }
 }
 
-impl ClassPart {
+impl StatsClass {
     #[cold]
     fn new(event: &Event<'_>, options: &StatsOptions, known_fields: &mut KnownFields) -> Self {
-        let key = ClassKey::new(event, &options.by);
+        let key = ClassGroupKey::new(event, &options.by);
         key.add_known(&options.by, known_fields);
         let number = options.histogram.as_ref().and_then(|name| {
             let field = find_field(event, name)?;

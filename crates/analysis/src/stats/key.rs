@@ -257,12 +257,12 @@ fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Data stream properties in keys.
 #[derive(Debug)]
-pub(super) struct StreamKey {
+pub(super) struct StreamGroupKey {
     name: Arc<str>,
     host: String,
 }
 
-impl StreamKey {
+impl StreamGroupKey {
     pub(super) fn new(stream: &DataStream) -> Self {
         let host = stream.trace.class.environment("hostname").and_then(Value::as_text);
         Self { name: Arc::from(&*stream.name), host: host.unwrap_or_default().to_owned() }
@@ -271,13 +271,13 @@ impl StreamKey {
 
 /// Event record class properties in keys.
 #[derive(Debug)]
-pub(super) struct ClassKey {
+pub(super) struct ClassGroupKey {
     name: String,
     span: String,
     fields: Box<[Option<KeyField>]>,
 }
 
-impl ClassKey {
+impl ClassGroupKey {
     pub(super) fn new(event: &Event<'_>, by: &[GroupBy]) -> Self {
         let field = |by: &GroupBy| match by {
             GroupBy::Field(name) => KeyField::find(event, name),
@@ -301,7 +301,7 @@ impl ClassKey {
     }
 
     /// Appends an event's key.
-    pub(super) fn push(&self, key: &mut Vec<u8>, by: &[GroupBy], stream: &StreamKey, event: &Event<'_>) {
+    pub(super) fn push(&self, key: &mut Vec<u8>, by: &[GroupBy], stream: &StreamGroupKey, event: &Event<'_>) {
         for (by, field) in by.iter().zip(&self.fields) {
             match by {
                 GroupBy::Event => push_text(key, &self.name),
@@ -334,7 +334,7 @@ impl ClassKey {
     }
 }
 
-impl StreamKey {
+impl StreamGroupKey {
     /// Appends a component that depends on the data stream.
     pub(super) fn push(&self, key: &mut Vec<u8>, by: &GroupBy) {
         match by {

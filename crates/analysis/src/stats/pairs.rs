@@ -16,9 +16,9 @@ use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
 use super::does;
 use super::group::{GroupRow, Groups, TableGroup};
-use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, KnownFields, StreamKey};
+use super::key::{self, ClassGroupKey, GroupBy, GroupValue, KeyField, KnownFields, StreamGroupKey};
 use super::own_names::{OwnName, OwnNames, push_name};
-use super::spans::{self, NestedSpans, SpanNames, SpanPart};
+use super::spans::{self, NestedSpanKeys, SpanFields, SpanNames};
 use crate::events::{NameObjects, NamedObjects, SpanEdge};
 use crate::span_name::span_name;
 
@@ -139,7 +139,7 @@ fn has_processor(stream: &DataStreamClass) -> bool {
 #[derive(Debug)]
 pub struct PairReader {
     options: Arc<PairOptions>,
-    streams: StreamTable<StreamKey, (), ClassPart>,
+    streams: StreamTable<StreamGroupKey, (), PairClass>,
     records: Vec<u8>,
     key: Vec<u8>,
     by: Vec<u8>,
@@ -150,14 +150,14 @@ pub struct PairReader {
 }
 
 #[derive(Debug)]
-struct ClassPart {
+struct PairClass {
     does: u16,
     keys: Box<[Option<KeyField>]>,
-    by: ClassKey,
+    by: ClassGroupKey,
     name: String,
     own_names: OwnNames,
     /// Span fields, if the class has span events.
-    span: Option<SpanPart>,
+    span: Option<SpanFields>,
 }
 
 /// Minimum batch size in bytes.
@@ -211,13 +211,13 @@ impl PairReader {
 
     fn event(&mut self, event: &Event<'_>, name: Option<&str>) {
         if !self.streams.has(event.stream) {
-            self.streams.insert(event.stream, StreamKey::new(event.stream), || ());
+            self.streams.insert(event.stream, StreamGroupKey::new(event.stream), || ());
         }
         let Self { options, streams, records, key, by, own, text, known_fields } = self;
         let (options, Some((stream, _, classes))) = (&**options, streams.get_mut(event.stream)) else {
             return;
         };
-        let class = classes.of(event, || ClassPart::new(event, options, known_fields));
+        let class = classes.of(event, || PairClass::new(event, options, known_fields));
         if class.does == 0 {
             return;
         }
@@ -280,7 +280,7 @@ fn push_record(records: &mut Vec<u8>, mut does: u16, time: Option<i128>, parts: 
     }
 }
 
-impl ClassPart {
+impl PairClass {
     #[cold]
     fn new(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
         if options.spans {
@@ -300,7 +300,7 @@ impl ClassPart {
         let name = if is_span { span_name(event) } else { name };
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
         let keys: Box<[_]> = options.keys.iter().map(|name| KeyField::find(event, name)).collect();
-        let by = ClassKey::for_pairs(event, &options.by);
+        let by = ClassGroupKey::for_pairs(event, &options.by);
         if does != 0 {
             for (name, field) in options.keys.iter().zip(&keys) {
                 if let Some(field) = field {
@@ -314,10 +314,10 @@ impl ClassPart {
     }
 
     fn for_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
-        let span = SpanPart::new(event);
+        let span = SpanFields::new(event);
         let name = span_name(event);
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
-        let by = ClassKey::for_pairs(event, &options.by);
+        let by = ClassGroupKey::for_pairs(event, &options.by);
         if span.does & does::BEGIN != 0 {
             by.add_known(&options.by, known_fields);
         }
@@ -420,7 +420,7 @@ pub struct Pairs {
     slowest: BinaryHeap<Reverse<Slow>>,
     most_slow: usize,
     longer_than: Option<i128>,
-    nested: NestedSpans,
+    nested: NestedSpanKeys,
     /// Keyed span names. `None` if pairs are not spans.
     span_names: Option<SpanNames>,
     /// Length of the key prefix that distinguishes traces, in bytes.
@@ -526,7 +526,7 @@ impl Pairs {
             slowest: BinaryHeap::new(),
             most_slow: options.slowest,
             longer_than: options.longer_than,
-            nested: NestedSpans::default(),
+            nested: NestedSpanKeys::default(),
             span_names: options.spans.then(SpanNames::default),
             key_begin: match options {
                 PairOptions { spans: true, .. } => spans::PLACE,
@@ -677,7 +677,7 @@ impl Pairs {
         };
         let length = record.time.saturating_sub(open.time);
         if record.does & does::NESTED != 0
-            && let Some(around) = NestedSpans::around(record.key)
+            && let Some(around) = NestedSpanKeys::around(record.key)
             && let Some(around) = self.open.get_mut(&*around)
         {
             around.inside = around.inside.saturating_add(length);

@@ -13,7 +13,7 @@ const SEARCHED: u32 = 64;
 
 /// Span fields in an event record class.
 #[derive(Debug)]
-pub(super) struct SpanPart {
+pub(super) struct SpanFields {
     pub(super) does: u16,
     kind: u8,
     /// Fields that identify the span or its track.
@@ -22,7 +22,7 @@ pub(super) struct SpanPart {
     next: Option<KeyField>,
 }
 
-impl SpanPart {
+impl SpanFields {
     /// Finds the span fields in the event's class.
     pub(super) fn new(event: &Event<'_>) -> Self {
         let class = event.class;
@@ -110,7 +110,7 @@ pub(super) fn is_of_thread(key: &[u8]) -> bool {
     key.get(KIND).is_some_and(|kind| matches!(*kind, kind::THREAD | kind::RUNNING))
 }
 
-/// Length of the key prefix from [`SpanPart::push_place`], in bytes: trace, data stream, track kind, and the nesting
+/// Length of the key prefix from [`SpanFields::push_place`], in bytes: trace, data stream, track kind, and the nesting
 /// depth, or the name number of a keyed span.
 pub(super) const PLACE: usize = DEPTH + 4;
 const STREAM: usize = 8;
@@ -200,7 +200,7 @@ fn set_number<'k>(out: &'k mut Vec<u8>, key: &[u8], number: u32) -> &'k [u8] {
 
 /// Open nested spans by track, and the running thread by processor.
 #[derive(Debug, Default)]
-pub(super) struct NestedSpans {
+pub(super) struct NestedSpanKeys {
     /// Nesting depth by track.
     depths: HashMap<Box<[u8]>, u32>,
     /// Running thread by processor. The key includes the trace.
@@ -209,7 +209,7 @@ pub(super) struct NestedSpans {
     key: Vec<u8>,
 }
 
-impl NestedSpans {
+impl NestedSpanKeys {
     /// Records a processor's running thread.
     pub(super) fn switch(&mut self, processor: &[u8], thread: &[u8], most: usize) {
         if self.running.len() >= most {

@@ -10,12 +10,12 @@ pub struct EventTotals {
     bits: u64,
     /// Number of events with a known size.
     sized: u64,
-    times: Option<EventTimes>,
+    times: Option<TotalTimes>,
 }
 
 /// Event times, in nanoseconds from the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct EventTimes {
+struct TotalTimes {
     /// Earliest time.
     begin: i128,
     /// Latest time, unless `last` is later.
@@ -28,7 +28,7 @@ struct EventTimes {
     uneventful: u128,
 }
 
-impl EventTimes {
+impl TotalTimes {
     fn new(time: i128) -> Self {
         Self { begin: time, end: time, first: time, last: time, gap: None, uneventful: 0 }
     }
@@ -93,7 +93,7 @@ impl EventTotals {
         }
         match (&mut self.times, time) {
             (Some(times), Some(time)) => times.add(time),
-            (None, Some(time)) => self.times = Some(EventTimes::new(time)),
+            (None, Some(time)) => self.times = Some(TotalTimes::new(time)),
             (_, None) => {}
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn offsets(
     if !messages.clone().any(|message| message.late > 0) {
         return Some(HashMap::new());
     }
-    let mut bounds = Bounds::new(first, messages);
+    let mut bounds = OffsetBounds::new(first, messages);
     let slack = bounds.least_slack()?;
     bounds.pairs.iter_mut().for_each(|pair| pair.late -= slack);
     let offsets = bounds.choose()?;
@@ -40,7 +40,7 @@ pub(super) fn offsets(
 }
 
 /// Offset bounds by machine index.
-struct Bounds {
+struct OffsetBounds {
     machines: Vec<u32>,
     /// Latest message from each machine to each other machine.
     pairs: Vec<MachineEdge>,
@@ -49,7 +49,7 @@ struct Bounds {
     steps: usize,
 }
 
-impl Bounds {
+impl OffsetBounds {
     fn new(first: Option<u32>, messages: impl Iterator<Item = MachineEdge>) -> Self {
         let mut bounds =
             Self { machines: Vec::new(), pairs: Vec::new(), pairs_of: Default::default(), steps: 0 };

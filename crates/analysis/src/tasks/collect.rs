@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
 use super::operations::{
-    CollectedTasks, Edge, EventOrigin, IdScope, Link, MOST, NO_TIME, NONE, Naming, OpenEdge, Operation,
-    TaskEvent,
+    CollectedTasks, EventOrigin, IdScope, MOST, NO_TIME, NONE, Naming, OpenEdge, Operation, OperationEdge,
+    TaskEvent, TaskLink,
 };
 use super::{Tasks, join};
 use crate::events::{EventId, TimelinePlace};
@@ -230,14 +230,15 @@ impl TaskCollector {
             match all.find(group, chain, cause) {
                 // An operation that causes itself is ignored.
                 Some(from) if from == to => {}
-                Some(from) => all.edges.push(Edge { from, to, kind }),
+                Some(from) => all.edges.push(OperationEdge { from, to, kind }),
                 None => {
                     all.open_edges.push(OpenEdge { from: cause, chain, to, kind, is_of_other_task: false })
                 }
             }
         }
         if matches!(all.groups.get(group as usize), Some(IdScope::Trace(_))) {
-            let links = content.mentions.iter().map(|mention| Link { operation: number, mention: *mention });
+            let links =
+                content.mentions.iter().map(|mention| TaskLink { operation: number, mention: *mention });
             all.links.extend(links);
         }
     }

@@ -8,7 +8,7 @@ use ichnos_model::{CauseKind, Identifier, Mention};
 
 use super::namesakes::Namesakes;
 use super::operations::{
-    CollectedTasks, Edge, IdScope, Link, NO_TIME, NONE, Naming, OpenEdge, Operation, TaskEvent,
+    CollectedTasks, IdScope, NO_TIME, NONE, Naming, OpenEdge, Operation, OperationEdge, TaskEvent, TaskLink,
 };
 
 /// Assigns each operation to the group of its task, and resolves edges and names in texts. Trace groups are empty
@@ -34,7 +34,7 @@ pub(super) fn join(all: &mut CollectedTasks) {
     all.merge_operations();
     let mut namesakes = Namesakes::new(all, mentions.iter().flat_map(|mention| wanted(all, &tasks, mention)));
     drop(mentions);
-    for Link { operation, mention } in std::mem::take(&mut all.links) {
+    for TaskLink { operation, mention } in std::mem::take(&mut all.links) {
         let Some(group) = tasks.find_task(all, mention.task) else { continue };
         let Some(known) = all.operations.get(operation as usize).copied() else { continue };
         let Some(from) =
@@ -44,7 +44,7 @@ pub(super) fn join(all: &mut CollectedTasks) {
         };
         let kind = CauseKind::Related;
         if known.group == group {
-            all.edges.push(Edge { from, to: operation, kind });
+            all.edges.push(OperationEdge { from, to: operation, kind });
         } else if let Some(from) = mention.operation {
             // The operation belongs to another task, which it names.
             all.open_edges.push(OpenEdge {
@@ -71,11 +71,11 @@ pub(super) fn join(all: &mut CollectedTasks) {
 /// separate tasks.
 fn join_operations_of_traces(all: &mut CollectedTasks, tasks: &KnownTasks) {
     let mut parts = UnionFind::new(all.operations.len());
-    for Edge { from, to, .. } in &all.edges {
+    for OperationEdge { from, to, .. } in &all.edges {
         parts.unite(*from, *to);
     }
     let mut group_of_part: HashMap<u32, u32> = HashMap::new();
-    for Link { operation, mention } in &all.links {
+    for TaskLink { operation, mention } in &all.links {
         if let Some(group) = tasks.find_task(all, mention.task) {
             group_of_part.entry(parts.root(*operation)).or_insert(group);
         }

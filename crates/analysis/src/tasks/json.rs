@@ -10,7 +10,7 @@ use super::graph::TaskGraph;
 /// Writes an object with the lists `nodes` and `edges`, causes first.
 pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
-    let end = |node: u32| -> End {
+    let end = |node: u32| -> EdgeEnd {
         let member = graph.member(node);
         (member.as_ref().map(|member| member.id), member.and_then(|member| member.chain))
     };
@@ -85,9 +85,9 @@ fn write_out(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Edge end: operation identifier and chain.
-type End = (Option<Identifier>, Option<u32>);
+type EdgeEnd = (Option<Identifier>, Option<u32>);
 
-fn write_edge(place: ValueWriter<'_>, from: End, to: End, kind: Option<CauseKind>) {
+fn write_edge(place: ValueWriter<'_>, from: EdgeEnd, to: EdgeEnd, kind: Option<CauseKind>) {
     let mut entry = place.object();
     for (key, chain_key, (id, chain)) in [("from", "from_chain", from), ("to", "to_chain", to)] {
         match id {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ichnos_model::{Chain, Identifier};
 
-use super::operations::{CollectedTasks, Edge, NONE, OpenEdge, Operation, TaskEvent};
+use super::operations::{CollectedTasks, NONE, OpenEdge, Operation, OperationEdge, TaskEvent};
 
 /// Operations with requested identifiers, in any chain.
 #[derive(Debug, Default)]
@@ -150,7 +150,7 @@ impl CollectedTasks {
         let mut open = std::mem::take(&mut self.open_edges);
         open.retain(|OpenEdge { from, to, kind, .. }| {
             let from = namesakes.only(self.group_of(*to), *from).filter(|from| from != to);
-            self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
+            self.edges.extend(from.map(|from| OperationEdge { from, to: *to, kind: *kind }));
             from.is_none()
         });
         self.open_edges = open;

@@ -114,7 +114,7 @@ fn is_earlier(time: i64, other: i64) -> bool {
 
 /// Edge between known operations.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
+pub(super) struct OperationEdge {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) kind: CauseKind,
@@ -149,7 +149,7 @@ pub(super) struct TaskEvent {
 
 /// Trace operation that names a task's operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
+pub(super) struct TaskLink {
     pub(super) operation: u32,
     pub(super) mention: Mention,
 }
@@ -170,9 +170,9 @@ pub(super) struct EventOrigin {
 pub(super) struct CollectedTasks {
     pub(super) groups: Vec<IdScope>,
     pub(super) operations: Vec<Operation>,
-    pub(super) edges: Vec<Edge>,
+    pub(super) edges: Vec<OperationEdge>,
     pub(super) open_edges: Vec<OpenEdge>,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<TaskLink>,
     /// Events without an operation whose text names one.
     pub(super) mentioned: Vec<(Mention, TaskEvent)>,
     pub(super) events: Vec<TaskEvent>,
@@ -268,7 +268,7 @@ impl CollectedTasks {
         let mut open = std::mem::take(&mut self.open_edges);
         open.retain(|OpenEdge { from, chain, to, kind, .. }| {
             let from = self.find(self.group_of(*to), *chain, *from);
-            self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
+            self.edges.extend(from.map(|from| OperationEdge { from, to: *to, kind: *kind }));
             from.is_none()
         });
         self.open_edges = open;

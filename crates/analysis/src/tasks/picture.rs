@@ -49,7 +49,7 @@ pub(super) struct Band {
 
 /// Mark in the image, for one operation or for several that are close together.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct PictureMark {
     pub(super) x: f64,
     pub(super) row: u32,
     /// First item: an operation index, or the index of a joined event after all operations.
@@ -74,7 +74,7 @@ pub(super) struct Picture {
     pub(super) is_labeled: bool,
     pub(super) rows: usize,
     pub(super) bands: Vec<Band>,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<PictureMark>,
     /// Mark by item: node, then joined event.
     pub(super) mark_of: Vec<u32>,
     /// First and last time in nanoseconds. `None` if no time is known. Positions then follow the order.
@@ -247,7 +247,7 @@ impl Picture {
             };
             let mark = self.marks.len() as u32;
             let row_of_image = (self.rows + row) as u32;
-            self.marks.push(Mark { x: position, row: row_of_image, first: *item, count: 1, is_left });
+            self.marks.push(PictureMark { x: position, row: row_of_image, first: *item, count: 1, is_left });
             self.mark_of[*item as usize] = mark;
             rows[row] = (mark, end);
         }
@@ -278,7 +278,7 @@ impl Picture {
     }
 
     /// Returns a node's mark.
-    pub(super) fn mark(&self, node: u32) -> Option<(u32, Mark)> {
+    pub(super) fn mark(&self, node: u32) -> Option<(u32, PictureMark)> {
         let mark = *self.mark_of.get(node as usize)?;
         Some((mark, *self.marks.get(mark as usize)?))
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use ichnos_model::CauseKind;
 
 use super::graph::TaskGraph;
-use super::picture::{Band, CHARACTER, GAP, LABEL, MOST_LABEL, Mark, Picture};
+use super::picture::{Band, CHARACTER, GAP, LABEL, MOST_LABEL, Picture, PictureMark};
 use crate::xml::Escaped;
 use ichnos_export::duration;
 
@@ -52,20 +52,20 @@ pub(super) fn write(graph: &TaskGraph<'_>, width: Option<usize>, out: &mut dyn W
 struct EdgeLine {
     from: u32,
     to: u32,
-    kind: LineKind,
+    kind: EdgeLineKind,
     edges: u32,
     /// First edge's nodes.
     first: (u32, u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum LineKind {
+enum EdgeLineKind {
     Edge(CauseKind),
     Cycle,
     Critical,
 }
 
-impl LineKind {
+impl EdgeLineKind {
     fn class(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -111,7 +111,7 @@ impl<'g, 't> Drawing<'g, 't> {
         let mut known = HashMap::new();
         for pair in path.windows(2) {
             if let [from, to] = pair {
-                self.add_line(&mut known, *from, *to, LineKind::Critical);
+                self.add_line(&mut known, *from, *to, EdgeLineKind::Critical);
             }
         }
         // Indexes grow along the path.
@@ -122,23 +122,23 @@ impl<'g, 't> Drawing<'g, 't> {
                 // The path contains one of the edges between two operations.
                 let is_critical = before(node) == Some(&edge.node) && !std::mem::replace(&mut is_drawn, true);
                 if !is_critical {
-                    self.add_line(&mut known, edge.node, node, LineKind::Edge(edge.kind));
+                    self.add_line(&mut known, edge.node, node, EdgeLineKind::Edge(edge.kind));
                 }
             }
         }
         for (from, to) in graph.cycles() {
-            self.add_line(&mut known, *from, *to, LineKind::Cycle);
+            self.add_line(&mut known, *from, *to, EdgeLineKind::Cycle);
         }
         // Later elements are drawn in front.
-        self.lines.sort_by_key(|line| line.kind == LineKind::Critical);
+        self.lines.sort_by_key(|line| line.kind == EdgeLineKind::Critical);
     }
 
     fn add_line(
         &mut self,
-        known: &mut HashMap<(u32, u32, LineKind), usize>,
+        known: &mut HashMap<(u32, u32, EdgeLineKind), usize>,
         from: u32,
         to: u32,
-        kind: LineKind,
+        kind: EdgeLineKind,
     ) {
         let mark = |node: u32| self.picture.mark_of.get(node as usize).copied().unwrap_or(u32::MAX);
         let first = (from, to);
@@ -158,11 +158,11 @@ impl<'g, 't> Drawing<'g, 't> {
         }
     }
 
-    fn x(&self, mark: Mark) -> f64 {
+    fn x(&self, mark: PictureMark) -> f64 {
         self.picture.left as f64 + mark.x
     }
 
-    fn y(&self, mark: Mark) -> usize {
+    fn y(&self, mark: PictureMark) -> usize {
         self.tops.get(mark.row as usize).copied().unwrap_or(TOP)
     }
 
@@ -390,7 +390,14 @@ impl<'g, 't> Drawing<'g, 't> {
     }
 
     /// Writes a mark of a single item, and its label.
-    fn write_item(&self, mark: Mark, x: f64, y: usize, room: f64, out: &mut dyn Write) -> io::Result<()> {
+    fn write_item(
+        &self,
+        mark: PictureMark,
+        x: f64,
+        y: usize,
+        room: f64,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let Self { graph, picture, .. } = self;
         let item = mark.first;
         let (class, radius) = match graph.member(item) {

@@ -5,7 +5,8 @@ use ichnos_testing::{Random, cases};
 
 use super::graph::TaskGraph;
 use super::operations::{
-    CollectedTasks, Edge, EventOrigin, IdScope, Link, NONE, Naming, OpenEdge, Operation, TaskEvent,
+    CollectedTasks, EventOrigin, IdScope, NONE, Naming, OpenEdge, Operation, OperationEdge, TaskEvent,
+    TaskLink,
 };
 use super::{GraphFormat, TaskDiff, Tasks, join};
 use crate::events::EventId;
@@ -47,8 +48,8 @@ fn mention(task: Identifier, operation: Option<u32>) -> Mention {
     Mention { task, operation: operation.map(id), chain: Chain::UNKNOWN, is_certain: true }
 }
 
-fn next(from: u32, to: u32) -> Edge {
-    Edge { from, to, kind: CauseKind::Predecessor }
+fn next(from: u32, to: u32) -> OperationEdge {
+    OperationEdge { from, to, kind: CauseKind::Predecessor }
 }
 
 /// Returns a name made of letters. Names that differ only in numbers are treated as equal.
@@ -146,7 +147,7 @@ fn operations_of_traces_join_tasks() {
     let alone = add(&mut all, trace, 4, 30, "alone");
     all.edges.push(next(server, query));
     // In the other format, the task identifier has 16 bytes.
-    all.links.push(Link { operation: server, mention: mention(short, Some(1)) });
+    all.links.push(TaskLink { operation: server, mention: mention(short, Some(1)) });
     all.mentioned.push((mention(short, Some(9)), EVENT));
     all.mentioned.push((mention(short, None), TaskEvent { time: 16, ..EVENT }));
     join::join(&mut all);
@@ -350,7 +351,7 @@ fn joined_operations_are_found_again() {
     let mut all = CollectedTasks::default();
     let trace = all.group(IdScope::Trace(0));
     let one = add(&mut all, trace, 1, 0, "one");
-    all.links.push(Link { operation: one, mention: mention(id(1_000), None) });
+    all.links.push(TaskLink { operation: one, mention: mention(id(1_000), None) });
     all.mentioned.push((mention(id(1_000), Some(1)), EVENT));
     join::join(&mut all);
     let tasks = Tasks::new(all, false);

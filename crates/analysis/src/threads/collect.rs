@@ -73,12 +73,12 @@ struct ThreadTimes {
 #[derive(Debug)]
 pub struct ThreadCollector {
     reader: ThreadStateReader,
-    intervals: Intervals,
+    intervals: ThreadIntervals,
 }
 
 /// Sums and longest waits of the intervals so far.
 #[derive(Debug)]
-struct Intervals {
+struct ThreadIntervals {
     options: ThreadOptions,
     threads: HashMap<(u32, u64), ThreadTimes>,
     /// Sum of the threads beyond the maximum.
@@ -94,7 +94,7 @@ impl ThreadCollector {
     /// Creates a collector for messages from the start of the traces.
     #[must_use]
     pub fn new(options: ThreadOptions) -> Self {
-        let intervals = Intervals {
+        let intervals = ThreadIntervals {
             options,
             threads: HashMap::new(),
             others: ThreadTimes::default(),
@@ -122,7 +122,7 @@ impl ThreadCollector {
 
     fn report(self) -> ThreadReport {
         let Self { reader, intervals } = self;
-        let Intervals { threads, others, mut processors, waits, path, .. } = intervals;
+        let ThreadIntervals { threads, others, mut processors, waits, path, .. } = intervals;
         for idle in reader.processors() {
             processors.entry(idle).or_default();
         }
@@ -179,7 +179,7 @@ impl Sink for ThreadCollector {
     }
 }
 
-impl Intervals {
+impl ThreadIntervals {
     /// Takes the intervals that have ended.
     fn take(&mut self, reader: &ThreadStateReader) {
         let mut ended = std::mem::take(&mut self.ended);

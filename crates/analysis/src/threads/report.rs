@@ -97,7 +97,7 @@ pub struct ThreadTextOptions {
 
 /// Threads of a process.
 #[derive(Debug, Default)]
-struct Program {
+struct ProcessThreads {
     threads: u64,
     times: [u64; ThreadState::ALL.len()],
 }
@@ -195,7 +195,7 @@ impl ThreadReport {
     }
 
     fn push_programs(&self, text: &mut String, options: &ThreadTextOptions) {
-        let mut programs: BTreeMap<(u32, String), Program> = BTreeMap::new();
+        let mut programs: BTreeMap<(u32, String), ProcessThreads> = BTreeMap::new();
         for thread in &self.threads {
             let program = (thread.trace, program_label(thread.thread, &thread.names));
             let program = programs.entry(program).or_default();
