@@ -24,7 +24,7 @@ pub(super) type TimeResolver<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
 
 /// Fact about a part of the expression, with the part's position.
 #[derive(Clone, Debug)]
-pub(super) enum CompilerFinding {
+pub(super) enum PartFact {
     /// The class contains the field or property.
     Found(Range<usize>),
     /// The types fit.
@@ -52,7 +52,7 @@ pub(super) struct Compiler<'c> {
     /// Property names used by other tools.
     aliases: &'c [PropertyAlias],
     registers: Vec<Register>,
-    pub(super) findings: Vec<CompilerFinding>,
+    pub(super) findings: Vec<PartFact>,
 }
 
 impl<'c> Compiler<'c> {
@@ -152,10 +152,10 @@ impl<'c> Compiler<'c> {
         for found in found {
             match test(self, found) {
                 Ok(test) => {
-                    self.findings.push(CompilerFinding::Fits(node.span.clone()));
+                    self.findings.push(PartFact::Fits(node.span.clone()));
                     tests.push(test);
                 }
-                Err(mismatch) => self.findings.push(CompilerFinding::Mismatch(node.span.clone(), mismatch)),
+                Err(mismatch) => self.findings.push(PartFact::Mismatch(node.span.clone(), mismatch)),
             }
         }
         Test::known(tests)
@@ -188,7 +188,7 @@ impl<'c> Compiler<'c> {
             self.fields(found)
         };
         if !found.is_empty() {
-            self.findings.push(CompilerFinding::Found(span.clone()));
+            self.findings.push(PartFact::Found(span.clone()));
         }
         found
     }
@@ -321,12 +321,12 @@ impl<'c> Compiler<'c> {
         for found in found {
             match make(found) {
                 Ok(typed) => {
-                    self.findings.push(CompilerFinding::Fits(node.span.clone()));
+                    self.findings.push(PartFact::Fits(node.span.clone()));
                     made.push(typed);
                 }
                 Err(message) => {
                     let mismatch = Mismatch { message, help: None };
-                    self.findings.push(CompilerFinding::Mismatch(node.span.clone(), mismatch));
+                    self.findings.push(PartFact::Mismatch(node.span.clone(), mismatch));
                 }
             }
         }
@@ -339,7 +339,7 @@ impl<'c> Compiler<'c> {
             Err(reason) => {
                 let message = format!("the time cannot be used: {reason}");
                 let error = FilterError::new(FilterErrorKind::Time, self.source, node.span.clone(), message);
-                self.findings.push(CompilerFinding::Error(Box::new(error)));
+                self.findings.push(PartFact::Error(Box::new(error)));
                 None
             }
         }
@@ -383,11 +383,10 @@ impl<'c> Compiler<'c> {
             let Some(kind) = kind else {
                 let (x, y) = (x.kind.name(), y.kind.name());
                 let message = format!("`{}` cannot be applied to {x} and {y}", op.name());
-                self.findings
-                    .push(CompilerFinding::Mismatch(node.span.clone(), Mismatch { message, help: None }));
+                self.findings.push(PartFact::Mismatch(node.span.clone(), Mismatch { message, help: None }));
                 continue;
             };
-            self.findings.push(CompilerFinding::Fits(node.span.clone()));
+            self.findings.push(PartFact::Fits(node.span.clone()));
             let code = match (&x.code, &y.code) {
                 (Code::Constant(x), Code::Constant(y)) => {
                     Code::Constant(calculate(op, x.value(), y.value()).into())
@@ -422,7 +421,7 @@ impl<'c> Compiler<'c> {
         }
         let has = |kind: &ValueType| left.iter().any(|found| found.kind == *kind);
         if let Some(level) = level_word(b).filter(|_| has(&ValueType::Level)) {
-            self.findings.push(CompilerFinding::Found(b.span.clone()));
+            self.findings.push(PartFact::Found(b.span.clone()));
             let right = vec![Typed::constant(Constant::Level(level), ValueType::Level)];
             return self.cross(node, op, (left, a), (right, b));
         }
@@ -465,7 +464,7 @@ impl<'c> Compiler<'c> {
             };
             match codes {
                 Some((x, y)) => {
-                    self.findings.push(CompilerFinding::Fits(node.span.clone()));
+                    self.findings.push(PartFact::Fits(node.span.clone()));
                     tests.push(self.leaf(LeafTest::Compare(op, x, y)));
                 }
                 None => {
@@ -486,8 +485,7 @@ impl<'c> Compiler<'c> {
                         }
                         _ => None,
                     };
-                    self.findings
-                        .push(CompilerFinding::Mismatch(node.span.clone(), Mismatch { message, help }));
+                    self.findings.push(PartFact::Mismatch(node.span.clone(), Mismatch { message, help }));
                 }
             }
         }
@@ -509,7 +507,7 @@ impl<'c> Compiler<'c> {
         let is_equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
         if !matches!(kind, ValueType::Enumeration(_) | ValueType::BitMap(_)) {
             // Here, the string can be any text, not only a label.
-            self.findings.push(CompilerFinding::Label(b.span.clone(), Ok(())));
+            self.findings.push(PartFact::Label(b.span.clone(), Ok(())));
         }
         let constant = match &kind {
             ValueType::Text => {
@@ -592,7 +590,7 @@ impl<'c> Compiler<'c> {
         }
         let others = || names.iter().take(MOST).map(|mapping| mapping.name.to_owned()).collect();
         let label = if is_known { Ok(()) } else { Err(others()) };
-        self.findings.push(CompilerFinding::Label(span.clone(), label));
+        self.findings.push(PartFact::Label(span.clone(), label));
         RangeSet(ranges)
     }
 
@@ -601,7 +599,7 @@ impl<'c> Compiler<'c> {
         let Some(regex) = self.patterns.get(pattern).cloned() else { return Test::UNKNOWN };
         self.test_values(node, found, |compiler, found| match &found.kind {
             ValueType::Text | ValueType::Blob => {
-                compiler.findings.push(CompilerFinding::Label(node.span.clone(), Ok(())));
+                compiler.findings.push(PartFact::Label(node.span.clone(), Ok(())));
                 Ok(compiler.leaf(LeafTest::Pattern(found.code, pattern)))
             }
             ValueType::Enumeration(names) => {
@@ -648,7 +646,7 @@ impl<'c> Compiler<'c> {
                 }
             }
             if !found.is_empty() {
-                item.for_each(&mut |node| self.findings.push(CompilerFinding::Fits(node.span.clone())));
+                item.for_each(&mut |node| self.findings.push(PartFact::Fits(node.span.clone())));
             }
         }
         let mut tests = Vec::new();
@@ -688,7 +686,7 @@ impl<'c> Compiler<'c> {
         match &node.kind {
             NodeKind::Time(text) => self.time(node, text),
             NodeKind::Text(literal) => {
-                self.findings.push(CompilerFinding::Label(node.span.clone(), Ok(())));
+                self.findings.push(PartFact::Label(node.span.clone(), Ok(())));
                 self.time(node, &literal.text)
             }
             // A duration before the end. The time resolver parses it.
@@ -729,7 +727,7 @@ impl<'c> Compiler<'c> {
             && compare(CompareOp::Greater, first.value(), last.value()) == Some(true)
         {
             let error = FilterError::reversed(self.source, item.span.clone(), &begin.span, &end.span);
-            self.findings.push(CompilerFinding::Error(Box::new(error)));
+            self.findings.push(PartFact::Error(Box::new(error)));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::class::ValueType;
-use super::compile::{Compiler, CompilerFinding, Mismatch, bytes_of};
+use super::compile::{Compiler, Mismatch, PartFact, bytes_of};
 use super::program::{LeafTest, Needle, Test};
 use super::syntax::{NodeKind, PartOp, SyntaxNode};
 use super::typed::Typed;
@@ -27,7 +27,7 @@ impl Compiler<'_> {
         let parts = self.value(part);
         self.test_values(node, found, |compiler, found| {
             if !matches!(found.kind, ValueType::Enumeration(_)) {
-                compiler.findings.push(CompilerFinding::Label(node.span.clone(), Ok(())));
+                compiler.findings.push(PartFact::Label(node.span.clone(), Ok(())));
             }
             match (&found.kind, literal) {
                 (ValueType::Enumeration(names), Some(literal)) => {

@@ -9,7 +9,7 @@ use ichnos_model::{DynamicClass, Scope, Trace};
 use regex::bytes::Regex;
 
 use super::class::{FilterClass, ValueType};
-use super::compile::{Compiler, CompilerFinding, Mismatch, TimeResolver};
+use super::compile::{Compiler, Mismatch, PartFact, TimeResolver};
 use super::error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
 use super::glob::Glob;
 use super::property::{self, PropertyAlias};
@@ -85,8 +85,7 @@ impl<'s> Survey<'s> {
                 has_field |= !class.find(&Scope::SEARCHED, &steps).is_empty();
                 let mut compiler = self.compiler(class);
                 compiler.test(&property);
-                has_property |=
-                    compiler.findings.iter().any(|found| matches!(found, CompilerFinding::Found(_)));
+                has_property |= compiler.findings.iter().any(|found| matches!(found, PartFact::Found(_)));
             });
             has_property && !has_field
         };
@@ -110,20 +109,20 @@ impl<'s> Survey<'s> {
             compiler.program(self.root);
             for finding in compiler.findings {
                 match finding {
-                    CompilerFinding::Found(span) => parts.at(&span).is_found = true,
-                    CompilerFinding::Fits(span) => parts.at(&span).fits = true,
-                    CompilerFinding::Mismatch(span, mismatch) => {
+                    PartFact::Found(span) => parts.at(&span).is_found = true,
+                    PartFact::Fits(span) => parts.at(&span).fits = true,
+                    PartFact::Mismatch(span, mismatch) => {
                         let name = class.name().map(str::to_owned);
                         parts.at(&span).mismatch.get_or_insert((mismatch, name));
                     }
-                    CompilerFinding::Label(span, Ok(())) => parts.at(&span).has_label = true,
-                    CompilerFinding::Label(span, Err(others)) => {
+                    PartFact::Label(span, Ok(())) => parts.at(&span).has_label = true,
+                    PartFact::Label(span, Err(others)) => {
                         let labels = &mut parts.at(&span).labels;
                         if labels.len() < MOST_CANDIDATES {
                             labels.extend(others);
                         }
                     }
-                    CompilerFinding::Error(found) => {
+                    PartFact::Error(found) => {
                         error.get_or_insert(*found);
                     }
                 }
@@ -268,7 +267,7 @@ impl<'s> Survey<'s> {
         self.for_each_class(false, &mut |class| {
             let mut compiler = self.compiler(class);
             compiler.test(&lone);
-            if compiler.findings.iter().any(|finding| matches!(finding, CompilerFinding::Found(_))) {
+            if compiler.findings.iter().any(|finding| matches!(finding, PartFact::Found(_))) {
                 exists = true;
                 if let Some(name) = class.name().filter(|_| places.len() < PLACES) {
                     places.insert(format!("`{name}`"));
