@@ -104,7 +104,7 @@ fn collected_reports_are_read() {
     for operation in 1..=20 {
         send(&mut stream, &report(0xCAFE_BABE, operation));
     }
-    // A report as other libraries write it, a duplicate, and an invalid one.
+    // A report as other libraries write it, a duplicate, and an invalid report.
     send(&mut stream, &report(0x0A0B_0C0D, 1).replace('\n', "\r\n"));
     send(&mut stream, &report(0xCAFE_BABE, 7));
     send(&mut stream, "GET / HTTP/1.1");

@@ -78,7 +78,7 @@ impl Compared<'_> {
                 // In the same dialect, classes are compared by the output of `schema`.
                 remove(message.get_mut("class"), &["fields"]);
                 if let Some(Value::Object(clock)) = message.get_mut("clock") {
-                    // SPEC-2.0 has unique identifiers of any form in place of UUIDs.
+                    // SPEC-2.0 has arbitrary unique identifiers in place of UUIDs.
                     if let Some(uuid) = clock.remove("uuid") {
                         clock.insert("uid".to_owned(), uuid);
                     }
@@ -419,7 +419,7 @@ fn dialect_of(info: &Value) -> Option<&'static str> {
     known.into_iter().find(|(title, _)| dialect.contains(title)).map(|(_, name)| name)
 }
 
-/// Removes the places of declarations.
+/// Removes declaration places.
 fn without_places(value: &mut Value) {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! Conversion of other formats to CTF 1.8: requirements of other readers.
+//! CTF 1.8 converted from other formats: requirements for other readers.
 
 use std::collections::HashSet;
 use std::fs;
@@ -119,7 +119,7 @@ fn ids_of_classes_are_numbers() {
     }
 }
 
-/// Ids of classes discovered while reading differ in these bits.
+/// Dynamic class ids differ in these bits.
 #[test]
 fn ids_of_dynamic_classes_differ() {
     let directory = Directory::new("ctf18-later-ids");

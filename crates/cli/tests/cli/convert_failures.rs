@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Directory, METADATA, command, ichnos, packet, trace};
 
-/// Returns the names in a directory, and the contents of files of the trace in it.
+/// Returns the names in a directory, and the file contents of its trace.
 fn content(directory: &Path) -> Vec<(String, Option<Vec<u8>>)> {
     fn add(directory: &Path, prefix: &str, found: &mut Vec<(String, Option<Vec<u8>>)>) {
         for item in std::fs::read_dir(directory).unwrap() {

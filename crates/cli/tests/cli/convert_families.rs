@@ -103,7 +103,7 @@ struct Named {
     losses_of_packets: bool,
     /// Number of events that could not be written.
     dropped: u64,
-    /// Ends of lines that are not written: damage in the source, and losses of unknown size.
+    /// Line ends that are not written: damage in the source, and losses of unknown size.
     unwritten: Vec<String>,
 }
 
@@ -223,7 +223,7 @@ impl Named {
 struct Event {
     line: String,
     time: Option<i64>,
-    /// Positions of member names and values.
+    /// Member name and value positions.
     members: OnceCell<Vec<[usize; 4]>>,
 }
 
@@ -494,7 +494,7 @@ fn compare(traces: &[PathBuf], least: usize) {
     assert!(compared >= least, "{compared}");
 }
 
-/// Returns the member meanings in all event record classes with events. `None` if the trace has no messages.
+/// Returns the member meanings in all event record classes with events. `None` if the trace is empty.
 fn meanings(path: &Path) -> Option<String> {
     let mut messages = Messages::of(path);
     messages.by_ref().for_each(drop);

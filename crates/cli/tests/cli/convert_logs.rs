@@ -37,7 +37,7 @@ fn a_log_stays_the_same_and_comes_back_from_ctf() {
     ichnos(["convert", text(&ctf), "-o", text(&back)]).expect(0, &["not converted exactly"]);
     assert_eq!(lines(text(&ctf)), lines(log));
     assert_eq!(lines(text(&back)), lines(log));
-    // All records up to the one with a printf format, whose message is now rendered.
+    // All records up to the record with a printf format, whose message is now rendered.
     let found = fs::read(&back).unwrap();
     let same = found.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
     assert!(same > bytes.len() * 3 / 4, "{same} of {}", bytes.len());

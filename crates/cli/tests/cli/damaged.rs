@@ -6,7 +6,7 @@ use std::fs;
 use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded};
 use crate::transcript::transcript;
 
-/// Writes a trace with a good data stream and a bad one.
+/// Writes a trace with a good data stream and a bad data stream.
 fn beside(bad: &[u8]) -> Directory {
     let directory = Directory::new("damaged");
     fs::write(directory.join("metadata"), METADATA).unwrap();

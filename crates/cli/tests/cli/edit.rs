@@ -303,7 +303,7 @@ fn each_event_is_in_one_part() {
     );
 }
 
-/// Returns the numbers of discarded events and packets.
+/// Returns the discarded event count and the discarded packet count.
 fn losses(trace: &Path) -> (u64, u64) {
     let info = run(&["info", "--json", text(trace)]).json();
     let streams = info["traces"]

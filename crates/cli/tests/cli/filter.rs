@@ -180,7 +180,7 @@ fn skipped_classes_do_not_change_the_rest() {
     assert!(compared > 60, "{compared}");
 }
 
-/// Stacks and tasks of selected events.
+/// `stacks` and `task` apply a filter.
 #[test]
 fn other_verbs_select_events_too() {
     let file = root().join("examples/hello-dotnet/hello.nettrace.zst");
@@ -203,7 +203,7 @@ fn parts(line: &str) -> Option<(&str, Vec<(&str, &str)>)> {
     // The end of a name, which may contain spaces.
     let (head, scopes) = line.split_once(": { ")?;
     let name = head.rsplit(' ').next()?;
-    // Ends of scopes and pairs.
+    // Scope ends and pair ends.
     let (mut depth, mut is_text, mut is_escaped) = (1, false, false);
     let mut pairs = vec![Vec::new()];
     let mut begin = 0;

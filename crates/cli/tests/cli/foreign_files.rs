@@ -146,7 +146,7 @@ fn lines_of_loggers() {
 fn unknown_members() {
     let directory = Directory::new("unknown-members");
     let path = directory.join("a.jsonl");
-    // In ichnos' form, and in another one.
+    // In ichnos' form, and in a different form.
     let text = "{\"type\":\"event\",\"stream\":0,\"ts\":1,\"name\":\"a\",\"payload\":{\"x\":1},\"extra\":[1]}\n\
         {\"ts\":2,\"name\":\"a\",\"payload\":{\"x\":2},\"extra\":7,\"more\":\"b\"}\n\
         {\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":3}}\n";

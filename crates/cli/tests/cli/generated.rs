@@ -1,4 +1,4 @@
-//! Random traces as JSON Lines: all types of field classes, and events with such fields.
+//! Random traces as JSON Lines, with every type of field class.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ pub fn generate(random: &mut Random) -> Generated {
     Generated { lines, is_plain }
 }
 
-/// Adjusts the paths of known fields for a nested structure.
+/// Adjusts known field paths for a nested structure.
 fn from_within(known: &[Known]) -> Vec<Known> {
     let deeper = |known: &Known| {
         let path = std::iter::once(Value::Null).chain(known.path.iter().cloned()).collect();

@@ -118,7 +118,7 @@ fn padded(directory: &Path, mebibytes: usize) {
     write(directory, &[("t.tar.gz", packed(&first, &[0; BLOCK], len / BLOCK - 1, &[0; 1024]))]);
 }
 
-/// Returns parts with names of five letters.
+/// Returns parts with five-letter names.
 fn names(count: usize, part: impl Fn(&str) -> String) -> String {
     let name =
         |n: usize| [26 * 26 * 26, 26 * 26, 26, 1].map(|place| char::from(b'a' + (n / place % 26) as u8));

@@ -104,7 +104,7 @@ fn times_have_dates_on_request() {
         assert_eq!((&both["begin"], &both["begin_ns"]), (&date.into(), &time.into()));
         assert_eq!(iso["duration_ns"], both["duration_ns"]);
     }
-    // The clock in Fuchsia logs counts from the system start: there are no dates.
+    // The clock in Fuchsia logs counts from the system start, so dates are unknown.
     let fuchsia = root().join("examples/hello-fuchsia");
     let fuchsia = fuchsia.to_str().unwrap();
     for arguments in [

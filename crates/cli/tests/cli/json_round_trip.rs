@@ -88,7 +88,7 @@ fn examples_in_all_dialects() {
     }
 }
 
-/// Forms of times and integers, and call stacks, make no difference.
+/// Call stacks, and the forms of times and integers, make no difference.
 #[test]
 fn all_options_of_lines() {
     let all: [&[&str]; 5] = [

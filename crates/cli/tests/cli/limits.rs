@@ -309,7 +309,7 @@ fn many(count: usize, member: impl Fn(usize) -> String) -> String {
     (0..count).map(member).collect()
 }
 
-/// Returns inputs of up to a kilobyte, each expensive in a different way.
+/// Returns inputs up to a kilobyte, each expensive in a different way.
 fn hostile() -> Vec<(&'static str, Files)> {
     let event = |fields: &str| format!("stream{{}};event{{fields:=struct{{{fields}}};}};");
     let bit = "integer{size=1;align=1;}";
@@ -595,7 +595,7 @@ fn a_kilobyte_costs_little() {
             std::fs::write(directory.join(name).join(file), bytes).unwrap();
         }
     }
-    // A separate process, which is small and has no other children.
+    // A separate process, which is small and childless.
     let test = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "limits::measured", "--nocapture"])
         .env(MEASURED, &*directory)
@@ -742,7 +742,7 @@ fn metadata_take_no_more_than_twelve_times_their_size() {
         std::fs::write(directory.join(name).join("metadata"), text).unwrap();
         std::fs::write(directory.join(name).join("s"), [1; 8]).unwrap();
     }
-    // A separate process, which is small and has no other children.
+    // A separate process, which is small and childless.
     let test = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "limits::greedy_measured", "--nocapture"])
         .env(MEASURED, &*directory)

@@ -210,7 +210,7 @@ fn events_without_a_level_and_losses_are_lines() {
     assert_eq!(objects(&cat(&*directory, &["--format=log-json"])).len(), 11);
 }
 
-/// Messages from LTTng's own `tracelog`, and levels from all kinds of tracers. The output does not depend on the number
+/// Messages from LTTng's own `tracelog`, and levels from every kind of tracer. The output does not depend on the number
 /// of threads.
 #[test]
 fn recorded_traces_are_logs() {

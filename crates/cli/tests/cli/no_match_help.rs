@@ -50,7 +50,7 @@ fn data_streams() {
     cat(path, &["--stream", "stream_x"]).expect(1, &expected);
     cat(path, &["--stream", "unlike"]);
     cat(path, &["--stream", "stream_a", "--stream", "stream_c"]);
-    // With two options, the message names the one that matched nothing.
+    // With two options, the message names the option that matched nothing.
     let run = cat(path, &["--stream", "stream_a", "--event", "nope"]);
     assert!(!run.err.contains("data stream matches"), "{}", run.err);
 }

@@ -123,7 +123,7 @@ pub fn difference(trace: &Path, dialect: &str, judges: Judges) -> Option<String>
     readers.iter().find_map(|program| difference_of(program, &copy, &ours))
 }
 
-/// Removes event times before the clock origin. Babeltrace prints them as times of day without a sign.
+/// Removes event times before the clock origin. Babeltrace prints their time of day without a sign.
 fn without_negative_times(ours: &str, theirs: &str) -> (String, String) {
     let rest = |line: &str| line.split_once(", ").map_or(String::new(), |(_, rest)| format!("{rest}\n"));
     let mut texts = (String::new(), String::new());

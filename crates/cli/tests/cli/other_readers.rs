@@ -1,5 +1,5 @@
-//! Readers of other formats as reference: TraceEvent reads .NET files, the trace processor reads FXT and Perfetto
-//! files, and `opentelemetry-proto` reads OTLP.
+//! Reference readers for formats other than CTF: TraceEvent reads .NET files, the trace processor reads FXT and
+//! Perfetto files, and `opentelemetry-proto` reads OTLP.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -111,7 +111,7 @@ fn one(source: &[File], seed: u64) -> bool {
         }
         return false;
     }
-    // An empty file has no format. It is the output if nothing can be recovered.
+    // An empty file is in no format. It is the output if nothing can be recovered.
     let is_empty = output.metadata().unwrap().len() == 0;
     if is_empty && code != 3 {
         fail("an empty file is written");

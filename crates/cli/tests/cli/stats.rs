@@ -317,7 +317,7 @@ fn counts_equal_the_reference() {
     }
 }
 
-/// The result equals that of a Python program that reads `babeltrace2`'s text.
+/// A Python program that reads `babeltrace2`'s text computes the same result.
 #[test]
 fn statistics_equal_another_program() {
     let Some(root) = recorded("ctf/real") else { return };
@@ -382,7 +382,7 @@ fn statistics_equal_another_program() {
     }
 }
 
-/// Compares exactly, except for quantiles of many values, which must be within the documented error.
+/// Compares exactly, except for quantiles of many values: their errors must be within the documented bound.
 #[track_caller]
 fn near(found: &Json, expected: &Json) {
     for member in ["count", "min", "max"] {

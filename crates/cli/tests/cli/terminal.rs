@@ -204,10 +204,10 @@ fn messages_escape_unprintable_characters() {
         let text = shown(0, &["cat", "-v", "--format", format, &trace]);
         assert!(text.contains(r"\u{202e}") || text.contains(r"\u202e"), "{text}");
     }
-    // On several threads, parts of lines are joined.
+    // On several threads, line parts are joined.
     let threads = |count: &str| shown(0, &["cat", "--threads", count, "--chunk-size", "64", &trace]);
     assert_eq!(threads("3"), threads("1"));
-    // Invalid metadata, and parts of it in error messages.
+    // Invalid metadata, quoted in error messages.
     let wrong = hostile("wrong");
     fs::create_dir(&wrong).unwrap();
     fs::write(format!("{wrong}/metadata"), format!("/* CTF 1.8 */ trace {{ {HOSTILE} := \"{HOSTILE}\"; }};"))

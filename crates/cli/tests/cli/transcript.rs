@@ -139,7 +139,7 @@ fn without_random_names(text: &str) -> String {
     result
 }
 
-/// Snapshots of deleted tests are deleted.
+/// Every snapshot belongs to a test.
 #[test]
 fn each_file_has_its_test() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");

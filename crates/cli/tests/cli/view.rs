@@ -559,7 +559,7 @@ fn a_page_as_one_file() {
     assert_eq!(saved(&text)["events"]["rows"][0]["name"], name);
 }
 
-/// A single-file page contains neither a trace's directory nor the directories of arguments.
+/// A single-file page contains neither a trace's directory nor a directory from the command line.
 #[test]
 fn a_page_without_directories() {
     let directory = Directory::new("view-export");

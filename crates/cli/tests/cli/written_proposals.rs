@@ -297,7 +297,7 @@ fn start_times_of_several_clocks() {
     assert_eq!(other(&cut), other(&source));
 }
 
-/// PROP-1.0 allows counters of discarded event records in packet headers.
+/// PROP-1.0 allows the discarded event counter in packet headers.
 #[test]
 fn discarded_events_in_packet_headers() {
     let directory = Directory::new("header-counters");
@@ -386,7 +386,7 @@ fn end_times_within_other_fields() {
     assert!(difference.is_none(), "{}", difference.unwrap_or_default());
 }
 
-/// Columns of such roots are named after their scopes.
+/// Such columns are named after their scopes.
 #[test]
 fn columns_of_roots_that_are_not_structures() {
     let directory = Directory::new("root-columns");

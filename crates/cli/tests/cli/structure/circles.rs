@@ -133,7 +133,7 @@ fn absolute(path: &str, module: &str, texts: &BTreeMap<String, String>) -> Strin
     if texts.contains_key(&first) || module.is_empty() || inner != path { inner } else { path.to_owned() }
 }
 
-/// Returns groups of files that all use each other, directly or indirectly.
+/// Returns file groups in which all files use each other, directly or indirectly.
 fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<BTreeSet<String>> {
     let reached = |file: &String| {
         let mut reached = BTreeSet::new();

@@ -64,7 +64,7 @@ fn place(path: &Path, number: usize) -> String {
     format!("{}:{number}", path.display())
 }
 
-/// Longer functions do several things that have no names.
+/// Longer functions do several unnamed things.
 #[test]
 fn functions_are_short() {
     let mut long = Vec::new();
