@@ -5,11 +5,11 @@
 
 mod collect;
 mod distribution;
-mod does;
 mod gaps;
 mod group;
 mod key;
 mod own_names;
+mod pair_flags;
 mod pairs;
 mod report;
 mod spans;

@@ -14,10 +14,10 @@ use ichnos_model::{
 
 use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
-use super::does;
 use super::group::{GroupRow, Groups, TableGroup};
 use super::key::{self, ClassGroupKey, GroupBy, GroupValue, KeyField, KnownFields, StreamGroupKey};
 use super::own_names::{OwnName, OwnNames, push_name};
+use super::pair_flags;
 use super::spans::{self, NestedSpanKeys, SpanFields, SpanNames};
 use crate::events::{NameObjects, NamedObjects, SpanEdge};
 use crate::span_name::span_name;
@@ -151,7 +151,7 @@ pub struct PairReader {
 
 #[derive(Debug)]
 struct PairClass {
-    does: u16,
+    flags: u16,
     keys: Box<[Option<KeyField>]>,
     by: ClassGroupKey,
     name: String,
@@ -218,12 +218,12 @@ impl PairReader {
             return;
         };
         let class = classes.of(event, || PairClass::new(event, options, known_fields));
-        if class.does == 0 {
+        if class.flags == 0 {
             return;
         }
         let trace = Arc::as_ptr(&event.stream.trace).addr() as u64;
-        let mut does = class.does & !does::OBJECT;
-        if does != 0 {
+        let mut flags = class.flags & !pair_flags::OBJECT;
+        if flags != 0 {
             key.clear();
             match &class.span {
                 Some(span) => span.push_place(key, event.stream, trace),
@@ -234,13 +234,13 @@ impl PairReader {
             for field in keys {
                 match field {
                     Some(field) if field.is_in(event) => field.push(key, event),
-                    _ => does |= does::NO_KEY,
+                    _ => flags |= pair_flags::NO_KEY,
                 }
             }
             by.clear();
-            if does & does::BEGIN != 0 {
+            if flags & pair_flags::BEGIN != 0 {
                 class.by.push(by, &options.by, stream, event);
-            } else if let Some(span) = class.span.as_ref().filter(|_| does & does::SWITCH != 0) {
+            } else if let Some(span) = class.span.as_ref().filter(|_| flags & pair_flags::SWITCH != 0) {
                 span.push_next(by, event);
             }
             own.clear();
@@ -251,27 +251,32 @@ impl PairReader {
             }
             push_record(
                 records,
-                does,
+                flags,
                 event.nanoseconds(),
                 [&key[..], &by[..], class.name.as_bytes(), &own[..]],
             );
         }
         // The rest is the same as on a timeline.
-        if class.does & does::OBJECT != 0 && name.is_none() {
+        if class.flags & pair_flags::OBJECT != 0 && name.is_none() {
             own.clear();
             if let Some(object) = class.own_names.push_note(own, event, trace) {
-                push_record(records, does::OBJECT, Some(0), [&object.to_le_bytes()[..], &[], &[], &own[..]]);
+                push_record(
+                    records,
+                    pair_flags::OBJECT,
+                    Some(0),
+                    [&object.to_le_bytes()[..], &[], &[], &own[..]],
+                );
             }
         }
     }
 }
 
 /// Appends a record. [`PairRecord`] decodes it.
-fn push_record(records: &mut Vec<u8>, mut does: u16, time: Option<i128>, parts: [&[u8]; 4]) {
+fn push_record(records: &mut Vec<u8>, mut flags: u16, time: Option<i128>, parts: [&[u8]; 4]) {
     if time.is_none() {
-        does |= does::NO_TIME;
+        flags |= pair_flags::NO_TIME;
     }
-    records.extend_from_slice(&does.to_le_bytes());
+    records.extend_from_slice(&flags.to_le_bytes());
     // The flag marks a missing time.
     records.extend_from_slice(&time.unwrap_or_default().to_le_bytes());
     for part in parts {
@@ -287,21 +292,23 @@ impl PairClass {
             return Self::for_span(event, options, known_fields);
         }
         let name = event.name();
-        let mut does = 0;
+        let mut flags = 0;
         if (options.begins)(name) {
-            does |= does::BEGIN;
+            flags |= pair_flags::BEGIN;
         }
         if (options.ends)(name) {
-            does |= does::END;
+            flags |= pair_flags::END;
         }
-        let is_span =
-            matches!((does, event.class.role), (does::BEGIN, EventRole::Begin) | (does::END, EventRole::End));
+        let is_span = matches!(
+            (flags, event.class.role),
+            (pair_flags::BEGIN, EventRole::Begin) | (pair_flags::END, EventRole::End)
+        );
         // An event with two uses keeps its name: it must not end what it starts itself.
         let name = if is_span { span_name(event) } else { name };
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
         let keys: Box<[_]> = options.keys.iter().map(|name| KeyField::find(event, name)).collect();
         let by = ClassGroupKey::for_pairs(event, &options.by);
-        if does != 0 {
+        if flags != 0 {
             for (name, field) in options.keys.iter().zip(&keys) {
                 if let Some(field) = field {
                     known_fields.entry(name.clone()).or_insert(field.base());
@@ -309,7 +316,7 @@ impl PairClass {
             }
             by.add_known(&options.by, known_fields);
         }
-        Self { does, keys, by, name, own_names: OwnNames::from_event(event, is_span), span: None }
+        Self { flags, keys, by, name, own_names: OwnNames::from_event(event, is_span), span: None }
             .with_objects()
     }
 
@@ -318,17 +325,17 @@ impl PairClass {
         let name = span_name(event);
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
         let by = ClassGroupKey::for_pairs(event, &options.by);
-        if span.does & does::BEGIN != 0 {
+        if span.flags & pair_flags::BEGIN != 0 {
             by.add_known(&options.by, known_fields);
         }
-        let own_names = OwnNames::from_event(event, span.does & (does::BEGIN | does::END) != 0);
-        Self { does: span.does, keys: Box::default(), by, name, own_names, span: Some(span) }.with_objects()
+        let own_names = OwnNames::from_event(event, span.flags & (pair_flags::BEGIN | pair_flags::END) != 0);
+        Self { flags: span.flags, keys: Box::default(), by, name, own_names, span: Some(span) }.with_objects()
     }
 
     /// Also encodes facts about objects.
     fn with_objects(mut self) -> Self {
         if self.own_names.has_objects() {
-            self.does |= does::OBJECT;
+            self.flags |= pair_flags::OBJECT;
         }
         self
     }
@@ -337,7 +344,7 @@ impl PairClass {
 /// Record of an event, or of a fact about an object. In the second case, `key` is the object key.
 #[derive(Clone, Copy)]
 struct PairRecord<'r> {
-    does: u16,
+    flags: u16,
     time: i128,
     key: &'r [u8],
     by: &'r [u8],
@@ -348,7 +355,7 @@ struct PairRecord<'r> {
 
 impl<'r> PairRecord<'r> {
     fn next(records: &mut &'r [u8]) -> Option<Self> {
-        let (does, rest) = records.split_first_chunk()?;
+        let (flags, rest) = records.split_first_chunk()?;
         let (time, mut rest) = rest.split_first_chunk()?;
         let mut part = || {
             let (length, bytes) = rest.split_first_chunk()?;
@@ -358,14 +365,14 @@ impl<'r> PairRecord<'r> {
         };
         let (key, by, name, own_name) = (part()?, part()?, part()?, OwnName::decode(part()?));
         *records = rest;
-        let (does, time) = (u16::from_le_bytes(*does), i128::from_le_bytes(*time));
-        Some(Self { does, time, key, by, name, own_name })
+        let (flags, time) = (u16::from_le_bytes(*flags), i128::from_le_bytes(*time));
+        Some(Self { flags, time, key, by, name, own_name })
     }
 
     /// Returns the names in the event.
     fn edge(&self) -> SpanEdge<&'r [u8]> {
         let name = self.own_name.text().unwrap_or(self.name);
-        SpanEdge { name, kind: self.name, is_unnamed: self.does & does::UNNAMED != 0 }
+        SpanEdge { name, kind: self.name, is_unnamed: self.flags & pair_flags::UNNAMED != 0 }
     }
 }
 
@@ -543,7 +550,7 @@ impl Pairs {
     pub fn take(&mut self, records: &[u8]) {
         let mut rest = records;
         while let Some(record) = PairRecord::next(&mut rest) {
-            if record.does & does::OBJECT != 0 {
+            if record.flags & pair_flags::OBJECT != 0 {
                 if let Some(object) = record.key.first_chunk() {
                     record.own_name.take(u64::from_le_bytes(*object), &mut self.objects);
                 }
@@ -557,28 +564,28 @@ impl Pairs {
     }
 
     fn event(&mut self, record: &PairRecord<'_>) {
-        if record.does & does::NO_KEY != 0 {
+        if record.flags & pair_flags::NO_KEY != 0 {
             self.unpaired.without_key += 1;
             return;
         }
-        if record.does & does::NO_TIME != 0 {
+        if record.flags & pair_flags::NO_TIME != 0 {
             self.unpaired.without_time += 1;
             return;
         }
-        if record.does & does::SWITCH != 0 {
+        if record.flags & pair_flags::SWITCH != 0 {
             self.nested.switch(record.key, record.by, self.most_open);
             return;
         }
-        if record.does & does::NESTED != 0 {
+        if record.flags & pair_flags::NESTED != 0 {
             return self.nested_event(record);
         }
         if let Some(names) = self.span_names.take() {
             return self.keyed_event(record, names);
         }
-        if record.does & does::END != 0 {
+        if record.flags & pair_flags::END != 0 {
             self.end(record);
         }
-        if record.does & does::BEGIN != 0 {
+        if record.flags & pair_flags::BEGIN != 0 {
             self.begin(record);
         }
     }
@@ -586,8 +593,8 @@ impl Pairs {
     /// Starts or ends a nested span. An end closes the innermost open span with its name. An unnamed end closes the
     /// innermost open span.
     fn nested_event(&mut self, record: &PairRecord<'_>) {
-        let track = self.nested.track(record.does, record.key);
-        if record.does & does::BEGIN != 0 {
+        let track = self.nested.track(record.flags, record.key);
+        if record.flags & pair_flags::BEGIN != 0 {
             let key = self.nested.begin(&track, self.most_open).to_vec();
             return self.begin(&PairRecord { key: &key, ..*record });
         }
@@ -617,13 +624,13 @@ impl Pairs {
 
     /// Starts or ends a keyed span.
     fn keyed_event(&mut self, record: &PairRecord<'_>, mut names: SpanNames) {
-        let PairRecord { does, key, name, .. } = *record;
-        if does & does::BEGIN != 0 {
+        let PairRecord { flags, key, name, .. } = *record;
+        if flags & pair_flags::BEGIN != 0 {
             self.begin(&PairRecord { key: names.begin(key, name), ..*record });
         } else {
             let open = &self.open;
             let opened = |key: &[u8]| Some(open.get(key)?.number);
-            match names.end(key, name, does & does::UNNAMED != 0, opened) {
+            match names.end(key, name, flags & pair_flags::UNNAMED != 0, opened) {
                 Some(key) => self.end(&PairRecord { key, ..*record }),
                 None => self.unpaired.without_begin += 1,
             }
@@ -670,13 +677,13 @@ impl Pairs {
     fn end(&mut self, record: &PairRecord<'_>) {
         let Some((key, open)) = self.open.remove_entry(record.key) else {
             // An event selected by both names only starts if nothing is open.
-            if record.does & does::BEGIN == 0 {
+            if record.flags & pair_flags::BEGIN == 0 {
                 self.unpaired.without_begin += 1;
             }
             return;
         };
         let length = record.time.saturating_sub(open.time);
-        if record.does & does::NESTED != 0
+        if record.flags & pair_flags::NESTED != 0
             && let Some(around) = NestedSpanKeys::around(record.key)
             && let Some(around) = self.open.get_mut(&*around)
         {

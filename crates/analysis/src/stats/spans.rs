@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ichnos_model::{DataStream, Event, EventRole, EventTrack, Meaning};
 
-use super::does;
 use super::key::KeyField;
+use super::pair_flags;
 use crate::span_name::has_span_name;
 
 /// Maximum number of names that are searched for the span of an end event.
@@ -14,7 +14,7 @@ const SEARCHED: u32 = 64;
 /// Span fields in an event record class.
 #[derive(Debug)]
 pub(super) struct SpanFields {
-    pub(super) does: u16,
+    pub(super) flags: u16,
     kind: u8,
     /// Fields that identify the span or its track.
     pub(super) keys: Box<[Option<KeyField>]>,
@@ -26,18 +26,18 @@ impl SpanFields {
     /// Finds the span fields in the event's class.
     pub(super) fn new(event: &Event<'_>) -> Self {
         let class = event.class;
-        let mut does = match class.role {
-            EventRole::Begin => does::BEGIN,
-            EventRole::End => does::END,
-            EventRole::Switch => does::SWITCH,
-            _ => return Self { does: 0, kind: kind::TRACE, keys: Box::default(), next: None },
+        let mut flags = match class.role {
+            EventRole::Begin => pair_flags::BEGIN,
+            EventRole::End => pair_flags::END,
+            EventRole::Switch => pair_flags::SWITCH,
+            _ => return Self { flags: 0, kind: kind::TRACE, keys: Box::default(), next: None },
         };
         let field = |meaning| KeyField::for_meaning(event, meaning);
         let track = class.display.as_deref().map_or(EventTrack::default(), |display| display.track);
         let keys: Vec<_> = class.meanings.members(Meaning::PairKey).collect();
         let mut fields = Vec::new();
         let kind;
-        if does & does::SWITCH != 0 {
+        if flags & pair_flags::SWITCH != 0 {
             kind = kind::SWITCH;
             fields.extend(KeyField::for_processor(event).map(Some));
         } else if !keys.is_empty() {
@@ -46,7 +46,7 @@ impl SpanFields {
             fields.extend(process.map(Some));
             fields.extend(keys.into_iter().map(|key| KeyField::for_member(event, key)));
         } else {
-            does |= does::NESTED;
+            flags |= pair_flags::NESTED;
             let (process, thread) = (field(Meaning::Process), field(Meaning::Thread));
             kind = match track {
                 EventTrack::Thread if thread.is_some() => {
@@ -61,17 +61,17 @@ impl SpanFields {
                 track => {
                     fields.extend(KeyField::for_processor(event).map(Some));
                     if track == EventTrack::Thread {
-                        does |= does::OF_RUNNING;
+                        flags |= pair_flags::OF_RUNNING;
                     }
                     kind::PROCESSOR
                 }
             };
         }
-        if does & does::END != 0 && !has_span_name(event) {
-            does |= does::UNNAMED;
+        if flags & pair_flags::END != 0 && !has_span_name(event) {
+            flags |= pair_flags::UNNAMED;
         }
         let next = field(Meaning::TargetThread).or_else(|| field(Meaning::Thread));
-        Self { does, kind, keys: fields.into(), next }
+        Self { flags, kind, keys: fields.into(), next }
     }
 
     /// Appends the key prefix that distinguishes traces and data streams.
@@ -219,8 +219,8 @@ impl NestedSpanKeys {
     }
 
     /// Returns the track of a record: the running thread of its processor, if known.
-    pub(super) fn track(&mut self, does: u16, key: &[u8]) -> Vec<u8> {
-        if does & does::OF_RUNNING == 0 {
+    pub(super) fn track(&mut self, flags: u16, key: &[u8]) -> Vec<u8> {
+        if flags & pair_flags::OF_RUNNING == 0 {
             return key.to_vec();
         }
         let mut switched = key.to_vec();

@@ -166,7 +166,7 @@ fn fields_of_headers_without_a_role_move_to_contexts() {
     assert!(!ichnos(words).out.contains("fields without a role"));
 }
 
-/// PROP-2.0 has no paths out of an array element. Babeltrace supports one for selectors in CTF 1.8: a name alone.
+/// PROP-2.0 lacks paths out of an array element. In CTF 1.8, Babeltrace accepts a name alone as such a path.
 #[test]
 fn fields_in_arrays_depend_on_outer_fields() {
     let directory = Directory::new("convert-outside");
