@@ -10,27 +10,27 @@ use crate::quirks::Quirk;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CtfOptions {
-    /// Dialect of the metadata; `None`: detected from the content.
+    /// Metadata dialect. `None`: detected from the content.
     pub dialect: Option<Dialect>,
     /// `true` to refuse metadata that only a tolerant reader understands.
     pub strict: bool,
-    /// `true` to read classes as declared in the metadata, without annotations of ichnos.
+    /// `true` to read classes as the metadata declares them, without ichnos annotations.
     pub without_annotations: bool,
-    /// Limits on the size of traces.
+    /// Limits on trace sizes.
     pub limits: Limits,
-    /// Known bugs of tracers that are not worked around.
+    /// Known tracer bugs that must not be worked around.
     pub without_quirks: Vec<Quirk>,
-    /// `true` to use the packet indexes that LTTng writes beside its data streams, if they are true.
+    /// `true` to use LTTng's packet indexes if they match the packets.
     pub lttng_index: bool,
-    /// Nanoseconds to add to the offsets of clocks.
+    /// Nanoseconds to add to clock offsets.
     pub clock_offsets: ClockOffsets,
-    /// Change of event record classes.
+    /// Changes to event record classes.
     pub class_map: Option<ClassMap>,
-    /// Conversion of cycles to nanoseconds.
+    /// Conversion from cycles to nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
-    /// Metadata for trees that have none, with the name of its file: a single data stream file.
+    /// File name and content of metadata for a tree without metadata, for example a single data stream file.
     pub metadata: Option<(String, Bytes)>,
-    /// Receives the progress of the search for packets.
+    /// Receives the progress while packets are located.
     pub progress: ScanProgress,
 }
 

@@ -1,5 +1,4 @@
-//! Dumps of buffers, as microcontrollers leave them: other text before the data, unused bytes behind them, and packets in
-//! the order of a ring.
+//! Buffer dumps from microcontrollers: text before the data, unused bytes after it, and packets in ring order.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,10 +12,10 @@ use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
 use crate::stream_input::StreamInput;
 
-/// Maximum size in bytes of a file that is read to find out where its data end.
+/// Maximum size in bytes of a file that is read to find where its data ends.
 const LARGEST: usize = 64 << 20;
 
-/// Minimum number of bytes of a text, and of unused bytes.
+/// Minimum length in bytes of a text or an unused range.
 const SHORTEST: usize = 8;
 
 /// Returns a note about a file that is read as its tracer meant it.
@@ -24,13 +23,13 @@ fn note(file: &str, message: String) -> FileDiagnostic {
     FileDiagnostic::new(file, Diagnostic::note(TextPosition::default(), message))
 }
 
-/// Returns `true` if a tracer records straight into files, so that none of their bytes are unused.
+/// Returns `true` if a tracer records straight into files, so that all their bytes are used.
 fn writes_files(trace: &TraceClass) -> bool {
     let tracer = trace.environment("tracer_name").and_then(Value::as_text);
     tracer.is_some_and(|tracer| tracer.starts_with("lttng"))
 }
 
-/// Returns the beginning of a text, quoted for messages.
+/// Returns the start of a text, quoted for messages.
 pub(crate) fn quoted(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -39,7 +38,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Returns the text that bytes begin with, up to the end of its last line.
+/// Returns the text at the start of some bytes, up to its last line feed.
 pub(crate) fn leading_text(bytes: &[u8]) -> Option<&str> {
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x1b);
     let length = bytes.iter().take_while(|byte| is_text(byte)).count();
@@ -48,12 +47,12 @@ pub(crate) fn leading_text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
-/// Returns the number of zeros at the end of some bytes.
+/// Counts the zeros at the end.
 fn trailing_zeros(bytes: &[u8]) -> usize {
     bytes.iter().rev().take_while(|byte| **byte == 0).count()
 }
 
-/// Returns the note about zeros after all packets of a file, if these fill a buffer of packets of one size.
+/// Returns a note about zeros after the last packet, if they complete a buffer of equally sized packets.
 pub(crate) fn unused_packets(
     trace: &TraceClass,
     file: (&str, &[u8]),
@@ -75,9 +74,10 @@ pub(crate) fn unused_packets(
     })
 }
 
-/// Returns `true` if a file is a ring buffer: its packets have one size, and are sorted by time except where the oldest
-/// packet follows the newest packet, which may be open. If its number is the next one, or another packet ends before it begins,
-/// a time is wrong.
+/// Returns `true` if a file is a ring buffer: its packets have the same size, and are sorted by time except where the
+/// oldest packet follows the newest one.
+/// The newest packet may still be open. If the oldest packet also has the next sequence number, or another packet ends
+/// before it begins, a time is wrong and the file is not a ring.
 pub(crate) fn is_ring(trace: &TraceClass, packets: &[PacketEntry]) -> bool {
     let size = packets.first().and_then(PacketEntry::total);
     let is_next = |two: &[PacketEntry]| {
@@ -99,24 +99,24 @@ pub(crate) fn is_ring(trace: &TraceClass, packets: &[PacketEntry]) -> bool {
         && !writes_files(trace)
 }
 
-/// Returns the note about a ring buffer whose packets are sorted now.
+/// Returns a note about a ring buffer whose packets were sorted.
 pub(crate) fn ring_note(name: &str, packets: &[PacketEntry]) -> Option<FileDiagnostic> {
     let byte = packets.first()?.offset;
     Some(note(name, format!("the packets form a ring buffer: the oldest packet is at byte {byte}")))
 }
 
-/// Number of events of a packet up to its first damage, and their end.
+/// Event count up to the first damage in a packet, and the bit where they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Extent {
+struct EventExtent {
     events: u64,
-    /// End in bits, from the beginning of the packet.
+    /// End in bits from the packet's start.
     end: u64,
     is_damaged: bool,
 }
 
 impl StreamInput {
-    fn extent(self: &Arc<Self>, packet: usize) -> Extent {
-        let mut extent = Extent { events: 0, end: 0, is_damaged: false };
+    fn extent(self: &Arc<Self>, packet: usize) -> EventExtent {
+        let mut extent = EventExtent { events: 0, end: 0, is_damaged: false };
         let mut cursor = self.cursor_of(Window::default(), packet..packet + 1);
         while cursor.advance() {
             match cursor.current() {
@@ -134,13 +134,14 @@ impl StreamInput {
         extent
     }
 
-    /// Leaves out bytes around the data of files that are one packet without sizes. Returns notes about them.
+    /// Drops bytes around the data in files that consist of one packet without sizes. Returns notes about them.
     pub(crate) fn trim(self: &mut Arc<Self>) -> Vec<FileDiagnostic> {
         let mut notes = Vec::new();
         for packet in 0..self.packets.len() {
             let entry = &self.packets[packet];
             let Some(file) = self.files.get(entry.file as usize).cloned() else { continue };
             let offset = usize::try_from(entry.offset).unwrap_or(usize::MAX);
+            // An entry beyond the file lacks bytes to trim.
             let bytes = file.bytes.get(offset..).unwrap_or_default();
             let is_dump = entry.total().or(entry.content()).is_none() && bytes.len() <= LARGEST;
             let text = leading_text(bytes).filter(|_| is_dump);
@@ -178,19 +179,19 @@ impl StreamInput {
         notes
     }
 
-    /// Returns the entry of a packet if it begins at this offset of its file.
+    /// Returns the packet's entry if the packet begins at this file offset.
     fn entry_at(&self, packet: usize, offset: usize) -> Option<PacketEntry> {
         let entry = self.packets.get(packet)?;
         let data = self.files.get(entry.file as usize)?.bytes.get(offset..)?;
         let slots = vec![Cell::new(UNKNOWN); self.stream.plans().slots];
-        let mut clocks = Clocks::of(&self.stream.trace.class);
+        let mut clocks = Clocks::for_trace(&self.stream.trace.class);
         let info = self.decoder().decode(data, &slots, &mut clocks).ok()?;
         let mut moved = PacketEntry::new(offset as u64, &info, entry.damage_before().to_vec());
         moved.file = entry.file;
         Some(moved)
     }
 
-    /// Replaces the entry of a packet, and returns the previous one.
+    /// Replaces a packet's entry, and returns the previous entry.
     fn replace_packet(self: &mut Arc<Self>, packet: usize, entry: PacketEntry) -> Option<PacketEntry> {
         let packets = &mut Arc::get_mut(self)?.packets;
         Some(std::mem::replace(packets.get_mut(packet)?, entry))

@@ -1,37 +1,37 @@
-//! Facts about the event record classes of a data stream, computed once.
+//! Facts about event record classes, computed once per data stream class.
 
 use std::collections::HashMap;
 
 use ichnos_model::plan::{EventRecordPlans, Plan};
 use ichnos_model::{Cost, DamageKind, Role, Roles, Trace};
 
-use crate::allowed::Allowed;
+use crate::data_limits::DataLimits;
 use crate::event_header::EventHeader;
 use crate::rule::Rule;
 
-/// Facts about the event records of a data stream class. All data streams of the class share them: copies for
-/// many data streams would not fit into the processor's caches.
+/// Facts about a data stream class's event records.
+/// All data streams with this class share them, because copies would not fit into the processor's caches.
 #[derive(Debug)]
 pub(crate) struct EventRecords {
     pub(crate) little_header: Option<EventHeader<false>>,
     pub(crate) big_header: Option<EventHeader<true>>,
-    pub(crate) by_id: Bodies,
-    /// Bodies by ids of more than 64 bits.
-    pub(crate) by_wide_id: HashMap<u128, Body>,
-    /// Id of event records without an id: that of the only class, or 0.
+    pub(crate) by_id: RecordBodies,
+    /// Bodies by event ids above 64 bits.
+    pub(crate) by_wide_id: HashMap<u128, RecordBody>,
+    /// Event id if headers lack one: the id of the only class, or 0.
     pub(crate) implied_id: u128,
     pub(crate) common_has_roles: bool,
-    /// `true` if the common context holds the time of event records, which PROP-1.0 allows.
+    /// `true` if the common context contains event times, which PROP-1.0 allows.
     pub(crate) time_in_common: bool,
-    /// Clocks of the data stream other than the default one.
+    /// All clocks of the data stream except the default clock.
     pub(crate) other_clocks: Box<[u16]>,
-    /// Reasons to refuse event records, by id. `by_id` does not contain these ids.
+    /// Reasons to refuse event records, by id. `by_id` lacks these ids.
     refused: HashMap<u128, DamageKind>,
 }
 
 impl EventRecords {
-    /// Returns the records of the data stream class with this index, or `None` if there is no such class.
-    pub(crate) fn of(trace: &Trace, index: usize, allowed: &Allowed) -> Option<Self> {
+    /// Returns the facts for the data stream class with this index, or `None` if it does not exist.
+    pub(crate) fn for_class(trace: &Trace, index: usize, allowed: &DataLimits) -> Option<Self> {
         let (class, plans) = (trace.class.data_streams.get(index)?, trace.plans.data_streams.get(index)?);
         let header = plans.event_record_header.as_ref();
         let common = plans.common_context.as_ref();
@@ -47,7 +47,7 @@ impl EventRecords {
             .collect();
         let bodies = class.event_records.iter().zip(&plans.event_records).enumerate();
         let bodies = bodies.filter(|(_, (class, _))| !refused.contains_key(&class.id));
-        let bodies = bodies.map(|(i, (class, plans))| (class.id, Body::new(i, common, plans)));
+        let bodies = bodies.map(|(i, (class, plans))| (class.id, RecordBody::new(i, common, plans)));
         let implied_id = match class.event_records.as_slice() {
             [only] => only.id,
             _ => 0,
@@ -60,12 +60,12 @@ impl EventRecords {
                 Err(_) => by_wide_id.insert(id, body),
             };
         }
-        // The plan reads headers with an id of more than 64 bits.
+        // Headers with an id above 64 bits are decoded by the plan.
         let implied = u64::try_from(implied_id).ok();
         Some(Self {
             little_header: header.and_then(|plan| EventHeader::new(plan, clock, implied?)),
             big_header: header.and_then(|plan| EventHeader::new(plan, clock, implied?)),
-            by_id: Bodies::new(by_id),
+            by_id: RecordBodies::new(by_id),
             by_wide_id,
             implied_id,
             common_has_roles: common.is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
@@ -75,22 +75,22 @@ impl EventRecords {
         })
     }
 
-    /// Returns the damage for an id without a class, in a data stream of this class.
+    /// Returns the damage for an event id without a class.
     pub(crate) fn unknown(&self, data_stream_class: u128, id: u128) -> DamageKind {
         let unknown = Rule::EventRecordClass { data_stream_class, id }.into();
         self.refused.get(&id).cloned().unwrap_or(unknown)
     }
 }
 
-/// Bodies by id, indexed by position if ids are small, as they mostly are.
+/// Bodies by id. Small ids, the usual case, index an array.
 #[derive(Debug)]
-pub(crate) enum Bodies {
-    Dense(Box<[Option<Body>]>),
-    Sparse(HashMap<u64, Body>),
+pub(crate) enum RecordBodies {
+    Dense(Box<[Option<RecordBody>]>),
+    Sparse(HashMap<u64, RecordBody>),
 }
 
-impl Bodies {
-    pub(crate) fn new(by_id: HashMap<u64, Body>) -> Self {
+impl RecordBodies {
+    pub(crate) fn new(by_id: HashMap<u64, RecordBody>) -> Self {
         let most = by_id.keys().copied().max().unwrap_or(0);
         if most > 4 * by_id.len() as u64 + 64 {
             return Self::Sparse(by_id);
@@ -99,7 +99,7 @@ impl Bodies {
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, id: u64) -> Option<&Body> {
+    pub(crate) fn get(&self, id: u64) -> Option<&RecordBody> {
         match self {
             Self::Dense(dense) => dense.get(usize::try_from(id).ok()?)?.as_ref(),
             Self::Sparse(sparse) => sparse.get(&id),
@@ -107,28 +107,27 @@ impl Bodies {
     }
 }
 
-/// Facts about the events of a class after their headers.
+/// Facts about events after their headers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Body {
-    /// Index of the class.
+pub(crate) struct RecordBody {
+    /// Class index.
     pub(crate) class: usize,
-    /// `true` if fields of the specific context or the payload have roles.
+    /// `true` if the specific context or the payload has fields with roles.
     pub(crate) has_roles: bool,
     pub(crate) layout: Option<BodyLayout>,
 }
 
-/// Offsets of the scopes of a body in bits from its beginning, if they are the same for all bodies that begin
-/// at a byte.
-// Of 32 bits: added to a position in a packet, they never overflow.
+/// Scope offsets in bits from the body's start, if they are equal for all bodies that start at a byte.
+// With 32 bits, adding them to a position in a packet never overflows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyLayout {
     pub(crate) specific_context: u32,
     pub(crate) payload: u32,
-    /// Size of the body in bits, if that is constant, too.
+    /// Body size in bits, if it is constant too.
     pub(crate) size: Option<u32>,
 }
 
-impl Body {
+impl RecordBody {
     pub(crate) fn new(class: usize, common_context: Option<&Plan>, plans: &EventRecordPlans) -> Self {
         let has_roles = |plan: &Plan| plan.nodes().any(|node| !node.roles.is_empty());
         let size = |plan: Option<&Plan>| {

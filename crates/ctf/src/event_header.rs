@@ -1,8 +1,10 @@
-//! Fast decoding of the event record headers that tracers write, without their plan.
+//! Fast decoding of common event record headers, without their plan.
 //!
-//! There are two shapes: unsigned integers at fixed locations; and those of LTTng, one integer (the id, or 31
-//! or 65535 for "the id follows") that selects a structure of unsigned integers at fixed locations. The plan
-//! decodes all other headers and those too close to the end of the packet, and locates errors.
+//! Two shapes are supported. The first is unsigned integers at fixed locations. The second is LTTng's: an integer
+//! selects a structure of unsigned integers at fixed locations. The integer is the id, or 31 or 65535 for "the id
+//! follows".
+//!
+//! The plan decodes all other headers, and headers too close to the packet's end. It also locates errors.
 
 use ichnos_model::decode::{Position, Slots};
 use ichnos_model::plan::{Plan, align};
@@ -10,20 +12,20 @@ use ichnos_model::{ByteOrder, FieldClass, FieldKind, IntegerRange, Role, Selecto
 
 use crate::packet::update_masked;
 
-/// Bytes of the packet that must be left to decode a header: then no single field has to be checked.
+/// Minimum number of bytes left in the packet. With this many, fields do not need bounds checks.
 const REACH: usize = 40;
 
-/// Last byte of a header at which a field may begin.
+/// Last header byte at which a field may begin.
 const LAST_BYTE: u64 = (REACH - 8) as u64 - 1;
 
-/// Decoder for the event record headers of a data stream class, whose fields are all of one byte order.
+/// Decoder for the event record headers in a data stream class, if all fields have the same byte order.
 #[derive(Debug)]
 pub(crate) struct EventHeader<const BIG: bool> {
-    /// Alignment in bits, minus one.
+    /// Alignment in bits, minus 1.
     mask: u64,
-    /// Id of event records whose header has none.
+    /// Event id if headers lack one.
     implied_id: u64,
-    /// Shape of headers; if a field selects the shape, that of most headers.
+    /// Header shape. If a field selects the shape, the most frequent shape.
     common: HeaderShape,
     selection: Option<ShapeSelector>,
 }
@@ -33,45 +35,45 @@ pub(crate) struct EventHeader<const BIG: bool> {
 struct HeaderShape {
     /// Size in bits.
     size: u64,
-    /// Last field with the role of the id.
+    /// Last field with the id role.
     id: Option<IntegerLocation>,
-    /// Field with the role of a timestamp of the default clock.
+    /// Timestamp field for the default clock.
     timestamp: Option<IntegerLocation>,
-    /// Byte order of all fields.
+    /// Byte order, the same for all fields.
     order: Option<ByteOrder>,
 }
 
-/// Location of an integer, relative to the byte at which the header begins.
+/// Integer location, relative to the header's first byte.
 #[derive(Clone, Copy, Debug)]
 struct IntegerLocation {
     byte: u8,
-    /// Number of bits by which to shift down the eight bytes from there.
+    /// Right shift in bits for the eight bytes at this location.
     down: u8,
-    /// Mask of the integer's bits.
+    /// Bit mask after shifting.
     mask: u64,
 }
 
-/// Field that selects the shape of the header.
+/// Field that selects the header shape.
 #[derive(Debug)]
 struct ShapeSelector {
     selector: IntegerLocation,
-    /// Slot that saves the selector's value for other fields.
+    /// Slot that saves the selector for other fields.
     slot: u16,
-    /// Values that select the common shape: the least one, and the number of further ones.
+    /// Values that select the common shape: the smallest value, and how many follow it.
     common: (u64, u64),
     selectors: Selectors,
-    /// Shape of headers for each option.
+    /// Header shapes by option.
     shapes: Box<[HeaderShape]>,
 }
 
-/// Values of an event record header.
+/// Event record header values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DecodedHeader {
     /// Id of the event record class.
     pub(crate) id: u64,
-    /// End of the header.
+    /// Position after the header.
     pub(crate) end: Position,
-    /// Value of the default clock after the header, or before it if the header has no such clock.
+    /// Default clock value after the header, or before it if the header lacks a timestamp.
     pub(crate) cycles: u64,
 }
 
@@ -86,8 +88,8 @@ impl IntegerLocation {
 }
 
 impl HeaderShape {
-    /// Appends an integer of up to 64 bits in its natural bit order that fits into eight bytes and has the
-    /// byte order of all others. Returns `None` for any other field.
+    /// Appends an integer of up to 64 bits that has natural bit order, fits into eight bytes, and matches the byte
+    /// order so far. Returns `None` for other fields.
     fn add(&mut self, class: &FieldClass, default_clock: Option<u16>) -> Option<IntegerLocation> {
         let FieldKind::Integer { bits, integer } = &class.kind else { return None };
         let offset = align(self.size, bits.alignment)?;
@@ -120,7 +122,7 @@ impl HeaderShape {
         Some(location)
     }
 
-    /// Returns the shape unless it ends within a byte, so that the byte order of the next field matters.
+    /// Returns the shape unless it ends within a byte, where the next field's byte order would matter.
     fn whole(self) -> Option<Self> {
         self.size.is_multiple_of(8).then_some(self)
     }
@@ -129,8 +131,8 @@ impl HeaderShape {
         self.order.is_none_or(|own| own == order)
     }
 
-    /// Returns the shape followed by a structure of such integers. Returns `None` if their locations depend
-    /// on the beginning of the header, which is known to be a multiple of `alignment`.
+    /// Appends a structure of such integers. Returns `None` if their locations depend on where the header begins, which
+    /// must be a multiple of `alignment`.
     fn with(&self, class: &FieldClass, alignment: u64, default_clock: Option<u16>) -> Option<Self> {
         let FieldKind::Structure { members, .. } = &class.kind else { return None };
         if class.alignment() > alignment {
@@ -144,15 +146,14 @@ impl HeaderShape {
 }
 
 impl<const BIG: bool> EventHeader<BIG> {
-    /// Creates a decoder for a plan, if its header has one of the shapes and this byte order. `default_clock`
-    /// is the clock of timestamps that name none; `implied_id` is the id of event records whose header has
-    /// none.
+    /// Creates a decoder for a plan, if its header has a supported shape and this byte order. `default_clock` is the
+    /// clock for timestamps that do not name a clock. `implied_id` is the event id if headers lack one.
     pub(crate) fn new(plan: &Plan, default_clock: Option<u16>, implied_id: u64) -> Option<Self> {
         let root = plan.root();
         let mask = root.alignment() - 1;
         let FieldKind::Structure { members, .. } = &root.class.kind else { return None };
         let order = if BIG { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
-        // With a smaller alignment, a header that does not begin at a byte is left to the plan.
+        // With a smaller alignment, the plan decodes headers that do not begin at a byte.
         let alignment = root.alignment().max(8);
         let mut shape = HeaderShape::default();
         let mut saving = plan.nodes().filter(|node| !node.saved_in().is_empty());
@@ -160,7 +161,7 @@ impl<const BIG: bool> EventHeader<BIG> {
             && let FieldKind::Variant { options, alignment: 1, .. } = &variant.class.kind
         {
             let selector = shape.add(&first.class, default_clock)?;
-            // The variant must be selected by the field before it, and by nothing else.
+            // Only the field just before the variant may select it.
             let saved = saving.next()?;
             let is_first = plan.nodes().nth(1).is_some_and(|node| std::ptr::eq(node, saved));
             let [slot] = saved.saved_in() else { return None };
@@ -195,9 +196,8 @@ impl<const BIG: bool> EventHeader<BIG> {
         Some(Self { mask, implied_id, common, selection: None })
     }
 
-    /// Decodes the header at a position in a packet. `data` is the available data, `end` the bit at which the
-    /// content ends, and `now` the value of the default clock before the header. If the result is `None`,
-    /// nothing was done that executing the plan would not do.
+    /// Decodes the header at a position in a packet. `end` is the bit where the content ends, and `now` is the default
+    /// clock value before the header. After `None`, the plan must decode the header: it repeats all side effects.
     #[inline(always)]
     pub(crate) fn decode(
         &self,
@@ -234,12 +234,12 @@ impl<const BIG: bool> EventHeader<BIG> {
     }
 }
 
-/// Maximum number of ranges among which the widest one is searched for.
+/// Maximum number of ranges searched for the widest range.
 const MOST_RANGES: usize = 64;
 
-/// Returns the option that most values from 0 on select: index, least value, number of further values.
+/// Returns the option that most values from 0 on select: its index, its smallest value, and how many values follow.
 fn widest_range(options: &[VariantOption]) -> Option<(usize, u64, u64)> {
-    // Each range is compared with those before, so among very many only the first option counts.
+    // Each range is compared with all ranges before it. If there are too many, only the first option counts.
     let count: usize = options.iter().map(|option| option.ranges.0.len()).sum();
     let options = if count > MOST_RANGES { options.get(..1)? } else { options };
     let ranges = options.iter().enumerate().flat_map(|(i, option)| {
@@ -273,10 +273,10 @@ mod tests {
     use super::*;
     use crate::packet::{Clocks, EventVisitor};
 
-    /// Length, log2 of the alignment, big-endian, role.
-    type Integer = (u64, u32, bool, u8);
+    /// Length, log2 of the alignment, big-endian flag, role.
+    type RandomInteger = (u64, u32, bool, u8);
 
-    fn integer(name: usize, (length, alignment, big, role): Integer) -> Member {
+    fn integer(name: usize, (length, alignment, big, role): RandomInteger) -> Member {
         let order = if big { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
         let bits = BitField::new(length, order, 1 << alignment);
         let integer = IntegerProperties::default();
@@ -293,15 +293,15 @@ mod tests {
         Member::new(format!("f{name}"), Arc::new(class))
     }
 
-    fn structure(minimum: u32, fields: &[Integer]) -> Arc<FieldClass> {
+    fn structure(minimum: u32, fields: &[RandomInteger]) -> Arc<FieldClass> {
         let members = fields.iter().enumerate().map(|(i, field)| integer(i, *field)).collect();
         let kind = FieldKind::Structure { members, minimum_alignment: 1 << minimum };
         Arc::new(FieldClass::new(kind))
     }
 
-    fn integers() -> impl Strategy<Value = Vec<Integer>> {
+    fn integers() -> impl Strategy<Value = Vec<RandomInteger>> {
         let length = prop_oneof![Just(8u64), Just(16), Just(32), Just(64), 1u64..=64];
-        // Mostly one byte order, otherwise too many headers cannot be decoded.
+        // Mostly a single byte order: otherwise most headers could not be decoded fast.
         let big = prop_oneof![4 => Just(false), 1 => Just(true)];
         proptest::collection::vec((length, 0u32..6, big, 0u8..5), 0..4)
     }
@@ -321,7 +321,7 @@ mod tests {
         proptest::collection::vec(any::<u8>(), 0..2 * REACH)
     }
 
-    /// Fast decoding must do the same as the plan, or nothing.
+    /// Checks that fast decoding returns either the plan's result or `None`.
     fn compare(
         header: Arc<FieldClass>,
         data: &[u8],
@@ -336,7 +336,7 @@ mod tests {
         let bits = PacketBits { data, content };
         let begin = Position::at(begin);
         let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
-        let mut clocks = Clocks::of(&TraceClass {
+        let mut clocks = Clocks::for_trace(&TraceClass {
             clocks: vec![ClockClass::new("a", 1), ClockClass::new("b", 1)],
             ..TraceClass::default()
         });
@@ -376,7 +376,7 @@ mod tests {
         };
         assert_eq!(found(&[&[(0, 30)], &[(31, 31)]]), Some((0, 0, 30)));
         assert_eq!(found(&[&[(5, 5)], &[(0, 4), (6, 65534)]]), Some((1, 6, 65528)));
-        // Values of both options select the first one.
+        // Overlapping values select the first option.
         assert_eq!(found(&[&[(7, 8)], &[(0, 100)]]), Some((0, 7, 1)));
         assert_eq!(found(&[&[(-9, 3)], &[(-30, -10)]]), Some((0, 0, 3)));
         assert_eq!(found(&[&[(4, 1 << 80)]]), Some((0, 4, u64::MAX - 4)));

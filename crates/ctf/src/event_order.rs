@@ -1,31 +1,31 @@
-//! The order of the times of a data stream's event records.
+//! Time order of event records in a data stream.
 
 use ichnos_model::{ClockValue, DamageKind};
 
 use crate::packet_times::is_of_64_bits;
 
-/// Checks that event records are in the order of their times, and within the times of their packet. All times
-/// are values of the default clock.
+/// Checks that event records are sorted by time and lie within their packet's times. All times are default clock
+/// values.
 #[derive(Clone, Debug)]
 pub(crate) struct EventOrder {
-    /// Time of the last event record, or of the beginning of its packet; 0 at the beginning.
+    /// Time of the last event record, or else the packet's begin time, or 0 at the start.
     pub(crate) last: u64,
-    /// End of the packet, if it is known and credible.
+    /// End time of the packet, if it is known and credible.
     packet_end: u64,
-    /// Latest time that needs no closer look.
+    /// Latest time that passes without further checks.
     latest: u64,
-    /// Largest value that is a time of 64 bits.
+    /// Largest clock value whose time fits in 64 bits.
     most_cycles: u64,
-    /// `true` if an event record after the end of its packet was reported, or need not be.
+    /// `true` if an event record after its packet's end was already reported, or must not be reported.
     is_late_reported: bool,
 }
 
-/// Result for an event record that is out of order.
+/// Result for an out-of-order event record.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct OutOfOrder {
-    /// Damage to report before it.
+pub(crate) struct OrderViolation {
+    /// Damage to report before the event record.
     pub(crate) damage: Option<DamageKind>,
-    /// `true` to deliver it at the end of its packet, so that one wrong time does not delay all later event
+    /// `true` to deliver the event record at its packet's end, so that one wrong time does not delay all later event
     /// records.
     pub(crate) at_packet_end: bool,
 }
@@ -42,7 +42,8 @@ impl EventOrder {
         self.is_late_reported = false;
     }
 
-    /// Sets the state in a packet that ends at `end`. `is_late_reported`: later event records were reported.
+    /// Sets the state in a packet that ends at `end`. `is_late_reported`: event records after the end were already
+    /// reported.
     pub(crate) fn in_packet(&mut self, end: Option<u64>, is_late_reported: bool) {
         self.packet_end = end.unwrap_or(u64::MAX);
         self.latest = self.packet_end.min(self.most_cycles);
@@ -68,15 +69,15 @@ impl EventOrder {
         self.allows_after(self.last, cycles)
     }
 
-    /// Returns `true` if an event record is in order after one of the time `last`.
+    /// Returns `true` if an event record is in order after the time `last`.
     #[inline(always)]
     pub(crate) fn allows_after(&self, last: u64, cycles: u64) -> bool {
         (last..=self.latest).contains(&cycles)
     }
 
-    /// Notes an event record that is not in order; its time is exact.
+    /// Records an out-of-order event record. Its time is exact.
     #[cold]
-    pub(crate) fn note_out_of_order(&mut self, value: ClockValue) -> OutOfOrder {
+    pub(crate) fn record_out_of_order(&mut self, value: ClockValue) -> OrderViolation {
         let ClockValue { nanoseconds, cycles } = value;
         let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
         let overflow = DamageKind::TimeOverflow(nanoseconds);
@@ -84,14 +85,14 @@ impl EventOrder {
             let is_new = !std::mem::replace(&mut self.is_late_reported, true);
             let after = DamageKind::EventAfterPacket { cycles, end: self.packet_end };
             let damage = is_new.then_some(if has_no_time { overflow } else { after });
-            return OutOfOrder { damage, at_packet_end: true };
+            return OrderViolation { damage, at_packet_end: true };
         }
         let damage = match std::mem::replace(&mut self.last, cycles) {
             from if from > cycles => Some(DamageKind::ClockBackwards { from, to: cycles }),
             from if has_no_time && from <= self.most_cycles => Some(overflow),
             _ => None,
         };
-        OutOfOrder { damage, at_packet_end: false }
+        OrderViolation { damage, at_packet_end: false }
     }
 }
 
@@ -101,8 +102,8 @@ mod tests {
 
     fn out_of_order(order: &mut EventOrder, cycles: u64, nanoseconds: i128) -> (Option<DamageKind>, bool) {
         assert!(!order.allows(cycles));
-        let OutOfOrder { damage, at_packet_end } =
-            order.note_out_of_order(ClockValue { nanoseconds, cycles });
+        let OrderViolation { damage, at_packet_end } =
+            order.record_out_of_order(ClockValue { nanoseconds, cycles });
         (damage, at_packet_end)
     }
 
@@ -113,7 +114,7 @@ mod tests {
         order.last = 5;
         let backwards = |from, to| (Some(DamageKind::ClockBackwards { from, to }), false);
         assert_eq!(out_of_order(&mut order, 3, 3), backwards(5, 3));
-        // From there on, order counts from the earlier time.
+        // From here on, events are compared with the earlier time.
         assert!(order.allows(4));
         assert_eq!(out_of_order(&mut order, 2, 2), backwards(3, 2));
     }
@@ -126,7 +127,7 @@ mod tests {
         let after = DamageKind::EventAfterPacket { cycles: 11, end: 10 };
         assert_eq!(out_of_order(&mut order, 11, 11), (Some(after), true));
         assert_eq!(out_of_order(&mut order, 12, 12), (None, true));
-        // They do not count for the order of the others.
+        // Out-of-order events do not affect the order of other events.
         assert!(order.allows(1));
         order.after_packet();
         assert!(order.allows(11) && order.is_late_reported());

@@ -1,4 +1,4 @@
-//! Scanner for the event records of a packet: finds the class, the time and the location of each.
+//! Scanner for event records: finds each record's class, time and location.
 
 mod ahead;
 
@@ -12,53 +12,54 @@ use ichnos_model::{
     ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window,
 };
 
-use crate::event_class::Body;
+use crate::event_class::RecordBody;
 use crate::event_header::DecodedHeader;
 use crate::event_order::EventOrder;
 use crate::overwritten::{SMALLEST, uniform_from};
 use crate::packet::{Clocks, EventVisitor};
-use crate::packet_reader::{PacketContent, Readable};
+use crate::packet_reader::{PacketContent, ReadableRange};
 use crate::rule::Rule;
 use crate::stream_input::StreamRules;
 
-/// Scans the event records of one packet after the other.
+/// Scans event records, packet by packet.
 #[derive(Clone, Debug)]
 pub(crate) struct EventScanner {
     stream: Arc<DataStream>,
     rules: Arc<StreamRules>,
-    /// Available bytes of the packet.
+    /// Available packet bytes.
     data: Bytes,
-    /// End of its content in bits.
+    /// End of the packet's content in bits.
     content: u64,
-    /// Saved values of fields that others depend on.
+    /// Saved values that other fields depend on.
     slots: Vec<Cell<i128>>,
     pub(crate) clocks: Clocks,
     other_clocks: Vec<(u16, u64)>,
     /// Position of the next event record.
     at: Position,
-    /// Bit from which on no event record is scanned: the end of the packet's content, or of its data, or the
-    /// next check that the file still has its bytes; 0 outside of packets.
+    /// Bit at which scanning stops: the end of the packet's content or data, or the next check that the file still has
+    /// its bytes. 0 outside packets.
     end: u64,
-    /// Positions of the scopes of the event record that was scanned last, and of its packet.
+    /// Scope positions for the packet and for the last scanned event record.
     begins: [Position; 6],
-    /// Damage of the event record at `begins[2]`, and its bit.
+    /// Bit and damage of the event record at `begins[2]`.
     broken: Option<Box<(u64, DamageKind)>>,
     event_class: usize,
     event_clock: Option<ClockValue>,
-    /// Value of the default clock after the common context of the event record.
+    /// Default clock value after the common context.
     common_cycles: Option<u64>,
-    /// Value of the default clock before the event record; 0 if there is none.
+    /// Default clock value before the event record, or 0 without a default clock.
     clock_before: u64,
-    /// Time of value 0 of a default clock of 1 GHz, as most are: then no event record needs arithmetic.
+    /// Time in nanoseconds at value 0 of a 1 GHz default clock. Most clocks have 1 GHz, and then times need only an
+    /// addition.
     nanoseconds_at_zero: Option<i128>,
-    /// Position from which on the scannable range was determined, and the value of the default clock there.
+    /// Start of the scannable range, and the default clock value there.
     range_begin: Option<(Position, u64)>,
-    /// Byte of the packet from which on all bytes of the content are equal, 0 or 0xff, if it was looked for.
+    /// Byte from which the rest of the content is all 0 or all 0xff, if already searched.
     uniform_from: Option<usize>,
     pub(crate) order: EventOrder,
 }
 
-/// Positions of the scopes of an event record after its header, and its end.
+/// Scope positions after an event record header, and the record's end.
 struct EventLayout {
     specific_context: Position,
     payload: Position,
@@ -66,12 +67,12 @@ struct EventLayout {
 }
 
 impl EventScanner {
-    /// Creates a scanner outside of packets, for a data stream that is read by these rules.
+    /// Creates a scanner outside packets for a data stream.
     pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<StreamRules>) -> Self {
         let clock = stream.clock().filter(|clock| clock.frequency == 1_000_000_000);
         Self {
             slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
-            clocks: Clocks::of(&stream.trace.class),
+            clocks: Clocks::for_trace(&stream.trace.class),
             nanoseconds_at_zero: clock.map(|clock| clock.nanoseconds(0)),
             order: EventOrder::new(rules.most_cycles),
             stream: Arc::clone(stream),
@@ -92,12 +93,12 @@ impl EventScanner {
         }
     }
 
-    /// Returns the state to decode packet headers and contexts with.
+    /// Returns the state for decoding packet headers and contexts.
     pub(crate) fn decode_state(&mut self) -> (&Slots, &mut Clocks) {
         (&self.slots, &mut self.clocks)
     }
 
-    /// Enters a packet that was opened. Scans none of it before [`Self::scan_up_to`] is called.
+    /// Enters an opened packet. [`Self::scan_up_to`] must be called before scanning.
     pub(crate) fn enter_packet(&mut self, content: PacketContent) {
         let PacketContent { data, end, begins: [header, context, first_event] } = content;
         (self.data, self.content, self.at, self.end) = (data, end, first_event, 0);
@@ -105,13 +106,13 @@ impl EventScanner {
         (self.broken, self.range_begin, self.uniform_from) = (None, None, None);
     }
 
-    /// Stops scanning the packet.
+    /// Leaves the packet.
     pub(crate) fn leave_packet(&mut self) {
         self.end = 0;
     }
 
-    /// Allows scanning up to here, and removes lost bytes from the packet.
-    pub(crate) fn scan_up_to(&mut self, readable: Readable) {
+    /// Extends the scannable range, and removes lost bytes from the packet.
+    pub(crate) fn scan_up_to(&mut self, readable: ReadableRange) {
         if let Some(from) = readable.lost_from {
             self.data = self.data.slice(0..usize::try_from(from / 8).unwrap_or(usize::MAX));
             self.uniform_from = None;
@@ -120,8 +121,8 @@ impl EventScanner {
         self.end = readable.end.min(self.content_end());
     }
 
-    /// Returns the value of the default clock in cycles. Without such a clock it is 0, but events do not have times then, and
-    /// nothing depends on the value.
+    /// Returns the default clock value in cycles. Without a default clock it is 0, which is harmless because such
+    /// events have no time.
     fn clock_cycles(&self) -> u64 {
         self.clocks.value().unwrap_or(0)
     }
@@ -131,12 +132,12 @@ impl EventScanner {
         self.end < self.content_end()
     }
 
-    /// Returns the end of the packet's content, or of its data if that is shorter, in bits.
+    /// Returns the bit where the packet's content ends, or its data if it is shorter.
     pub(crate) fn content_end(&self) -> u64 {
         self.bits().end()
     }
 
-    /// Returns the number of available bits of the packet.
+    /// Returns the number of available packet bits.
     pub(crate) fn data_bits(&self) -> u64 {
         self.data.len() as u64 * 8
     }
@@ -150,50 +151,50 @@ impl EventScanner {
         self.at
     }
 
-    /// Moves to a bit of the packet at which the default clock has the value `cycles`.
+    /// Moves to a bit of the packet, and sets the default clock to `cycles`.
     pub(crate) fn go_to(&mut self, bit: u64, cycles: u64) {
         self.at = Position::at(bit);
         self.clocks.set_default(cycles);
     }
 
-    /// Returns the bit from which on the scannable range was determined, and the value of the default clock there.
+    /// Returns the first bit of the scannable range, and the default clock value there.
     pub(crate) fn range_begin(&self) -> Option<(u64, u64)> {
         self.range_begin.map(|(at, cycles)| (at.bit, cycles))
     }
 
-    /// Sets this bit and this value, as they were where scanning resumes.
+    /// Restores the first bit of the scannable range and its clock value when scanning resumes.
     pub(crate) fn set_range_begin(&mut self, (bit, cycles): (u64, u64)) {
         self.range_begin = Some((Position::at(bit), cycles));
     }
 
-    /// Returns the position of the event record that was scanned last.
+    /// Returns the position of the last scanned event record.
     pub(crate) fn event_begin(&self) -> Position {
         self.begins[2]
     }
 
-    /// Value of the default clock before the event record that was scanned last; 0 if there is none.
+    /// Default clock value before the last scanned event record, or 0 without a default clock.
     pub(crate) fn clock_before(&self) -> u64 {
         self.clock_before
     }
 
-    /// Index of the class of the event record that was scanned last.
+    /// Class index of the last scanned event record.
     #[inline(always)]
     pub(crate) fn event_class(&self) -> usize {
         self.event_class
     }
 
-    /// Time of the event record that was scanned last.
+    /// Time of the last scanned event record.
     #[inline(always)]
     pub(crate) fn event_clock(&self) -> Option<ClockValue> {
         self.event_clock
     }
 
-    /// Returns `true` if the data stream has clocks other than the default one.
+    /// Returns `true` if the data stream has clocks other than the default clock.
     pub(crate) fn has_other_clocks(&self) -> bool {
         !self.rules.records.other_clocks.is_empty()
     }
 
-    /// Returns the event record that was scanned last.
+    /// Returns the last scanned event record.
     #[inline]
     pub(crate) fn event(&self) -> Event<'_> {
         let stream = &*self.stream;
@@ -203,12 +204,12 @@ impl EventScanner {
         event.with_other_clocks(&self.other_clocks)
     }
 
-    /// Returns the scopes of the packet and of the event record that was scanned last.
+    /// Returns the scopes of the packet and the last scanned event record.
     pub(crate) fn scopes(&self) -> Scopes<'_> {
         Scopes::new(self.bits(), &self.begins, &self.slots, &self.rules.limits)
     }
 
-    /// Prefetches the current event record, and the one after it, which is needed right after.
+    /// Prefetches the current event record and its successor, which is read right afterwards.
     pub(crate) fn prefetch(&self) {
         let (begin, end) = ((self.begins[2].bit / 8) as usize, (self.at.bit / 8) as usize);
         for at in [begin, begin + 64, end, end + 64, end + 128] {
@@ -220,12 +221,12 @@ impl EventScanner {
         self.rules.clock_value(self.stream.clock(), cycles)
     }
 
-    /// Returns the value of the default clock after the header of the next event record.
+    /// Returns the default clock value after the next event record's header.
     pub(crate) fn next_time(&self) -> Option<u64> {
         self.next_time_after(self.clocks.value()?)
     }
 
-    /// The same if the default clock has another value before it.
+    /// Returns the default clock value after the next event record's header, if the clock is `now` before it.
     fn next_time_after(&self, now: u64) -> Option<u64> {
         let plan = self.stream.plans().event_record_header.as_ref()?;
         let mut at = self.at;
@@ -239,8 +240,8 @@ impl EventScanner {
         clocks.value()
     }
 
-    /// Returns the number of times that the timestamp of the next event record can tell apart; `None` for one that says the
-    /// whole time.
+    /// Returns how many clock values the next event record's timestamp can distinguish. `None`: the timestamp records
+    /// the full clock value.
     fn reach(&self) -> Option<u64> {
         let low = self.next_time_after(0)?;
         self.next_time_after(low.checked_add(1)?)?.checked_sub(low).filter(|reach| *reach > 0)
@@ -251,23 +252,23 @@ impl EventScanner {
         self.broken.is_some()
     }
 
-    /// Breaks the next event record at its beginning: its bytes are something else.
+    /// Marks the next event record as broken from its first bit on, because its bytes were overwritten.
     pub(crate) fn break_here(&mut self, kind: DamageKind) {
         self.begins[2] = self.at;
         self.clock_before = self.clock_cycles();
         self.end = self.at.bit;
-        self.note_broken(self.at.bit, kind);
+        self.record_broken(self.at.bit, kind);
     }
 
-    /// Breaks the event record that was scanned last.
+    /// Marks the last scanned event record as broken.
     pub(crate) fn break_last(&mut self, kind: DamageKind) {
         self.at = self.begins[2];
         self.clocks.set_default(self.clock_before);
         self.break_here(kind);
     }
 
-    /// Returns `true` if all bytes of the content are equal from the event record on that was scanned last, 0 or 0xff, and
-    /// they are so many that they prove something.
+    /// Returns `true` if the content from the last scanned event record on is all 0 or all 0xff, and long enough to
+    /// prove something.
     #[cold]
     pub(crate) fn is_uniform_from_last(&mut self) -> bool {
         let (begin, end) = ((self.begins[2].bit / 8) as usize, self.content_end().div_ceil(8) as usize);
@@ -276,8 +277,8 @@ impl EventScanner {
         begin >= from && end.saturating_sub(begin) >= SMALLEST
     }
 
-    /// Returns the damage of the next event record and its bit, if it is broken. Goes back to the beginning
-    /// of the event record: its time may be as wrong as the rest.
+    /// Returns the damage of the next event record and its bit, if it is broken. Moves back to the start of this
+    /// record, because its time may be as wrong as the rest.
     pub(crate) fn take_broken(&mut self) -> Option<(u64, DamageKind)> {
         let broken = self.broken.take()?;
         self.at = self.begins[2];
@@ -285,13 +286,13 @@ impl EventScanner {
         Some(*broken)
     }
 
-    /// Scans the next event record. Returns `false` at the end of the scannable range, or if the event record
-    /// is broken: then [`Self::take_broken`] returns the damage.
+    /// Scans the next event record. Returns `false` at the end of the scannable range, or if the event record is
+    /// broken. In that case [`Self::take_broken`] returns the damage.
     #[inline(always)]
     pub(crate) fn next_event(&mut self) -> bool {
         let begin = self.at;
         if begin.bit >= self.end {
-            // A packet without event record classes, or with complete data.
+            // The packet has no event record classes, or its data is complete.
             return false;
         }
         self.begins[2] = begin;
@@ -310,7 +311,7 @@ impl EventScanner {
             self.clocks.set_default(header.cycles);
         }
         let Some(body) = self.rules.records.by_id.get(header.id) else {
-            return self.note_unknown(header.end, header.id.into());
+            return self.record_unknown(header.end, header.id.into());
         };
         self.event_class = body.class;
         if !self.rules.records.other_clocks.is_empty() {
@@ -321,10 +322,10 @@ impl EventScanner {
             return self.decoded_event(begin, header.end, body.has_roles);
         };
         (self.begins[4], self.begins[5], self.at) = (specific_context, payload, end);
-        self.note_event(begin, has_clock.then_some(header.cycles))
+        self.record_event(begin, has_clock.then_some(header.cycles))
     }
 
-    /// Scans an event record whose header is not of the commonest kind.
+    /// Scans an event record with an uncommon header.
     #[inline(never)]
     fn event_with_any_header(&mut self, begin: Position) -> bool {
         let header =
@@ -345,19 +346,20 @@ impl EventScanner {
         }
     }
 
-    /// Scans an event record whose header ends at a position and has an id of more than 64 bits.
+    /// Scans an event record with an id above 64 bits. Its header ends at `end`.
     #[cold]
     #[inline(never)]
     fn event_with_wide_id(&mut self, begin: Position, id: u128, end: Position) -> bool {
-        let Some(Body { class, has_roles, .. }) = self.rules.records.by_wide_id.get(&id).copied() else {
-            return self.note_unknown(end, id);
+        let Some(RecordBody { class, has_roles, .. }) = self.rules.records.by_wide_id.get(&id).copied()
+        else {
+            return self.record_unknown(end, id);
         };
         self.event_class = class;
         self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
         self.decoded_event(begin, end, has_roles)
     }
 
-    /// Scans an event record whose scopes after the header, which ends at `at`, have to be decoded.
+    /// Scans an event record by decoding its scopes after the header, which ends at `at`.
     #[inline(never)]
     fn decoded_event(&mut self, begin: Position, at: Position, has_roles: bool) -> bool {
         self.at = at;
@@ -366,14 +368,14 @@ impl EventScanner {
             return false;
         }
         let in_common = self.rules.records.time_in_common;
-        self.note_event(begin, if in_common { self.common_cycles } else { cycles })
+        self.record_event(begin, if in_common { self.common_cycles } else { cycles })
     }
 
-    /// Notes the time of an event record that was scanned. Returns `false` if it has no bits.
+    /// Records the time of a scanned event record. Returns `false` if the event record has a size of 0 bits.
     #[inline(always)]
-    fn note_event(&mut self, begin: Position, cycles: Option<u64>) -> bool {
+    fn record_event(&mut self, begin: Position, cycles: Option<u64>) -> bool {
         if self.at.bit == begin.bit {
-            return self.note_broken(begin.bit, DamageKind::EmptyEventRecord);
+            return self.record_broken(begin.bit, DamageKind::EmptyEventRecord);
         }
         self.event_clock = match (cycles, self.nanoseconds_at_zero) {
             (Some(cycles), Some(zero)) => Some(ClockValue { nanoseconds: zero + i128::from(cycles), cycles }),
@@ -382,7 +384,7 @@ impl EventScanner {
         true
     }
 
-    /// Skips event records that are in order, if there is no window, and counts them; see
+    /// Skips and counts event records that are in order, if all times are selected. See
     /// [`ichnos_model::Cursor::skip_events`].
     pub(crate) fn skip_plain_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         let skipped = Cell::new(0);
@@ -406,8 +408,8 @@ impl EventScanner {
         skipped
     }
 
-    /// Skips event records of these classes up to the first other one. They must be in order, and their
-    /// times, if they have one, in a range of values of the default clock.
+    /// Skips event records with these classes, up to the first other record. Stops at records that are out of order or
+    /// whose default clock value is outside the range.
     #[inline(never)]
     pub(crate) fn skip_excluded(&mut self, classes: &ExcludedClasses, times: &RangeInclusive<u64>) {
         self.skip_while(
@@ -416,7 +418,7 @@ impl EventScanner {
         );
     }
 
-    /// Skips event records of the commonest kind that are in order, while `wants` accepts class and time.
+    /// Skips event records with a common header that are in order, while `wants` accepts class and time.
     #[inline(always)]
     fn skip_while(
         &mut self,
@@ -447,7 +449,7 @@ impl EventScanner {
         self.clocks.set_default(now);
     }
 
-    /// Returns the values of the default clock that are in a window; `None` if comparing them is not enough.
+    /// Returns the default clock values inside a window. `None` if comparing clock values is not enough.
     pub(crate) fn range_of(&self, window: Window) -> Option<RangeInclusive<u64>> {
         let Window { begin, end } = window;
         let is_in_all = begin.is_none() && end.is_none() || self.stream.clock().is_none();
@@ -459,31 +461,30 @@ impl EventScanner {
         Some(begin.map_or(0, cycles)..=end.map_or(u64::MAX, cycles))
     }
 
-    /// Notes the damage of a broken event record.
+    /// Records the damage of a broken event record.
     #[cold]
     #[inline(never)]
-    fn note_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
+    fn record_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
         self.broken = Some(Box::new((bit, kind)));
         false
     }
 
-    /// Notes an event record of an unknown class whose header ends at a position.
+    /// Records an event record with an unknown class, whose header ends at a position.
     #[cold]
     #[inline(never)]
-    fn note_unknown(&mut self, at: Position, id: u128) -> bool {
+    fn record_unknown(&mut self, at: Position, id: u128) -> bool {
         self.at = at;
         let kind = self.rules.records.unknown(self.stream.class().id, id);
-        self.note_broken(self.at.bit, kind)
+        self.record_broken(self.at.bit, kind)
     }
 
-    /// Decodes the event record header at a position, if it is of the commonest kind; `now` is the value of
-    /// the default clock before it.
+    /// Decodes a common event record header. `now` is the default clock value before it.
     #[inline(always)]
     fn quick_header(&self, begin: Position, now: u64) -> Option<DecodedHeader> {
         self.rules.records.little_header.as_ref()?.decode(&self.data, self.end, begin, &self.slots, now)
     }
 
-    /// Decodes an event record header of any kind. Returns its id and its end, or `None` if it is broken.
+    /// Decodes any event record header. Returns its id and its end, or `None` if it is broken.
     fn any_header(&mut self, begin: Position) -> Option<(u128, Position)> {
         let bits = PacketBits { data: &self.data, content: self.content };
         let mut header = EventVisitor::new(&mut self.clocks);
@@ -495,20 +496,19 @@ impl EventScanner {
         let wide = header.wide_id;
         self.at = at;
         if let Err(error) = result {
-            self.note_broken(error.bit, error.kind.into());
+            self.record_broken(error.bit, error.kind.into());
             return None;
         }
         if let Some((bits, bit)) = wide {
-            self.note_broken(bit, Rule::WideId(bits).into());
+            self.record_broken(bit, Rule::WideId(bits).into());
             return None;
         }
         Some((id, at))
     }
 
-    /// Returns the positions of the scopes after the event record header that ends at a position, if their
-    /// layout is fixed.
+    /// Returns the scope positions after an event record header, if their layout is fixed.
     #[inline(always)]
-    fn layout(&self, body: &Body, at: Position) -> Option<EventLayout> {
+    fn layout(&self, body: &RecordBody, at: Position) -> Option<EventLayout> {
         let layout = body.layout.as_ref()?;
         let after = |bits: u32| at.at_byte(at.bit + u64::from(bits));
         if !at.bit.is_multiple_of(8) || after(layout.size.unwrap_or(layout.payload)).bit > self.end {
@@ -524,7 +524,7 @@ impl EventScanner {
         })
     }
 
-    /// Returns the bit after a payload of this class that begins at bit `begin`, if it is easily known.
+    /// Returns the bit after a payload that begins at bit `begin`, if the class alone determines it.
     #[inline(never)]
     fn end_of_payload(&self, class: usize, begin: u64) -> Option<u64> {
         let plans = self.stream.plans().event_records.get(class)?;
@@ -553,11 +553,11 @@ impl EventScanner {
         );
         match result {
             Ok(()) => true,
-            Err(error) => self.note_broken(error.bit, error.kind.into()),
+            Err(error) => self.record_broken(error.bit, error.kind.into()),
         }
     }
 
-    /// Scans them if fields update clocks.
+    /// Scans the scopes after a header, if their fields update clocks.
     #[inline(never)]
     fn body_with_roles(&mut self) -> bool {
         let bits = PacketBits { data: &self.data, content: self.content };
@@ -579,7 +579,7 @@ impl EventScanner {
                 self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
             }
         }
-        broken.is_none_or(|error| self.note_broken(error.bit, error.kind.into()))
+        broken.is_none_or(|error| self.record_broken(error.bit, error.kind.into()))
     }
 }
 
@@ -590,8 +590,8 @@ mod tests {
     use super::*;
     use crate::test_stream::{HEAD, PacketFields, packet, stream};
 
-    /// Returns a scanner in a packet with these event records, followed by `zeros` bytes. The clock is 5
-    /// after the context. Headers near the end of the data are left to the plan.
+    /// Creates a scanner in a packet with these event records and `zeros` padding bytes. The clock is 5 after the
+    /// context. The plan decodes headers near the end of the data.
     fn scanner(events: &[u8], zeros: usize) -> EventScanner {
         let input = stream(packet(PacketFields { begin: 5, end: 99, sequence: 0, discarded: 0 }, &[]));
         let mut scanner = EventScanner::new(&input.stream, &input.rules);
@@ -603,11 +603,12 @@ mod tests {
         assert!(!scanner.next_event() && !scanner.has_more());
         scanner.enter_packet(PacketContent { data: data.into(), end, begins });
         assert!(!scanner.next_event() && scanner.has_more());
-        scanner.scan_up_to(Readable { end, lost_from: None });
+        scanner.scan_up_to(ReadableRange { end, lost_from: None });
         scanner
     }
 
-    /// Class, time, and positions of the event record and the next one, in bytes after the packet context.
+    /// Class, time, and byte positions of the event record and its successor, relative to the end of the packet
+    /// context.
     fn scanned(scanner: &mut EventScanner) -> Option<(usize, i128, usize, usize)> {
         let has_event = scanner.next_event();
         let byte = |at: Position| (at.bit / 8) as usize - HEAD;
@@ -639,7 +640,7 @@ mod tests {
     #[test]
     fn broken_events_are_as_if_they_were_not_scanned() {
         for zeros in [0, 100] {
-            // There is one byte of a header.
+            // Only one header byte is left.
             let mut scanner = scanner(&EVENTS, zeros);
             assert_eq!((0..3).filter(|_| scanner.next_event()).count(), 3);
             let (at, clock) = (scanner.at(), scanner.clocks.value());
@@ -649,7 +650,7 @@ mod tests {
             assert!(matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondContent { .. })), "{kind:?}");
             assert_eq!((scanner.at(), scanner.clocks.value()), (at, clock));
             assert!(!scanner.is_broken() && scanner.take_broken().is_none());
-            // What is broken in a packet says nothing about the next one.
+            // Damage in a packet does not affect the next packet.
             scanner.break_here(DamageKind::EmptyEventRecord);
             let begins = [0, 8, 8 * HEAD as u64].map(Position::at);
             scanner.enter_packet(PacketContent { data: scanner.data.clone(), end: scanner.content, begins });
@@ -672,22 +673,22 @@ mod tests {
     fn scanning_stops_where_it_has_to_be_looked_again() {
         let mut scanner = scanner(&EVENTS[..13], 0);
         let here = scanner.at().bit;
-        scanner.scan_up_to(Readable { end: here + 8, lost_from: None });
+        scanner.scan_up_to(ReadableRange { end: here + 8, lost_from: None });
         assert!(scanner.next_event() && !scanner.next_event() && scanner.has_more());
-        // After a lost byte nothing is available.
-        scanner.scan_up_to(Readable { end: u64::MAX, lost_from: Some(here + 8 * 10) });
+        // Nothing is available after a lost byte.
+        scanner.scan_up_to(ReadableRange { end: u64::MAX, lost_from: Some(here + 8 * 10) });
         assert!(scanner.next_event() && !scanner.next_event() && !scanner.has_more());
         assert_eq!(scanner.data_bits(), here + 8 * 10);
     }
 
     #[test]
     fn plain_events_are_skipped_and_counted() {
-        // The fourth one is earlier than the third.
+        // The fourth event is earlier than the third.
         let mut scanner = scanner(&[&EVENTS[..13], &[0, 7, 44]].concat(), 100);
         let mut counts = EventCounts::default();
         assert_eq!(scanner.skip_plain_events(2, &mut counts), 2);
         assert_eq!((scanner.order.last, scanner.clocks.value()), (7, Some(7)));
-        // A clock of 8 bits does not go back: it has wrapped.
+        // An 8-bit clock that gets smaller has wrapped.
         scanner.order.in_packet(Some(99), false);
         assert_eq!(scanner.skip_plain_events(9, &mut counts), 1);
         assert_eq!(scanner.order.last, 8);

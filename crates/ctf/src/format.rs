@@ -1,4 +1,4 @@
-//! CTF in the registry of formats.
+//! The CTF entry in the format registry.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -112,7 +112,7 @@ impl Format for Ctf {
     }
 
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
-        // With metadata from an option, only this file is meant.
+        // Metadata from an option applies to this file only.
         if options.formats.file(INFO.name, METADATA).is_some() {
             return None;
         }
@@ -161,9 +161,9 @@ impl Format for Ctf {
             0 => return None,
             1 => Hint::new("a single CTF data stream file can only be read with its metadata")
                 .with_option(OptionHint::new(METADATA_OPTION, "FILE", "names it")),
-            files => Hint::new(format!(
-                "none of its {files} files is called `metadata`, but a CTF trace needs one"
-            )),
+            files => {
+                Hint::new(format!("none of its {files} files is called `metadata`, which a CTF trace needs"))
+            }
         })
     }
 
@@ -219,11 +219,11 @@ impl From<&ReadOptions> for CtfOptions {
     }
 }
 
-/// Returns the dialect of a metadata text, detected from its beginning.
+/// Returns the dialect of a metadata text, detected from its start.
 fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
     let text = match std::str::from_utf8(beginning) {
         Ok(text) => text,
-        // The end may be within a character.
+        // The excerpt may end within a character.
         Err(error) if error.error_len().is_none() => {
             std::str::from_utf8(beginning.get(..error.valid_up_to())?).ok()?
         }
@@ -238,14 +238,14 @@ fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
     is_preamble.then_some("CTF 2")
 }
 
-/// Returns the directory of the trace to which a path belongs: its metadata, its index, a file of either, or
-/// a file beside the metadata.
+/// Returns the trace directory for a path: the path may be the metadata, the index, a file inside either, or a file
+/// next to the metadata.
 fn trace_directory(path: &Path) -> Option<PathBuf> {
     let above = |path: &Path| match (path.file_name(), path.parent()) {
         (Some(_), Some(above)) if above.as_os_str().is_empty() => PathBuf::from("."),
         (Some(_), Some(above)) => above.to_owned(),
         _ if path == Path::new(".") => PathBuf::from(".."),
-        // The parent of `..` is not the path without it.
+        // The parent of `..` cannot be found by removing it from the path.
         _ => path.join(".."),
     };
     let is_index = |path: &Path| name_of(path).is_some_and(|name| *name == *"index");
@@ -262,7 +262,7 @@ fn trace_directory(path: &Path) -> Option<PathBuf> {
     directory.join(METADATA).is_file().then_some(directory)
 }
 
-/// Returns the name of a file or directory, also for `.` and the like.
+/// Returns a file or directory name, also for `.` and similar paths.
 fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
     match path.file_name() {
         Some(name) => Some(name.into()),
@@ -270,7 +270,7 @@ fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
     }
 }
 
-/// Explains that the trace of a path is read.
+/// Explains that the trace containing a path is read.
 fn notice(given: &Path, directory: &Path) -> Hint {
     let (path, shown) = (given.display(), directory.display());
     match name_of(given).map(|name| name.to_string_lossy().into_owned()).as_deref() {
@@ -293,7 +293,7 @@ fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.display().to_string() }
 }
 
-/// Returns a file that may be the metadata under another name.
+/// Returns a file that may be metadata under another name.
 fn similar_metadata(directory: &Path) -> Option<PathBuf> {
     let mut names: Vec<PathBuf> =
         std::fs::read_dir(directory).ok()?.flatten().map(|item| item.path()).collect();
@@ -356,7 +356,7 @@ mod tests {
         }
     }
 
-    /// Every listed value is accepted.
+    /// Every listed value must be accepted.
     #[test]
     fn every_dialect_can_be_set() {
         let values = OPTIONS[0].values();

@@ -1,8 +1,8 @@
-//! Packet index of a data stream file: locations and properties of packets, from headers and contexts alone.
+//! Packet index of a data stream file: packet locations and properties, from headers and contexts alone.
 //!
-//! The size in a packet is trusted if another packet, or the end of the file, is at its end. Otherwise either
-//! the size is wrong, or the bytes after it are damaged; a packet that begins within this one decides it. So
-//! the scan searches for packets byte by byte only around errors, and no byte more than a few times.
+//! A packet's size is trusted if its end meets another packet or the end of the file. Otherwise, either the size is
+//! wrong or the bytes after it are damaged. A packet that begins inside this one decides between both. So the scan
+//! searches byte by byte only around errors, and reads no byte more than a few times.
 
 mod unmarked;
 
@@ -21,30 +21,31 @@ use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo
 use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;
 
-/// Packet that was found in a file, and its data stream.
+/// Packet found in a file, and its data stream.
 #[derive(Clone, Debug)]
 pub(crate) struct ScannedPacket {
-    /// Index of the data stream class.
+    /// Data stream class index.
     pub(crate) class: usize,
     pub(crate) stream_id: Option<u128>,
     pub(crate) entry: PacketEntry,
 }
 
-/// The number of packets exceeds this limit.
+/// The packet count exceeds this limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TooMany(pub(crate) u64);
+pub(crate) struct TooManyPackets(pub(crate) u64);
 
-/// Finds the packets of a file. After bytes that are no packet, continues at the next ones with a fitting
-/// magic number, UUID and sizes. Hands each packet to `take`, as long as it accepts them; returns the damage
-/// at the end. `progress` receives the number of scanned bytes now and then.
+/// Finds all packets in a file. After other bytes, continues at the next packet with a matching magic number, UUID and
+/// sizes.
+/// Passes each packet to `take`, as long as it accepts them. Returns the damage at the end. `progress` regularly
+/// receives the number of scanned bytes.
 pub(crate) fn scan(
     decoder: &PacketDecoder<'_>,
     name: &str,
     data: &Bytes,
     progress: &dyn Fn(usize),
-    take: impl FnMut(ScannedPacket) -> Result<(), TooMany>,
+    take: impl FnMut(ScannedPacket) -> Result<(), TooManyPackets>,
 ) -> Option<Damage> {
-    let scan = Scan {
+    let scan = PacketScan {
         decoder,
         name,
         data,
@@ -53,7 +54,7 @@ pub(crate) fn scan(
         has_order: unmarked::has_order(decoder.class),
         searches: 0,
         slots: vec![Cell::new(UNKNOWN); decoder.plans.slots()],
-        clocks: Clocks::of(decoder.class),
+        clocks: Clocks::for_trace(decoder.class),
         clocks_after: HashMap::new(),
         foreign: None,
         takes_any: false,
@@ -66,65 +67,65 @@ pub(crate) fn scan(
     scan.run().unwrap_or_else(Some)
 }
 
-struct Scan<'a, T> {
+struct PacketScan<'a, T> {
     decoder: &'a PacketDecoder<'a>,
     name: &'a str,
     data: &'a Bytes,
     progress: &'a dyn Fn(usize),
     /// Magic number of packets.
     magic: Option<[u8; 4]>,
-    /// `true` if each packet says its time or its number.
+    /// `true` if each packet has a time or a sequence number.
     has_order: bool,
     /// Number of searches for packets without a magic number.
     searches: usize,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
-    /// Clocks of each data stream at the end of its last packet, if they continue from packet to packet.
+    /// Clocks of each data stream after its last packet, if clocks continue from packet to packet.
     clocks_after: HashMap<(usize, Option<u128>), Clocks>,
-    /// UUID of the last packet, if it differs from the UUID of the metadata.
+    /// UUID of the last packet, if it differs from the metadata's UUID.
     foreign: Option<Uuid>,
-    /// `true` if no packet of this recording follows that could be preferred to others.
+    /// `true` if no packet from this recording follows, so that any packet is accepted.
     takes_any: bool,
     /// Damage to report before the next packet.
     before: Vec<Damage>,
     /// Last packet.
     pending: Option<PendingPacket>,
-    /// Size in bytes of the packet before the pending packet, and of the largest packet before it.
+    /// Size in bytes of the packet before the pending packet, and the maximum size before it.
     size_before: Option<u64>,
     largest: u64,
     take: T,
 }
 
-/// Packet that is not delivered yet, because the bytes after it show whether its size can be right.
+/// Undelivered packet: the bytes after it must show first whether its size can be right.
 struct PendingPacket {
     found: ScannedPacket,
-    /// End of its context, and end of the packet, if that is possible.
+    /// End of its context, and end of the packet, if possible.
     begin: usize,
     end: usize,
-    /// `true` if it ends earlier than its size.
+    /// `true` if it ends before its recorded size.
     is_cut: bool,
-    /// Clocks of its data stream before it, if they continue from packet to packet.
+    /// Clocks of its data stream before it, if clocks continue from packet to packet.
     clocks_before: Option<Clocks>,
 }
 
 impl PendingPacket {
-    /// Returns the offset from which on to search for a packet within it: also in its context, which may be
-    /// the beginning of another packet if this one is truncated there.
+    /// Returns the offset from which to search for a packet inside this one. The context is included: if this packet is
+    /// truncated there, another packet may begin in it.
     fn inside(&self) -> usize {
         self.found.entry.offset as usize + 1
     }
 }
 
-/// Offsets that are accepted as packets.
+/// Offsets accepted as packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AcceptedOffsets {
-    /// Packets with the UUID of the recording; without one, packets that end before the given offset.
+    /// Packets with the recording's UUID. If packets lack UUIDs, packets that end before the given offset.
     Sure(usize),
-    /// Preferably those, otherwise any.
+    /// Preferably sure packets, otherwise any.
     Any,
 }
 
-impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
+impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
     /// Returns the damage at the end, or an error if there are too many packets.
     fn run(mut self) -> Result<Option<Damage>, Damage> {
         let mut offset = 0;
@@ -166,10 +167,9 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         Damage { file: self.name.to_owned(), stream: None, bit, kind: error.kind, skipped }
     }
 
-    /// Returns the damage where there is no packet, if that is a hole of a sparse file: zeros up to it, and
-    /// no written bytes in it.
+    /// Returns the damage between packets, if it is a hole in a sparse file: zeros without written bytes.
     fn hole(&self, offset: usize, next: usize) -> Option<PacketError> {
-        // Holes begin at blocks of the file system.
+        // Holes begin at file system blocks.
         const LARGEST_BLOCK: usize = 64 << 10;
         let holes = Some(self.data.bytes_in_holes(offset..next)).filter(|holes| *holes > 0)?;
         let begin = self.data.data_ranges(offset).next().filter(|data| data.start == offset);
@@ -178,7 +178,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         is_hole.then_some(PacketError { bit: 0, kind: DamageKind::Hole(holes) })
     }
 
-    /// Returns the damage where there is no packet, if that is a text.
+    /// Returns the damage between packets, if it is a text.
     fn text(&self, offset: usize, next: usize) -> Option<PacketError> {
         let text = leading_text(self.data.get(offset..next)?)?;
         Some(PacketError { bit: 0, kind: Rule::Text(quoted(text)).into() })
@@ -186,7 +186,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
 
     fn decode(&mut self, offset: usize) -> Result<PacketInfo, PacketError> {
         let rest = self.data.get(offset..).unwrap_or_default();
-        // Bytes that do not begin like a packet are not read any further.
+        // Stop early at bytes that do not begin like a packet.
         if let (Some(magic), Some(found)) = (self.magic, rest.first_chunk::<4>())
             && magic != *found
         {
@@ -201,8 +201,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         }
     }
 
-    /// Returns the packet at an offset where one has to begin, if one value of its header or context is wrong, and the
-    /// bytes around it show the right one.
+    /// Returns the packet that must begin at an offset, if a single header or context value is wrong and the
+    /// surrounding bytes show the correct value.
     fn corrected(&mut self, offset: usize) -> Option<PacketInfo> {
         let info = self.doubtful(offset, self.data.len())?;
         if info.foreign.is_some() {
@@ -210,7 +210,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         }
         match info.wrong? {
             WrongHead::Class(_) => self.is_only_class(offset, &info).then_some(info),
-            // How much of it is padding, its events show.
+            // The events show how much of it is padding.
             WrongHead::Sizes { .. } | WrongHead::Content { .. }
                 if self.end_by_total(offset, &info).is_some() =>
             {
@@ -223,15 +223,16 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         }
     }
 
-    /// Returns the packet at an offset that ends before `end`, of which one value may be wrong.
+    /// Returns the packet at an offset, if it ends before `end`. One of its values may be wrong.
     fn doubtful(&mut self, offset: usize, end: usize) -> Option<PacketInfo> {
         let data = self.data.get(offset..end)?;
         let info = self.decoder.decode_doubtful(data, &self.slots, &mut self.clocks).ok()?;
         (!self.is_in_copy(offset, &info)).then_some(info)
     }
 
-    /// Returns `true` if a packet of an unknown class is one of the only known class: the packets beside it in the file
-    /// are, and their sequence numbers continue over it. Files can contain packets of a class that the metadata lacks.
+    /// Returns `true` if a packet with an unknown class belongs to the only known class. Its neighbors in the file must
+    /// belong to that class, with sequence numbers that continue across it. The check is needed because files can
+    /// contain packets with a class that the metadata lacks.
     fn is_only_class(&mut self, offset: usize, info: &PacketInfo) -> bool {
         let (Some(end), Some(sequence)) = (self.end_by_total(offset, info), info.sequence) else {
             return false;
@@ -251,15 +252,15 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         next_is_right && before_is_right && (before.is_some() || next.is_some())
     }
 
-    /// Returns the end of a packet by its total size, if another packet or the end of the file is there.
+    /// Returns the packet's end by its total size, if another packet or the end of the file is there.
     fn end_by_total(&self, offset: usize, info: &PacketInfo) -> Option<usize> {
         let total = info.total.filter(|total| *total >= info.begins[2].bit.max(1))?;
         let end = offset.checked_add(usize::try_from(total / 8).ok()?)?;
         self.begins_packet(end).then_some(end)
     }
 
-    /// Returns a packet whose total size is wrong with a total size up to the next packet, if that is usual, and no
-    /// packet seems to be missing between them. The next packet can be wrong, too: otherwise this one would contain it.
+    /// Corrects a wrong total size up to the next packet, if that size is usual and no packet seems to be missing in
+    /// between. The next packet may be wrong too: otherwise it would lie inside this one.
     fn with_usual_size(&mut self, offset: usize, info: PacketInfo) -> Option<PacketInfo> {
         let next = self.next_doubtful(offset + 1);
         let size = next.as_ref().map_or(self.data.len(), |(next, _)| *next) - offset;
@@ -269,7 +270,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let next = next.map(|(_, next)| next);
         let of_stream = next.filter(|next| (next.class, next.stream_id) == (info.class, info.stream_id));
         let sequences = of_stream.and_then(|next| info.sequence.zip(next.sequence));
-        // Where bytes are missing, the sizes of packets differ. Packets that fill their buffer end at a page.
+        // Packet sizes differ where bytes are missing. Packets that fill their buffer end at a page boundary.
         let is_usual = before == Some(size)
             || size % BLOCK == 0 && if next.is_some() { sequences.is_some() } else { before.is_none() };
         let is_next = sequences.is_none_or(|(own, next)| next.since(own) == Some(1));
@@ -277,8 +278,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         (is_usual && is_next && has_room).then_some(PacketInfo { total, content: Some(content), ..info })
     }
 
-    /// Returns the first packet from an offset on, and its offset. One value of it may be wrong. The scan continues there or
-    /// later: so no byte is searched twice.
+    /// Returns the first packet from an offset on, and its offset. One of its values may be wrong. The scan continues
+    /// there or later, so no byte is searched twice.
     fn next_doubtful(&mut self, from: usize) -> Option<(usize, PacketInfo)> {
         let data = self.data;
         let Some(magic) = self.magic else {
@@ -296,8 +297,9 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         None
     }
 
-    /// Returns `true` if a packet begins in a block that is a copy of the one before, and does not consist of that: the rest
-    /// of the packet is something else. Only of packets with times it is sure that they are not recorded twice.
+    /// Returns `true` if a packet begins in a block that copies the previous block, and the packet extends past the
+    /// block: the rest of the packet is foreign. Only packets with times are checked, because without times, equal
+    /// packets may have been recorded.
     fn is_in_copy(&self, offset: usize, info: &PacketInfo) -> bool {
         let begin = offset - offset % BLOCK;
         let is_unique = info.begin.is_some() && (info.sequence.is_some() || info.begin != info.end);
@@ -312,7 +314,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         if self.clocks.go_on {
             let stream = (info.class, info.stream_id);
             clocks_before = self.clocks_after.remove(&stream);
-            self.clocks = clocks_before.clone().unwrap_or_else(|| Clocks::of(self.decoder.class));
+            self.clocks = clocks_before.clone().unwrap_or_else(|| Clocks::for_trace(self.decoder.class));
+            // The packet was found at this offset, so the data is longer.
             let rest = self.data.get(offset..).unwrap_or_default();
             if let Ok(again) = self.decoder.decode_doubtful(rest, &self.slots, &mut self.clocks) {
                 info = PacketInfo { total: info.total, content: info.content, ..again };
@@ -323,8 +326,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             }
             self.clocks_after.insert(stream, self.clocks.clone());
         }
-        // Packets with a foreign UUID are read: users who copy streams and metadata together know that they
-        // fit. But it is reported, once for all that follow each other.
+        // Packets with a foreign UUID are read: users who copy streams and metadata together know that they match. But
+        // each run of such packets is reported once.
         let foreign = info.foreign.map(|(found, _)| found);
         if let (Some((found, bit)), Some(expected)) = (info.foreign, self.decoder.class.uuid)
             && foreign != self.foreign
@@ -337,7 +340,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let left = self.data.len() - offset;
         let entry = PacketEntry::new(offset as u64, &info, std::mem::take(&mut self.before));
         let size = entry.available(left as u64 + offset as u64) as usize;
-        // `decode` ensures that a packet is not empty, except for one without any field.
+        // `decode` rejects empty packets, except a packet without fields.
         let end = offset + if info.total.is_some() { size.max(1) } else { left };
         let begin = offset + (info.begins[2].bit.div_ceil(8) as usize).clamp(1, left.max(1));
         let found = ScannedPacket { class: info.class, stream_id: info.stream_id, entry };
@@ -352,7 +355,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let size = pending.end as u64 - offset;
         self.size_before = Some(size);
         self.largest = self.largest.max(size);
-        (self.take)(pending.found).map_err(|TooMany(most)| Damage {
+        (self.take)(pending.found).map_err(|TooManyPackets(most)| Damage {
             file: self.name.to_owned(),
             stream: None,
             bit: offset * 8,
@@ -367,9 +370,10 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let offset = pending.found.entry.offset as usize;
         if at < pending.begin
             && let Some(rest) = self.data.get(offset..at)
-            && let Err(error) = self.decoder.decode(rest, &self.slots, &mut Clocks::of(self.decoder.class))
+            && let Err(error) =
+                self.decoder.decode(rest, &self.slots, &mut Clocks::for_trace(self.decoder.class))
         {
-            // Its bytes are those of the other packet: it is no packet itself.
+            // All its bytes belong to the other packet, so it is not a packet itself.
             let stream = (pending.found.class, pending.found.stream_id);
             self.clocks_after.remove(&stream);
             self.clocks_after.extend(pending.clocks_before.map(|clocks| (stream, clocks)));
@@ -385,8 +389,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         at
     }
 
-    /// Returns a packet that begins within the pending packet. Searches only with a reason: no readable packet
-    /// follows, or packets seem to be missing.
+    /// Returns a packet that begins inside the pending packet. Searches only if no readable packet follows, or if
+    /// packets seem to be missing.
     fn packet_within_held(&mut self, offset: usize, next: Option<&PacketInfo>) -> Option<usize> {
         let pending = self.pending.as_ref().filter(|pending| !pending.is_cut && pending.end == offset)?;
         let (begin, most) = match next {
@@ -397,13 +401,13 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         self.next_packet(begin, offset, AcceptedOffsets::Sure(most))
     }
 
-    /// Returns a packet that begins within the last one of the file, if this extends beyond the end or is
-    /// larger than all others. Searches the padding of an only packet.
+    /// Returns a packet that begins inside the last packet in the file. Searches only if the last packet extends beyond
+    /// the file, is larger than all others, or is the only packet and has padding.
     fn packet_within_last(&mut self) -> Option<usize> {
         let pending = self.pending.as_ref().filter(|pending| !pending.is_cut)?;
         let entry = &pending.found.entry;
         if entry.total().is_none() && entry.content().is_some() {
-            // It ends with its data stream (PROP-1.0).
+            // The packet ends with its data stream (PROP-1.0).
             return None;
         }
         let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
@@ -418,8 +422,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         self.next_packet(begin, self.data.len(), AcceptedOffsets::Sure(self.data.len()))
     }
 
-    /// Returns `true` if packets seem to be missing between the pending and the next packet. Tracers lose
-    /// packets, too: then a search is worthwhile only if the size is unusual.
+    /// Returns `true` if packets seem to be missing between the pending and the next packet. Tracers lose packets too,
+    /// so a search is worthwhile only if the size is unusual.
     fn seems_to_lack(&self, pending: &PendingPacket, next: &PacketInfo) -> bool {
         let entry = &pending.found.entry;
         let size = pending.end as u64 - entry.offset;
@@ -428,14 +432,13 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             (Some(before), Some(after)) if is_same_stream => {
                 after.since(before) != Some(1) && self.size_before != Some(size)
             }
-            // The size of the next one may be too large, too.
+            // The next packet's size may also be too large.
             _ if self.largest > 0 => size > self.largest,
             _ => size > next.total.unwrap_or(0) / 8,
         }
     }
 
-    /// Returns the first offset from `from` and before `to` at which a whole packet header and context can be
-    /// read.
+    /// Returns the first offset from `from` and before `to` with a complete packet header and context.
     fn next_packet(&mut self, from: usize, to: usize, wanted: AcceptedOffsets) -> Option<usize> {
         let Some(magic) = self.magic else {
             return match wanted {
@@ -443,13 +446,13 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
                 AcceptedOffsets::Any => self.unmarked_after(from.checked_sub(1)?),
             };
         };
-        let mut clocks = Clocks::of(self.decoder.class);
+        let mut clocks = Clocks::for_trace(self.decoder.class);
         let mut any = None;
         let finder = Finder::new(&magic);
         let mut places = places_of(&finder, self.data, self.progress, from).peekable();
         while let Some(at) = places.next().filter(|at| *at < to) {
-            // The header and the context of a packet end before the next one begins. Without this limit, data
-            // full of magic numbers would be read to its end from each of them.
+            // A packet's header and context end before the next packet begins. Without this limit, data full of magic
+            // numbers would be read to its end from each magic number.
             let end = places.peek().copied().unwrap_or(self.data.len());
             let Ok(info) = self.decoder.decode(&self.data[at..end], &self.slots, &mut clocks) else {
                 continue;
@@ -472,14 +475,14 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             }
         }
         if wanted == AcceptedOffsets::Any {
-            // Nothing better follows: the next search can be shorter.
+            // No better packet follows, so the next search can be shorter.
             self.takes_any = true;
         }
         any
     }
 }
 
-/// Returns the offsets of magic numbers from an offset on, except in holes of a sparse file.
+/// Returns the magic number offsets from an offset on, except in holes of a sparse file.
 fn places_of<'a>(
     finder: &'a Finder<'a>,
     data: &'a Bytes,
@@ -488,17 +491,18 @@ fn places_of<'a>(
 ) -> impl Iterator<Item = usize> + 'a {
     let search = move |part: Range<usize>| {
         progress(part.start);
-        // Releases the part that was searched before.
+        // Release the part that was already searched.
         data.release_part(part.len());
         // A magic number that begins in this part may end after it.
         let end = part.end.saturating_add(finder.needle().len() - 1).min(data.len());
+        // Parts are always within the data.
         let bytes = data.get(part.start..end).unwrap_or_default();
         finder.find_iter(bytes).map(move |at| part.start + at)
     };
     data.data_ranges(from).flat_map(parts_of).flat_map(search)
 }
 
-/// Splits a range into parts that are searched one after the other.
+/// Splits a range into parts that are searched in sequence.
 fn parts_of(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     const PART: usize = 1 << 20;
     range.clone().step_by(PART).map(move |begin| begin..range.end.min(begin + PART))

@@ -1,5 +1,4 @@
-//! Known events of tracers: what those of Linux, of LTTng's libraries, of perf, ROS 2 and Zephyr are to viewers, and what
-//! members of contexts mean.
+//! Known events with their roles and meanings: Linux kernel, LTTng libraries, perf, ROS 2 and Zephyr.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +7,7 @@ use ichnos_model::{
     Meaning, Member, Scope, TraceClass,
 };
 
-/// Meanings of context members; of several with the same meaning, the first one wins.
+/// Context member meanings. If several members have the same meaning, the first one wins.
 const CONTEXTS: [(&str, Meaning); 5] = [
     ("vpid", Meaning::Process),
     ("pid", Meaning::Process),
@@ -17,10 +16,10 @@ const CONTEXTS: [(&str, Meaning); 5] = [
     ("procname", Meaning::ProcessName),
 ];
 
-/// Member of the packet context of LTTng.
+/// LTTng packet context member.
 const PROCESSOR: &str = "cpu_id";
 
-/// Events of a name, or of all names that begin or end with a text.
+/// Pattern for event names: a full name, a prefix or a suffix.
 enum NamePattern {
     Is(&'static str),
     Begins(&'static str),
@@ -28,7 +27,7 @@ enum NamePattern {
 }
 
 impl NamePattern {
-    /// Makes a pattern of a text with at most one star, at its beginning or its end.
+    /// Creates a pattern from a text with at most one star, at its start or end.
     const fn new(text: &'static str) -> Self {
         match text.as_bytes() {
             [b'*', ..] => Self::Ends(text.split_at(1).1),
@@ -37,7 +36,7 @@ impl NamePattern {
         }
     }
 
-    /// Returns the part of a name that stars stand for.
+    /// Returns the part of a name that matches the star.
     fn rest<'n>(&self, name: &'n str) -> Option<&'n str> {
         match self {
             Self::Is(text) => (*text == name).then_some(""),
@@ -51,15 +50,15 @@ impl NamePattern {
 struct KnownEvents {
     names: NamePattern,
     rule: EventRule,
-    /// `true` if the part of the name that the star stands for is the name of the span.
+    /// `true` if the span is named after the part that matches the star.
     named: bool,
 }
 
-/// Names of the events that begin and end spans, name and category of these, and members with meanings.
+/// Begin and end event names, name and category of the spans, and members with meanings.
 type Spans<'a> = ([&'static str; 2], (&'a str, &'a str), &'a [(&'a str, Meaning)]);
 
-/// Makes known events: their names, role, name and category for viewers, and members with meanings. The name `*` is the
-/// part of the event's name that its star stands for.
+/// Creates known events from their names, role, display name, category, and members with meanings. The display name `*`
+/// is the part of the event name that matches the star.
 fn known(
     names: &'static str,
     role: EventRole,
@@ -74,7 +73,7 @@ fn known(
 }
 
 impl KnownEvents {
-    /// Changes what is shown.
+    /// Changes the display.
     fn shown(mut self, change: impl FnOnce(&mut EventDisplay)) -> Self {
         if let Some(display) = &mut self.rule.display {
             change(Arc::make_mut(display));
@@ -91,29 +90,29 @@ impl KnownEvents {
         self.shown(|display| display.unit = Some(unit.to_owned()))
     }
 
-    /// Says which member is an object that the events name, and which one its name.
+    /// Sets the member that identifies an object, and the member that contains the object's name.
     fn names_object(self, object: &str, by: &str) -> Self {
         self.ends_object(object).shown(|display| display.object_name = Some(format!("payload.{by}")))
     }
 
-    /// Says which member is an object that the events end.
+    /// Sets the member that identifies an object which the events end.
     fn ends_object(self, object: &str) -> Self {
         self.shown(|display| display.object = Some(format!("payload.{object}")))
     }
 
-    /// Says which member is the object that the events are about.
+    /// Sets the member that identifies the object in question.
     fn about(self, object: &str) -> Self {
         self.shown(|display| display.about = Some(format!("payload.{object}")))
     }
 
-    /// Makes the events that begin and end spans.
+    /// Creates the events that begin and end spans.
     fn spans([begin, end]: [&'static str; 2], shown: (&str, &str), members: &[(&str, Meaning)]) -> [Self; 2] {
         let keys: Vec<_> =
             members.iter().filter(|(_, meaning)| *meaning == Meaning::PairKey).copied().collect();
         [known(begin, EventRole::Begin, shown, members), known(end, EventRole::End, shown, &keys)]
     }
 
-    /// Applies the rule to a class if it is one of these. Returns `true` if it is.
+    /// Applies the rule to a matching class. Returns `true` if it matches.
     fn apply(&self, class: &mut EventRecordClass, stream: &DataStreamClass) -> bool {
         let Some(rest) = class.name.as_deref().and_then(|name| self.names.rest(name)) else { return false };
         let rest = rest.to_owned();
@@ -125,7 +124,7 @@ impl KnownEvents {
     }
 }
 
-/// Events of the Linux kernel, as LTTng names them, now and before version 2.8.
+/// Linux kernel events under LTTng's names, before and since version 2.8.
 static KERNEL: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     use EventRole::{Begin, Counter, End, Instant, Switch, Wakeup};
     use Meaning::{
@@ -204,8 +203,7 @@ static KERNEL: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     all
 });
 
-/// Events of ROS 2 that name objects, which other events identify by their addresses: the object, and its name or the object
-/// that it belongs to.
+/// ROS 2 events that name objects, which other events identify by address: the object, and its name or its owner.
 const OBJECTS: [(&str, &str, &str); 13] = [
     ("ros2:rclcpp_callback_register", "callback", "symbol"),
     ("ros2:rcl_subscription_init", "subscription_handle", "topic_name"),
@@ -222,7 +220,7 @@ const OBJECTS: [(&str, &str, &str); 13] = [
     ("dds:create_reader", "reader", "topic_name"),
 ];
 
-/// Further events of ROS 2 about such an object.
+/// Further ROS 2 events about such objects.
 const ABOUT: [(&str, &str); 4] = [
     ("dds:write_pre", "writer"),
     ("dds:read", "reader"),
@@ -230,7 +228,7 @@ const ABOUT: [(&str, &str); 4] = [
     ("ros2:rclcpp_executor_execute", "handle"),
 ];
 
-/// Events of user-space programs, by provider.
+/// User-space events, by provider.
 static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     use EventRole::{Receive, Send};
     use Meaning::{EventName, PairKey};
@@ -259,9 +257,9 @@ static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     let instant = |name| known(name, EventRole::Instant, ("", ""), &[]);
     all.extend(OBJECTS.into_iter().map(|(name, object, by)| instant(name).names_object(object, by)));
     all.extend(ABOUT.into_iter().map(|(name, object)| instant(name).about(object)));
-    // The name of a timer is its period.
+    // Timers are named by their period.
     all.push(instant("ros2:rcl_timer_init").names_object("timer_handle", "period").in_unit("ns"));
-    // A message is of its publisher until the middleware has it, which does not say the publisher.
+    // A message belongs to its publisher until the middleware has it. From there on, the publisher is unknown.
     all.push(
         instant("ros2:rcl_publish").about("publisher_handle").names_object("message", "publisher_handle"),
     );
@@ -272,7 +270,7 @@ static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     all
 });
 
-/// Events that perf converts to CTF, whose threads are called processes.
+/// Events that perf converts to CTF. Their threads are called processes.
 static PERF: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     use Meaning::{
         PreviousState, PreviousThread, PreviousThreadName, Process, Processor, TargetThread,
@@ -304,7 +302,7 @@ static PERF: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     ]
 });
 
-/// Events of Zephyr, from the metadata that it publishes.
+/// Zephyr events, from Zephyr's published metadata.
 static ZEPHYR: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     use EventRole::{Begin, End, Instant, Switch, Wakeup};
     let thread = [("thread_id", Meaning::TargetThread), ("name", Meaning::TargetThreadName)];
@@ -325,21 +323,21 @@ static ZEPHYR: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     all
 });
 
-/// Sets the roles of known events, and the meanings of their members and of contexts.
+/// Sets roles for known events, and meanings for their members and contexts.
 pub(crate) fn add_known_events(trace: &mut TraceClass) {
     for stream in &mut trace.data_streams {
         let is_zephyr = is_zephyr(stream);
-        // Also where the environment, which names the tracer, was lost in a conversion.
+        // Conversions may have dropped the environment, which names the tracer.
         let is_lttng = has_member(stream.packet_context.as_deref(), PROCESSOR);
         let mut classes = std::mem::take(&mut stream.event_records);
         for class in &mut classes {
             let class = Arc::make_mut(class);
             add_contexts(class, stream);
-            // Written by ichnos, with roles of its own.
+            // Written by ichnos, with its own roles.
             if class.role != EventRole::Instant || class.display.is_some() {
                 continue;
             }
-            // Events of LTTng's libraries have a provider.
+            // LTTng library events have a provider.
             let has_provider = class.name.as_deref().is_some_and(|name| name.contains(':'));
             let known = if has_member(class.payload.as_deref(), "perf_tid") {
                 &*PERF
@@ -363,7 +361,7 @@ fn is_zephyr(stream: &DataStreamClass) -> bool {
     has("thread_switched_in") && has("isr_enter")
 }
 
-/// Sets the meanings of members of contexts.
+/// Sets context member meanings.
 fn add_contexts(class: &mut EventRecordClass, stream: &DataStreamClass) {
     let EventRecordClass { meanings, specific_context, .. } = class;
     let contexts = [
@@ -391,7 +389,7 @@ pub(crate) fn members(class: Option<&FieldClass>) -> impl Iterator<Item = &Membe
     members.iter()
 }
 
-/// Returns `true` if a root structure has a member of this name.
+/// Returns `true` if a root structure has a member with this name.
 pub(crate) fn has_member(class: Option<&FieldClass>, name: &str) -> bool {
     members(class).any(|member| member.name == name)
 }
@@ -401,7 +399,7 @@ mod tests {
     use super::*;
     use crate::metadata::{MetadataOptions, parse};
 
-    /// Returns the class of an event, as a tracer with this packet context describes it.
+    /// Returns an event class as declared by a tracer with this packet context.
     fn class(packet: &str, events: &str) -> EventRecordClass {
         let text = format!(
             "/* CTF 1.8 */

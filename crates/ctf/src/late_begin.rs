@@ -6,7 +6,7 @@ use crate::packet_times::PacketTimes;
 use crate::stream_input::StreamInput;
 
 impl StreamInput {
-    /// Returns the begin time of a packet if the recorded time is too late: see [`EventScanner::earlier_begin`].
+    /// Returns the packet's begin time if the recorded time is too late, see [`EventScanner::earlier_begin`].
     pub(crate) fn earlier_begin(&self, packet: usize) -> Option<u64> {
         let entry = self.packets.get(packet)?;
         let file = &self.files.get(entry.file as usize)?.bytes;
@@ -19,7 +19,7 @@ impl StreamInput {
         let size = usize::try_from(entry.available(file.len() as u64)).ok()?;
         let data = file.slice(offset..offset.checked_add(size)?);
         let info = self.decoder().decode(&data, slots, clocks).ok()?;
-        let times = PacketTimes::of(self, packet, &info);
+        let times = PacketTimes::for_packet(self, packet, &info);
         let (begin, end) = times.begin.zip(times.end).filter(|_| info.class == self.stream.class_index)?;
         clocks.set_default(begin);
         let content = info.content.unwrap_or(data.len() as u64 * 8);

@@ -1,20 +1,20 @@
 //! The Common Trace Format, 1.8 and 2, for ichnos.
 //!
-//! [`Ctf`] is the format. [`metadata`] parses the description of a trace in any dialect into a
-//! [`TraceClass`](ichnos_model::TraceClass); [`trace`] opens traces and finds their packets ([`packet`],
-//! [`packet_entry`]); [`source`] reads a data stream. [`rule`] has the rules of CTF that data can break,
-//! [`quirks`] the known bugs of tracers that are worked around.
+//! [`Ctf`] is the format. [`metadata`] parses trace metadata in any dialect into a
+//! [`TraceClass`](ichnos_model::TraceClass). [`trace`] opens traces and finds their packets ([`packet`],
+//! [`packet_entry`]). [`source`] reads a data stream. [`rule`] lists the CTF rules that data can break. [`quirks`]
+//! lists known tracer bugs with workarounds.
 //!
 //! | ichnos | CTF |
 //! |---|---|
-//! | data stream | data stream: the packets with the same class and id, in one file or several |
+//! | data stream | data stream: all packets with the same class and id, from any number of files |
 //! | packet | packet |
-//! | clock | clock class; the default clock of the data stream class orders events |
+//! | clock | clock class. The data stream class's default clock orders events |
 //! | event record class | event record class |
 #![forbid(unsafe_code)]
 
-mod allowed;
 mod ctf_options;
+mod data_limits;
 mod dump;
 mod event_class;
 mod event_header;

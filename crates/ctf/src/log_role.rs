@@ -1,5 +1,4 @@
-//! Log roles: events with a log level, and those that LTTng records for messages of logging libraries, are
-//! lines of a log.
+//! Log roles: events with a log level, and logging library messages that LTTng records, become log lines.
 
 use std::sync::Arc;
 
@@ -10,8 +9,8 @@ use ichnos_model::{
 
 use crate::known_events::{has_member, members};
 
-/// Log levels of LTTng, which barectf uses, too: from EMERG, 0, to DEBUG, 14, as those of syslog up to 6.
-/// Each has its own number.
+/// LTTng log levels, also used by barectf: from EMERG, 0, to DEBUG, 14. Levels up to 6 equal syslog. Each level has a
+/// distinct number.
 const LTTNG: LevelScale = LevelScale(&[
     LevelStep::new(0, LogLevel::Fatal),
     LevelStep::new(1, LogLevel::Fatal),
@@ -30,8 +29,8 @@ const LTTNG: LevelScale = LevelScale(&[
     LevelStep::new(14, LogLevel::Debug),
 ]);
 
-/// `java.util.logging`, as other logging libraries of Java map it: FINEST 300, FINE 500, INFO 800, WARNING
-/// 900, SEVERE 1000.
+/// `java.util.logging`, with the mapping that other Java libraries use: FINEST 300, FINE 500, INFO 800, WARNING 900,
+/// SEVERE 1000.
 const JUL: LevelScale = LevelScale(&[
     LevelStep::new(300, LogLevel::Trace),
     LevelStep::new(500, LogLevel::Debug),
@@ -50,7 +49,7 @@ const LOG4J: LevelScale = LevelScale(&[
     LevelStep::new(50_000, LogLevel::Fatal),
 ]);
 
-/// Apache log4j 2, in which more severe levels have smaller numbers.
+/// Apache log4j 2, where more severe levels have smaller numbers.
 const LOG4J2: LevelScale = LevelScale(&[
     LevelStep::new(100, LogLevel::Fatal),
     LevelStep::new(200, LogLevel::Error),
@@ -60,7 +59,7 @@ const LOG4J2: LevelScale = LevelScale(&[
     LevelStep::new(600, LogLevel::Trace),
 ]);
 
-/// The module `logging` of Python, which has no level below DEBUG.
+/// Python's `logging` module, without levels below DEBUG.
 const PYTHON: LevelScale = LevelScale(&[
     LevelStep::new(9, LogLevel::Trace),
     LevelStep::new(10, LogLevel::Debug),
@@ -70,10 +69,10 @@ const PYTHON: LevelScale = LevelScale(&[
     LevelStep::new(50, LogLevel::Fatal),
 ]);
 
-/// Events that are messages, by the provider at the beginning of their names.
+/// Message events, by the provider at the start of their names.
 struct MessageProvider {
     provider: &'static str,
-    /// Scale of the member that has the severity, if there is one.
+    /// Severity scale, if a member contains the severity.
     scale: LevelScale,
 }
 
@@ -86,7 +85,7 @@ const SOURCES: [MessageProvider; 6] = [
     MessageProvider { provider: "lttng_python", scale: PYTHON },
 ];
 
-/// Meanings of the members of their payloads.
+/// Payload member meanings.
 const MEMBERS: [(&str, Meaning); 13] = [
     ("msg", Meaning::Message),
     ("int_loglevel", Meaning::Severity),
@@ -103,7 +102,7 @@ const MEMBERS: [(&str, Meaning); 13] = [
     ("thread", Meaning::Thread),
 ];
 
-/// Sets the log role of each event record class whose events are lines of a log. Contexts have their meanings.
+/// Sets the log role of each event record class that describes log lines. Context meanings must already be set.
 pub(crate) fn add_log_roles(trace: &mut TraceClass) {
     for stream in &mut trace.data_streams {
         for class in &mut stream.event_records {
@@ -116,7 +115,7 @@ pub(crate) fn add_log_roles(trace: &mut TraceClass) {
     }
 }
 
-/// Returns the log role of a class's events and the meanings of its members, if they are lines of a log.
+/// Returns the log role and the member meanings, if the class describes log lines.
 fn role_of(class: &EventRecordClass) -> Option<(LogRole, Meanings)> {
     let provider = class.name.as_deref().and_then(|name| name.split_once(':')).map(|(provider, _)| provider);
     let source = SOURCES.iter().find(|source| Some(source.provider) == provider);
@@ -160,7 +159,7 @@ mod tests {
     use crate::known_events::add_known_events;
     use crate::metadata::{MetadataOptions, parse};
 
-    /// A trace with this event, as LTTng describes it.
+    /// Reads a trace with this event, as LTTng declares it.
     fn role(event: &str) -> Option<(LogRole, Meanings)> {
         let text = format!(
             "/* CTF 1.8 */
@@ -235,7 +234,7 @@ mod tests {
                 role(&format!("name = \"{provider}:event\"; loglevel = 13; {fields}")).unwrap();
             assert_eq!((role.severity, &role.text), (LogSeverity::Member, &None), "{provider}");
             assert_eq!(meanings.of(Scope::Payload, 1), Some(Meaning::Tag));
-            // The context has the system's number of the thread.
+            // The context contains the system's thread id.
             assert_eq!(meanings.of(Scope::Payload, 3), None);
             assert_eq!(numbers.map(|number| role.scale.level(number)), LogLevel::ALL[..5], "{provider}");
         }

@@ -1,26 +1,26 @@
-//! Loss that the counters of packets show.
+//! Loss shown by packet counters.
 
 use ichnos_model::{ClockValue, StreamLoss, Window};
 
 use crate::packet_entry::PacketEntry;
 
-/// Data that a tracer discarded, and the time range if that is known.
+/// Data discarded by a tracer, and its time range if known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TracerLoss {
-    /// Number of discarded items; `None` if unknown.
+    /// Number of discarded items. `None`: unknown.
     pub(crate) count: Option<u64>,
     pub(crate) range: Option<(ClockValue, ClockValue)>,
 }
 
 impl TracerLoss {
-    /// Returns `true` if the loss, or a part of it, is in the window.
+    /// Returns `true` if at least part of the loss is in the window.
     pub(crate) fn is_in(&self, window: &Window) -> bool {
         let Some((begin, end)) = self.range else { return true };
         window.begin.is_none_or(|wanted| end.nanoseconds >= wanted)
             && window.end.is_none_or(|wanted| begin.nanoseconds <= wanted)
     }
 
-    /// Returns the begin of the loss in nanoseconds.
+    /// Returns the loss's begin time in nanoseconds.
     pub(crate) fn begin(&self) -> Option<i128> {
         self.range.map(|(begin, _)| begin.nanoseconds)
     }
@@ -33,8 +33,8 @@ impl From<TracerLoss> for StreamLoss {
     }
 }
 
-/// Returns the number of event records discarded between the end of the packet before and the end of this
-/// one, by the snapshots of the counter. The inner value is `None` if the number is unknown.
+/// Returns the number of event records discarded since the previous packet's end, from counter snapshots. The inner
+/// value is `None` if the number is unknown.
 pub(crate) fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
     let now = packet.discarded().filter(|_| !packet.is_misplaced())?;
     let count = match before.and_then(|before| before.discarded()) {
@@ -45,7 +45,7 @@ pub(crate) fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntr
     (count != Some(0)).then_some(count)
 }
 
-/// Returns the number of packets missing between two consecutive ones, by sequence numbers.
+/// Returns the number of packets missing between two consecutive packets, from sequence numbers.
 pub(crate) fn discarded_packets(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<u64> {
     let missing = packet.sequence()?.since(before?.sequence()?)?.checked_sub(1)?;
     (missing > 0 && !packet.is_misplaced()).then_some(missing)

@@ -5,7 +5,7 @@ use ichnos_model::{Damage, DamageKind};
 
 use crate::stream_input::StreamInput;
 
-/// Files of a data stream whose loss of bytes was reported.
+/// Files in a data stream whose loss was already reported.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LostFiles(Vec<u32>);
 
@@ -19,8 +19,8 @@ impl LostFiles {
         Self(files.map(|(i, _)| i).collect())
     }
 
-    /// Notes that the loss of the file with this index is reported. Returns `true` if that is new.
-    pub(crate) fn note(&mut self, file: u32) -> bool {
+    /// Records that a file's loss is reported. Returns `true` if it was unreported.
+    pub(crate) fn record(&mut self, file: u32) -> bool {
         let is_new = !self.0.contains(&file);
         if is_new {
             self.0.push(file);

@@ -1,9 +1,9 @@
-//! The packet index that LTTng writes beside a data stream file, `index/NAME.idx`.
+//! Packet index that LTTng writes next to a data stream file, `index/NAME.idx`.
 //!
-//! The layout is LTTng's own, not part of CTF: all numbers big-endian; a header of magic number
-//! 0xc1f1dcc1, major and minor version and entry size; entries of byte offset, packet and content
-//! size in bits, clock values at begin and end, discarded events, data stream class id, and from
-//! version 1.1 on data stream id and sequence number.
+//! The layout is LTTng's own, not part of CTF. All numbers are big-endian. The header contains the magic number
+//! 0xc1f1dcc1, major and minor version, and the entry size. Each entry contains the byte offset, packet and content
+//! size in bits, begin and end clock values, discarded events, and the data stream class id. From version 1.1 on, it
+//! also contains the data stream id and the sequence number.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::packet::{Clocks, Counter, PacketDecoder, PacketInfo};
 use crate::packet_entry::PacketEntry;
 
 const MAGIC: u32 = 0xc1f1_dcc1;
-/// Size of the header in bytes.
+/// Header size in bytes.
 const HEADER: usize = 16;
-/// Minimum number of entries to compare; all, if there are fewer.
+/// Minimum number of entries to compare. Shorter indexes are compared completely.
 const COMPARED: usize = 64;
 
 /// Reason to reject an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum IndexError {
+pub(crate) enum LttngIndexError {
     #[error("its magic number is missing")]
     NoIndex,
     #[error("its version {0}.{1} is unknown")]
@@ -44,23 +44,23 @@ pub(crate) enum IndexError {
     Packet { entry: usize, offset: u64 },
 }
 
-/// Finds the packets of a file with the index that LTTng wrote for it, if that is true: its entries must
-/// cover the file from the beginning to the end without gaps, and must match the packets. An index avoids
-/// reading all of a large file, so only some packets are compared now, spread over the file, and all with
-/// unexpected times or counters; each other one when it is read.
+/// Finds a file's packets with its LTTng index, if the index is correct. Its entries must cover the file without gaps,
+/// and must match the packets.
+/// An index avoids reading all of a large file. So only a sample of packets spread over the file is compared now, and
+/// all packets with unexpected times or counters. Each other packet is compared when it is read.
 ///
-/// Returns `None` if the index may be true, but is of no use.
+/// Returns `None` if the index may be correct, but cannot be used.
 pub(crate) fn packets(
     decoder: &PacketDecoder<'_>,
     data: &[u8],
     index: &[u8],
-) -> Result<Option<Vec<ScannedPacket>>, IndexError> {
+) -> Result<Option<Vec<ScannedPacket>>, LttngIndexError> {
     let size = entry_size(index)?;
-    let entries = index.get(HEADER..).ok_or(IndexError::NoIndex)?;
+    let entries = index.get(HEADER..).ok_or(LttngIndexError::NoIndex)?;
     if entries.len() % size != 0 {
-        return Err(IndexError::PartialEntry);
+        return Err(LttngIndexError::PartialEntry);
     }
-    let mut clocks = Clocks::of(decoder.class);
+    let mut clocks = Clocks::for_trace(decoder.class);
     if clocks.go_on {
         return Ok(None);
     }
@@ -78,19 +78,19 @@ pub(crate) fn packets(
         }
         let offset = packet.entry.offset;
         if offset != end {
-            return Err(IndexError::Gap { entry: i, offset, end });
+            return Err(LttngIndexError::Gap { entry: i, offset, end });
         }
         end = offset.saturating_add(packet.entry.total().unwrap_or(0) / 8);
         if end > data.len() as u64 {
-            return Err(IndexError::End { end, size: data.len() as u64 });
+            return Err(LttngIndexError::End { end, size: data.len() as u64 });
         }
         let mut compare = |i: usize, packet: &ScannedPacket| {
-            let error = IndexError::Packet { entry: i, offset: packet.entry.offset };
+            let error = LttngIndexError::Packet { entry: i, offset: packet.entry.offset };
             let rest = data.get(packet.entry.offset as usize..).ok_or(error)?;
             let recorded = decoder.decode(rest, &slots, &mut clocks).map_err(|_| error)?;
             let same = (recorded.class, recorded.stream_id) == (packet.class, packet.stream_id);
             let is_foreign = recorded.foreign.is_some();
-            if is_foreign || same && packet.entry.says(&recorded) { Ok(is_foreign) } else { Err(error) }
+            if is_foreign || same && packet.entry.matches(&recorded) { Ok(is_foreign) } else { Err(error) }
         };
         let is_odd = found.last().is_some_and(|before| !follows(before, &packet));
         let is_compared = is_odd || i % (count / COMPARED).max(1) == 0 || i + 1 == count;
@@ -108,12 +108,12 @@ pub(crate) fn packets(
         found.push(packet);
     }
     if end != data.len() as u64 {
-        return Err(IndexError::End { end, size: data.len() as u64 });
+        return Err(LttngIndexError::End { end, size: data.len() as u64 });
     }
     Ok(Some(found))
 }
 
-/// Reason why packets have no index.
+/// Reason to write packets without an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoIndex {
     #[error(
@@ -124,9 +124,9 @@ pub(crate) enum NoIndex {
     Id,
 }
 
-/// Writes the index of the packets of a file of `size` bytes: of version 1.1 if the trace has ids of data
-/// streams or sequence numbers, otherwise of version 1.0, as LTTng does since its version 2.8. Older LTTng
-/// always wrote version 1.0: the version of the index `before` is kept.
+/// Writes the packet index for a file of `size` bytes. The version is 1.1 if the trace has data stream ids or sequence
+/// numbers, otherwise 1.0, like LTTng since 2.8. Older LTTng versions always wrote 1.0, so the version of the index
+/// `before` is kept.
 pub(crate) fn write(
     class: &TraceClass,
     packets: &[ScannedPacket],
@@ -177,22 +177,22 @@ pub(crate) fn write(
     Ok(out)
 }
 
-/// Returns the size of the entries in bytes, from the header.
-fn entry_size(index: &[u8]) -> Result<usize, IndexError> {
+/// Returns the entry size in bytes, from the header.
+fn entry_size(index: &[u8]) -> Result<usize, LttngIndexError> {
     let number =
         |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
     let header = || Some((number(0)?, number(4)?, number(8)?, number(12)? as usize));
     match header() {
         Some((MAGIC, 1, minor, size)) => {
             let least = if minor == 0 { 56 } else { 72 };
-            if (least..=4096).contains(&size) { Ok(size) } else { Err(IndexError::EntrySize(size)) }
+            if (least..=4096).contains(&size) { Ok(size) } else { Err(LttngIndexError::EntrySize(size)) }
         }
-        Some((MAGIC, major, minor, _)) => Err(IndexError::Version(major, minor)),
-        _ => Err(IndexError::NoIndex),
+        Some((MAGIC, major, minor, _)) => Err(LttngIndexError::Version(major, minor)),
+        _ => Err(LttngIndexError::NoIndex),
     }
 }
 
-/// Returns `true` if a packet looks like the successor of the other in its data stream.
+/// Returns `true` if a packet looks like the other packet's successor in its data stream.
 fn follows(before: &ScannedPacket, packet: &ScannedPacket) -> bool {
     let (a, b) = (&before.entry, &packet.entry);
     let goes_on = |a: Option<u64>, b: Option<u64>| a.zip(b).is_none_or(|(a, b)| a <= b);
@@ -205,17 +205,17 @@ fn follows(before: &ScannedPacket, packet: &ScannedPacket) -> bool {
         && steps(a.sequence(), b.sequence())
 }
 
-/// Metadata needed to compare entries with packets.
+/// Metadata for comparing entries with packets.
 struct EntryReader<'a> {
     decoder: &'a PacketDecoder<'a>,
     has_stream_ids: bool,
-    /// By index of the data stream class.
-    widths: Vec<Widths>,
+    /// Field widths by data stream class index.
+    widths: Vec<ContextWidths>,
 }
 
-/// Widths of packet context fields; `None`: there is no such field.
-struct Widths {
-    /// `true` if there is a field for the size of the packet or of its content.
+/// Packet context field widths. `None`: the field is missing.
+struct ContextWidths {
+    /// `true` if there is a field for the packet size or the content size.
     has_size: bool,
     begin: Option<u64>,
     end: Option<u64>,
@@ -231,10 +231,10 @@ impl<'a> EntryReader<'a> {
         let width = |class| move |role| width_of(decoder, class, role);
         let widths = |class: usize| {
             let width = width(class);
-            // Without a clock they are ordinary numbers.
+            // Without a clock, timestamps are ordinary numbers.
             let has_clock =
                 decoder.class.data_streams.get(class).is_some_and(|class| class.default_clock.is_some());
-            Widths {
+            ContextWidths {
                 has_size: [Role::PacketTotalLength, Role::PacketContentLength]
                     .into_iter()
                     .any(|role| width(role).is_some()),
@@ -248,23 +248,23 @@ impl<'a> EntryReader<'a> {
         Self { decoder, has_stream_ids, widths }
     }
 
-    /// Returns the packet of an entry.
-    fn packet(&self, number: usize, entry: &[u8]) -> Result<ScannedPacket, IndexError> {
+    /// Returns the packet for an entry.
+    fn packet(&self, number: usize, entry: &[u8]) -> Result<ScannedPacket, LttngIndexError> {
         let field = |n: usize| {
             entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
         };
-        let needed = |n: usize| field(n).ok_or(IndexError::PartialEntry);
+        let needed = |n: usize| field(n).ok_or(LttngIndexError::PartialEntry);
         let (offset, total, content) = (needed(0)?, needed(1)?, needed(2)?);
         if total % 8 != 0 || total == 0 || content > total {
-            return Err(IndexError::Size { entry: number, total, content });
+            return Err(LttngIndexError::Size { entry: number, total, content });
         }
         let id = needed(6)?;
         let class = self.decoder.class.data_streams.iter().position(|class| class.id == id.into());
-        let unknown = IndexError::Class { entry: number, class: id };
+        let unknown = LttngIndexError::Class { entry: number, class: id };
         let (class, widths) =
             class.and_then(|class| Some((class, self.widths.get(class)?))).ok_or(unknown)?;
         let counter = |width: Option<u64>, value: Option<u64>| Some(Counter { value: value?, width: width? });
-        // Stream ids and sequence numbers of all ones mean that there is none.
+        // Stream ids and sequence numbers of all ones mean "missing".
         let known = |value: Option<u64>| value.filter(|value| *value != u64::MAX);
         let stream_id = known(field(7)).filter(|_| self.has_stream_ids).map(u128::from);
         let info = PacketInfo {

@@ -1,4 +1,4 @@
-//! Directories with a file `metadata`, and their files.
+//! Directories that contain a file `metadata`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ichnos_io::{Bytes, Entry, FileId, Tree};
 use crate::ctf_options::CtfOptions;
 use crate::stack_file::is_stack_file;
 
-/// Returns `true` if the name of a file, or of a directory that contains it, begins with a dot.
+/// Returns `true` if the name of a file, or of a directory that contains it, starts with a dot.
 fn is_hidden(entry: &Entry) -> bool {
     entry.path.split('/').any(|name| name.starts_with('.'))
 }
@@ -20,35 +20,35 @@ pub(crate) fn is_metadata(entry: &Entry) -> bool {
 pub(crate) struct MetadataDirectory<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) path: String,
-    /// Path from the root of the tree.
+    /// Path from the tree's root.
     pub(crate) relative: String,
     pub(crate) metadata_name: String,
-    /// Id of the metadata file, and `true` if it has other names, if the metadata is a file.
+    /// Metadata file id, and `true` if the file has other names. `None` if the metadata is not a file.
     pub(crate) metadata_id: Option<(FileId, bool)>,
     pub(crate) metadata: std::io::Result<Bytes>,
-    /// Reason why only the beginning of the metadata is available, if so.
+    /// Reason why only the start of the metadata is available.
     pub(crate) cut_off: Option<String>,
-    /// Size of all packed metadata in the tree, and of the archive, if the metadata was packed.
+    /// Size of all compressed metadata in the tree and size of the archive, if the metadata was compressed.
     pub(crate) packed: Option<(u64, u64)>,
-    /// The same for all data that is not metadata.
+    /// Size of all other compressed data in the tree and size of the archive, if it was compressed.
     pub(crate) packed_data: Option<(u64, u64)>,
     pub(crate) files: Vec<&'a Entry>,
-    /// Size of the files in bytes.
+    /// Total file size in bytes.
     pub(crate) bytes: u64,
-    /// `true` if some of the files can have other names.
+    /// `true` if some files can have other names.
     pub(crate) has_other_names: bool,
-    /// Files that do not belong to the trace: their names begin with a dot.
+    /// Files outside the trace: their names start with a dot.
     pub(crate) hidden: Vec<&'a Entry>,
-    /// Files that have its call stacks.
+    /// Call stack files.
     pub(crate) stacks: Vec<&'a Entry>,
-    /// Indexes of LTTng by the name of the data stream file.
+    /// LTTng indexes, by the data stream file's name.
     pub(crate) indexes: BTreeMap<String, &'a Entry>,
-    /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
+    /// PROP-2.0 auxiliary streams: files whose names end in `.json`.
     pub(crate) auxiliary: Vec<&'a Entry>,
 }
 
 impl<'a> MetadataDirectory<'a> {
-    /// Adds an entry of the directory to the list for its kind.
+    /// Adds a directory entry to the list for its kind.
     fn add(&mut self, entry: &'a Entry) {
         if let Some(first) = entry.repeats() {
             if entry.name() == "index" {
@@ -108,7 +108,7 @@ pub(crate) fn directories<'a>(tree: &'a Tree, options: &CtfOptions) -> Vec<Metad
             .insert(entry.directory(), MetadataDirectory { cut_off, packed, metadata_id, ..directory });
     }
     if let (true, Some((name, bytes))) = (directories.is_empty(), &options.metadata) {
-        // The metadata applies to all files in one directory; files in different directories are unrelated.
+        // Metadata applies to all files in the same directory. Files in other directories are unrelated.
         for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none() && !is_hidden(entry)) {
             directories
                 .entry(entry.directory())
@@ -134,7 +134,7 @@ pub(crate) fn directories<'a>(tree: &'a Tree, options: &CtfOptions) -> Vec<Metad
     directories
 }
 
-/// Returns the directory and the name of the data stream file of an index, by LTTng's names for indexes.
+/// Returns the directory and the data stream file name for an index, by LTTng's naming scheme.
 pub(crate) fn index_of(entry: &Entry) -> Option<(&str, &str)> {
     let stream = entry.name().strip_suffix(".idx")?;
     match entry.directory().rsplit_once('/') {
@@ -144,7 +144,7 @@ pub(crate) fn index_of(entry: &Entry) -> Option<(&str, &str)> {
     }
 }
 
-/// Returns the files of an index directory that is a link to one that is listed elsewhere.
+/// Returns the files in an index directory that is a link to a directory listed elsewhere.
 pub(crate) fn linked_files<'a>(tree: &'a Tree, first: &str) -> impl Iterator<Item = &'a Entry> {
     let below = format!("{first}/");
     let begin = tree.entries.partition_point(|entry| entry.path.as_str() < below.as_str());

@@ -1,4 +1,4 @@
-//! Blocks of bytes that were never written, or overwritten, as crashes and faulty media leave them.
+//! Unwritten or overwritten blocks, left by crashes and faulty media.
 
 use std::ops::Range;
 
@@ -7,30 +7,30 @@ use crate::rule::Overwritten;
 /// Size in bytes of the blocks that file systems write, or lose, as a whole.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Minimum size in bytes of a block at the end of a file, or of a packet: fewer equal bytes prove nothing.
+/// Minimum size in bytes of a block at the end of a file or packet. Fewer equal bytes prove nothing.
 pub(crate) const SMALLEST: usize = 32;
 
-/// Smallest number of values of a timestamp by which equal bytes are evidence: that times of events which were recorded
-/// agree with those of a block in so many of them is no accident.
+/// Minimum number of distinguishable clock values for equal bytes to count as evidence. With this many, recorded times
+/// do not match a block's times by accident.
 const MANY_TIMES: u64 = 1 << 24;
 
-/// Times of event records before a block, by which it is judged.
+/// Event record times before a block, as the evidence to judge it.
 ///
-/// Periodic events can fill equal blocks, and many events can have one time. So a block is only wrong if its first time is
-/// after the one before, and says more than short timestamps do by accident.
+/// Periodic events can fill equal blocks, and many events can have the same time. So a block is only wrong if its first
+/// time is later than the previous time, and not explained by a short timestamp.
 #[derive(Debug, Default)]
 pub(crate) struct TimeSteps(Vec<u64>);
 
-/// The first event record that begins in a block.
+/// First event record that begins in a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstInBlock {
     /// Step to its time.
     pub(crate) step: u64,
-    /// `true` if the header of the event record before is partly in the block: the step leads over it.
+    /// `true` if the previous event record's header is partly in the block, so that the step skips over it.
     pub(crate) is_split: bool,
-    /// Number of values of its timestamp; `None` for one that says the whole time.
+    /// Number of clock values that its timestamp can distinguish. `None`: the timestamp records the full clock value.
     pub(crate) times: Option<u64>,
-    /// `true` if the file ends before the end of the block.
+    /// `true` if the file ends inside the block.
     pub(crate) is_short: bool,
 }
 
@@ -51,7 +51,7 @@ impl TimeSteps {
             // If events are periodic, each step occurs in each period.
             return !(is_copy && self.0.contains(&step));
         }
-        // A slow clock has not ticked before, or a short copy is one by accident.
+        // A slow clock may not have ticked before. A short copy may be a coincidence.
         let largest = self.0.iter().max().copied().unwrap_or_default();
         largest > 0 && !(is_copy && is_short) && step > largest.saturating_mul(1 + u64::from(is_split))
     }
@@ -62,14 +62,14 @@ fn is_uniform(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|first| [0, 0xff].contains(first) && bytes.iter().all(|byte| byte == first))
 }
 
-/// Returns the index from which on all bytes are 0, or all are 0xff; the number of bytes if the last one is neither.
+/// Returns the index from which all bytes are 0, or all are 0xff, or the length if the last byte is neither.
 pub(crate) fn uniform_from(bytes: &[u8]) -> usize {
     let Some(last) = bytes.last().filter(|last| [0, 0xff].contains(*last)) else { return bytes.len() };
     bytes.iter().rposition(|byte| byte != last).map_or(0, |other| other + 1)
 }
 
-/// Returns the first block of a file that begins in a range of it and looks as if it was never written, or overwritten,
-/// and what it consists of. Only the first bytes of other blocks are read.
+/// Returns the first block in a range that looks unwritten or overwritten, and its content. Blocks with other first
+/// bytes are not read further.
 pub(crate) fn suspicious_block(file: &[u8], range: Range<usize>) -> Option<(Range<usize>, Overwritten)> {
     let begin = range.start.checked_next_multiple_of(BLOCK)?;
     (begin..range.end.min(file.len())).step_by(BLOCK).find_map(|begin| {

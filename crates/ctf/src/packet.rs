@@ -1,4 +1,4 @@
-//! Packets: values of their headers and contexts.
+//! Packet header and context values.
 
 use std::cell::Cell;
 
@@ -9,28 +9,28 @@ use ichnos_model::{DamageKind, Field, FieldKind, Role, Roles, TraceClass, Uuid, 
 use crate::metadata::Dialect;
 use crate::rule::Rule;
 
-/// The magic number that a packet header begins with, if it has one (CTF2-SPEC-2.0, "Packet").
+/// Magic number at the start of a packet header, if the header has one (CTF2-SPEC-2.0, "Packet").
 pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
 
-/// Counter that wraps at the width of its field; one of variable length has any value and never wraps.
+/// Counter that wraps at its field's width. Variable-length fields hold any value and never wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     /// Value.
     pub value: u64,
-    /// Width of the field in bits.
+    /// Field width in bits.
     pub width: u64,
 }
 
 impl Counter {
     /// Returns the counter in a field.
-    fn of(field: Field<'_>, value: u64) -> Self {
+    fn from_field(field: Field<'_>, value: u64) -> Self {
         let is_variable = matches!(field.class().kind, FieldKind::VariableLength { .. });
         Self { value, width: if is_variable { 64 } else { field.length } }
     }
 
-    /// Returns the growth of the counter since `earlier`, assuming that it wrapped at most once. Returns
-    /// `None` if it went back: a counter of 32 bits or more that gets smaller was reset, it did not count
-    /// through half of its range.
+    /// Returns how much the counter grew since `earlier`, assuming that it wrapped at most once. Returns `None` if it
+    /// went back: a counter with 32 bits or more that gets smaller was reset, because it cannot have counted through
+    /// half its range.
     #[must_use]
     pub fn since(self, earlier: Self) -> Option<u64> {
         let mask = if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 };
@@ -39,49 +39,48 @@ impl Counter {
     }
 }
 
-/// Updates a clock with a field of `length` bits that holds its lower bits. The clock never goes back, so a
-/// smaller value means that it wrapped (CTF2-SPEC-2.0, "Clock value update procedure").
+/// Updates a clock with a field of `length` bits that contains its lower bits. The clock never goes back, so a smaller
+/// value means that it wrapped (CTF2-SPEC-2.0, "Clock value update procedure").
 #[must_use]
 pub fn update_clock(clock: u64, value: u64, length: u64) -> u64 {
     let mask = u64::MAX.checked_shl(length as u32).map_or(u64::MAX, |high| !high);
     update_masked(clock, value, mask)
 }
 
-/// The same for a field that has the bits of this mask.
+/// Updates a clock with a field that contains the bits in this mask.
 #[inline(always)]
 pub(crate) fn update_masked(clock: u64, value: u64, mask: u64) -> u64 {
-    // Distance from the low bits of the clock to the value, modulo the mask.
+    // Distance from the clock's low bits to the value, modulo the mask.
     clock.wrapping_add(value.wrapping_sub(clock) & mask)
 }
 
-/// Values of all clocks of a trace, in one data stream.
+/// Values of all trace clocks, in one data stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clocks {
     /// Index of the default clock.
     default: Option<u16>,
-    /// Value of the default clock; its value in `values` is unused.
+    /// Default clock value. Its slot in `values` is unused.
     now: Option<u64>,
     values: Vec<u64>,
-    /// Values that clocks other than the default one take when the packet ends, with the lengths of their
-    /// fields in bits.
+    /// Values that other clocks take when the packet ends, with their field lengths in bits.
     at_end: Vec<(u16, u64, u64)>,
-    /// `true` if clocks continue from packet to packet. They do in PROP-1.0 and CTF 1.8: a clock is 0 before
-    /// the data stream; in PROP-2.0 and SPEC-2.0 it is 0 before each packet.
+    /// `true` if clocks continue from packet to packet. In PROP-1.0 and CTF 1.8 they do: a clock is 0 before the data
+    /// stream. In PROP-2.0 and SPEC-2.0 a clock is 0 before each packet.
     pub(crate) go_on: bool,
 }
 
 impl Clocks {
-    /// Returns the clocks of a trace before its data stream begins.
-    pub(crate) fn of(trace: &TraceClass) -> Self {
+    /// Returns a trace's clocks before its data stream begins.
+    pub(crate) fn for_trace(trace: &TraceClass) -> Self {
         let go_on = Self::go_on_in(&trace.dialect, trace);
         let values = vec![0; trace.clocks.len()];
         Self { default: None, now: None, values, at_end: Vec::new(), go_on }
     }
 
-    /// Returns `true` if clocks continue from packet to packet in a trace of a dialect, given by its title.
+    /// Returns `true` if clocks continue from packet to packet. `dialect` is the dialect's title.
     pub(crate) fn go_on_in(dialect: &str, trace: &TraceClass) -> bool {
-        // In CTF 1.8, section 8, clocks continue, too; as most packets contain their begin, that makes a
-        // difference only for others.
+        // In CTF 1.8, section 8, clocks continue, too. Most packets record their begin time, so this only matters for
+        // other packets.
         let begins_are_recorded = || {
             trace.data_streams.iter().flat_map(|class| &class.packet_context).any(|context| {
                 let FieldKind::Structure { members, .. } = &context.kind else { return false };
@@ -99,7 +98,7 @@ impl Clocks {
         }
     }
 
-    /// Makes another clock of the trace the default one.
+    /// Chooses another default clock.
     pub(crate) fn choose_default(&mut self, clock: Option<u16>) {
         if clock != self.default {
             if let (Some(clock), Some(now)) = (self.default, self.now) {
@@ -122,12 +121,12 @@ impl Clocks {
         }
     }
 
-    /// Returns `true` if a field of this clock is of the default one.
+    /// Returns `true` for the default clock. `None` also means the default clock.
     fn is_default(&self, clock: Option<u16>) -> bool {
         clock.is_none() || clock == self.default
     }
 
-    /// Updates a clock; `None`: the default one.
+    /// Updates a clock. `None`: the default clock.
     #[inline]
     fn update(&mut self, clock: Option<u16>, value: u64, length: u64) {
         let clock = match clock.filter(|clock| Some(*clock) != self.default) {
@@ -139,7 +138,7 @@ impl Clocks {
         }
     }
 
-    /// Updates the clocks that a field with roles refers to, now.
+    /// Updates the clocks that a field's roles refer to.
     #[inline]
     fn update_by(&mut self, field: Field<'_>, roles: Roles, value: u64) {
         if roles.has(Role::Timestamp) {
@@ -154,14 +153,14 @@ impl Clocks {
         }
     }
 
-    /// Updates the clocks with the values of the packet's fields for its end, except the default clock.
+    /// Updates all clocks except the default clock with the packet's end values.
     pub(crate) fn end_packet(&mut self) {
         for (clock, value, length) in std::mem::take(&mut self.at_end) {
             self.update(Some(clock), value, length);
         }
     }
 
-    /// Values of some clocks, except the default one.
+    /// Collects clock values, except the default clock's value.
     pub(crate) fn others(&self, which: &[u16], others: &mut Vec<(u16, u64)>) {
         others.clear();
         let known = |clock: &u16| Some((*clock, *self.values.get(usize::from(*clock))?));
@@ -169,10 +168,10 @@ impl Clocks {
     }
 }
 
-/// Values of a packet header and a packet context.
+/// Values from a packet header and a packet context.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PacketInfo {
-    /// Index of the data stream class.
+    /// Data stream class index.
     pub(crate) class: usize,
     pub(crate) stream_id: Option<u128>,
     pub(crate) total: Option<u64>,
@@ -181,9 +180,9 @@ pub(crate) struct PacketInfo {
     pub(crate) end: Option<u64>,
     pub(crate) discarded: Option<Counter>,
     pub(crate) sequence: Option<Counter>,
-    /// `true` if it has the UUID of the metadata.
+    /// `true` if it has the metadata's UUID.
     pub(crate) is_own: bool,
-    /// UUID and its bit, if it is not that of the metadata.
+    /// UUID and its bit, if it differs from the metadata's UUID.
     pub(crate) foreign: Option<(Uuid, u64)>,
     /// Value that contradicts the rest of the packet.
     pub(crate) wrong: Option<WrongHead>,
@@ -191,23 +190,23 @@ pub(crate) struct PacketInfo {
     pub(crate) begins: [Position; 3],
 }
 
-/// Value of a packet header or context that contradicts the rest of its packet.
+/// Packet header or context value that contradicts the rest of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WrongHead {
-    /// Id of the data stream class.
+    /// Data stream class id.
     Class(u128),
-    /// Content length and total length, of which one is wrong.
+    /// Content length and total length. One of them is wrong.
     Sizes { content: u64, total: u64 },
-    /// Content length that is less than the header and the context take.
+    /// Content length below the size of the header and context.
     Content { length: u64, taken: u64 },
-    /// Total length that is less than the header and the context take.
+    /// Total length below the size of the header and context.
     Total { length: u64, taken: u64 },
-    /// Total length that is no whole number of bytes.
+    /// Total length that is not a multiple of 8.
     PartialByte(u64),
 }
 
 impl WrongHead {
-    /// Returns the rule that it breaks.
+    /// Returns the broken rule.
     pub(crate) fn rule(self) -> Rule {
         match self {
             Self::Class(id) => Rule::DataStreamClass(id),
@@ -222,7 +221,7 @@ impl WrongHead {
 }
 
 impl PacketInfo {
-    /// Returns the error of its wrong value, if there is one.
+    /// Returns the error for the wrong value.
     pub(crate) fn error(&self) -> Option<PacketError> {
         let wrong = self.wrong?;
         let bit = match wrong {
@@ -233,7 +232,7 @@ impl PacketInfo {
     }
 }
 
-/// Reason why a packet cannot be read, and the bit of the error.
+/// Reason why a packet cannot be read, and the error's bit.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketError {
     pub(crate) bit: u64,
@@ -254,7 +253,7 @@ pub(crate) struct PacketDecoder<'a> {
 }
 
 impl PacketDecoder<'_> {
-    /// Decodes the header and the context of the packet at the beginning of `data`.
+    /// Decodes the packet header and context at the start of `data`.
     pub(crate) fn decode(
         &self,
         data: &[u8],
@@ -265,9 +264,9 @@ impl PacketDecoder<'_> {
         info.error().map_or(Ok(info), Err)
     }
 
-    /// Does the same, but one value may be wrong: it is noted in [`PacketInfo::wrong`]. Sizes of packets without a wrong
-    /// value are completed (a missing content length is the total length, and the reverse); others are returned as they are
-    /// recorded.
+    /// Decodes a packet in which one value may be wrong. [`PacketInfo::wrong`] contains this value. Without a wrong
+    /// value, sizes are completed: a missing content length equals the total length, and vice versa. Otherwise sizes
+    /// are returned as recorded.
     pub(crate) fn decode_doubtful(
         &self,
         data: &[u8],
@@ -278,7 +277,7 @@ impl PacketDecoder<'_> {
         clocks.begin_packet();
         let mut info = PacketInfo::default();
         let mut position = Position::default();
-        // The packet's size is not known yet: the data ends the input.
+        // The packet's size is still unknown, so the data ends the input.
         let bits = PacketBits { data, content: u64::MAX };
         let mut class_id = 0;
         let mut updated = Vec::new();
@@ -335,7 +334,7 @@ impl PacketDecoder<'_> {
         Ok(info)
     }
 
-    /// Decodes the context of a packet, which begins at a position.
+    /// Decodes the packet context at a position.
     fn decode_context(
         &self,
         bits: PacketBits<'_>,
@@ -351,7 +350,7 @@ impl PacketDecoder<'_> {
             let length = context.end_length;
             result.map_err(|error| info.error().unwrap_or(error.into()))?;
             if let (true, Some(now), Some(end)) = (clocks.go_on, clocks.value(), info.end) {
-                // In PROP-1.0 the end is an ordinary update, whose field may have the lower bits only.
+                // In PROP-1.0 the end time is an ordinary update, whose field may contain only the lower bits.
                 info.end = Some(update_clock(now, end, length));
             }
         }
@@ -359,7 +358,7 @@ impl PacketDecoder<'_> {
         Ok(())
     }
 
-    /// Returns `true` if packets with at most a content length reach to the end of their data stream.
+    /// Returns `true` if packets with at most a content length extend to the end of their data stream.
     fn reaches_to_end(&self) -> bool {
         self.class.dialect == Dialect::Prop1.title()
     }
@@ -392,12 +391,12 @@ impl PacketDecoder<'_> {
 
 struct HeaderVisitor<'a> {
     clocks: &'a mut Clocks,
-    /// Clocks that were updated.
+    /// Updated clocks.
     updated: Vec<u16>,
     magic: Option<(u64, u64)>,
     class_id: Option<u128>,
     stream_id: Option<u128>,
-    /// Size in bits of an id that is too wide, and its bit.
+    /// Size in bits of an oversized id, and its bit.
     wide_id: Option<(u64, u64)>,
     discarded: Option<Counter>,
     uuid: [u8; 16],
@@ -454,7 +453,7 @@ impl Visitor for HeaderVisitor<'_> {
             self.stream_id = Some(value.into());
         }
         if roles.has(Role::DiscardedEventCounter) {
-            self.discarded = Some(Counter::of(field, value));
+            self.discarded = Some(Counter::from_field(field, value));
         }
         if roles.has(Role::Timestamp) || roles.has_further_clocks() {
             self.updated.extend(roles.clock);
@@ -515,7 +514,7 @@ impl HeaderVisitor<'_> {
 struct ContextVisitor<'a> {
     clocks: &'a mut Clocks,
     found: &'a mut PacketInfo,
-    /// Length in bits of the field with the end time.
+    /// Field length of the end time, in bits.
     end_length: u64,
 }
 
@@ -525,7 +524,7 @@ impl Visitor for ContextVisitor<'_> {
         if roles.is_empty() {
             return;
         }
-        let counter = Counter::of(field, value);
+        let counter = Counter::from_field(field, value);
         if roles.has(Role::PacketTotalLength) {
             self.found.total = Some(value);
         }
@@ -553,7 +552,7 @@ impl Visitor for ContextVisitor<'_> {
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        // A special field of more than 64 bits: its value counts if it fits.
+        // Special field above 64 bits: its value counts if it fits.
         let roles = field.node().roles;
         if roles.is_empty() {
             return;
@@ -561,7 +560,7 @@ impl Visitor for ContextVisitor<'_> {
         if let Some(value) = value.as_u128().and_then(|value| u64::try_from(value).ok()) {
             self.unsigned(field.with_length(64), value);
         } else {
-            // No packet is that large.
+            // Packets are never that large.
             if roles.has(Role::PacketTotalLength) {
                 self.found.total = Some(u64::MAX / 8 * 8);
             }
@@ -573,7 +572,7 @@ impl Visitor for ContextVisitor<'_> {
 }
 
 impl ContextVisitor<'_> {
-    /// Notes the value of a clock at the end of the packet.
+    /// Records a clock value at the packet's end.
     fn ends_at(&mut self, clock: Option<u16>, value: u64, length: u64) {
         match clock.filter(|clock| !self.clocks.is_default(Some(*clock))) {
             None => {
@@ -599,11 +598,11 @@ impl ContextVisitor<'_> {
     }
 }
 
-/// Receives the values of event record headers (and mapped fields elsewhere in event records).
+/// Receives event record header values, and clock fields elsewhere in event records.
 pub(crate) struct EventVisitor<'a> {
     pub(crate) clocks: &'a mut Clocks,
     pub(crate) class_id: Option<u128>,
-    /// Size in bits of an id that is too wide, and its bit.
+    /// Size in bits of an oversized id, and its bit.
     pub(crate) wide_id: Option<(u64, u64)>,
 }
 
@@ -653,7 +652,7 @@ mod tests {
         assert_eq!(update_clock(19712, 5, 8), 19717);
         assert_eq!(update_clock(19717, 4, 8), 19972);
         assert_eq!(update_clock(500, 3, 64), 3);
-        // A clock of one bit works, too.
+        // A 1-bit clock also works.
         assert_eq!(update_clock(1, 0, 1), 2);
     }
 

@@ -1,4 +1,4 @@
-//! Checks of a packet as a whole, apart from its events.
+//! Checks for a packet as a whole, without its events.
 
 use ichnos_model::{DamageKind, DataStream};
 
@@ -6,15 +6,15 @@ use crate::packet::{Counter, PacketInfo};
 use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;
 
-/// A packet and its context in the data stream.
+/// A packet and its surroundings in the data stream.
 pub(crate) struct PacketCheck<'a> {
     pub(crate) stream: &'a DataStream,
     pub(crate) entry: &'a PacketEntry,
-    /// Packet before it in the data stream.
+    /// Previous packet in the data stream.
     pub(crate) before: Option<&'a PacketEntry>,
-    /// Values in the packet itself, which the entry should match; `None`: the packet was not read again.
+    /// Values read from the packet, for comparison with the entry. `None`: the packet was not read again.
     pub(crate) info: Option<&'a PacketInfo>,
-    /// `true` if an end of 0 means an unknown one.
+    /// `true` if an end time of 0 means "unknown".
     pub(crate) may_lack_end: bool,
 }
 
@@ -28,7 +28,7 @@ impl PacketCheck<'_> {
         (0..count).filter_map(|number| self.flaw(number))
     }
 
-    /// Returns `true` if it has no flaws, as nearly all packets.
+    /// Returns `true` if the packet lacks flaws, as nearly all packets do.
     fn is_flawless(&self) -> bool {
         self.entry.flaws().is_none()
             && self.is_as_indexed()
@@ -37,7 +37,7 @@ impl PacketCheck<'_> {
             && self.goes_back(PacketEntry::sequence).is_none()
     }
 
-    /// Returns the flaw of this number, if the packet has it.
+    /// Returns the flaw with this number, if the packet has it.
     fn flaw(&self, number: u8) -> Option<DamageKind> {
         let backwards = |counter, (from, to): (u64, u64)| Rule::CounterBackwards { counter, from, to }.into();
         match number {
@@ -70,10 +70,10 @@ impl PacketCheck<'_> {
 
     /// Returns `true` if the packet matches its entry. Only entries from a tracer's index can differ.
     fn is_as_indexed(&self) -> bool {
-        self.info.is_none_or(|info| info.stream_id == self.stream.id && self.entry.says(info))
+        self.info.is_none_or(|info| info.stream_id == self.stream.id && self.entry.matches(info))
     }
 
-    /// Returns the begin and the end.
+    /// Returns begin and end if the packet ends before it begins.
     fn end_before_begin(&self) -> Option<(u64, u64)> {
         let (begin, end) = self.info.map_or(self.entry.recorded_times(), |info| (info.begin, info.end));
         let (begin, end) = begin.zip(end).filter(|(begin, end)| begin > end)?;
@@ -81,7 +81,7 @@ impl PacketCheck<'_> {
         (!is_reported_or_absent).then_some((begin, end))
     }
 
-    /// Returns the values of a counter before and now, if it goes back.
+    /// Returns the previous and the current counter value, if the counter goes back.
     #[inline]
     fn goes_back(&self, value: impl Fn(&PacketEntry) -> Option<Counter>) -> Option<(u64, u64)> {
         let (before, now) = (value(self.before?)?, value(self.entry)?);

@@ -1,15 +1,15 @@
-//! Compact entry for each packet: a large trace has millions of them.
+//! Compact entry for each packet, because a large trace has millions of packets.
 
 use ichnos_model::{Damage, DamageKind};
 
 use crate::packet::{Counter, PacketInfo};
 
-/// A packet of a data stream.
+/// A packet in a data stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketEntry {
-    /// Index of the stream's file that contains it.
+    /// Index of its file among the stream's files.
     pub file: u32,
-    /// Known numbers, a bit each; one more bit each for a foreign UUID and a corrected header or context.
+    /// Flags for the known numbers, a foreign UUID, and a corrected header or context.
     known: u8,
     discarded_width: u8,
     sequence_width: u8,
@@ -21,20 +21,20 @@ pub struct PacketEntry {
     end: u64,
     discarded: u64,
     sequence: u64,
-    /// Damage around it: few packets have any.
+    /// Damage around the packet. Few packets have any.
     flaws: Option<Box<Flaws>>,
 }
 
-/// Flaws of a packet that are known without its events.
+/// Packet flaws that are known without reading events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flaws {
-    /// Damage between the previous packet of the file and this one, and reports of a foreign UUID.
+    /// Damage between the previous packet in the file and this packet, and foreign UUID reports.
     pub(crate) before: Vec<Damage>,
-    /// Bytes to the next packet, if that begins before this one ends by its own total size.
+    /// Bytes to the next packet, if it begins before this packet's total size ends.
     pub(crate) room: Option<u64>,
-    /// Recorded begin, if that does not fit between the packets around it in the file.
+    /// Recorded begin time, if it does not fit between the neighbors in the file.
     pub(crate) misplaced: Option<u64>,
-    /// Recorded end, if the next packet has begun by then.
+    /// Recorded end time, if the next packet has begun by then.
     pub(crate) late_end: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ const FOREIGN: u8 = 1 << 6;
 const CORRECTED: u8 = 1 << 7;
 
 impl PacketEntry {
-    /// Creates the entry of the packet at an offset of its file from its header and its context.
+    /// Creates the entry for the packet at a file offset from its header and context.
     pub(crate) fn new(offset: u64, info: &PacketInfo, before: Vec<Damage>) -> Self {
         let mut known = if info.foreign.is_some() { FOREIGN } else { 0 };
         known |= if info.wrong.is_some() { CORRECTED } else { 0 };
@@ -73,22 +73,22 @@ impl PacketEntry {
         }
     }
 
-    /// Returns the flaws of the packet, or `None` if there are none.
+    /// Returns the packet's flaws, or `None` without flaws.
     pub(crate) fn flaws(&self) -> Option<&Flaws> {
         self.flaws.as_deref()
     }
 
-    /// Returns the flaws of the packet, to add some.
+    /// Returns the packet's flaws for adding more.
     pub(crate) fn flaws_mut(&mut self) -> &mut Flaws {
         self.flaws.get_or_insert_default()
     }
 
-    /// Returns `true` if it is known to have the UUID of another recording.
+    /// Returns `true` if the packet has the UUID of another recording.
     pub(crate) fn is_foreign(&self) -> bool {
         self.known & FOREIGN != 0
     }
 
-    /// Returns `true` if a size or an id in its header or context is wrong, and the scan of the file has corrected it.
+    /// Returns `true` if a size or an id in the header or context is wrong and the file scan has corrected it.
     pub(crate) fn is_corrected(&self) -> bool {
         self.known & CORRECTED != 0
     }
@@ -98,32 +98,32 @@ impl PacketEntry {
         self.flaws().map_or(&[], |flaws| &flaws.before)
     }
 
-    /// Returns `true` if its recorded begin does not fit between the packets around it in the file.
+    /// Returns `true` if the recorded begin time does not fit between the neighbors in the file.
     #[must_use]
     pub fn is_misplaced(&self) -> bool {
         self.flaws().is_some_and(|flaws| flaws.misplaced.is_some())
     }
 
-    /// Returns `true` if the recorded begin was replaced by another one.
+    /// Returns `true` if the recorded begin time was replaced.
     pub(crate) fn has_other_begin(&self) -> bool {
         self.flaws().and_then(|flaws| flaws.misplaced).is_some_and(|recorded| self.begin != recorded)
     }
 
-    /// Returns the recorded begin and end.
+    /// Returns the recorded begin and end times.
     pub(crate) fn recorded_times(&self) -> (Option<u64>, Option<u64>) {
         let recorded = |flaw: fn(&Flaws) -> Option<u64>| self.flaws().and_then(flaw);
         let (misplaced, late_end) = (recorded(|flaws| flaws.misplaced), recorded(|flaws| flaws.late_end));
         (misplaced.or(self.begin()), late_end.or(self.end()))
     }
 
-    /// Notes that its begin does not fit, and replaces it by `begin`, if there is one.
+    /// Marks the begin time as misplaced, and replaces it with `begin` if given.
     pub(crate) fn misplace(&mut self, begin: Option<u64>) {
         let recorded = self.begin;
         self.flaws_mut().misplaced = Some(recorded);
         self.begin = begin.unwrap_or(recorded);
     }
 
-    /// Notes that it cannot end as late as recorded, and replaces its end.
+    /// Replaces the end time, because the packet cannot end as late as recorded.
     pub(crate) fn end_at(&mut self, end: u64) {
         let recorded = self.end;
         self.flaws_mut().late_end = Some(recorded);
@@ -134,48 +134,48 @@ impl PacketEntry {
         (self.known & bit != 0).then_some(number)
     }
 
-    /// Recorded size of the whole packet in bits; `None`: it reaches to the end of the file.
+    /// Recorded total size in bits. `None`: the packet extends to the end of the file.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.known(self.total, TOTAL)
     }
 
-    /// Size of its content in bits; `None` as for the total size.
+    /// Content size in bits. `None`: the packet extends to the end of the file.
     #[must_use]
     pub fn content(&self) -> Option<u64> {
         self.known(self.content, CONTENT)
     }
 
-    /// Value of the default clock at its beginning: the recorded one, if that is possible.
+    /// Default clock value at the start: the recorded value, if it is possible.
     #[must_use]
     pub fn begin(&self) -> Option<u64> {
         self.known(self.begin, BEGIN)
     }
 
-    /// Value of the default clock at its end: the recorded one, if that is possible.
+    /// Default clock value at the end: the recorded value, if it is possible.
     #[must_use]
     pub fn end(&self) -> Option<u64> {
         self.known(self.end, END)
     }
 
-    /// Snapshot of the counter of discarded event records at its end.
+    /// Counter snapshot of discarded event records at the packet's end.
     #[must_use]
     pub fn discarded(&self) -> Option<Counter> {
         let value = self.known(self.discarded, DISCARDED)?;
         Some(Counter { value, width: self.discarded_width.into() })
     }
 
-    /// Index of the packet in its stream.
+    /// Packet sequence number in its stream.
     #[must_use]
     pub fn sequence(&self) -> Option<Counter> {
         let value = self.known(self.sequence, SEQUENCE)?;
         Some(Counter { value, width: self.sequence_width.into() })
     }
 
-    /// Returns `true` if a header and a context match this entry.
-    pub(crate) fn says(&self, info: &PacketInfo) -> bool {
+    /// Returns `true` if the header and context values match this entry.
+    pub(crate) fn matches(&self, info: &PacketInfo) -> bool {
         let mut recorded = Self { file: self.file, ..Self::new(self.offset, info, Vec::new()) };
-        // Without flaws, the times are those of the packet.
+        // Without flaws, the times are the recorded times.
         let flaws = self.flaws().cloned().unwrap_or_default();
         let mut own = Self { flaws: None, ..self.clone() };
         own.begin = flaws.misplaced.unwrap_or(own.begin);
@@ -184,7 +184,7 @@ impl PacketEntry {
         own == recorded
     }
 
-    /// Returns the available size of the packet in bytes, in a file of `file_size` bytes.
+    /// Returns the packet's available size in bytes, in a file of `file_size` bytes.
     #[must_use]
     pub fn available(&self, file_size: u64) -> u64 {
         let left = file_size.saturating_sub(self.offset);
@@ -192,9 +192,9 @@ impl PacketEntry {
         self.total().map_or(room, |total| room.min(total / 8))
     }
 
-    /// Returns the damage of a packet that its file's end or another packet truncates.
+    /// Returns the damage if the packet is truncated by another packet or the end of the file.
     pub(crate) fn cut_off(&self, name: &str, file_size: u64) -> Option<Damage> {
-        // In PROP-1.0, a packet can have a content length only.
+        // In PROP-1.0, a packet may have only a content length.
         let total = self.total().or(self.content())?;
         let available = self.available(file_size).saturating_mul(8);
         let is_overlapped = self.flaws().is_some_and(|flaws| flaws.room.is_some());

@@ -1,4 +1,4 @@
-//! Time order of the packets of a data stream, from files with some of them misplaced or duplicated.
+//! Time order of packets in a data stream whose files may contain misplaced or duplicate packets.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -13,21 +13,21 @@ use crate::stream_input::StreamFile;
 /// Ordering rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketOrder {
-    /// `true` if times can be compared before packets are read one after the other.
+    /// `true` if times can be compared before the packets are read in sequence.
     pub(crate) has_times: bool,
     /// `true` if the recorded end times are credible.
     pub(crate) has_ends: bool,
 }
 
-/// Packets that were dropped when packets were put in order.
+/// Packets dropped while sorting.
 #[derive(Debug, Default)]
 pub(crate) struct SkippedPackets {
-    /// Damage before and of dropped packets.
+    /// Damage before and in dropped packets.
     pub(crate) damage: Vec<Damage>,
-    /// Number of packets that are in another file, too.
+    /// Number of packets that are also in another file.
     pub(crate) repeated: u64,
-    /// Pairs of packets with equal bytes, as indexes. The first is a copy of the second only if the clock moves within
-    /// them.
+    /// Packet pairs with equal bytes, as indexes. The first packet is a copy of the second only if the clock moves
+    /// within them.
     pub(crate) equal: Vec<(usize, usize)>,
 }
 
@@ -64,9 +64,10 @@ impl SkippedPackets {
 }
 
 impl PacketOrder {
-    /// Sorts packets, which come file by file in file order, by their start times. Marks misplaced packets, and returns
-    /// the dropped packets. `begins_are_whole`: packets contain all bits of their start time, so that it can be compared
-    /// even if clocks continue from packet to packet.
+    /// Sorts packets by start time. The input is file by file, in file order. Marks misplaced packets, and returns the
+    /// dropped packets.
+    /// `begins_are_whole`: packets record all bits of their start time, so it can be compared even if clocks continue
+    /// from packet to packet.
     pub(crate) fn apply(
         self,
         packets: &mut Vec<PacketEntry>,
@@ -88,14 +89,14 @@ impl PacketOrder {
     }
 }
 
-/// Marks packets of a file whose start times do not fit between the packets around them. If such a packet is in the right
-/// place, only its start time is wrong: it starts when the packet before ends. Other packets are in the wrong place, and
-/// their time determines the right place.
+/// Marks packets whose start times do not fit between their neighbors in the file. If such a packet is in the right
+/// place, only its start time is wrong: it starts when the previous packet ends. Other packets are in the wrong place,
+/// and their time determines the right place.
 fn find_misplaced(packets: &mut [PacketEntry]) {
     if packets.is_sorted_by_key(PacketEntry::begin) {
         return;
     }
-    // A begin after the end of its packet is less credible.
+    // A start time after the packet's end is less credible.
     let weight =
         |packet: &PacketEntry| 1 + u64::from(packet.end().is_none_or(|end| packet.begin() <= Some(end)));
     let items = packets.iter().map(|packet| (packet.begin(), packet.begin(), weight(packet)));
@@ -114,7 +115,7 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
             before = Some(i);
             continue;
         }
-        let around = NeighbourPackets {
+        let around = NeighborPackets {
             before: before.and_then(|before: usize| packets.get(before)),
             next: nexts[i].and_then(|next: usize| packets.get(next)),
         };
@@ -123,14 +124,14 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
     }
 }
 
-/// Packets before and after a packet in the file whose times fit.
-struct NeighbourPackets<'a> {
+/// Nearest packets before and after a packet in the file whose times fit.
+struct NeighborPackets<'a> {
     before: Option<&'a PacketEntry>,
     next: Option<&'a PacketEntry>,
 }
 
-impl NeighbourPackets<'_> {
-    /// Returns the start time of a packet that is in the right place, or `None` if it is not.
+impl NeighborPackets<'_> {
+    /// Returns the start time of a packet in the right place, otherwise `None`.
     fn begin_within(&self, packet: &PacketEntry) -> Option<u64> {
         if !self.in_sequence(packet).unwrap_or_else(|| self.end_fits(packet)) {
             return None;
@@ -140,7 +141,7 @@ impl NeighbourPackets<'_> {
         Some(self.next.and_then(PacketEntry::begin).map_or(begin, |next| begin.min(next)))
     }
 
-    /// Returns `true` if the sequence number of a packet is between those of the others, if there are such.
+    /// Returns `true` if a packet's sequence number is between the neighbors' numbers. `None` if numbers are missing.
     fn in_sequence(&self, packet: &PacketEntry) -> Option<bool> {
         let number = packet.sequence()?;
         let before = self.before.and_then(PacketEntry::sequence);
@@ -156,17 +157,18 @@ impl NeighbourPackets<'_> {
         })
     }
 
-    /// Returns `true` if the end of a packet is between the others.
+    /// Returns `true` if a packet's end is between the neighbors' times.
     fn end_fits(&self, packet: &PacketEntry) -> bool {
         let is_after = self.before.is_none_or(|before| before.end().max(before.begin()) <= packet.end());
         is_after && self.next.is_none_or(|next| packet.end() <= next.begin())
     }
 }
 
-/// Marks the items of the heaviest part of a list that is in order. Items have a first value, a last value and a
-/// weight; each one begins where the one before ends, or later. Of several heaviest parts, the one that ends first counts.
+/// Marks the heaviest ordered subsequence of a list. Items have a first value, a last value and a weight. In an ordered
+/// subsequence, each item begins at or after the previous item's end. Of several heaviest subsequences, the first to
+/// end wins.
 pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (T, T, u64)>) -> Vec<bool> {
-    // Heaviest part for each last value, with the index of its last item. Parts that end later are heavier.
+    // Heaviest subsequence for each last value, with its last item's index. Subsequences that end later are heavier.
     let mut parts: BTreeMap<T, (u64, usize)> = BTreeMap::new();
     let mut before: Vec<Option<usize>> = Vec::new();
     let (mut heaviest, mut at) = (0, None);
@@ -196,11 +198,11 @@ pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (
     is_in
 }
 
-/// Drops copies of packets. Snapshots of a session overlap: a packet that is in several files is read once,
-/// from the file that has most of it. The damage before a copy is reported nevertheless, and the copy itself
-/// if it is in the same file, which only damage causes.
+/// Drops duplicate packets. Snapshots of the same session overlap, so a packet in several files is read once, from the
+/// file that contains most of it. The damage before a copy is still reported. A copy in the same file is reported too,
+/// because only damage causes it.
 ///
-/// The packets are sorted by their start times, so that copies follow each other.
+/// Packets must be sorted by start time, so that copies are adjacent.
 fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> SkippedPackets {
     let mut skipped = SkippedPackets::default();
     let mut retained = RetainedPackets::default();
@@ -211,7 +213,7 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> SkippedP
     let mut rest = packets.drain(..).peekable();
     while let Some(mut packet) = rest.next() {
         let begins_like = |other: Option<&PacketEntry>| other.is_some_and(|o| o.begin() == packet.begin());
-        // In a valid file, no two packets begin at the same time.
+        // In a valid file, two packets never begin at the same time.
         if !begins_like(all.last()) {
             retained.clear();
             if !begins_like(rest.peek()) {
@@ -239,10 +241,10 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> SkippedP
     skipped
 }
 
-/// Recorded numbers of a packet: end, sizes and counters.
+/// Recorded packet numbers: end, sizes and counters.
 type RecordedNumbers = [Option<u64>; 5];
 
-/// Result of a search for a packet, with the index of the retained packet.
+/// Search result, with the index of the retained packet.
 enum PacketMatch {
     New,
     Copy(usize),
@@ -250,12 +252,12 @@ enum PacketMatch {
     Equal(usize),
 }
 
-/// Packets with the same start time that are not copies, as indexes into the retained packets.
+/// Different packets with the same start time, as indexes into the retained packets.
 #[derive(Default)]
 struct RetainedPackets {
-    /// Packets with an end and a number: those with the same numbers are the same.
+    /// Packets with an end and a number. Equal numbers mean equal packets.
     numbered: HashMap<RecordedNumbers, usize>,
-    /// Other packets, also by a hash of their bytes: those with the same numbers need not be the same.
+    /// Other packets, also keyed by a hash of their bytes, because equal numbers do not prove equality.
     by_bytes: HashMap<(RecordedNumbers, u64), usize>,
     hash: RandomState,
 }
@@ -266,7 +268,7 @@ impl RetainedPackets {
         self.by_bytes.clear();
     }
 
-    /// Searches the retained packets for the original of this packet. A new packet is retained from now on.
+    /// Searches the retained packets for this packet's original. Retains the packet if it is new.
     fn find_or_retain(
         &mut self,
         packet: &PacketEntry,
@@ -290,7 +292,7 @@ impl RetainedPackets {
                 }
             };
         }
-        // If the clock does not move within a packet, the next one can have the same events again.
+        // If the clock does not move within a packet, the next packet can contain identical events.
         if !is_numbered && packet.end() == packet.begin() {
             return PacketMatch::New;
         }
@@ -314,7 +316,7 @@ impl RetainedPackets {
     }
 }
 
-/// Returns the available bytes of a packet.
+/// Returns a packet's available bytes.
 fn bytes_of<'f>(packet: &PacketEntry, files: &'f [StreamFile]) -> Option<&'f [u8]> {
     let file: &[u8] = &files.get(packet.file as usize)?.bytes;
     let begin = usize::try_from(packet.offset).ok()?;
@@ -322,7 +324,7 @@ fn bytes_of<'f>(packet: &PacketEntry, files: &'f [StreamFile]) -> Option<&'f [u8
     file.get(begin..)?.get(..size)
 }
 
-/// Limits packets to end when the next one begins. Misplaced packets limit no others.
+/// Limits packets to end when the next packet begins. Misplaced packets do not limit other packets.
 fn limit_ends(packets: &mut [PacketEntry]) {
     let mut next: Option<u64> = None;
     for packet in packets.iter_mut().rev() {
@@ -345,7 +347,7 @@ mod tests {
 
     use super::*;
 
-    /// Marks the values of the longest part in order.
+    /// Marks the longest ordered subsequence.
     fn longest(values: &[u8]) -> Vec<bool> {
         heaviest_in_order(values.iter().map(|value| (*value, *value, 1)))
     }
@@ -365,7 +367,7 @@ mod tests {
 
     #[test]
     fn the_heaviest_part_in_order() {
-        // Two light items outvote none of the heavy ones that they overlap.
+        // Two light items do not outweigh the heavy items they overlap.
         let items = [(0, 9, 5), (3, 4, 1), (5, 6, 2), (9, 12, 1), (11, 13, 1)];
         assert_eq!(heaviest_in_order(items), [true, false, false, true, false]);
         let items = [(0, 9, 2), (3, 4, 1), (5, 6, 2)];
@@ -373,7 +375,7 @@ mod tests {
     }
 
     proptest! {
-        /// No other part is heavier: each is tried.
+        /// Tries all subsequences: none may be heavier than the marked subsequence.
         #[test]
         fn no_part_in_order_is_heavier(items in proptest::collection::vec((0u8..8, 0u8..3, 1u64..4), 0..9)) {
             let items: Vec<_> = items.iter().map(|(first, length, weight)| (*first, first + length, *weight)).collect();

@@ -1,4 +1,4 @@
-//! Reader for the packets of a data stream, one after the other.
+//! Sequential reader for the packets of a data stream.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -19,29 +19,29 @@ use crate::quirks::Quirk;
 use crate::rule::{Overwritten, Rule};
 use crate::stream_input::{StreamFile, StreamInput};
 
-/// Bits of event records between checks that the file still has its bytes.
+/// Number of event record bits between checks that the file still has its bytes.
 const CHECKED: u64 = 8 << 20;
 
-/// Reads the packets of a data stream: values, damage as a whole, position of the first event record.
+/// Reads packets in a data stream: values, packet damage, and the first event record's position.
 #[derive(Debug)]
 pub(crate) struct PacketReader {
     input: Arc<StreamInput>,
-    /// Index of the open packet, or of the next one if none is open.
+    /// Index of the open packet, or else of the next packet.
     index: usize,
     /// Index after the last packet to read.
     end: usize,
-    open: Box<OpenPacket>,
+    open: Box<CurrentPacket>,
     lost_files: LostFiles,
-    /// `true` if clocks continue from packet to packet: then times depend on the packets before.
+    /// `true` if clocks continue from packet to packet, so that times depend on earlier packets.
     clocks_go_on: bool,
 }
 
-/// Values of the packet that was opened last.
+/// Values from the last opened packet.
 #[derive(Debug, Default)]
-struct OpenPacket {
+struct CurrentPacket {
     info: PacketInfo,
     times: PacketTimes,
-    /// Recorded begin, if the packet begins earlier than that.
+    /// Recorded begin time, if the packet begins earlier.
     late_begin: Option<u64>,
     /// Begin and end, as delivered.
     begin: Option<ClockValue>,
@@ -54,7 +54,7 @@ struct OpenPacket {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketContent {
     pub(crate) data: Bytes,
-    /// Recorded end of the content in bits.
+    /// Recorded content end in bits.
     pub(crate) end: u64,
     /// Positions of the header, the context and the first event record.
     pub(crate) begins: [Position; 3],
@@ -66,20 +66,20 @@ impl PacketContent {
     }
 }
 
-/// Scannable range of a packet, in bits from its beginning.
+/// Scannable range, in bits from the packet's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Readable {
+pub(crate) struct ReadableRange {
     /// Bit after which to check again for lost bytes.
     pub(crate) end: u64,
-    /// Bit from which on bytes are missing, because the file has become shorter.
+    /// First missing bit, because the file was truncated.
     pub(crate) lost_from: Option<u64>,
 }
 
 impl PacketReader {
-    /// Creates a reader of the packets from index `first` on.
+    /// Creates a reader for the packets from index `first` on.
     pub(crate) fn new(input: &Arc<StreamInput>, first: usize) -> Self {
         let lost_files = LostFiles::reported_before(input);
-        let clocks_go_on = Clocks::of(&input.stream.trace.class).go_on;
+        let clocks_go_on = Clocks::for_trace(&input.stream.trace.class).go_on;
         let end = input.packets.len();
         Self { input: Arc::clone(input), index: first, end, open: Box::default(), lost_files, clocks_go_on }
     }
@@ -89,7 +89,7 @@ impl PacketReader {
         self.end = end.min(self.input.packets.len());
     }
 
-    /// Returns `true` if there are packets after those that are read.
+    /// Returns `true` if packets exist after the range to read.
     pub(crate) fn is_partial(&self) -> bool {
         self.end < self.input.packets.len()
     }
@@ -98,12 +98,12 @@ impl PacketReader {
         &self.input
     }
 
-    /// Index of the open packet, or of the next one if none is open.
+    /// Index of the open packet, or else of the next packet.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
 
-    /// Returns `true` if there is a packet of this index.
+    /// Returns `true` if the range contains a packet with this index.
     pub(crate) fn has_packet(&self) -> bool {
         self.index < self.end
     }
@@ -126,13 +126,13 @@ impl PacketReader {
         &self.open.times
     }
 
-    /// Returns the damage with this number between the packet before and this one.
+    /// Returns the damage with this number between the previous packet and this packet.
     pub(crate) fn damage_before(&self, number: usize) -> Option<Damage> {
         self.entry().damage_before().get(number).cloned()
     }
 
-    /// Opens the packet: decodes its header and its context. Returns its damage if it cannot be read; of lost
-    /// packets, only that of the first one of a file.
+    /// Opens the packet by decoding its header and context. Returns its damage if it cannot be read. If packets are
+    /// lost, only the first lost packet in a file is reported.
     pub(crate) fn open(
         &mut self,
         slots: &Slots,
@@ -141,12 +141,12 @@ impl PacketReader {
         let read = self.read(slots, clocks);
         let first_event = read.as_ref().ok().map(|content| content.begins[2].bit);
         if let (Ok(content), Some(at)) = (&read, first_event) {
-            // Lost bytes are found by reading them.
+            // Reading bytes detects losses.
             self.readable(at, content.bits().end());
         }
         match self.lost_part() {
             Some((damage, from)) if first_event.is_none_or(|at| from <= at) => {
-                Err(self.lost_files.note(self.entry_file()).then_some(damage))
+                Err(self.lost_files.record(self.entry_file()).then_some(damage))
             }
             _ => read.map_err(Some),
         }
@@ -157,7 +157,7 @@ impl PacketReader {
         let entry = &input.packets[self.index];
         let file = &input.files[entry.file as usize].bytes;
         let begin = entry.offset as usize;
-        // The size in the packet may be wrong: another one begins at the end by the entry.
+        // The size in the packet may be wrong: another packet begins at the end given by the entry.
         let mut data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         let all = data.len() as u64 * 8;
         let decoder = input.decoder();
@@ -170,7 +170,7 @@ impl PacketReader {
             Some(error) => Err(error),
         });
         let info = match decoded {
-            // Only a false index differs from the packet itself.
+            // Only an incorrect index differs from the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
                 let classes = &input.stream.trace.class.data_streams;
                 let id = classes.get(info.class).map_or(0, |class| class.id);
@@ -182,30 +182,30 @@ impl PacketReader {
         if let Some(total) = info.total {
             data = data.slice(0..usize::try_from(total / 8).unwrap_or(usize::MAX));
         }
-        let times = PacketTimes::of(input, self.index, &info);
+        let times = PacketTimes::for_packet(input, self.index, &info);
         if let Some(begin) = times.begin.filter(|_| times.begin != info.begin) {
             clocks.set_default(begin);
         }
         let (begin, end) = (input.clock_value(times.begin), input.clock_value(times.end));
-        *self.open = OpenPacket { info, times, late_begin: None, begin, end, content_end: info.content };
+        *self.open = CurrentPacket { info, times, late_begin: None, begin, end, content_end: info.content };
         let end = info.content.unwrap_or(data.len() as u64 * 8);
         Ok(PacketContent { data, end, begins: info.begins })
     }
 
-    /// Returns begin and end of the open packet, and the time before which it cannot begin; `None` if it lacks times of
-    /// its own.
+    /// Returns begin and end of the open packet, and its earliest possible begin time. `None` if it does not record
+    /// times.
     pub(crate) fn recorded_times(&self) -> Option<(u64, u64, u64)> {
         let (begin, end) = self.open.times.begin.zip(self.open.times.end)?;
         (!self.clocks_go_on).then(|| (begin, end, self.input.end_before(self.index)))
     }
 
-    /// Returns the begin time of the open packet, if it is earlier than the recorded time.
+    /// Returns the open packet's begin time, if it is earlier than the recorded time.
     pub(crate) fn earlier_begin(&self) -> Option<u64> {
         self.open.late_begin.and(self.open.times.begin)
     }
 
-    /// Sets the begin time of the open packet to an earlier value of the default clock: its event records are earlier than
-    /// the recorded time.
+    /// Sets the open packet's begin time to an earlier default clock value, because event records precede the recorded
+    /// time.
     pub(crate) fn correct_begin(&mut self, begin: u64) {
         let times = &mut self.open.times;
         self.open.late_begin = times.begin.replace(begin);
@@ -213,14 +213,14 @@ impl PacketReader {
         self.open.begin = self.input.clock_value(Some(begin));
     }
 
-    /// Returns `true` if the content size of the open packet is wrong, and the events of the packet show the right one.
+    /// Returns `true` if the open packet's content size is wrong and its events show the right size.
     pub(crate) fn has_unknown_content(&self) -> bool {
         let is_wrong =
             matches!(self.open.info.wrong, Some(WrongHead::Content { .. } | WrongHead::Sizes { .. }));
         is_wrong && self.entry().content() == self.entry().total()
     }
 
-    /// Returns the bytes of the packet before the open one, if both are in one file.
+    /// Returns the previous packet's bytes, if both packets are in the same file.
     pub(crate) fn bytes_before(&self) -> Bytes {
         let before = self.index.checked_sub(1).and_then(|before| self.input.packets.get(before));
         let bytes = before.filter(|before| before.file == self.entry().file).zip(self.file()).and_then(
@@ -230,16 +230,16 @@ impl PacketReader {
                 Some(file.bytes.slice(begin..begin.checked_add(size)?))
             },
         );
+        // The bytes are only a hint: without them, fewer event records count as padding.
         bytes.unwrap_or_default()
     }
 
-    /// Sets the end of the content of the open packet.
+    /// Sets the open packet's content end.
     pub(crate) fn end_content(&mut self, bit: u64) {
         self.open.content_end = Some(bit);
     }
 
-    /// Closes the packet after its last event record, whose time is `last_event`: moves the clocks to the end
-    /// of the packet.
+    /// Closes the packet after its last event record, whose time is `last_event`. Moves the clocks to the packet's end.
     pub(crate) fn close(&mut self, clocks: &mut Clocks, last_event: u64) {
         clocks.end_packet();
         let times = self.open.times;
@@ -249,7 +249,7 @@ impl PacketReader {
         if crashed || early {
             self.open.end = self.input.clock_value(Some(now));
             let quirk = if crashed { Quirk::LttngCrashPacketEnd } else { Quirk::LttngEventAfterPacket };
-            self.input.applied_quirks.note(quirk);
+            self.input.applied_quirks.record(quirk);
         } else {
             let end = if times.are_corrected { end.max(last_event) } else { end };
             self.open.end = self.input.clock_value(Some(end));
@@ -257,18 +257,18 @@ impl PacketReader {
         }
     }
 
-    /// Returns `true` if the packet begins with its first event record if that is earlier than its begin, by
-    /// a quirk of the tracer.
+    /// Returns `true` if a tracer bug requires that packets begin with their first event record, if it is earlier than
+    /// the recorded begin.
     pub(crate) fn begins_with_event(&self) -> bool {
         self.has_quirk(Quirk::BarectfEventBeforePacket)
     }
 
-    /// Returns `true` if packets end with their last event records, by a quirk of the tracer.
+    /// Returns `true` if a tracer bug requires that packets end with their last event record.
     pub(crate) fn ends_with_event(&self) -> bool {
         self.has_quirk(Quirk::LttngCrashPacketEnd) || self.has_quirk(Quirk::LttngEventAfterPacket)
     }
 
-    /// Returns `true` if the open packet has no end, by a quirk of the tracer.
+    /// Returns `true` if the open packet lacks an end time because of a tracer bug.
     fn lacks_end(&self) -> bool {
         let times = &self.open.times;
         self.has_quirk(Quirk::LttngCrashPacketEnd)
@@ -276,11 +276,11 @@ impl PacketReader {
             && times.begin.is_some_and(|begin| begin != 0)
     }
 
-    /// Moves the begin of the open packet to this value of the default clock, if that is earlier.
+    /// Moves the open packet's begin to this default clock value, if it is earlier.
     pub(crate) fn begin_by(&mut self, first_event: u64) {
         if self.open.times.begin.is_some_and(|begin| first_event < begin) {
             self.open.begin = self.input.clock_value(Some(first_event));
-            self.input.applied_quirks.note(Quirk::BarectfEventBeforePacket);
+            self.input.applied_quirks.record(Quirk::BarectfEventBeforePacket);
         }
     }
 
@@ -294,34 +294,34 @@ impl PacketReader {
         self.open.end.map(|end| end.nanoseconds)
     }
 
-    /// Value of the default clock before which the open packet has no event record.
+    /// Default clock value before which the open packet cannot contain event records.
     pub(crate) fn earliest_event(&self) -> u64 {
         let end = self.open.times.end.unwrap_or(u64::MAX).min(self.input.rules.most_cycles);
         self.open.times.begin.filter(|begin| *begin <= end).unwrap_or(0)
     }
 
-    /// Returns `true` if the recorded begin does not fit between the packets around it.
+    /// Returns `true` if the recorded begin does not fit between the neighbors in the file.
     pub(crate) fn is_misplaced(&self) -> bool {
         self.entry().is_misplaced()
     }
 
-    /// Returns `true` if no event record from the next packet on can be at `end` or before. `is_behind`: the
-    /// last event record was after `end`.
+    /// Returns `true` if all event records from the next packet on are later than `end`. `is_behind`: the last event
+    /// record was after `end`.
     pub(crate) fn is_past(&self, end: i128, is_behind: bool) -> bool {
-        // If begins of packets are missing or wrong, the events before decide.
+        // If packets lack a correct begin time, earlier events decide.
         let begin = self.input.begin_of(self.index).filter(|_| !self.begins_with_event());
         let Some(begin) = begin else { return is_behind && self.ended_after(end) };
         begin > end && self.entry_is_true() && !self.begins_earlier(end)
     }
 
-    /// Returns `true` if the packet begins later by its context than it can, and really at `time` or before.
+    /// Returns `true` if the packet begins at `time` or before, although its context shows an impossible later time.
     fn begins_earlier(&self, time: i128) -> bool {
         let begin = self.input.clock_value(self.input.earlier_begin(self.index));
         begin.is_some_and(|begin| begin.nanoseconds <= time)
     }
 
-    /// Returns `true` if the packet before ended after a time, or has no end: one event alone, whose time may
-    /// be wrong, does not mean that all later packets are after it.
+    /// Returns `true` if the previous packet ended after a time, or has an unknown end. A single event is not enough to
+    /// conclude that all later packets are after it, because its time may be wrong.
     fn ended_after(&self, time: i128) -> bool {
         let before = self.index.checked_sub(1).and_then(|before| self.input.packets.get(before));
         let end = before.and_then(|before| self.input.clock_value(before.end()));
@@ -331,11 +331,12 @@ impl PacketReader {
     /// Returns `true` if the packet matches its entry, or cannot be read.
     fn entry_is_true(&self) -> bool {
         let Some(file) = self.file().filter(|_| !self.clocks_go_on) else { return true };
-        let mut clocks = Clocks::of(&self.input.stream.trace.class);
+        let mut clocks = Clocks::for_trace(&self.input.stream.trace.class);
+        // A packet beyond the file is empty, so it cannot be decoded.
         let data = file.bytes.get(self.entry().offset as usize..).unwrap_or_default();
         let slots = vec![Cell::new(UNKNOWN); self.input.stream.plans().slots];
         let decoded = self.input.decoder().decode(data, &slots, &mut clocks);
-        decoded.map_or(true, |info| self.entry().says(&info))
+        decoded.map_or(true, |info| self.entry().matches(&info))
     }
 
     /// Returns the damage of the open packet as a whole.
@@ -354,23 +355,23 @@ impl PacketReader {
         let wrong_id = ids.filter(|(found, expected)| self.clocks_go_on && found != expected);
         let wrong_id = wrong_id.map(|(found, expected)| Rule::DataStream { found, expected }.into());
         let wrong_head = wrong_head.into_iter().chain(wrong_id);
-        // Nearly all packets have none: then nothing is allocated.
+        // Nearly all packets are flawless: then nothing is allocated.
         check.flaws().chain(late_begin).chain(wrong_head).map(|kind| self.damage(0, 0, kind)).collect()
     }
 
-    /// Returns damage of the open packet from one bit to another, relative to its beginning.
+    /// Returns damage in the open packet. `bit` and `end` are relative to its start.
     pub(crate) fn damage(&self, bit: u64, end: u64, kind: DamageKind) -> Damage {
         let DataPosition { file, bit: begin } = self.position(bit);
         Damage::new(file, begin, kind).skipping(end.saturating_sub(bit))
     }
 
-    /// Returns the place of a bit of the packet in its file.
+    /// Returns a packet bit's place in its file.
     pub(crate) fn position(&self, bit: u64) -> DataPosition {
         let file = self.file().map_or("", |file| &file.name);
         DataPosition::new(file, self.entry().offset * 8 + bit)
     }
 
-    /// Returns `true` if the open packet has no flaws as a whole, and a begin and an end.
+    /// Returns `true` if the open packet has a begin, an end, and no flaws.
     pub(crate) fn is_plain(&self) -> bool {
         let times = &self.open.times;
         let has_times = times.begin.zip(times.end).is_some_and(|(begin, end)| begin <= end);
@@ -388,14 +389,13 @@ impl PacketReader {
         self.open.info.wrong.is_some() || self.open.info.stream_id != self.input.stream.id
     }
 
-    /// Returns the damage of the open packet if the end of its file truncates it.
+    /// Returns the damage if the open packet is truncated by the end of its file.
     pub(crate) fn cut_off(&self) -> Option<Damage> {
         let file = self.file()?;
         self.entry().cut_off(&file.name, file.bytes.len() as u64)
     }
 
-    /// The same if the data ends within an event record that begins at a bit of the packet, or before it
-    /// could begin.
+    /// Returns the truncation damage if the data ends within, or before, an event record that begins at a packet bit.
     pub(crate) fn cut_off_within(&self, begin: u64) -> Option<Damage> {
         let damage = self.cut_off()?;
         let skipped = damage.bit.saturating_sub(self.entry().offset * 8 + begin);
@@ -406,7 +406,7 @@ impl PacketReader {
     pub(crate) fn discarded_events(&self) -> Option<TracerLoss> {
         let before = self.input.packet_before(self.index);
         let count = discarded_events(before, self.entry())?;
-        // Loss before the first snapshot of the counter begins with this packet at the earliest.
+        // Loss before the first counter snapshot begins with this packet at the earliest.
         let begin = match before.filter(|before| before.discarded().is_some()) {
             Some(before) => before.end(),
             None => self.open.times.begin,
@@ -414,7 +414,7 @@ impl PacketReader {
         Some(self.loss(count, begin, self.open.times.end))
     }
 
-    /// Returns the number of packets missing before the open one, by sequence numbers.
+    /// Returns the number of packets missing before the open packet, from sequence numbers.
     pub(crate) fn discarded_packets(&self) -> Option<TracerLoss> {
         let before = self.input.packet_before(self.index);
         let count = discarded_packets(before, self.entry())?;
@@ -423,12 +423,12 @@ impl PacketReader {
 
     fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> TracerLoss {
         let value = |cycles| self.input.clock_value(cycles);
-        // Both times or none: half a range is useless, as is one that ends before it begins.
+        // Both times or neither: half a range is useless, and so is a range that ends before it begins.
         let range = value(begin).zip(value(end)).filter(|(begin, end)| begin.cycles <= end.cycles);
         TracerLoss { count, range }
     }
 
-    /// Returns the open packet with its scopes, of which `data` bits are available.
+    /// Returns the open packet with its scopes. `data` is the number of available bits.
     pub(crate) fn packet<'a>(&'a self, scopes: Scopes<'a>, data: u64) -> Packet<'a> {
         let info = &self.open.info;
         let (total, content) = (info.total.unwrap_or(data), self.open.content_end.unwrap_or(data));
@@ -450,9 +450,9 @@ impl PacketReader {
 
 /// Files that become shorter while they are read.
 ///
-/// Lost bytes of a mapped file read as zeros ([`Bytes::lost`]), which can look like event records. That shows
-/// only after they were decoded, so the check is done at the end of each packet and within long ones, and
-/// once more for all files at the end of the data stream.
+/// Lost bytes in a mapped file read as zeros ([`Bytes::lost`]), which can look like event records. Only a check after
+/// decoding reveals them. So the check runs at the end of each packet and within long packets, and once more for all
+/// files at the end of the data stream.
 impl PacketReader {
     fn file(&self) -> Option<&StreamFile> {
         self.input.files.get(self.entry().file as usize)
@@ -462,20 +462,20 @@ impl PacketReader {
         self.entry().file
     }
 
-    /// Returns the range of the open packet, whose content ends at bit `end`, that can be scanned from a bit
-    /// on before the next check for lost bytes.
-    pub(crate) fn readable(&self, at: u64, end: u64) -> Readable {
+    /// Returns the range to scan from a bit on before the next check for lost bytes. The packet's content ends at bit
+    /// `end`.
+    pub(crate) fn readable(&self, at: u64, end: u64) -> ReadableRange {
         let end = end.min(at.saturating_add(CHECKED));
-        // Reading a byte detects a file that has become shorter.
+        // Reading a byte detects a truncated file.
         let last = usize::try_from(self.entry().offset.saturating_add(end / 8)).ok();
         let last = last.and_then(|last| self.file()?.bytes.get(last.checked_sub(1)?));
         std::hint::black_box(last.copied());
         let lost_from = self.lost_part().map(|(_, from)| from).filter(|from| *from > at);
-        Readable { end, lost_from }
+        ReadableRange { end, lost_from }
     }
 
-    /// Returns the first block of the file that begins in some bits of the open packet and looks as if it was never
-    /// written, or overwritten: its bits, and its content.
+    /// Returns the first unwritten or overwritten block that begins in a bit range of the open packet: its bits, and
+    /// its content.
     pub(crate) fn suspicious_block(&self, bits: Range<u64>) -> Option<(Range<u64>, Overwritten)> {
         let (bytes, offset) = (&*self.file()?.bytes, usize::try_from(self.entry().offset).ok()?);
         let byte_of = |bit: u64| usize::try_from(bit.div_ceil(8)).ok()?.checked_add(offset);
@@ -489,7 +489,7 @@ impl PacketReader {
         self.lost_part().is_some()
     }
 
-    /// Returns the damage of lost bytes of the packet, and the bit of the packet from which on they are lost.
+    /// Returns the damage of lost bytes in the packet, and the first lost bit.
     fn lost_part(&self) -> Option<(Damage, u64)> {
         let entry = self.entry();
         let StreamFile { name, bytes } = self.file()?;
@@ -507,12 +507,12 @@ impl PacketReader {
         Some((Damage { bit, skipped: lost_end - bit, ..lost }, bit - begin))
     }
 
-    /// Returns the damage of lost bytes if event records up to a bit were delivered, unless it was reported
-    /// before they were read.
+    /// Returns the damage of lost bytes if event records up to a bit were delivered. `None` if it was reported before
+    /// they were read.
     pub(crate) fn report_lost_events(&mut self, read_to: u64) -> Option<Damage> {
         let (damage, from) = self.lost_part()?;
         let reported = read_to > from;
-        let is_new = self.lost_files.note(self.entry_file());
+        let is_new = self.lost_files.record(self.entry_file());
         (is_new || reported).then_some(Damage { kind: DamageKind::Lost { reported }, ..damage })
     }
 
@@ -521,7 +521,7 @@ impl PacketReader {
         self.lost_files.report_next(&self.input)
     }
 
-    /// Returns `true` if no file was found to have lost bytes since the data stream was opened.
+    /// Returns `true` if all files still have the bytes from when the data stream was opened.
     pub(crate) fn has_lost_nothing(&self) -> bool {
         self.lost_files == LostFiles::reported_before(&self.input)
     }
@@ -535,17 +535,17 @@ mod tests {
     const FIRST: PacketFields = PacketFields { begin: 10, end: 20, sequence: 0, discarded: 5 };
     const SECOND: PacketFields = PacketFields { begin: 30, end: 40, sequence: 3, discarded: 7 };
 
-    /// Packets of a data stream, and the state to decode them with.
-    struct Packets {
+    /// Packets in a data stream, and the state to decode them.
+    struct TestPackets {
         reader: PacketReader,
         slots: Vec<Cell<i128>>,
         clocks: Clocks,
     }
 
-    impl Packets {
-        fn of(input: &Arc<StreamInput>) -> Self {
+    impl TestPackets {
+        fn for_stream(input: &Arc<StreamInput>) -> Self {
             let slots = vec![Cell::new(UNKNOWN); input.stream.plans().slots];
-            let clocks = Clocks::of(&input.stream.trace.class);
+            let clocks = Clocks::for_trace(&input.stream.trace.class);
             Self { reader: PacketReader::new(input, 0), slots, clocks }
         }
 
@@ -560,7 +560,7 @@ mod tests {
 
     #[test]
     fn each_packet_has_its_bytes_and_its_times() {
-        let mut packets = Packets::of(&two_packets());
+        let mut packets = TestPackets::for_stream(&two_packets());
         let content = packets.open().unwrap();
         assert_eq!((content.data.len(), content.bits().end()), (HEAD + 3, 8 * (HEAD as u64 + 3)));
         assert_eq!(content.begins.map(|begin| begin.bit), [0, 8, 8 * HEAD as u64]);
@@ -581,7 +581,7 @@ mod tests {
 
     #[test]
     fn losses_lie_between_packets() {
-        let mut packets = Packets::of(&two_packets());
+        let mut packets = TestPackets::for_stream(&two_packets());
         packets.open().unwrap();
         // The counter before the first packet is unknown.
         assert_eq!(packets.reader.discarded_events().map(|loss| loss.count), Some(None));
@@ -597,11 +597,11 @@ mod tests {
 
     #[test]
     fn a_window_ends_before_a_packet() {
-        let mut packets = Packets::of(&two_packets());
+        let mut packets = TestPackets::for_stream(&two_packets());
         assert!(packets.reader.is_past(9, false) && !packets.reader.is_past(10, true));
         packets.reader.advance();
         assert!(packets.reader.is_past(29, false) && !packets.reader.is_past(30, true));
-        // A query alone opens no packet.
+        // A query alone does not open packets.
         assert_eq!(packets.reader.begin_time(), None);
     }
 
@@ -610,7 +610,7 @@ mod tests {
         let backwards = PacketFields { begin: 30, end: 25, ..SECOND };
         let mut bytes = [packet(FIRST, &[0, 11, 1]), packet(backwards, &[0, 31, 1, 0, 32, 2])].concat();
         bytes.truncate(bytes.len() - 1);
-        let mut packets = Packets::of(&stream(bytes));
+        let mut packets = TestPackets::for_stream(&stream(bytes));
         packets.open().unwrap();
         assert!(packets.reader.flaws().is_empty());
         packets.reader.advance();
@@ -633,7 +633,7 @@ mod tests {
         let mut changed = packet(FIRST, &[0, 11, 1]);
         changed[4] = 0xff;
         Arc::get_mut(&mut input).unwrap().files[0].bytes = Bytes::from(changed);
-        let mut packets = Packets::of(&input);
+        let mut packets = TestPackets::for_stream(&input);
         let damage = packets.open().unwrap_err().unwrap();
         assert!(matches!(damage.kind, DamageKind::Rule(_)), "{damage:?}");
         assert_eq!(damage.bit, 8 * HEAD as u64);
@@ -641,10 +641,10 @@ mod tests {
 
     #[test]
     fn long_packets_are_scanned_in_parts() {
-        let mut packets = Packets::of(&two_packets());
+        let mut packets = TestPackets::for_stream(&two_packets());
         packets.open().unwrap();
         let readable = |at, end| packets.reader.readable(at, end);
-        assert_eq!(readable(72, 96), Readable { end: 96, lost_from: None });
-        assert_eq!(readable(72, u64::MAX), Readable { end: 72 + CHECKED, lost_from: None });
+        assert_eq!(readable(72, 96), ReadableRange { end: 96, lost_from: None });
+        assert_eq!(readable(72, u64::MAX), ReadableRange { end: 72 + CHECKED, lost_from: None });
     }
 }

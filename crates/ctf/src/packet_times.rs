@@ -1,4 +1,4 @@
-//! Credible begin and end times of packets.
+//! Credible packet begin and end times.
 
 use ichnos_model::{ClockClass, DataStreamClass, FieldKind, Role};
 
@@ -7,21 +7,21 @@ use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
 use crate::stream_input::StreamInput;
 
-/// Values of the default clock.
+/// Default clock values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PacketTimes {
     pub(crate) begin: Option<u64>,
     pub(crate) end: Option<u64>,
-    /// Latest time of an event.
+    /// Latest possible event time.
     pub(crate) last: Option<u64>,
-    /// `true` if the packet contains other times, which is reported as damage of the packet.
+    /// `true` if the packet records other times, which is reported as damage.
     pub(crate) are_corrected: bool,
 }
 
 impl PacketTimes {
-    /// Returns the times in the packet, if they fit to the packets around it; otherwise those of its entry,
-    /// which were made to fit.
-    pub(crate) fn of(input: &StreamInput, packet: usize, info: &PacketInfo) -> Self {
+    /// Returns the times in the packet, if they match the neighbors. Otherwise returns the entry's times, which were
+    /// adjusted.
+    pub(crate) fn for_packet(input: &StreamInput, packet: usize, info: &PacketInfo) -> Self {
         let begin_of = |packet: Option<usize>| input.packets.get(packet?).and_then(PacketEntry::begin);
         let (before, next) = (begin_of(packet.checked_sub(1)), begin_of(packet.checked_add(1)));
         let Some(entry) = input.packets.get(packet) else { return Self::default() };
@@ -46,19 +46,19 @@ impl PacketTimes {
     }
 }
 
-/// Fields of a packet context with a value of the default clock.
+/// Packet context fields with a default clock value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecordedTime {
-    /// Bits of the longest one of a fixed length; 0: there is none.
+    /// Maximum size in bits of the fields with a fixed length. 0: none exist.
     pub(crate) bits: u64,
-    /// `true` if there is one of a variable length.
+    /// `true` if a field has a variable length.
     pub(crate) is_variable: bool,
 }
 
 impl RecordedTime {
-    /// Returns the fields of a data stream class that have a role. `has_shared` also counts fields that update further
-    /// clocks, whose values cannot change with the default clock.
-    pub(crate) fn of(stream: &DataStreamClass, role: Role, has_shared: bool) -> Self {
+    /// Returns the fields with a role in a data stream class. `has_shared` includes fields that also update other
+    /// clocks. Their values cannot change with the default clock.
+    pub(crate) fn for_role(stream: &DataStreamClass, role: Role, has_shared: bool) -> Self {
         let mut recorded = Self::default();
         let root = stream.packet_context.as_deref().map(|root| &root.kind);
         let Some(FieldKind::Structure { members, .. }) = root else { return recorded };
@@ -69,7 +69,7 @@ impl RecordedTime {
                 continue;
             }
             match &member.class.kind {
-                // Longer ones cannot be rewritten.
+                // Longer fields cannot be rewritten.
                 FieldKind::Integer { bits, .. } if bits.length <= 64 => {
                     recorded.bits = recorded.bits.max(bits.length)
                 }
@@ -82,16 +82,16 @@ impl RecordedTime {
 }
 
 impl StreamInput {
-    /// Returns the packet before the given one whose counters show the loss since then.
+    /// Returns the last correctly placed packet before the given packet, for comparing loss counters.
     pub(crate) fn packet_before(&self, packet: usize) -> Option<&PacketEntry> {
-        // Not further than that: a file of misplaced packets would take too long.
+        // A longer search would take too long in a file of misplaced packets.
         const FURTHEST: usize = 64;
         self.packets.get(..packet)?.iter().rev().take(FURTHEST).find(|before| !before.is_misplaced())
     }
 }
 
-/// Returns the largest value of a default clock that is a time of 64 bits; 0 if time begins too early. The
-/// arithmetic is exact, so that damage does not depend on the arithmetic in which times are shown.
+/// Returns the largest default clock value whose time fits in 64 bits, or 0 if time begins too early. Uses exact
+/// arithmetic, so damage does not depend on the clock arithmetic option.
 pub(crate) fn most_cycles(clock: Option<&ClockClass>) -> u64 {
     let fits = |cycles| clock.is_none_or(|clock| is_of_64_bits(clock.nanoseconds(cycles)));
     if !fits(0) || fits(u64::MAX) {
@@ -105,12 +105,12 @@ pub(crate) fn most_cycles(clock: Option<&ClockClass>) -> u64 {
     most
 }
 
-/// Returns `true` if no value of a clock is a time of 64 bits.
+/// Returns `true` if all values of a clock are outside 64-bit times.
 pub(crate) fn is_out_of_range(clock: &ClockClass) -> bool {
     clock.nanoseconds(0) > i64::MAX.into() || clock.nanoseconds(u64::MAX) < i64::MIN.into()
 }
 
-/// Returns `true` if a time fits in a signed number of 64 bits.
+/// Returns `true` if a time fits in a signed 64-bit number.
 pub(crate) fn is_of_64_bits(nanoseconds: i128) -> bool {
     i64::try_from(nanoseconds).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Faults of known tracers that readers take into account.
+//! Known tracer bugs that readers must work around.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -7,27 +7,26 @@ use ichnos_model::{ClockOrigin, TraceClass, TracerQuirk, Value};
 use crate::metadata::Dialect;
 
 ichnos_model::named_enum! {
-    /// A known bug of a tracer that changes how its traces are read.
+    /// A known tracer bug that changes how its traces are read.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Quirk {
-        /// LTTng-UST before 2.11.0 and LTTng-modules before 2.9.13 and from 2.10.0 to 2.10.9 write
-        /// events after the end time of their packet: such a packet ends with its last event.
+        /// LTTng-UST before 2.11.0 and LTTng-modules before 2.9.13 and from 2.10.0 to 2.10.9 write events after their
+        /// packet's end time. Such a packet ends with its last event.
         LttngEventAfterPacket = "lttng-event-after-packet",
-        /// A packet that LTTng recovered after a crash has an end time of 0: it ends with its last
-        /// event.
+        /// A packet that LTTng recovered after a crash has an end time of 0. It ends with its last event.
         LttngCrashPacketEnd = "lttng-crash-packet-end",
-        /// The clock `monotonic` of LTTng counts from the Unix epoch, including its offset, but metadata of CTF
-        /// 1.8 cannot express that.
+        /// The LTTng clock `monotonic`, including its offset, counts from the Unix epoch, but CTF 1.8 metadata cannot
+        /// express this.
         LttngMonotonicClock = "lttng-monotonic-clock",
-        /// barectf before 2.3.1 writes events before the begin time of their packet: such a packet
-        /// begins with its first event.
+        /// barectf before 2.3.1 writes events before their packet's begin time. Such a packet begins with its first
+        /// event.
         BarectfEventBeforePacket = "barectf-event-before-packet",
     }
 }
 
 impl Quirk {
-    /// One sentence for people.
+    /// Returns a one-sentence description for users.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -54,9 +53,9 @@ impl Quirk {
         TracerQuirk { name: self.name(), message: self.describe(), relates_clocks }
     }
 
-    /// Returns the quirks of the tracer that wrote a trace, by the name and the version in its environment.
+    /// Returns the bugs of the tracer that wrote a trace, identified by name and version in its environment.
     #[must_use]
-    pub fn of(trace: &TraceClass) -> Vec<Self> {
+    pub fn for_trace(trace: &TraceClass) -> Vec<Self> {
         Self::ALL.into_iter().filter(|quirk| quirk.is_of(trace)).collect()
     }
 
@@ -79,7 +78,7 @@ impl Quirk {
         }
     }
 
-    /// Corrects the class of a trace that has this quirk, if needed.
+    /// Corrects the trace class if this bug affects it.
     pub(crate) fn correct(self, trace: &mut TraceClass) {
         if self == Self::LttngMonotonicClock {
             for clock in trace.clocks.iter_mut().filter(|clock| clock.name.as_deref() == Some(MONOTONIC)) {
@@ -106,17 +105,17 @@ pub(crate) const TRACER_QUIRKS: [TracerQuirk; Quirk::ALL.len()] = {
     all
 };
 
-/// Quirks that have changed a result. Cursors of several threads can note them.
+/// Quirks that have changed a result. Cursors in several threads can record them.
 #[derive(Debug, Default)]
 pub(crate) struct AppliedQuirks(AtomicU8);
 
 impl AppliedQuirks {
-    /// Notes that a quirk has changed a result.
-    pub(crate) fn note(&self, quirk: Quirk) {
+    /// Records that a quirk has changed a result.
+    pub(crate) fn record(&self, quirk: Quirk) {
         self.0.fetch_or(1 << quirk as u8, Ordering::Relaxed);
     }
 
-    /// Returns `true` if a quirk has changed a result up to now.
+    /// Returns `true` if a quirk has changed a result so far.
     pub(crate) fn contains(&self, quirk: Quirk) -> bool {
         self.0.load(Ordering::Relaxed) & (1 << quirk as u8) != 0
     }
@@ -124,7 +123,7 @@ impl AppliedQuirks {
 
 const MONOTONIC: &str = "monotonic";
 
-/// Returns the version of the tracer.
+/// Returns the tracer version.
 fn version(trace: &TraceClass) -> Option<(i128, i128, i128)> {
     let number = |name| trace.environment(name).and_then(Value::as_integer);
     let patch = number("tracer_patch").or_else(|| number("tracer_patchlevel")).unwrap_or(0);
@@ -148,7 +147,7 @@ mod tests {
     #[test]
     fn by_version() {
         use Quirk::{BarectfEventBeforePacket, LttngCrashPacketEnd, LttngEventAfterPacket};
-        let quirks = |tracer, version| Quirk::of(&trace(tracer, version));
+        let quirks = |tracer, version| Quirk::for_trace(&trace(tracer, version));
         assert_eq!(quirks("lttng-ust", [2, 10, 9]), [LttngEventAfterPacket, LttngCrashPacketEnd]);
         assert_eq!(quirks("lttng-ust", [2, 11, 0]), [LttngCrashPacketEnd]);
         assert_eq!(quirks("lttng-modules", [2, 9, 12]), [LttngEventAfterPacket, LttngCrashPacketEnd]);
@@ -166,7 +165,7 @@ mod tests {
             clock.origin = ClockOrigin::Unknown;
             let dialect = dialect.to_owned();
             let mut trace = TraceClass { clocks: vec![clock], dialect, ..trace(tracer, [2, 11, 0]) };
-            Quirk::of(&trace).into_iter().for_each(|quirk| quirk.correct(&mut trace));
+            Quirk::for_trace(&trace).into_iter().for_each(|quirk| quirk.correct(&mut trace));
             trace.clocks[0].origin == ClockOrigin::UnixEpoch
         };
         let ctf18 = Dialect::Ctf18.title();
@@ -174,7 +173,7 @@ mod tests {
         assert!(with("lttng-modules", ctf18, "monotonic"));
         assert!(!with("lttng-ust", ctf18, "other"));
         assert!(!with("barectf", ctf18, "monotonic"));
-        // CTF 2 can express it.
+        // CTF 2 can express this.
         assert!(!with("lttng-ust", Dialect::Spec2.title(), "monotonic"));
     }
 

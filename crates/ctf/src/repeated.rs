@@ -1,5 +1,5 @@
-//! Skipped directories and files without a fault: those found twice, by links, are read once; hidden files
-//! are not read. A notice reports each.
+//! Skipped directories and files without a fault. Items found twice through links are read once, and hidden files are
+//! not read. A notice reports each skipped item.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use ichnos_io::{Entry, FileId, Tree};
 use crate::metadata_directory::{MetadataDirectory, shown};
 use crate::packet::PACKET_MAGIC;
 
-/// Maximum number of notices of a kind; the others are counted.
+/// Maximum number of notices of the same kind. Further notices are only counted.
 const SHOWN: usize = 20;
 
 /// Notices about skipped files and directories without a fault.
@@ -38,8 +38,8 @@ impl Notices {
     }
 }
 
-/// Returns the directories without complete repetitions of others: same metadata file, and no data stream
-/// file that the other one does not have.
+/// Returns the directories that do not fully repeat another directory. Repetitions share the metadata file, and have
+/// only data stream files that the other directory also has.
 pub(crate) fn without_repetition<'a>(
     all: Vec<MetadataDirectory<'a>>,
     notices: &mut Notices,
@@ -54,7 +54,7 @@ pub(crate) fn without_repetition<'a>(
     }
     let mut is_repeated = vec![false; all.len()];
     for mut same in by_metadata.into_values().filter(|same| same.len() > 1) {
-        // Directories with the most files come first: they cannot be a part of others.
+        // Directories with the most files come first, because they cannot be part of others.
         same.sort_by_key(|i| (std::cmp::Reverse(all[*i].files.len()), *i));
         let mut owners: HashMap<FileId, usize> = HashMap::new();
         for i in same.iter().copied() {
@@ -84,7 +84,7 @@ pub(crate) fn without_repetition<'a>(
     all.into_iter().filter(|_| !is_repeated.next().unwrap_or(false)).collect()
 }
 
-/// Keeps each file in the first directory of a trace only, if it is in several or has several names in one.
+/// Keeps each file only in the first directory of a trace, and only under one name.
 pub(crate) fn read_files_once(directories: &mut [MetadataDirectory<'_>], notices: &mut Notices) {
     if !directories.iter().any(|directory| directory.has_other_names) {
         return;
@@ -109,8 +109,8 @@ pub(crate) fn read_files_once(directories: &mut [MetadataDirectory<'_>], notices
     }
 }
 
-/// Returns a notice about hidden files of a directory, if one looks like a data stream file. They belong to
-/// no trace (CTF2-FS-1.0), but data should not vanish silently because of a file's name.
+/// Returns a notice about hidden files in a directory, if one looks like a data stream file. They are not part of any
+/// trace (CTF2-FS-1.0), but data should not vanish silently because of a file name.
 pub(crate) fn hidden_data(directory: &MetadataDirectory<'_>) -> Option<String> {
     let magic = PACKET_MAGIC as u32;
     let begins = [magic.to_le_bytes(), magic.to_be_bytes()];
@@ -125,8 +125,8 @@ pub(crate) fn hidden_data(directory: &MetadataDirectory<'_>) -> Option<String> {
     ))
 }
 
-/// Adds notices of links to directories with traces that are read at another path.
-pub(crate) fn note_links(tree: &Tree, directories: &[MetadataDirectory<'_>], notices: &mut Notices) {
+/// Adds notices about links to trace directories that are read under another path.
+pub(crate) fn report_links(tree: &Tree, directories: &[MetadataDirectory<'_>], notices: &mut Notices) {
     let mut paths: Vec<&str> = Vec::new();
     for entry in &tree.entries {
         let Some(first) = entry.repeats() else { continue };

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use ichnos_model::decode::Position;
 use ichnos_model::{Cursor, DataStream, MessageKind, NextRecord, Record, Reopen, SourceCursor, Window};
 
-use crate::source::{CtfCursor, CtfSource, Delivery};
+use crate::source::{CtfCursor, CtfSource, EventDelivery};
 use crate::stream_input::StreamInput;
 
-/// Current message of a cursor, and the state to find it again: much smaller than the cursor.
+/// Current message of a cursor, with the state to find it again. Much smaller than the cursor.
 #[derive(Clone, Copy, Debug)]
 pub struct ResumePoint {
     kind: ResumeKind,
     packet: u32,
-    /// Bit of the packet at which the event record begins, or that was reached before the packet's end.
+    /// Bit where the event record begins in the packet, or the last bit reached before the packet's end.
     bit: u64,
-    /// For [`ResumeKind::Event`], value of the default clock before the event record; otherwise the time of
-    /// the last event before the message.
+    /// Default clock value before the event record for [`ResumeKind::Event`], otherwise the time of the last event
+    /// before the message.
     cycles: u64,
-    /// Begin of the packet, if its recorded begin is too late.
+    /// Begin time of the packet, if its recorded begin is too late.
     earlier_begin: Option<u64>,
-    /// Bit from which on the scannable range of the packet was determined, and the value of the default clock there.
+    /// First bit of the packet's scannable range, and the default clock value there.
     range_begin: (u64, u64),
 }
 
@@ -31,9 +31,9 @@ enum ResumeKind {
     PacketEnd,
 }
 
-/// Returns the point of the current message, or `None` if resuming needs more than that. This is so for few data
-/// streams at a time, or in few traces: at loss and damage, at events whose times are wrong, with clocks that continue
-/// from packet to packet or beside the default one, within a byte.
+/// Returns the resume point for the current message, or `None` if resuming needs more state.
+/// Few traces, or few data streams at a time, need more: at loss and damage, at events with wrong times, within a byte,
+/// and if clocks other than the default clock exist or clocks continue from packet to packet.
 fn resume_point(cursor: &CtfCursor) -> Option<ResumePoint> {
     let source = cursor.source();
     let (scanner, packets) = (&source.scanner, &source.packets);
@@ -76,9 +76,9 @@ impl CtfSource {
                 self.scanner.go_to(at.bit, at.cycles);
                 self.scanner.set_range_begin(at.range_begin);
                 self.look_ahead();
-                // The same for another resume point.
+                // `look_ahead` has moved it, but the next resume point needs the same value.
                 self.scanner.set_range_begin(at.range_begin);
-                return (self.scanner.next_event() && self.deliver_event(queue) == Delivery::Now)
+                return (self.scanner.next_event() && self.deliver_event(queue) == EventDelivery::Now)
                     .then_some(NextRecord::Event);
             }
             ResumeKind::PacketBegin => {

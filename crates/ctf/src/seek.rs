@@ -1,4 +1,4 @@
-//! Reading a data stream from the middle on.
+//! Reading a data stream from the middle.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::quirks::Quirk;
 use crate::source::CtfCursor;
 use crate::stream_input::StreamInput;
 
-/// Returns `true` if packets of a data stream can be decoded without those before them.
+/// Returns `true` if packets in a data stream can be decoded without earlier packets.
 pub(crate) fn packets_stand_alone(stream: &DataStream, packets: &[PacketEntry], quirks: &[Quirk]) -> bool {
-    !Clocks::of(&stream.trace.class).go_on
+    !Clocks::for_trace(&stream.trace.class).go_on
         && stream.clock().is_some()
         && packets.iter().all(|packet| packet.begin().is_some())
         // Such packets begin earlier than recorded.
@@ -23,7 +23,7 @@ impl StreamInput {
     /// See [`ichnos_model::OpenedTrace::split_points`].
     pub(crate) fn split_points(&self, grain: u64) -> Option<Vec<SplitPoint>> {
         if self.stream.clock().is_none() {
-            // All of it comes at once.
+            // Without a clock, all messages come at once.
             return Some(Vec::new());
         }
         if !self.packets_stand_alone {
@@ -57,7 +57,7 @@ impl StreamInput {
             let after = self.packets.partition_point(|packet| {
                 self.clock_value(packet.begin()).is_some_and(|value| value.nanoseconds < begin)
             });
-            // The last packet that begins before.
+            // Last packet that begins before `begin`.
             self.cursor_at(window, after.saturating_sub(1))
         } else {
             self.cursor(window)

@@ -1,4 +1,4 @@
-//! Source of the messages of a data stream.
+//! Source of a data stream's messages.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ichnos_model::{
     SourceCursor, Window,
 };
 
-use crate::event_order::OutOfOrder;
+use crate::event_order::OrderViolation;
 use crate::event_scanner::EventScanner;
 use crate::overwritten::BLOCK;
 use crate::packet::Clocks;
@@ -19,16 +19,16 @@ use crate::rule::{Overwritten, Rule};
 use crate::stream_input::StreamInput;
 
 impl StreamInput {
-    /// Returns a cursor over the messages in the window.
+    /// Returns a cursor over the messages in a window.
     #[must_use]
     pub fn cursor(self: &Arc<Self>, window: Window) -> CtfCursor {
-        let goes_on = Clocks::of(&self.stream.trace.class).go_on;
+        let goes_on = Clocks::for_trace(&self.stream.trace.class).go_on;
         let begin = window.begin.filter(|_| !goes_on);
         self.cursor_at(window, begin.map_or(0, |begin| self.first_packet(begin)))
     }
 
-    /// Returns a cursor over the messages of some packets in the window. The first packet also has the
-    /// messages that begin the data stream, the last one those that end it.
+    /// Returns a cursor over the messages from a packet range in a window. If the range contains the first packet, the
+    /// cursor also starts the data stream. If it contains the last packet, the cursor also ends it.
     pub(crate) fn cursor_of(self: &Arc<Self>, window: Window, packets: Range<usize>) -> CtfCursor {
         let begin = window.begin.map_or(0, |begin| self.first_packet(begin));
         let mut source = CtfSource::new(self, window, packets.start.max(begin.min(packets.end)));
@@ -42,34 +42,34 @@ impl StreamInput {
         if is_partial { cursor.without_end() } else { cursor }
     }
 
-    /// Returns a cursor over the messages in the window, beginning at the packet with index `first`.
+    /// Returns a cursor over the messages in a window, starting with packet `first`.
     pub(crate) fn cursor_at(self: &Arc<Self>, window: Window, first: usize) -> CtfCursor {
         let source = CtfSource::new(self, window, first);
         SourceCursor::new(Arc::clone(&self.stream), source, window, self.rules.limits)
     }
 }
 
-/// Cursor over the messages of a data stream.
+/// Cursor over a data stream's messages.
 pub type CtfCursor = SourceCursor<CtfSource>;
 
-/// Next action of a source when its queue is empty and there is nothing to scan.
+/// Next action of a source when its queue is empty and nothing is left to scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextAction {
-    /// Holds the number of damages before the next packet that were queued.
+    /// Contains the number of already queued damages before the next packet.
     BeforePacket(usize),
-    /// Event records are scanned.
+    /// Event records are being scanned.
     InPacket,
-    /// The end of the packet was queued.
+    /// The packet end was queued.
     AfterPacket,
-    /// Holds the number of damages after all packets that were queued.
+    /// Contains the number of already queued damages after the last packet.
     AfterPackets(usize),
-    /// The window ended; the rest of the data stream is not read.
+    /// The window has ended, so the rest of the data stream is not read.
     AfterWindow,
     Done,
 }
 
 impl NextAction {
-    /// Returns two numbers that are unique to the state.
+    /// Returns two numbers that identify the state.
     fn numbers(self) -> (u64, u64) {
         let (kind, which) = match self {
             Self::BeforePacket(which) => (1, which),
@@ -83,7 +83,7 @@ impl NextAction {
     }
 }
 
-/// Reads a data stream packet by packet: the scanner finds the event records, and everything else is queued.
+/// Reads a data stream packet by packet. The scanner finds the event records, and everything else is queued.
 // Data that events do not need is boxed, so that the rest of a thousand cursors fits into the processor's caches.
 #[derive(Debug)]
 pub struct CtfSource {
@@ -92,36 +92,36 @@ pub struct CtfSource {
     state: NextAction,
     window: Window,
     pub(crate) has_window: bool,
-    /// `true` if the last event came after the window.
+    /// `true` if the last event was after the window.
     pub(crate) is_behind_window: bool,
-    /// Bit of the packet from which on its bytes were overwritten, and what they are.
+    /// First overwritten bit in the packet, and the overwriting content.
     overwritten: Option<(u64, Overwritten)>,
-    /// Bit of the packet up to which its blocks were looked at.
+    /// Bit in the packet up to which blocks have been examined.
     judged: u64,
-    excluded: Option<Box<Excluded>>,
+    excluded: Option<Box<ExcludedEvents>>,
 }
 
-/// Delivery of an event record that was scanned.
+/// Delivery of a scanned event record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// At its own time.
+pub(crate) enum EventDelivery {
+    /// Delivered at its own time.
     Now,
-    /// In the queue.
+    /// Queued.
     Queued,
-    /// None, as it is outside of the window.
+    /// Dropped, because it is outside the window.
     Omitted,
 }
 
 /// Event records to skip.
 #[derive(Clone, Debug)]
-struct Excluded {
+struct ExcludedEvents {
     classes: Arc<ExcludedClasses>,
-    /// Values of the default clock at which they are skipped; `None` to check them one by one.
+    /// Default clock values at which they are skipped. `None` to check them one by one.
     times: Option<RangeInclusive<u64>>,
 }
 
 impl CtfSource {
-    /// Makes a source that begins at the packet with index `first`.
+    /// Creates a source that starts with packet `first`.
     pub(crate) fn new(input: &Arc<StreamInput>, window: Window, first: usize) -> Self {
         Self {
             packets: PacketReader::new(input, first),
@@ -136,34 +136,34 @@ impl CtfSource {
         }
     }
 
-    /// Returns the data stream that is read.
+    /// Returns the data stream being read.
     #[must_use]
     pub fn stream(&self) -> &Arc<DataStream> {
         &self.packets.input().stream
     }
 
-    /// Delivers the event record that was scanned last.
+    /// Delivers the last scanned event record.
     #[inline(always)]
-    pub(crate) fn deliver_event(&mut self, queue: &mut MessageQueue) -> Delivery {
+    pub(crate) fn deliver_event(&mut self, queue: &mut MessageQueue) -> EventDelivery {
         if let Some(time) = self.scanner.event_clock() {
             if self.has_window && !self.admit(time.nanoseconds) {
-                return Delivery::Omitted;
+                return EventDelivery::Omitted;
             }
             if !self.scanner.order.allows(time.cycles) {
                 if self.scanner.is_uniform_from_last() {
                     self.scanner.break_last(Rule::Overwritten(Overwritten::Rest).into());
-                    return Delivery::Omitted;
+                    return EventDelivery::Omitted;
                 }
                 self.queue_out_of_order(time, queue);
-                return Delivery::Queued;
+                return EventDelivery::Queued;
             }
             self.scanner.order.last = time.cycles;
         }
-        Delivery::Now
+        EventDelivery::Now
     }
 
-    /// Returns `true` if the event record on time that was scanned last is excluded, and then skips the excluded
-    /// ones after it.
+    /// Returns `true` if the last scanned event record, which is on time, is excluded. In this case also skips the
+    /// excluded event records after it.
     #[inline(always)]
     fn skip_excluded(&mut self) -> bool {
         let Some(excluded) = &self.excluded else { return false };
@@ -174,25 +174,25 @@ impl CtfSource {
         is_excluded
     }
 
-    /// Returns `true` if an event of this time is in the window; notes if the event is after it.
+    /// Returns `true` if an event time is in the window. Remembers if it is after the window.
     fn admit(&mut self, nanoseconds: i128) -> bool {
         if self.window.begin.is_some_and(|begin| nanoseconds < begin) {
             return false;
         }
-        // Applies to this event only: a clock that is wrong here may be right again later.
+        // This applies to this event only, because a wrong clock value may be followed by right values.
         self.is_behind_window = self.window.end.is_some_and(|end| nanoseconds > end);
         !self.is_behind_window
     }
 
-    /// Queues the event record that was scanned last after the damage of its time.
+    /// Queues the last scanned event record, after the damage of its time.
     #[cold]
     fn queue_out_of_order(&mut self, time: ClockValue, queue: &mut MessageQueue) {
         let packet_end = self.scanner.order.packet_end();
-        // Damage has the same time in every arithmetic in which events can be shown.
+        // Damage must not depend on the clock arithmetic option for event times.
         let clock = self.packets.input().stream.clock();
         let exact = clock.map_or(time.nanoseconds, |clock| clock.nanoseconds(time.cycles));
         let exact = ClockValue { nanoseconds: exact, ..time };
-        let OutOfOrder { damage, at_packet_end } = self.scanner.order.note_out_of_order(exact);
+        let OrderViolation { damage, at_packet_end } = self.scanner.order.record_out_of_order(exact);
         let end = self.packets.input().clock_value(at_packet_end.then_some(packet_end));
         let nanoseconds = end.unwrap_or(time).nanoseconds;
         if let Some(kind) = damage {
@@ -202,8 +202,8 @@ impl CtfSource {
         queue.push(QueuedMessage::Event, Some(nanoseconds));
     }
 
-    /// Queues the next messages that are not events on time, and returns [`NextRecord::Messages`]. Returns `None` if event
-    /// records may follow.
+    /// Queues the next messages other than punctual events, and returns [`NextRecord::Messages`]. Returns `None` if
+    /// event records may follow.
     #[inline(never)]
     fn read_otherwise(&mut self, queue: &mut MessageQueue) -> Option<NextRecord> {
         loop {
@@ -254,13 +254,13 @@ impl CtfSource {
         }
     }
 
-    /// Returns `true` if no event from the next packet on can be in the window.
+    /// Returns `true` if all events from the next packet on are after the window.
     fn is_past_window(&self) -> bool {
         self.window.end.is_some_and(|end| self.packets.is_past(end, self.is_behind_window))
     }
 
-    /// Opens the packet, and sets its begin time to the result of `earlier_begin`. Returns `false` if it cannot be read, after
-    /// queuing the damage to report.
+    /// Opens the packet, and sets its begin time to the result of `earlier_begin`. If it cannot be read, queues its
+    /// damage and returns `false`.
     pub(crate) fn open_packet(
         &mut self,
         queue: &mut MessageQueue,
@@ -298,17 +298,17 @@ impl CtfSource {
         }
     }
 
-    /// Extends the scannable range of the packet up to the next check that the file still has its bytes.
+    /// Extends the packet's scannable range up to the next check that the file still has its bytes.
     pub(crate) fn look_ahead(&mut self) {
         let at = self.scanner.at().bit;
         let mut readable = self.packets.readable(at, self.scanner.content_end());
         if let Some((_, found)) = self.overwritten.filter(|(begin, _)| *begin <= at) {
             return self.scanner.break_here(Rule::Overwritten(found).into());
         }
-        // An event record can end in a block that was not looked at.
+        // An event record can end in an unexamined block.
         let from = at.saturating_sub(8 * (BLOCK as u64 - 1)).max(self.judged).min(at);
         let mut blocks = from..readable.end;
-        // The last event record of a block that is right can end in the next one.
+        // The last event record in an intact block can end in the next block.
         for _ in 0..2 {
             let Some((bits, found)) = self.packets.suspicious_block(blocks.clone()) else { break };
             match self.scanner.overwritten_from(bits.clone(), found) {
@@ -352,7 +352,7 @@ impl CtfSource {
         self.queue_packet_begin(queue);
     }
 
-    /// Queues the beginning of the open packet.
+    /// Queues the open packet's start.
     pub(crate) fn queue_packet_begin(&mut self, queue: &mut MessageQueue) {
         if !self.packets.begins_with_event() {
             let order = &mut self.scanner.order;
@@ -363,7 +363,7 @@ impl CtfSource {
         queue.push(QueuedMessage::PacketBegin, self.packets.begin_time());
     }
 
-    /// Queues the damage after the last readable event record, and the end of the packet.
+    /// Queues the damage after the last readable event record, and the packet's end.
     fn leave_packet(&mut self, queue: &mut MessageQueue) {
         let broken = self.scanner.take_broken();
         if self.packets.is_lost() {
@@ -376,7 +376,7 @@ impl CtfSource {
         if let Some((bit, kind)) = broken {
             let missing = matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
             if let (true, Some(damage)) = (missing, self.packets.cut_off_within(self.scanner.at().bit)) {
-                // The data ends within an event record: there is no other damage.
+                // The data ends within an event record, so there is no other damage.
                 self.queue_damage(damage, queue);
                 return self.queue_packet_end(queue);
             }
@@ -388,19 +388,19 @@ impl CtfSource {
         self.queue_packet_end(queue);
     }
 
-    /// Queues the end of the packet, after which none of its event records are scanned.
+    /// Queues the packet's end. No more event records are scanned in it.
     pub(crate) fn queue_packet_end(&mut self, queue: &mut MessageQueue) {
         self.state = NextAction::AfterPacket;
         self.packets.close(&mut self.scanner.clocks, self.scanner.order.last);
         self.scanner.leave_packet();
         if self.packets.is_misplaced() {
-            // Later packets may be earlier or later: that was reported.
+            // Later packets may be earlier or later, which was already reported.
             self.scanner.order.last = 0;
         }
         queue.push(QueuedMessage::PacketEnd, self.packets.end_time());
     }
 
-    /// Queues the unreported losses of files at the end of the data stream.
+    /// Queues the unreported file losses at the data stream's end.
     fn queue_lost_files(&mut self, queue: &mut MessageQueue) {
         self.state = NextAction::Done;
         while let Some(damage) = self.packets.report_lost_file() {
@@ -423,8 +423,8 @@ impl Source for CtfSource {
         loop {
             if self.scanner.next_event() {
                 match self.deliver_event(&mut record.messages) {
-                    Delivery::Now if !self.skip_excluded() => return NextRecord::Event,
-                    Delivery::Queued => return NextRecord::Messages,
+                    EventDelivery::Now if !self.skip_excluded() => return NextRecord::Event,
+                    EventDelivery::Queued => return NextRecord::Messages,
                     _ => {}
                 }
             } else if let Some(next) = self.read_otherwise(&mut record.messages) {
@@ -462,7 +462,7 @@ impl Source for CtfSource {
 
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
         let times = self.scanner.range_of(self.window);
-        self.excluded = Some(Box::new(Excluded { classes: Arc::clone(classes), times }));
+        self.excluded = Some(Box::new(ExcludedEvents { classes: Arc::clone(classes), times }));
     }
 
     fn skip_packet(&mut self, record: &mut Record) -> bool {
@@ -477,7 +477,7 @@ impl Source for CtfSource {
         self.scanner.prefetch();
     }
 
-    // The clock needs no number of its own: each packet sets it.
+    // The clock value is not stored, because each packet sets it.
     fn checkpoint(&self, record: &Record, _: Option<MessageKind>) -> Option<Checkpoint> {
         let (state, which) = self.state.numbers();
         let state = which << 32 | (record.messages.len() as u64) << 8 | state;
@@ -498,7 +498,7 @@ mod tests {
     use super::*;
     use crate::test_stream::{PacketFields, packet, stream};
 
-    /// Two packets with a loss between them, and an event after the end of its packet.
+    /// Two packets with a loss between them, and an event after its packet's end.
     fn input() -> Arc<StreamInput> {
         let first = PacketFields { begin: 10, end: 20, sequence: 0, discarded: 0 };
         let second = PacketFields { begin: 30, end: 40, sequence: 2, discarded: 1 };

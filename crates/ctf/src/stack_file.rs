@@ -1,7 +1,7 @@
-//! File next to the data streams with the call stacks of a trace and the symbols of their addresses, a line of JSON each.
+//! File with the call stacks of a trace and their symbols, as JSON lines, next to the data streams.
 //!
-//! CTF has neither, so the file name starts with a dot, which readers ignore (CTF2-FS-1.0). `docs/annotations.md`
-//! documents the lines.
+//! CTF does not specify call stacks, so the file name starts with a dot, which readers must ignore (CTF2-FS-1.0).
+//! `docs/annotations.md` documents the lines.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -17,26 +17,26 @@ mod records;
 
 pub(crate) use records::StackFileError;
 
-/// Name of the only file. If there are several, each name continues with a hyphen and a number.
+/// File name of a single stack file. If there are several, a hyphen and a number follow.
 const STACK_FILE: &str = ".ichnos-stacks";
 
-/// Returns the file name for a number, or the name of the only file.
+/// Returns the file name for a number, or the name of a single file.
 pub(crate) fn stack_file(number: Option<usize>) -> String {
     number.map_or_else(|| STACK_FILE.to_owned(), |number| format!("{STACK_FILE}-{number}"))
 }
 
-/// Returns `true` if a file with this name has call stacks.
+/// Returns `true` if a file with this name contains call stacks.
 pub(crate) fn is_stack_file(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let rest = name.strip_prefix(STACK_FILE);
     rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number))
 }
 
-/// Maximum ratio of the memory of a file's content to its packed size.
+/// Maximum ratio of a file's content in memory to its compressed size.
 const OF_PACKED: u64 = 512;
 
-/// Returns the data stream classes of a trace, by their indexes, whose events have known call stacks. Classes
-/// whose numbers refer to the same table are in one group.
+/// Returns the data stream classes with known call stacks, as indexes. Classes that share a stack table are in the same
+/// group.
 pub(crate) fn classes_with_stacks(trace: &Trace) -> Vec<Vec<usize>> {
     let means_stack = |index: &usize| {
         let classes = &mut trace.event_records(*index);
@@ -59,13 +59,13 @@ pub(crate) fn classes_with_stacks(trace: &Trace) -> Vec<Vec<usize>> {
     all
 }
 
-/// Writes call stacks and the symbols of their addresses. Other users of the stack table wait meanwhile.
-/// `classes` are the ids of the data stream classes of the stacks. Empty: all.
+/// Writes call stacks and their symbols. Other users of the stack table wait meanwhile. `classes` contains the data
+/// stream class ids of the stacks, or is empty for all classes.
 ///
 /// # Errors
 /// Returns an error if writing fails.
 pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl Write) -> io::Result<()> {
-    // Getting the symbols may read the trace, and so must not happen while the table is held.
+    // Loading symbols may read the trace, so it must happen before the table is locked.
     let symbols = stacks.symbols();
     let mut writer = StackFileWriter { out, line: Vec::new() };
     writer.write("call-stacks", |line| {
@@ -91,7 +91,7 @@ pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl W
 
 struct StackFileWriter<W> {
     out: W,
-    /// Buffer for a line.
+    /// Line buffer.
     line: Vec<u8>,
 }
 
@@ -141,24 +141,24 @@ impl<W: Write> StackFileWriter<W> {
     }
 }
 
-/// Stack files of a trace. Each directory with data streams has one file for all of them, or several.
+/// Stack files of a trace. Each directory with data streams contains either one shared file or several files.
 #[derive(Debug, Default)]
 pub(crate) struct StackFiles {
-    all: Vec<Stacks>,
-    /// Indexes into `all`, by the ids of the data stream classes.
+    all: Vec<SharedStacks>,
+    /// Indexes into `all`, by data stream class ids.
     by_classes: HashMap<Vec<u128>, usize>,
     /// Memory of all stacks together, in bytes.
     used: u64,
 }
 
-/// Call stacks that some data stream classes share.
+/// Call stacks shared by some data stream classes.
 #[derive(Debug, Default)]
-struct Stacks {
-    /// Ids of the data stream classes. Empty: all classes.
+struct SharedStacks {
+    /// Data stream class ids. Empty: all classes.
     classes: Vec<u128>,
     table: StackTable,
     files: Vec<StackFile>,
-    /// Memory of the stacks in bytes. Files in several directories have the same stacks, which count once.
+    /// Memory of the stacks in bytes. Files in several directories contain the same stacks, which count once.
     used: u64,
 }
 
@@ -172,7 +172,7 @@ struct StackFile {
 }
 
 impl StackFiles {
-    /// Adds the stacks of a file.
+    /// Adds the stacks from a file.
     ///
     /// # Errors
     /// Returns an error if parts of the file are not used. The other parts are used.
@@ -189,9 +189,9 @@ impl StackFiles {
         let classes = std::mem::take(&mut records.classes);
         let index = *self.by_classes.entry(classes.clone()).or_insert(self.all.len());
         if index == self.all.len() {
-            self.all.push(Stacks { classes, ..Stacks::default() });
+            self.all.push(SharedStacks { classes, ..SharedStacks::default() });
         }
-        let Stacks { table, files, used, .. } = &mut self.all[index];
+        let SharedStacks { table, files, used, .. } = &mut self.all[index];
         records.left = records.left.saturating_sub(self.used - *used);
         let before = table.len();
         let mut has_symbols = false;
@@ -205,7 +205,7 @@ impl StackFiles {
                     if (number as usize) < before {
                         return Err(StackFileError::Conflict);
                     }
-                    // Duplicate, or no room for it: later stacks would get other numbers.
+                    // Duplicate or too large: later stacks would get other numbers.
                     break Err(records.malformed("stack"));
                 }
                 Ok(Some(StackRecord::Symbol(..) | StackRecord::Thread(..))) => has_symbols = true,
@@ -223,11 +223,11 @@ impl StackFiles {
         result
     }
 
-    /// Adds the stacks to a trace. `offset` was added to its clocks, in nanoseconds.
+    /// Adds the stacks to a trace. `offset` in nanoseconds was added to the trace's clocks.
     pub(crate) fn finish(self, trace: &mut Trace, offset: i128) {
         let indexes: HashMap<u128, usize> =
             trace.class.data_streams.iter().enumerate().map(|(index, stream)| (stream.id, index)).collect();
-        for Stacks { classes, table, files, .. } in self.all {
+        for SharedStacks { classes, table, files, .. } in self.all {
             let files: Vec<StackFile> = files.into_iter().filter(|file| file.has_symbols).collect();
             let has_symbols = !files.is_empty();
             let symbols = move || {

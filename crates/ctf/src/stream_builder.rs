@@ -1,4 +1,4 @@
-//! Builds data streams from data stream files: finds the packets of the files, and their data streams.
+//! Builds data streams from data stream files: finds packets, and assigns them to data streams.
 
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap};
@@ -11,11 +11,11 @@ use ichnos_model::{
     TextPosition, Trace,
 };
 
-use crate::allowed::{Allowed, PacketLimits};
 use crate::ctf_options::CtfOptions;
+use crate::data_limits::{DataLimits, PacketLimits};
 use crate::dump;
 use crate::event_class::EventRecords;
-use crate::index::{self, ScannedPacket, TooMany};
+use crate::index::{self, ScannedPacket, TooManyPackets};
 use crate::lost_files::lost;
 use crate::lttng_index;
 use crate::metadata::Dialect;
@@ -27,39 +27,39 @@ use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
 use crate::stream_input::{StreamFile, StreamInput, StreamRules};
 
-/// Number of packets between reports of the search's progress.
+/// Number of packets between progress reports.
 const STRIDE: u64 = 1 << 12;
 
-/// Maximum number of packets of a trace whose id of their data stream is examined, and corrected.
+/// Maximum number of packets in a trace whose data stream id is examined and corrected.
 const MOST_WRONG_IDS: usize = 64;
 
-/// Maximum number of packets of a data stream with the same sequence number that are examined.
+/// Maximum number of packets with the same sequence number that are examined in a data stream.
 const MOST_DOUBLES: usize = 8;
 
-/// Least size in bits of a sequence number that is never the same in a data stream.
+/// Minimum size in bits of a sequence number that must be unique in its data stream.
 const LEAST_SEQUENCE_BITS: u64 = 32;
 
-/// Data stream of a packet: its class id, and its id or else the number of its file.
-type StreamKey = (u128, Option<u128>, u64);
+/// Data stream of a packet: class id, stream id, and the file number if the stream id is missing.
+type PacketStreamKey = (u128, Option<u128>, u64);
 
-/// Assigns the packets of data stream files to data streams.
+/// Assigns packets in data stream files to data streams.
 pub(crate) struct StreamBuilder<'a> {
     trace: &'a Arc<Trace>,
     packet_limits: PacketLimits,
-    allowed: Allowed,
-    streams: BTreeMap<StreamKey, BuiltStream>,
+    allowed: DataLimits,
+    streams: BTreeMap<PacketStreamKey, BuiltStream>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) diagnostics: Vec<FileDiagnostic>,
-    /// Number of packets, and its maximum.
+    /// Packet count, and its maximum.
     packets: u64,
     most_packets: u64,
-    /// `true` to report violations of the documents even if nothing is lost by them.
+    /// `true` to report violations of the specification even if no data is lost.
     strict: bool,
-    /// Names of files with packets of several data streams that have ids.
+    /// Names of all files that contain packets from several data streams with ids.
     mixed: Vec<String>,
-    /// First empty data stream file, and the number of empty ones.
+    /// First empty data stream file, and the number of empty files.
     empty: Option<(String, u64)>,
-    /// File of the first packet of 8 bits at most, and the packet's location.
+    /// Name and packet position of the first file with a packet of at most 8 bits.
     small: Option<(String, u64)>,
     /// Number of finished files.
     files: u64,
@@ -79,7 +79,7 @@ impl<'a> StreamBuilder<'a> {
     pub(crate) fn new(
         trace: &'a Arc<Trace>,
         limits: &Limits,
-        allowed: Allowed,
+        allowed: DataLimits,
         options: &'a CtfOptions,
     ) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Adds a data stream file, with the index that LTTng wrote for it and the index's name.
+    /// Adds a data stream file with its LTTng index and the index's name.
     pub(crate) fn add(&mut self, name: String, entry: &Entry, lttng_index: Option<(String, &Entry)>) {
         let bytes = match entry.read_or_damage() {
             Ok(bytes) => bytes,
@@ -121,7 +121,7 @@ impl<'a> StreamBuilder<'a> {
         let step = |bytes: usize| ScanStep::Indexed { files, bytes: bytes as u64 };
         progress.report(step(0));
         self.files += 1;
-        let mut last: Option<StreamKey> = None;
+        let mut last: Option<PacketStreamKey> = None;
         // An index also contains packets that were not requested.
         let from_index = match lttng_index.filter(|_| !bytes.is_empty() && !entry.goes_on()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
@@ -137,14 +137,14 @@ impl<'a> StreamBuilder<'a> {
                     progress.report(step(found.entry.offset as usize));
                 }
                 if self.packets >= self.most_packets {
-                    return Err(TooMany(self.most_packets));
+                    return Err(TooManyPackets(self.most_packets));
                 }
                 self.push(found, &name, &bytes, &mut last);
                 Ok(())
             }),
         };
         bytes.release();
-        // Zeros left by truncation are ignored: they are no unused end either.
+        // Zeros left by truncation are ignored, as they are not an unused end.
         let lost = lost(&name, &bytes);
         let packets = last.and_then(|key| self.streams.get(&key));
         let unused = rest.as_ref().filter(|_| lost.is_none()).zip(packets).and_then(|(rest, stream)| {
@@ -162,12 +162,12 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Notes a file of a size in bytes that is not read.
+    /// Records a file that is not read, and its size in bytes.
     fn skip(&mut self, file: String, kind: DamageKind, size: u64) {
         self.damage.push(Damage { file, stream: None, bit: 0, kind, skipped: size.saturating_mul(8) });
     }
 
-    /// Returns the packets of a file by their own headers, and the size of the file in bytes.
+    /// Returns a file's packets by their own headers, and the file size in bytes.
     ///
     /// # Errors
     /// Returns an error if the file contains anything other than packets.
@@ -185,7 +185,7 @@ impl<'a> StreamBuilder<'a> {
         let most = self.most_packets;
         let rest = index::scan(&decoder, name, &bytes, &|_| (), |found| {
             if packets.len() as u64 >= most {
-                return Err(TooMany(most));
+                return Err(TooManyPackets(most));
             }
             packets.push(found);
             Ok(())
@@ -199,7 +199,7 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Returns the packets of a file by the index that LTTng wrote, if that is true.
+    /// Returns a file's packets by their LTTng index, if it is correct.
     fn indexed_packets(
         &mut self,
         decoder: &PacketDecoder<'_>,
@@ -221,9 +221,9 @@ impl<'a> StreamBuilder<'a> {
         None
     }
 
-    fn push(&mut self, found: ScannedPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
+    fn push(&mut self, found: ScannedPacket, name: &str, bytes: &Bytes, last: &mut Option<PacketStreamKey>) {
         let class_id = self.trace.class.data_streams[found.class].id;
-        // Mostly all packets of a file are of one stream.
+        // Usually all packets in a file belong to the same data stream.
         let key = match last.take() {
             Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
             other => {
@@ -256,7 +256,7 @@ impl<'a> StreamBuilder<'a> {
         *last = Some(key);
     }
 
-    /// Assigns packets with a wrong id of their data stream to the right one.
+    /// Moves packets with a wrong data stream id to the correct data stream.
     pub(crate) fn settle_ids(&mut self) {
         let mixed = std::mem::take(&mut self.mixed);
         if mixed.is_empty() {
@@ -282,14 +282,14 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Reports violations of the documents that do not prevent reading.
-    pub(crate) fn note_flaws(&mut self, dialect: Dialect) {
+    /// Reports violations of the specification that do not prevent reading.
+    pub(crate) fn report_flaws(&mut self, dialect: Dialect) {
         let mut warning = |file: String, message: String| {
             let diagnostic = Diagnostic::warning(TextPosition::default(), message);
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         };
-        // Tracers leave empty files if nothing happened: only strict reading reports them. In PROP-1.0, a
-        // data stream has any number of packets ("Layer 2").
+        // Tracers leave empty files if nothing happened, so only strict reading reports them. In PROP-1.0, a data
+        // stream may have any number of packets ("Layer 2").
         let is_wrong = self.strict && dialect != Dialect::Prop1;
         if let Some((file, count)) = self.empty.take().filter(|_| is_wrong) {
             let more = match count {
@@ -311,18 +311,18 @@ impl<'a> StreamBuilder<'a> {
         clock_arithmetic: ClockArithmetic,
     ) -> (Vec<Arc<StreamInput>>, Vec<FileDiagnostic>) {
         let mut notes = Vec::new();
-        let limits = self.packet_limits.of_events(self.packets);
+        let limits = self.packet_limits.for_events(self.packets);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
         let mut rules: BTreeMap<usize, Arc<StreamRules>> = BTreeMap::new();
         let order = PacketOrder {
-            has_times: !Clocks::of(&self.trace.class).go_on,
+            has_times: !Clocks::for_trace(&self.trace.class).go_on,
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
         };
         for ((_, id, _), mut found) in self.streams {
             let Some(name) = found.files.first().map(|file| file.name.clone()) else { continue };
             let class = self.trace.class.data_streams.get(found.class);
             let begins_are_whole =
-                class.is_some_and(|class| RecordedTime::of(class, Role::Timestamp, true).bits == 64);
+                class.is_some_and(|class| RecordedTime::for_role(class, Role::Timestamp, true).bits == 64);
             if order.has_times && found.files.len() == 1 && dump::is_ring(&self.trace.class, &found.packets) {
                 found.packets.sort_by_key(PacketEntry::begin);
                 notes.extend(dump::ring_note(&name, &found.packets));
@@ -334,7 +334,8 @@ impl<'a> StreamBuilder<'a> {
             let rules = match rules.entry(found.class) {
                 MapEntry::Occupied(known) => Arc::clone(known.get()),
                 MapEntry::Vacant(unknown) => {
-                    let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
+                    let Some(records) = EventRecords::for_class(self.trace, found.class, &self.allowed)
+                    else {
                         continue;
                     };
                     let most_cycles = most_cycles(stream.clock());
@@ -364,32 +365,32 @@ impl<'a> StreamBuilder<'a> {
             notes.append(&mut input.trim());
             streams.push(input);
         }
-        // Streams of a class are sorted by id, or without ids by their files, directory by directory.
+        // Data streams are sorted by class, then by id. Without ids, they are sorted by file, directory by directory.
         let key = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
         streams.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         (streams, notes)
     }
 }
 
-/// Packet of a file with packets of several data streams.
+/// Packet in a file that contains packets from several data streams.
 #[derive(Clone, Copy)]
 struct MixedPacket {
     offset: u64,
-    stream: StreamKey,
-    /// Index of the file in its data stream.
+    stream: PacketStreamKey,
+    /// File index in its data stream.
     file: u32,
     begin: Option<u64>,
     sequence: Option<Counter>,
 }
 
 impl MixedPacket {
-    /// Returns `true` if its sequence number is the next one after that of `before`.
+    /// Returns `true` if its sequence number directly follows the number of `before`.
     fn continues(&self, before: &Self) -> bool {
         before.sequence.zip(self.sequence).is_some_and(|(before, own)| own.since(before) == Some(1))
     }
 
-    /// Returns `true` if its data stream has another packet with its sequence number, in another file whose packets were
-    /// recorded at the same time. Counters that wrap or begin anew have the same numbers at other times.
+    /// Returns `true` if its data stream contains a packet with the same sequence number, in another file that was
+    /// recorded at the same time. Counters that wrap or restart repeat numbers only at other times.
     fn is_double_in(&self, stream: &BuiltStream) -> bool {
         let Some((sequence, begin)) = self.sequence.zip(self.begin) else { return false };
         let is_equal = |other: &&PacketEntry| other.file != self.file && other.sequence() == Some(sequence);
@@ -403,8 +404,11 @@ impl MixedPacket {
     }
 }
 
-/// Returns the packets of each of some files, by offset.
-fn mixed_packets(streams: &BTreeMap<StreamKey, BuiltStream>, names: &[String]) -> Vec<Vec<MixedPacket>> {
+/// Returns the packets of some files, sorted by offset.
+fn mixed_packets(
+    streams: &BTreeMap<PacketStreamKey, BuiltStream>,
+    names: &[String],
+) -> Vec<Vec<MixedPacket>> {
     let numbers: HashMap<&str, usize> =
         names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
     let mut files: Vec<Vec<MixedPacket>> = vec![Vec::new(); names.len()];
@@ -427,11 +431,11 @@ fn mixed_packets(streams: &BTreeMap<StreamKey, BuiltStream>, names: &[String]) -
     files
 }
 
-/// Returns packets of a file that seem to have the id of another data stream, each with a packet of the right one. Both
-/// packets beside it are of that data stream, and their sequence numbers continue over it. Those of its own data stream in
-/// the file do not.
+/// Returns packets that seem to have a wrong data stream id, each with a packet that has the right id. Both neighbors
+/// in the file must belong to the right data stream, with sequence numbers that continue across the packet. The
+/// neighbors from its own data stream must not.
 fn misassigned(packets: &[MixedPacket]) -> Vec<(MixedPacket, MixedPacket)> {
-    let mut last: HashMap<StreamKey, usize> = HashMap::new();
+    let mut last: HashMap<PacketStreamKey, usize> = HashMap::new();
     let mut continues_own = vec![false; packets.len()];
     for (at, packet) in packets.iter().enumerate() {
         let own_before = last.insert(packet.stream, at);
@@ -453,7 +457,7 @@ fn misassigned(packets: &[MixedPacket]) -> Vec<(MixedPacket, MixedPacket)> {
     wrong.take(MOST_WRONG_IDS).collect()
 }
 
-/// Makes room for a single item in an empty list: most lists have only one where there are very many.
+/// Reserves space for a single item in an empty list, because most of very many lists contain only one item.
 fn make_room<T>(list: &mut Vec<T>) {
     if list.is_empty() {
         list.reserve_exact(1);

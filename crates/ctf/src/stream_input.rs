@@ -1,4 +1,4 @@
-//! A data stream of a CTF trace: its files and its packets.
+//! A CTF data stream with its files and packets.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::{AppliedQuirks, Quirk};
 
-/// A file of a data stream.
+/// A data stream file.
 #[derive(Clone, Debug)]
 pub struct StreamFile {
-    /// Path of the file in the trace.
+    /// Path in the trace.
     pub name: Arc<str>,
-    /// Bytes of the file.
+    /// File content.
     pub bytes: Bytes,
 }
 
@@ -29,34 +29,34 @@ pub struct StreamFile {
 pub struct StreamInput {
     /// The data stream.
     pub stream: Arc<DataStream>,
-    /// Files of the stream.
+    /// Stream files.
     pub files: Box<[StreamFile]>,
-    /// Rules for reading data streams of its class.
+    /// Rules for reading data streams with its class.
     pub(crate) rules: Arc<StreamRules>,
     /// Packets in reading order.
     pub packets: Box<[PacketEntry]>,
-    /// Number of packets that are in a further file, too.
+    /// Number of packets that are also in another file.
     pub(crate) repeated: u64,
     /// Damage at the ends of its files.
     pub rest: Box<[Damage]>,
     /// Quirks that have changed a result.
     pub(crate) applied_quirks: AppliedQuirks,
-    /// `true` if packets can be decoded without those before them. Stored, because packets can be many.
+    /// `true` if packets can be decoded without earlier packets. Cached, because there may be many packets.
     pub(crate) packets_stand_alone: bool,
 }
 
-/// Rules for reading the data streams of a class. These can be many, so they share the rules.
+/// Rules for reading the data streams in a class. They are shared, because there may be many data streams.
 #[derive(Debug)]
 pub(crate) struct StreamRules {
     /// Facts about event records.
     pub(crate) records: EventRecords,
-    /// Faults of the tracer to take into account.
+    /// Tracer bugs to work around.
     pub(crate) quirks: Box<[Quirk]>,
-    /// Limits of decoding.
+    /// Decoding limits.
     pub(crate) limits: DecodeLimits,
-    /// Conversion of cycles to nanoseconds.
+    /// Conversion from cycles to nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
-    /// Largest value of the default clock that is a time of 64 bits.
+    /// Largest default clock value whose time fits in 64 bits.
     pub(crate) most_cycles: u64,
 }
 
@@ -70,7 +70,7 @@ impl StreamRules {
 }
 
 impl StreamInput {
-    /// Returns `true` if a packet has events after its begin time: then no later packet can begin at that time.
+    /// Returns `true` if a packet has events after its begin time, so that later packets cannot begin at the same time.
     pub(crate) fn moves_clock(self: &Arc<Self>, packet: usize) -> bool {
         let begin = self.packets[packet].begin();
         let mut cursor = self.cursor_of(Window::default(), packet..packet + 1);
@@ -84,13 +84,13 @@ impl StreamInput {
         false
     }
 
-    /// Returns the decoder of packet headers and contexts.
+    /// Returns the decoder for packet headers and contexts.
     pub(crate) fn decoder(&self) -> PacketDecoder<'_> {
         let trace = &self.stream.trace;
         PacketDecoder { class: &trace.class, plans: &trace.plans, limits: self.rules.limits }
     }
 
-    /// Returns the value of the default clock.
+    /// Returns the default clock value.
     pub(crate) fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
         self.rules.clock_value(self.stream.clock(), cycles)
     }
@@ -100,18 +100,18 @@ impl StreamInput {
         Some(self.clock_value(self.packets.get(packet)?.begin())?.nanoseconds)
     }
 
-    /// Value of the default clock before which a packet cannot begin.
+    /// Default clock value before which a packet cannot begin.
     pub(crate) fn end_before(&self, packet: usize) -> u64 {
         let before = packet.checked_sub(1).and_then(|before| self.packets.get(before));
         before.and_then(|before| before.end().max(before.begin())).unwrap_or(0)
     }
 
-    /// Returns the first packet that can have events at `begin` or later.
+    /// Returns the first packet that can contain events at `begin` or later.
     pub(crate) fn first_packet(&self, begin: i128) -> usize {
         let is_before =
             |cycles| self.clock_value(cycles).is_some_and(|value: ClockValue| value.nanoseconds < begin);
-        // Packets begin in order, and event times never go back: packets before the last one that begins too
-        // early also end too early, unless their recorded end is later.
+        // Packets are sorted by begin time, and event times never go back. So all packets before the last packet that
+        // begins too early also end too early, unless their recorded end is later.
         let last = self.packets.partition_point(|packet| is_before(packet.begin())).saturating_sub(1);
         let ends_before = |packet: &PacketEntry| packet.end().is_none() || is_before(packet.end());
         self.packets[..last].iter().position(|packet| !ends_before(packet)).unwrap_or(last)
@@ -122,7 +122,7 @@ impl StreamInput {
     pub fn time_range(&self) -> Option<(i128, i128)> {
         let times = || {
             self.packets.iter().enumerate().flat_map(|(i, packet)| {
-                // The begins of others are within the range, even if they are too late.
+                // Other begin times are within the range, even if they are too late.
                 let is_outermost = i == 0 || i + 1 == self.packets.len();
                 let earlier = is_outermost.then(|| self.earlier_begin(i)).flatten();
                 let begin = earlier.or(packet.begin());

@@ -7,7 +7,7 @@ use ichnos_io::{Entry, Tree};
 use crate::stream_input::StreamInput;
 use crate::trace::{CtfOptions, open};
 
-/// All fields are bytes, except the sizes and the texts; the clock is of 1 GHz and begins at 0.
+/// All fields are bytes, except the sizes and the texts. The clock has 1 GHz and starts at 0.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; } := u8;
 typealias integer { size = 16; align = 8; } := u16;
@@ -25,10 +25,10 @@ event { name = number; id = 0; fields := struct { u8 value; }; };
 event { name = text; id = 1; fields := struct { u8 length; u8 bytes[length]; string text; }; };
 "#;
 
-/// Bytes of a packet header and a packet context.
+/// Size in bytes of a packet header and context.
 pub(crate) const HEAD: usize = 9;
 
-/// Fields of a packet other than its sizes.
+/// Packet fields other than sizes.
 #[derive(Clone, Copy)]
 pub(crate) struct PacketFields {
     pub(crate) begin: u8,
@@ -37,7 +37,7 @@ pub(crate) struct PacketFields {
     pub(crate) discarded: u8,
 }
 
-/// A packet with these bytes after its context.
+/// Encodes a packet with these bytes after its context.
 pub(crate) fn packet(fields: PacketFields, events: &[u8]) -> Vec<u8> {
     let bits = (8 * (HEAD + events.len()) as u16).to_le_bytes();
     let PacketFields { begin, end, sequence, discarded } = fields;
@@ -45,7 +45,7 @@ pub(crate) fn packet(fields: PacketFields, events: &[u8]) -> Vec<u8> {
     [&head, events].concat()
 }
 
-/// The data stream of a file with these bytes.
+/// Opens a data stream from a file's bytes.
 pub(crate) fn stream(bytes: Vec<u8>) -> Arc<StreamInput> {
     let entries =
         vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec()), Entry::of_bytes("stream", bytes)];

@@ -13,33 +13,33 @@ use ichnos_model::{
     Value, Window,
 };
 
-use crate::allowed::Allowed;
 pub use crate::ctf_options::CtfOptions;
+use crate::data_limits::DataLimits;
 use crate::known_events::add_known_events;
 use crate::log_role::add_log_roles;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions, packetized};
 use crate::metadata_directory::{MetadataDirectory, directories, index_of, is_metadata, shown};
 use crate::quirks::Quirk;
-use crate::repeated::{Notices, hidden_data, note_links, read_files_once, without_repetition};
+use crate::repeated::{Notices, hidden_data, read_files_once, report_links, without_repetition};
 use crate::stack_file::{StackFileError, StackFiles};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
 use crate::writer;
 
-/// A CTF trace that was opened.
+/// An opened CTF trace.
 #[derive(Debug)]
 pub struct CtfTrace {
     path: String,
     trace: Arc<Trace>,
-    /// Dialect of its metadata.
+    /// Metadata dialect.
     pub dialect: Dialect,
-    /// `true` if all of its metadata is in packets.
+    /// `true` if all its metadata is in packets.
     is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
-    /// Files of auxiliary streams.
+    /// Auxiliary stream files.
     auxiliary: Vec<String>,
-    /// Data streams of the trace.
+    /// Data streams in the trace.
     pub streams: Vec<Arc<StreamInput>>,
     damage: Vec<Damage>,
     quirks: Vec<Quirk>,
@@ -48,9 +48,9 @@ pub struct CtfTrace {
 /// Reason why a CTF trace cannot be opened.
 #[derive(Clone, Debug)]
 pub struct TraceError {
-    /// Path of the trace.
+    /// Trace path.
     pub path: String,
-    /// Problems, with at least one error; warnings are reported too.
+    /// Problems, with at least one error. Warnings are also included.
     pub diagnostics: Vec<FileDiagnostic>,
 }
 
@@ -68,25 +68,25 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// Result of opening a tree of files.
+/// Result of opening a file tree.
 #[derive(Debug, Default)]
-pub struct Opened {
-    /// Readable traces, by UUID and path.
+pub struct OpenResult {
+    /// Readable traces, sorted by UUID and path.
     pub traces: Vec<CtfTrace>,
-    /// Errors of the other traces.
+    /// Errors for unreadable traces.
     pub errors: Vec<TraceError>,
-    /// Notices about skipped items without a fault, a sentence each: items that were already read under
+    /// Notices about skipped items without a fault, each as a sentence. Examples are items that were already read under
     /// another name, and hidden files that look like data stream files.
     pub notices: Vec<String>,
 }
 
-/// Returns `true` if a tree has CTF traces: a file `metadata` that belongs to no other format.
+/// Returns `true` if a tree contains CTF traces: a file `metadata` that does not belong to another format.
 #[must_use]
 pub fn probe(tree: &Tree) -> bool {
     tree.entries.iter().any(is_metadata)
 }
 
-/// Returns the files that are in the directories of traces, or are indexes of files there.
+/// Returns the files in trace directories, and their packet indexes.
 pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
     let entries = || files.iter().filter_map(|index| Some((*index, tree.entries.get(*index)?)));
     let metadata = entries().filter(|(_, entry)| is_metadata(entry));
@@ -101,23 +101,23 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Opens all CTF traces of some trees, at any depth.
+/// Opens all CTF traces in some trees, at any depth.
 ///
-/// Directories with the same trace UUID, the same classes, the same environment and the same attributes are parts of
-/// one trace: rotated sessions, snapshots.
+/// Directories with equal trace UUIDs, classes, environments and attributes are parts of the same trace, for example
+/// rotated sessions or snapshots.
 #[must_use]
-pub fn open(trees: &[&Tree], options: &CtfOptions) -> Opened {
-    let mut opened = Opened::default();
+pub fn open(trees: &[&Tree], options: &CtfOptions) -> OpenResult {
+    let mut opened = OpenResult::default();
     let mut found: Vec<TraceDescription> = Vec::new();
     let mut notices = Notices::default();
     let mut all: Vec<MetadataDirectory> = Vec::new();
     for tree in trees {
         let directories = directories(tree, options);
-        note_links(tree, &directories, &mut notices);
+        report_links(tree, &directories, &mut notices);
         opened.notices.extend(directories.iter().filter_map(hidden_data));
         all.extend(directories);
     }
-    // Makes the result independent of the order of the trees.
+    // Makes the result independent of the tree order.
     all.sort_by(|a, b| a.path.cmp(&b.path));
     for directory in without_repetition(all, &mut notices) {
         match directory.describe(options) {
@@ -140,7 +140,7 @@ pub fn open(trees: &[&Tree], options: &CtfOptions) -> Opened {
     opened
 }
 
-/// Returns the indexes of LTTng's layout for all data stream files of the traces in a tree, at any depth.
+/// Returns packet indexes in LTTng's layout for all data stream files in a tree, at any depth.
 pub(crate) fn packet_indexes(tree: &Tree, options: &CtfOptions) -> PacketIndexes {
     let mut indexes = PacketIndexes::default();
     for directory in directories(tree, options) {
@@ -158,7 +158,7 @@ pub(crate) fn packet_indexes(tree: &Tree, options: &CtfOptions) -> PacketIndexes
     indexes
 }
 
-/// Trace whose metadata was read.
+/// Trace with parsed metadata.
 struct TraceDescription<'a> {
     class: TraceClass,
     quirks: Vec<Quirk>,
@@ -186,7 +186,7 @@ impl<'a> MetadataDirectory<'a> {
             return Err(self.problem("the file has become shorter while it was read".to_owned()));
         }
         let mut parsed = parsed.map_err(|error| match &self.cut_off {
-            // Errors in a truncated text are no faults of the text.
+            // Errors in a truncated text are not faults in the text.
             Some(cause) => self.problem(format!(
                 "the metadata is truncated after {} bytes, too few to read it: {cause}; get the archive \
                 again",
@@ -218,13 +218,13 @@ impl<'a> MetadataDirectory<'a> {
         Ok(description)
     }
 
-    /// Error of the metadata as a whole.
+    /// Reports an error in the metadata as a whole.
     fn problem(&self, message: String) -> TraceError {
         let diagnostic = Diagnostic::error(TextPosition::default(), message);
         TraceError { path: self.path.clone(), diagnostics: self.in_metadata(vec![diagnostic]) }
     }
 
-    /// Names the file of diagnostics of the metadata.
+    /// Adds the file name to metadata diagnostics.
     fn in_metadata(&self, diagnostics: Vec<Diagnostic>) -> Vec<FileDiagnostic> {
         let diagnostics = diagnostics.into_iter();
         diagnostics.map(|diagnostic| FileDiagnostic::new(&*self.metadata_name, diagnostic)).collect()
@@ -232,10 +232,10 @@ impl<'a> MetadataDirectory<'a> {
 }
 
 impl<'a> TraceDescription<'a> {
-    /// Returns `true` if the other one is a further part of the same trace: same UUID, or same name and
-    /// unique identifier (CTF2-SPEC-2.0, "Trace class fragment"), and one includes all declarations of the
-    /// other (metadata grows while a trace is recorded). Traces can share their metadata stream, with its UUID
-    /// (CTF2-PROP-2.0, "Trace"): then their environments or attributes differ.
+    /// Returns `true` if the other directory is a further part of the same trace. They must have the same UUID, or the
+    /// same name and unique identifier (CTF2-SPEC-2.0, "Trace class fragment"). Also, one of them must include all
+    /// declarations of the other, because metadata grows while a trace is recorded. Traces may share their metadata
+    /// stream and its UUID (CTF2-PROP-2.0, "Trace"), but differ in their environments or attributes.
     fn is_same_trace(&self, other: &Self) -> bool {
         fn identity(class: &TraceClass) -> [&Option<String>; 3] {
             [&class.namespace, &class.name, &class.uid]
@@ -247,15 +247,15 @@ impl<'a> TraceDescription<'a> {
             (None, None) => a.name.is_some() && a.uid.is_some() && pairs.all(|(a, b)| a == b),
             _ => false,
         };
-        // Only metadata that was given for files without any is read several times.
+        // Only metadata given for files without their own is read several times.
         let given = self.metadata_name == other.metadata_name;
         let is_of_one_run = a.environment == b.environment && a.attributes == b.attributes;
         (same || given) && is_of_one_run && (extends(a, b) || extends(b, a))
     }
 
-    /// Finds the known bugs of the tracer, and corrects their effects on the class.
+    /// Finds known tracer bugs, and corrects their effects on the class.
     fn correct(&mut self, options: &CtfOptions) {
-        self.quirks = Quirk::of(&self.class);
+        self.quirks = Quirk::for_trace(&self.class);
         self.quirks.retain(|quirk| !options.without_quirks.contains(quirk));
         self.quirks.iter().for_each(|quirk| quirk.correct(&mut self.class));
     }
@@ -272,7 +272,7 @@ impl<'a> TraceDescription<'a> {
         self.directories.append(&mut other.directories);
     }
 
-    /// Returns Babeltrace's name of the trace: its host, and its path below what was opened. Parts in several
+    /// Returns Babeltrace's name for the trace: its host, and its path below the opened path. Parts in several
     /// directories have no path.
     fn name(&self) -> String {
         let host = self.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
@@ -285,17 +285,18 @@ impl<'a> TraceDescription<'a> {
     }
 
     /// Returns the limits for its data streams.
-    fn allowed(&self) -> Allowed {
+    fn allowed(&self) -> DataLimits {
         let bytes = self.directories.iter().map(|directory| directory.bytes).fold(0, u64::saturating_add);
         let fields = self
             .directories
             .iter()
             .map(|directory| self.limits.fields(directory.bytes, directory.packed_data));
-        Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) }
+        DataLimits { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) }
     }
 
     /// Returns the indexes of its data stream files.
     fn index(mut self, options: &CtfOptions) -> Result<PacketIndexes, TraceError> {
+        // A trace always has a directory.
         let path = self.directories.first().map(|directory| directory.path.clone()).unwrap_or_default();
         let class = std::mem::take(&mut self.class);
         let trace = Trace::new(class, "", &self.limits)
@@ -364,7 +365,7 @@ impl<'a> TraceDescription<'a> {
         let auxiliary = auxiliary.flat_map(names).collect();
         let mut diagnostics = self.diagnostics;
         builder.settle_ids();
-        builder.note_flaws(self.dialect);
+        builder.report_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
         let (streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);
@@ -411,7 +412,7 @@ impl<'a> TraceDescription<'a> {
     }
 }
 
-/// Reads the call stacks of the directories of a trace. Returns their faults.
+/// Reads the call stacks in a trace's directories. Returns their faults.
 fn read_stacks(
     directories: &[MetadataDirectory<'_>],
     trace: &mut Trace,
@@ -429,7 +430,7 @@ fn read_stacks(
             return diagnostics;
         }
     }
-    // Symbols have the times of events, whose clock is the first one.
+    // Symbols use the event times, from the first clock.
     let clock = trace.class.clocks.first();
     let offset = clock.map_or(options.clock_offsets.all, |clock| options.clock_offsets.of(clock));
     stacks.finish(trace, offset);
@@ -458,7 +459,7 @@ fn common_directory<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Returns `true` if `more` has all classes of `less`, and equals it in everything else.
+/// Returns `true` if `more` contains all classes of `less`, and is otherwise equal.
 fn extends(more: &TraceClass, less: &TraceClass) -> bool {
     more.packet_header == less.packet_header
         && more.clocks == less.clocks
@@ -477,9 +478,9 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 }
 
 impl CtfTrace {
-    /// Returns the cursors of [`OpenedTrace::cursors`] for very many data streams, which take little memory
-    /// while they wait. After [`Cursor::suspend`](ichnos_model::Cursor::suspend), at most `most_open` of them keep their complete state;
-    /// the others restore it, which takes about as long as opening a packet.
+    /// Returns the cursors of [`OpenedTrace::cursors`] for very many data streams, with little memory while they wait.
+    /// After [`Cursor::suspend`](ichnos_model::Cursor::suspend), at most `most_open` cursors keep their complete state.
+    /// The others restore it, which takes about as long as opening a packet.
     #[must_use]
     pub fn small_cursors(&self, window: Window, most_open: usize) -> Vec<BoxedCursor> {
         let shared = SharedCursorState::new(window, most_open);
@@ -550,7 +551,7 @@ impl OpenedTrace for CtfTrace {
     }
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        /// From this number of data streams on, most wait for their time, or have no messages.
+        /// From this many data streams on, most wait for their time, or lack messages.
         const MANY: usize = 1 << 12;
         if self.streams.len() < MANY {
             return self.streams.iter().map(|stream| stream.cursor(window).boxed()).collect();

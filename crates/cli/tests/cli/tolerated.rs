@@ -271,7 +271,7 @@ fn dumps_of_buffers_are_read_with_notes() {
             &["500 bytes are zeros: the unused end of a buffer"][..],
         ),
         ("text", [banner, &events[..]].concat(), &["23 bytes of text: \"*** Booting an OS ***\\r\\n\""]),
-        ("both", [banner, &events[..], &[0; 500]].concat(), &["a text", "unused end"]),
+        ("both", [banner, &events[..], &[0; 500]].concat(), &["23 bytes of text", "unused end"]),
     ] {
         let path = write(&directory, name, &tsdl(metadata, &data));
         assert_eq!(cat(&path).expect(0, &[]).out, expected, "{name}");

@@ -65,14 +65,14 @@ fn untimed_events_get_times_around_them() {
             "first",
             &[(None, 1), (None, 2), (some(20), 3), (None, 4), (some(30), 5)],
             &[(20, 1), (20, 2), (20, 3), (20, 4), (30, 5)],
-            &[(BEFORE, 1), (NEXT, 2)],
+            &[(NEXT, 2), (BEFORE, 1)],
         ),
         // In two files, because the times are not sorted.
         (
             "disordered",
             &[(None, 1), (some(20), 2), (None, 3), (some(10), 4), (None, 5), (some(30), 6), (None, 7)],
             &[(10, 4), (10, 5), (20, 1), (20, 2), (20, 3), (30, 6), (30, 7)],
-            &[(BEFORE, 3), (NEXT, 1)],
+            &[(NEXT, 1), (BEFORE, 3)],
         ),
         ("last", &[(some(10), 1), (None, 2)], &[(10, 1), (10, 2)], &[(BEFORE, 1)]),
         ("one", &[(None, 1), (some(7), 2)], &[(7, 1), (7, 2)], &[(NEXT, 1)]),
@@ -122,7 +122,7 @@ fn untimed_events_do_not_wait_for_a_time_in_another_packet() {
     let words = ["convert", "--packet-size", "100", "--json", "--losses", text(&source), "-o", text(&out)];
     let found = losses(&ichnos(words).expect(0, &[]).json());
     assert_eq!(events(&out), [(0, 1), (0, 2), (9, 3), (9, 4), (9, 5)]);
-    assert_eq!(found, [(BEFORE.to_owned(), 1), (NEXT.to_owned(), 1), (ZERO.to_owned(), 2)]);
+    assert_eq!(found, [(ZERO.to_owned(), 2), (NEXT.to_owned(), 1), (BEFORE.to_owned(), 1)]);
 }
 
 /// No event has a time, though there is a clock.

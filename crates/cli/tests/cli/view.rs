@@ -284,7 +284,7 @@ fn datagrams_as_they_arrive() {
     // The timeline keeps all datagrams.
     let (head, body) = get("events?begin=0&end=1");
     assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
-    assert!(String::from_utf8(body).unwrap().contains("not kept"));
+    assert!(String::from_utf8(body).unwrap().contains("not stored"));
     assert_eq!(viewing.interrupt().0, Some(0));
     assert!(!socket.exists());
 }

@@ -1,4 +1,4 @@
-//! Conclusions about a packet and its bytes from the event records ahead.
+//! Conclusions about a packet from the event records ahead.
 
 use std::ops::Range;
 
@@ -10,8 +10,9 @@ use crate::overwritten::{BLOCK, FirstInBlock, TimeSteps, uniform_from};
 use crate::rule::Overwritten;
 
 impl EventScanner {
-    /// Returns the time of the first event record of a packet that claims to start too late: a short timestamp would then be
-    /// beyond the `end` of the packet, while all timestamps fit with an earlier start, not before `earliest`.
+    /// Returns the first event record's time if the recorded begin time is too late. It is too late if a short
+    /// timestamp would be beyond the packet's `end`, while all timestamps fit with an earlier begin time, but not
+    /// before `earliest`.
     pub(crate) fn earlier_begin(&self, begin: u64, end: u64, earliest: u64) -> Option<u64> {
         let first = self.next_time().filter(|first| *first > end)?;
         let reach = self.reach()?;
@@ -25,16 +26,18 @@ impl EventScanner {
             let time = scanner.event_clock.filter(|time| (last..=end).contains(&time.cycles))?;
             last = time.cycles;
         }
-        // Otherwise, the end is wrong: events are near the right one of both.
+        // Otherwise, the end is wrong: the time closer to the events is correct.
         (end - last < first.saturating_sub(begin)).then_some(earlier)
     }
 
-    /// Ends the content of the packet where its event records end, and returns the bit: those that are in order, and not later
-    /// than the end of the packet by more than its length. The rest is padding, as are equal bytes at the end of the packet.
+    /// Ends the packet's content after its last credible event record, and returns the bit.
     ///
-    /// If event records have times, those that the packet shares with the one `before` at its end are padding, too: an earlier
-    /// packet left them in the buffer. Their short timestamps can look like later ones: then, event records end at the time
-    /// `latest`.
+    /// Credible records are in order, and exceed the packet's end time by at most its duration. The rest is padding,
+    /// and so are equal bytes at the packet's end.
+    ///
+    /// If event records have times, records that equal the end of the packet `before` are padding too: an earlier
+    /// packet left them in the buffer. Their short timestamps can look like later times, so event records must not
+    /// exceed the time `latest`.
     pub(crate) fn end_content_by_events(&mut self, latest: u64, before: &[u8]) -> u64 {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
@@ -44,7 +47,7 @@ impl EventScanner {
         let mut times = times.filter(|node| node.roles.has(Role::Timestamp)).peekable();
         let has_times = times.peek().is_some();
         let is_short = times.any(|node| node.class.bits().is_none_or(|bits| bits.length < 64));
-        // Tracers write events just before the first time of a packet, and just after its last time.
+        // Tracers write events just before a packet's first time, and just after its last time.
         let latest = if is_short { latest } else { latest.saturating_add(latest.saturating_sub(begin)) };
         let mut last = if is_short { begin } else { 0 };
         let content = self.data.get(..self.content_end().div_ceil(8) as usize).unwrap_or_default();
@@ -65,17 +68,23 @@ impl EventScanner {
         self.content
     }
 
-    /// Returns the bit of the next event records that are not what was recorded, if the bytes of a suspicious block, with
-    /// these bits of the packet, were overwritten: the time of the first one that begins in it is wrong (see [`TimeSteps`]),
-    /// or it begins elsewhere than in the block of which this is a copy, or the block covers a part of one and nothing after
-    /// it can be read, or that is a text of 0xff. An event record that only ends in the block may be changed, so it is one of
-    /// them.
+    /// Returns the first bit of the overwritten event records, if a suspicious block was overwritten. `block` is its
+    /// bit range in the packet.
+    ///
+    /// The block was overwritten in these cases:
+    ///
+    /// - The first event record that begins in it has a wrong time (see [`TimeSteps`]).
+    /// - Its first event record is at another place than in the block it copies.
+    /// - It covers a part of an event record, and everything after it is unreadable.
+    /// - It covers a part of an event record, which has a text with 0xff bytes.
+    ///
+    /// An event record that only ends in the block may have changed, so it counts as overwritten.
     pub(crate) fn overwritten_from(&self, block: Range<u64>, found: Overwritten) -> Option<u64> {
         let block_before = block.start.saturating_sub(8 * BLOCK as u64);
         let mut scanner = self.scanner_before(block_before);
         let (mut begin, mut last) = (scanner.at.bit, scanner.clock_cycles());
         let (mut steps, mut is_split) = (TimeSteps::default(), false);
-        // Where the first event record of the block before begins in it.
+        // First event record that begins in the block before.
         let mut first_before = None;
         let sees_first = block.start >= 8 * BLOCK as u64 && scanner.at.bit <= block_before;
         while scanner.at.bit < scanner.end {
@@ -90,7 +99,7 @@ impl EventScanner {
             let times = if at >= block.start { scanner.reach() } else { None };
             if !scanner.next_event() {
                 let (bit, damage) = scanner.broken.as_deref()?;
-                // Broken before the block, or because the packet ends after it, it has nothing to do with it.
+                // Damage before the block, or caused by the packet's end, is unrelated.
                 let is_cut_off = at >= block.end && is_cut_off(damage);
                 return (*bit >= block.start && !is_cut_off).then_some(begin);
             }
@@ -111,7 +120,7 @@ impl EventScanner {
                 let first = |step| FirstInBlock { step, is_split, times, is_short };
                 return step.is_none_or(|step| steps.show_overwritten(found, first(step))).then_some(begin);
             }
-            // The time of an event record whose header is in two blocks may be partly wrong: the next one shows that.
+            // If a header lies in two blocks, its time may be partly wrong. The next event record shows it.
             is_split = [block_before, block.start].iter().any(|seam| (at + 1..header_end).contains(seam));
             match step {
                 None if header_end > block.start => return Some(begin),
@@ -127,8 +136,7 @@ impl EventScanner {
         None
     }
 
-    /// Returns a scanner of all event records from here on, or from where the scannable range begins if that is needed to know
-    /// the times in a block that begins at a bit.
+    /// Returns a scanner that starts here, or at the start of the scannable range if times in the block require it.
     fn scanner_before(&self, block: u64) -> Self {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
@@ -139,8 +147,9 @@ impl EventScanner {
         scanner
     }
 
-    /// Returns `true` if two blocks of equal bytes, the first of which begins at a bit of the packet, have their first event
-    /// records at different places. Then they are copies rather than periodic records, unless the bytes between both places repeat themselves.
+    /// Returns `true` if two equal blocks contain their first event records at different places. `block` is the first
+    /// bit of the first block. Shifted blocks are copies, not periodic records, unless the bytes between both places
+    /// also repeat.
     fn are_shifted(&self, block: u64, first: u64, first_in_copy: u64) -> bool {
         let shift = first.abs_diff(first_in_copy);
         let bytes = (shift / 8) as usize;
@@ -151,22 +160,22 @@ impl EventScanner {
             && !block.get(bytes..).is_some_and(|rest| block.starts_with(rest))
     }
 
-    /// Returns `true` if a text of the event record that was scanned last has many bytes of 0xff, which no encoding uses so.
+    /// Returns `true` if a text in the last scanned event record has many 0xff bytes, which no encoding uses.
     fn has_text_of_ones(&self) -> bool {
-        struct Texts(bool);
-        impl Visitor for Texts {
+        struct OnesSearch(bool);
+        impl Visitor for OnesSearch {
             fn text(&mut self, _: Field<'_>, value: Text<'_>) {
                 self.0 |= memchr::memmem::find(value.raw, &[0xff; 64]).is_some();
             }
         }
-        let mut texts = Texts(false);
+        let mut texts = OnesSearch(false);
         let event = self.event();
         let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
         scopes.into_iter().all(|scope| event.visit(scope, &mut texts).is_ok()) && texts.0
     }
 }
 
-/// Returns `true` for the damage of an event record that goes on after the end of its packet.
+/// Returns `true` if the event record continues past its packet's end.
 fn is_cut_off(damage: &DamageKind) -> bool {
     matches!(
         damage,

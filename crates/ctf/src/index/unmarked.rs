@@ -1,25 +1,25 @@
-//! Packets without a magic number: those that follow one show that it is one.
+//! Packets without a magic number, recognized by the packets that follow.
 
 use ichnos_model::{FieldKind, Role, TraceClass};
 
-use super::{Scan, ScannedPacket, TooMany};
+use super::{PacketScan, ScannedPacket, TooManyPackets};
 use crate::packet::{Clocks, PacketInfo};
 
-/// Number of packets that follow each other by no accident.
+/// Number of consecutive packets that cannot be a coincidence.
 const RUN: usize = 4;
 
-/// Maximum size in bytes of a header and a context that are looked for: texts without an end would be read to the end of the
-/// file from each offset.
+/// Maximum size in bytes of a header and context during searches. Without a limit, an unterminated text would be read
+/// to the end of the file from each offset.
 const LARGEST_HEAD: usize = 4096;
 
-/// Maximum number of searches in a file: each wrong header may be read to the end of the file.
+/// Maximum number of searches in a file. Each search may read a wrong header up to the end of the file.
 const MOST_SEARCHES: usize = 512;
 
-/// Maximum number of offsets that are tried one after the other.
+/// Maximum number of consecutive offsets to try.
 const MOST_TRIED: usize = 1 << 16;
 
-impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
-    /// Returns `true` if a packet seems to begin at an offset, or the file ends there.
+impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
+    /// Returns `true` if a packet seems to begin at an offset, or if the file ends there.
     pub(super) fn begins_packet(&self, at: usize) -> bool {
         let Some(rest) = self.data.get(at..) else { return false };
         match self.magic {
@@ -28,10 +28,10 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         }
     }
 
-    /// Returns the size of the packet at an offset, and the number of packets that follow each other from there on: as many
-    /// as a run has, or fewer up to the end of the file. One of them begins at the offset `over` if they reach it.
+    /// Returns the size of the packet at an offset, and the length of the run that starts with it. A run is shorter at
+    /// the end of the file. If it reaches the offset `over`, a packet must begin exactly there.
     fn run_at(&self, mut at: usize, over: usize) -> Option<(usize, usize)> {
-        let mut clocks = Clocks::of(self.decoder.class);
+        let mut clocks = Clocks::for_trace(self.decoder.class);
         let mut run: Option<(PacketInfo, usize)> = None;
         for number in 0..RUN {
             let rest = self.data.get(at..)?;
@@ -52,8 +52,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         run.map(|(_, size)| (size, RUN))
     }
 
-    /// Returns the offset of the next packet after an unreadable packet at `offset`. Candidates are its end by its own size or
-    /// by the size of a neighbor, and then the first offset at which several packets follow each other.
+    /// Returns the offset of the next packet after an unreadable packet at `offset`. The first candidates are its end
+    /// by its own size, and by a neighbor's size. Otherwise the first offset where several packets follow each other.
     pub(super) fn unmarked_after(&mut self, offset: usize) -> Option<usize> {
         self.searches += 1;
         if self.searches > MOST_SEARCHES {
@@ -74,8 +74,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         by_size.or_else(|| tried.find(|at| is_sure(*at)))
     }
 
-    /// Returns the offset of the first packet inside the pending packet, after its content and not before `from`. Either both
-    /// parts have the same size, or the pending packet then has the size of the packet before.
+    /// Returns the offset of the first packet inside the pending packet, after its content and not before `from`.
+    /// Either both parts have the same size, or the pending packet gets the previous packet's size.
     pub(super) fn unmarked_within(&self, from: usize, to: usize) -> Option<usize> {
         let pending = self.pending.as_ref()?;
         let begin = usize::try_from(pending.found.entry.offset).ok()?;
@@ -91,7 +91,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     }
 }
 
-/// Returns `true` if each packet of a trace says its time or its number, so that it shows whether it can follow another.
+/// Returns `true` if each packet in a trace has a time or a sequence number, so that it shows whether it can follow
+/// another packet.
 pub(super) fn has_order(class: &TraceClass) -> bool {
     class.data_streams.iter().all(|class| {
         let root = class.packet_context.as_deref().map(|root| &root.kind);
@@ -101,14 +102,14 @@ pub(super) fn has_order(class: &TraceClass) -> bool {
     })
 }
 
-/// Returns `true` if a packet can come after another one in a file.
+/// Returns `true` if a packet can follow another packet in a file.
 fn follows(before: &PacketInfo, next: &PacketInfo, clocks_go_on: bool) -> bool {
     if (before.class, before.stream_id) != (next.class, next.stream_id) {
         return true;
     }
     let times = before.begin.zip(next.begin).filter(|_| !clocks_go_on);
     let sequences = before.sequence.zip(next.sequence);
-    // Payloads that repeat themselves can look like packets.
+    // Repetitive payloads can look like packets.
     times.is_none_or(|(before, next)| before < next)
         && sequences.is_none_or(|(before, next)| next.since(before).is_some_and(|step| step > 0))
 }

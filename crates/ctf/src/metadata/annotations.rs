@@ -1,11 +1,11 @@
-//! Annotations: facts about classes that ichnos kept when it wrote a trace in a less expressive dialect.
+//! Annotations: facts about classes that ichnos stored while writing a trace in a less expressive dialect.
 
 use ichnos_model::lower::{apply_annotations, put_annotations};
 use ichnos_model::{Limits, TraceClass, Value};
 
 use super::json;
 
-/// Environment entry with annotations, for dialects without attributes.
+/// Environment entry for annotations in dialects without attributes.
 pub const ANNOTATIONS: &str = "ichnos_annotations";
 
 /// Applies annotations from attributes and from the environment, and removes them there.

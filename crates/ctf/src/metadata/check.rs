@@ -1,4 +1,4 @@
-//! Checks of a whole trace class that need all of its parts.
+//! Checks that need a complete trace class.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use ichnos_model::{
 
 use super::{Dialect, Problems};
 
-/// Checks that fields can be located, that fields with roles are of the right kind, that the members of
-/// unions can be of one size, and that event records have bits.
+/// Checks that field locations are valid, that fields with roles have the right kind, that union members can have equal
+/// sizes, and that event records have bits.
 pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, problems: &mut Problems) {
     let rules: &[LocationRule] = match dialect {
         Dialect::Prop2 => &[
@@ -87,7 +87,7 @@ fn check_stream(
         }
         if is_shared_empty && is_empty(&event.specific_context) && is_empty(&event.payload) {
             let message = "its event records would be empty";
-            // In CTF 1.8, other readers report this at the beginning of the text, not in the block.
+            // In CTF 1.8, other readers report this at the start of the text, not in the block.
             let start = TextPosition { line: 1, column: 1, offset: 0 };
             let position = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
             problems.add(Diagnostic::warning(position, message).within(within.into()));
@@ -95,7 +95,7 @@ fn check_stream(
     }
 }
 
-/// Checks that event record classes have names. The document does not require it, but readers of CTF 1.8 do.
+/// Checks that event record classes have names. The document does not require it, but CTF 1.8 readers do.
 pub(super) fn check_names(trace: &TraceClass, problems: &mut Problems) {
     for stream in &trace.data_streams {
         for event in stream.event_records.iter().filter(|event| event.name.is_none()) {
@@ -107,7 +107,7 @@ pub(super) fn check_names(trace: &TraceClass, problems: &mut Problems) {
     }
 }
 
-/// Returns `true` if an instance can have any bits.
+/// Returns `true` if instances can have any bits.
 fn can_have_bits(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::String { length: StringLength::Static(length), .. }
@@ -118,10 +118,10 @@ fn can_have_bits(class: &FieldClass) -> bool {
     }
 }
 
-/// Maximum number of classes to visit to determine the sizes of the members of unions.
+/// Maximum number of class visits for determining union member sizes.
 const MOST_UNION_STEPS: u32 = 1 << 20;
 
-/// Finds unions whose members cannot be of one size (CTF2-PROP-1.0, "Encode a value as a union field").
+/// Finds unions whose members cannot have equal sizes (CTF2-PROP-1.0, "Encode a value as a union field").
 struct UnionSizes {
     left: u32,
 }
@@ -146,8 +146,8 @@ impl UnionSizes {
         }
     }
 
-    /// Returns the end of an instance that begins at bit `at`, counted from a position that is aligned to
-    /// `alignment` bits. Returns `None` if the end varies.
+    /// Returns the end of an instance that begins at bit `at`, counted from a position that is aligned to `alignment`
+    /// bits. Returns `None` if the end varies.
     fn end(&mut self, class: &FieldClass, at: u64, alignment: u64) -> Option<u64> {
         self.left = self.left.checked_sub(1)?;
         let own = class.alignment();
@@ -178,7 +178,7 @@ impl UnionSizes {
     }
 }
 
-/// Returns a plan error as a problem of the whole metadata.
+/// Converts a plan error into a problem of the metadata as a whole.
 pub(crate) fn plan_diagnostic(error: &PlanError) -> Diagnostic {
     let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
     match error.limit() {
@@ -206,7 +206,7 @@ fn check_roles(plan: &Plan, scope: Scope, within: &[String], problems: &mut Prob
     }
 }
 
-/// Returns the requirement of a role that its field violates (CTF2-SPEC-2.0, tables of roles).
+/// Returns the role's requirement that its field violates (CTF2-SPEC-2.0, tables of roles).
 fn wrong(role: Role, node: &Node, plan: &Plan) -> Option<&'static str> {
     let class = &*node.class;
     match role {

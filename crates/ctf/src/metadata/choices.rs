@@ -1,11 +1,11 @@
-//! Values that select the options of variants: those of the tag's labels with the options' names.
+//! Selector values for variant options: ranges of the tag labels that match option names.
 
 use std::collections::{HashMap, HashSet};
 
 use ichnos_model::memory::size;
 use ichnos_model::{IntegerRange, Mappings, Ranges};
 
-/// Returns the ranges of labels that are names of options. There can be far more labels than options.
+/// Returns the ranges of labels that are option names. There can be far more labels than options.
 pub(super) fn by_option<'m, 'o>(
     labels: &'m Mappings,
     options: impl Iterator<Item = &'o str>,
@@ -15,7 +15,7 @@ pub(super) fn by_option<'m, 'o>(
     wanted.map(|label| (label.name, label.ranges)).collect()
 }
 
-/// Returns the memory of a copy of ranges in bytes: each option has one, however many ranges its label has.
+/// Returns the memory of copied ranges in bytes. Each option copies its ranges, however many ranges its label has.
 pub(super) fn memory_of(ranges: Option<Ranges<'_>>) -> u64 {
     ranges.map_or(0, |ranges| (ranges.len() * size::<IntegerRange>()) as u64)
 }

@@ -1,4 +1,4 @@
-//! Clocks of data streams other than the default one.
+//! Clocks of data streams other than the default clock.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use ichnos_model::{FieldClass, TextPosition, TraceClass};
 
 use super::{Dialect, Problems};
 
-/// Notes the further clocks of all data stream classes. In PROP-1.0, each data stream has all clocks of the
-/// trace ("Data stream clock"); in CTF 1.8, those that its fields or fields of the packet header are mapped
-/// to; in PROP-2.0 and SPEC-2.0 none. Many clocks and many data stream classes multiply: the lists count
-/// against the memory of the description.
-pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect, problems: &mut Problems) {
+/// Records the further clocks of all data stream classes. In PROP-1.0, each data stream has all trace clocks ("Data
+/// stream clock"). In CTF 1.8, it has the clocks mapped to its fields or to packet header fields. In PROP-2.0 and
+/// SPEC-2.0 it lacks further clocks. The lists count against the description's memory, because many clocks and many
+/// data stream classes multiply.
+pub(super) fn record_other_clocks(trace: &mut TraceClass, dialect: Dialect, problems: &mut Problems) {
     let all: BTreeSet<u16> = match dialect {
         Dialect::Prop1 => (0..=u16::MAX).take(trace.clocks.len()).collect(),
         Dialect::Ctf18 => {
@@ -41,7 +41,7 @@ pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect, proble
     }
 }
 
-/// Collects the clocks that fields of a class name.
+/// Collects the clocks named by a class's fields.
 fn collect(class: &Arc<FieldClass>, clocks: &mut BTreeSet<u16>) {
     clocks.extend(class.roles.clock);
     class.children().for_each(|child| collect(child.class(), clocks));

@@ -1,7 +1,7 @@
-//! The dialects of CTF metadata, and how to distinguish them.
+//! CTF metadata dialects, and their detection.
 
 ichnos_model::named_enum! {
-    /// A dialect of CTF metadata, with its name on the command line.
+    /// CTF metadata dialect, with its command-line name.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Dialect: "CTF dialect" {
         /// CTF 1.8: TSDL text.
@@ -16,7 +16,7 @@ ichnos_model::named_enum! {
 }
 
 impl Dialect {
-    /// Returns the title in texts, for instance `CTF 1.8`.
+    /// Returns the title in texts, for example `CTF 1.8`.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Ids of event record classes: one that is used twice in a data stream class is ambiguous.
+//! Event record class ids. An id used twice in a data stream class is ambiguous.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use ichnos_model::{DataStreamClass, EventRecordClass, TextPosition};
 
 use super::Problems;
 
-/// Ids of the event record classes of a trace class.
+/// Event record class ids in a trace class.
 #[derive(Default)]
 pub(super) struct EventIds {
-    /// First use of each id, with the id of the data stream class before it.
+    /// First use of each id, keyed by data stream class id and event record class id.
     first: HashMap<(u128, u128), FirstUse>,
     has_refused: bool,
 }
@@ -17,26 +17,26 @@ pub(super) struct EventIds {
 /// First event record class with an id.
 struct FirstUse {
     position: TextPosition,
-    /// Index in the data stream class, if it was added to that.
+    /// Index in the data stream class, if it was added.
     index: usize,
     is_refused: bool,
 }
 
 impl EventIds {
-    /// Number of different ids.
+    /// Number of distinct ids.
     pub(super) fn len(&self) -> u64 {
         self.first.len() as u64
     }
 
-    /// Notes the id of an event record class at this position, which is added to the data stream class next, or not at all.
-    /// Returns `true` if the id is new there.
+    /// Records the id of the event record class at this position, which is added to the data stream class next, or not
+    /// at all. Returns `true` if the id is new there.
     pub(super) fn add(&mut self, stream: &DataStreamClass, id: u128, position: TextPosition) -> bool {
         let new = FirstUse { position, index: stream.event_records.len(), is_refused: false };
         self.first.entry((stream.id, id)).or_insert(new).position == position
     }
 
-    /// Refuses an event record class whose id is used twice in its data stream class, the second time at this position:
-    /// which of the two describes the event records is unknown. If they are equal, the first one counts.
+    /// Refuses an event record class whose id is used a second time in its data stream class, at this position. It is
+    /// unknown which of both classes describes the event records. If they are equal, the first class counts.
     pub(super) fn refuse(
         &mut self,
         class: &EventRecordClass,
@@ -59,7 +59,7 @@ impl EventIds {
         (first.is_refused, self.has_refused) = (true, true);
     }
 
-    /// Removes the classes that others with the same id were refused for.
+    /// Removes the classes whose ids were refused for a later class.
     pub(super) fn remove_refused(&self, streams: &mut [DataStreamClass]) {
         for stream in streams.iter_mut().filter(|_| self.has_refused) {
             let id = stream.id;

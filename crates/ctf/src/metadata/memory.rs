@@ -1,4 +1,4 @@
-//! Approximate memory of the parts of a description, in bytes, for
+//! Approximate memory of description parts, in bytes, for
 //! [`Limits::description_bytes`](ichnos_model::Limits::description_bytes).
 
 use ichnos_model::memory::{allocated, size};
@@ -8,7 +8,7 @@ use ichnos_model::{
 
 /// Returns the memory of an event record class with all its later data, without its fields.
 pub(super) fn of_event_record_class(names: &[Option<&str>]) -> u64 {
-    // A counter before the class, its place in its list, and that in the table of ids.
+    // A counter before the class, its place in its list, and its place in the id table.
     let names: u64 = names.iter().flatten().map(|name| of_text(name)).sum();
     allocated(size::<EventRecordClass>() + 16) + 8 + 2 * size::<(u128, u32)>() as u64 + names
 }
@@ -18,7 +18,7 @@ pub(super) fn of_field_class() -> u64 {
     allocated(size::<FieldClass>() + 16)
 }
 
-/// Returns the memory of a member of a structure, without its class.
+/// Returns the memory of a structure member, without its class.
 pub(super) fn of_member(name: &str) -> u64 {
     size::<Member>() as u64 + of_text(name)
 }
@@ -34,7 +34,7 @@ pub(super) fn of_wide_range(range: &WideRange) -> u64 {
     size::<WideRange>() as u64 + words(&range.lower) + words(&range.upper)
 }
 
-/// Returns the memory of a text outside of its own struct.
+/// Returns a text's memory outside its own struct.
 pub(super) fn of_text(text: &str) -> u64 {
     if text.is_empty() { 0 } else { allocated(text.len()) }
 }
@@ -49,7 +49,7 @@ pub(super) fn of_attributes(attributes: &Attributes) -> u64 {
     attributes.iter().map(|(name, value)| of_entry(name, value)).sum()
 }
 
-/// Returns the memory of a value outside of its own struct.
+/// Returns a value's memory outside its own struct.
 pub(super) fn within(value: &Value) -> u64 {
     match value {
         Value::Null | Value::Boolean(_) | Value::Integer(_) => 0,

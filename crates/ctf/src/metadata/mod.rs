@@ -1,7 +1,7 @@
 //! Metadata: four dialects, one class model.
 //!
 //! ```text
-//! bytes -> packets (if packetised) -> text -> dialect (by content)
+//! bytes -> packets (if packetized) -> text -> dialect (by content)
 //!       -> tsdl | json::{prop1, prop2, spec2} -> TraceClass -> check (all dialects) -> Metadata
 //! ```
 
@@ -13,7 +13,7 @@ mod dialect;
 mod event_ids;
 pub mod json;
 mod memory;
-mod name_index;
+mod name_numbers;
 pub mod packetized;
 mod problems;
 mod read;
@@ -34,22 +34,22 @@ use ichnos_model::{Diagnostic, Limits, TraceClass};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MetadataOptions {
-    /// Dialect; `None`: detected from the content.
+    /// Dialect. `None`: detected from the content.
     pub dialect: Option<Dialect>,
     /// `true` to treat [warnings](ichnos_model::Severity::Warning) as errors, and tolerate nothing.
     pub strict: bool,
-    /// Limits on the size of metadata.
+    /// Limits on metadata sizes.
     pub limits: Limits,
 }
 
 /// Result of reading a metadata text.
 #[derive(Clone, Debug)]
 pub struct Metadata {
-    /// Classes of the trace.
+    /// Trace class.
     pub trace: TraceClass,
     /// Dialect of the text.
     pub dialect: Dialect,
-    /// Warnings and notes, in the order of their positions.
+    /// Warnings and notes, sorted by position.
     pub diagnostics: Vec<Diagnostic>,
     /// Approximate rest of [`Limits::description_bytes`], in bytes, for data derived from the classes.
     pub left: u64,
@@ -58,8 +58,8 @@ pub struct Metadata {
 /// Reason why a metadata text cannot be read.
 #[derive(Clone, Debug)]
 pub struct MetadataError {
-    /// Dialect of the text, as far as it was detected.
+    /// Dialect of the text, if detected.
     pub dialect: Option<Dialect>,
-    /// All problems in the order they were found; at least one.
+    /// All problems in the order they were found, at least one.
     pub diagnostics: Vec<Diagnostic>,
 }

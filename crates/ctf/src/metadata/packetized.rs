@@ -1,4 +1,4 @@
-//! Metadata in packets (CTF 1.8, section 7.1): removes the packets, and puts a text into packets.
+//! Packetized metadata (CTF 1.8, section 7.1): unpacks packets, and packs a text into packets.
 
 use ichnos_model::{ByteOrder, Diagnostic, Limits, TextPosition, Uuid};
 
@@ -11,19 +11,19 @@ const MOST_PACKET_BYTES: usize = (u32::MAX / 8) as usize;
 
 /// Metadata without its packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unpacked {
-    /// Contents of all packets, one after the other.
+pub struct UnpackedMetadata {
+    /// Packet contents, concatenated.
     pub text: Vec<u8>,
-    /// Byte order of the packet headers: that of the machine that wrote them.
+    /// Byte order of the packet headers: the native byte order of the tracer's machine.
     pub byte_order: ByteOrder,
-    /// UUID of all packets.
+    /// UUID in all packets.
     pub uuid: Uuid,
-    /// Version of CTF in the packets: major, minor.
+    /// CTF version in the packets: major, minor.
     pub version: (u8, u8),
 }
 
-/// Returns the byte order of the packets, or `None` if the metadata is not in packets (CTF 1.8, section 7.1:
-/// the magic number 0x75D11D57 at the beginning).
+/// Returns the packets' byte order, or `None` if the metadata is plain. Packets start with the magic number 0x75D11D57
+/// (CTF 1.8, section 7.1).
 #[must_use]
 pub fn packet_byte_order(bytes: &[u8]) -> Option<ByteOrder> {
     let magic = *bytes.first_chunk::<4>()?;
@@ -36,8 +36,8 @@ pub fn packet_byte_order(bytes: &[u8]) -> Option<ByteOrder> {
     }
 }
 
-/// Header of a metadata packet (CTF 1.8, section 7.1).
-struct Header {
+/// Metadata packet header (CTF 1.8, section 7.1).
+struct MetadataPacketHeader {
     magic: u32,
     uuid: Uuid,
     checksum: u32,
@@ -49,7 +49,7 @@ struct Header {
     version: (u8, u8),
 }
 
-impl Header {
+impl MetadataPacketHeader {
     fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
         let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
         let word = |at: usize| {
@@ -73,28 +73,28 @@ impl Header {
     }
 }
 
-/// Layout of metadata packets.
+/// Metadata packet layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketLayout {
-    /// Size of a packet in bytes including its header: at least 38, at most 512 MiB.
+    /// Packet size in bytes including the header: at least 38, at most 512 MiB.
     pub packet_bytes: u32,
-    /// Byte order of the headers: that of the trace, for readers that use only this one.
+    /// Byte order of the headers. Use the trace's byte order, because some readers support only this.
     pub byte_order: ByteOrder,
-    /// UUID of the trace.
+    /// Trace UUID.
     pub uuid: Uuid,
 }
 
 impl PacketLayout {
-    /// Returns packets of 4,096 bytes, as LTTng makes them.
+    /// Returns a layout with packets of 4,096 bytes, like LTTng.
     #[must_use]
     pub const fn new(byte_order: ByteOrder, uuid: Uuid) -> Self {
         Self { packet_bytes: 4096, byte_order, uuid }
     }
 }
 
-/// Puts a text into packets (CTF 1.8, section 7.1). Each has the chosen size, with zeros after its content; a
-/// size out of range is replaced by the nearest valid one. An empty text is one packet.
+/// Packs a text into packets (CTF 1.8, section 7.1). Each packet has the layout's size, with zeros after its content.
+/// An out-of-range size is replaced with the nearest valid size. An empty text becomes a single packet.
 ///
 /// ```
 /// use ichnos_ctf::metadata::packetized::{PacketLayout, pack};
@@ -126,7 +126,7 @@ pub fn pack(text: &[u8], layout: &PacketLayout) -> Vec<u8> {
         packed.extend_from_slice(&word(0));
         packed.extend_from_slice(&bits(HEADER_BYTES + content.len()));
         packed.extend_from_slice(&bits(bytes));
-        // Neither compression nor encryption nor checksum; version 1.8.
+        // No compression, encryption or checksum. Version 1.8.
         packed.extend_from_slice(&[0, 0, 0, 1, 8]);
         packed.extend_from_slice(content);
         packed.resize(packed.len() + bytes - HEADER_BYTES - content.len(), 0);
@@ -137,15 +137,15 @@ pub fn pack(text: &[u8], layout: &PacketLayout) -> Vec<u8> {
     }
 }
 
-/// Removes the packets (CTF 1.8, section 7.1). Returns `None` if the bytes are not in packets, or no packet
-/// can be read.
+/// Unpacks packets (CTF 1.8, section 7.1). Returns `None` if the bytes are not packetized, or if all packets are
+/// unreadable.
 ///
-/// Reading ends at a packet that cannot be read: the packets before it are kept, and `problems` has the loss.
-/// If the bytes end too early, the text ends after its last whole block. Positions are byte offsets with line
-/// 0, since packets have no lines.
-pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Unpacked> {
+/// Reading ends at an unreadable packet. The packets before it are kept, and the loss is added to `problems`. If the
+/// bytes end too early, the text ends after its last complete block. Positions are byte offsets with line 0, since
+/// packets do not have lines.
+pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<UnpackedMetadata> {
     let byte_order = packet_byte_order(bytes)?;
-    let mut unpacked: Option<Unpacked> = None;
+    let mut unpacked: Option<UnpackedMetadata> = None;
     let mut offset = 0usize;
     let mut index = 0u64;
     let mut cut = false;
@@ -166,18 +166,17 @@ pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<
     unpacked
 }
 
-/// Reads the packet at the beginning of `rest` and returns its size in bytes, or `None` if nothing after it
-/// can be read.
+/// Reads the packet at the start of `rest` and returns its size in bytes, or `None` if nothing after it can be read.
 fn read_packet(
     rest: &[u8],
     byte_order: ByteOrder,
     position: TextPosition,
     limits: &Limits,
-    unpacked: &mut Option<Unpacked>,
+    unpacked: &mut Option<UnpackedMetadata>,
     cut: &mut bool,
     problems: &mut Problems,
 ) -> Option<usize> {
-    let Some(header) = Header::read(rest, byte_order) else {
+    let Some(header) = MetadataPacketHeader::read(rest, byte_order) else {
         *cut = true;
         let left = rest.len();
         problems.warning(
@@ -199,7 +198,7 @@ fn read_packet(
         let message = "the packet has a CTF 1.8 header, but it names version 2";
         problems.add(Diagnostic::note(position, message));
     }
-    let target = unpacked.get_or_insert_with(|| Unpacked {
+    let target = unpacked.get_or_insert_with(|| UnpackedMetadata {
         text: Vec::new(),
         byte_order,
         uuid: header.uuid,
@@ -226,8 +225,8 @@ fn read_packet(
     Some(packet)
 }
 
-/// Returns the offset, between this packet's content and end, of another packet with the same magic number
-/// and UUID: then the size of this one is wrong.
+/// Returns the offset of another packet with the same magic number and UUID between this packet's content and end. Its
+/// presence means that this packet's size is wrong.
 fn packet_within(bytes: &[u8], content: usize, packet: usize) -> Option<usize> {
     let begin = bytes.first_chunk::<20>()?;
     let end = packet.saturating_add(begin.len() - 1).min(bytes.len());
@@ -235,8 +234,8 @@ fn packet_within(bytes: &[u8], content: usize, packet: usize) -> Option<usize> {
     Some(content + found).filter(|found| *found < packet)
 }
 
-/// Truncates a TSDL text after its last whole block: half a block cannot be parsed, and its declarations are
-/// most likely not used yet. A text without a whole block stays.
+/// Truncates a TSDL text after its last complete block. A partial block cannot be parsed, and its declarations are most
+/// likely unused so far. A text without complete blocks is kept.
 fn drop_cut_block(text: &mut Vec<u8>) {
     const END: &[u8] = b"\n};";
     if let Some(at) = text.windows(END.len()).rposition(|window| window == END) {
@@ -245,7 +244,11 @@ fn drop_cut_block(text: &mut Vec<u8>) {
 }
 
 /// Returns the reason why a packet with this header cannot be read.
-fn refusal(header: &Header, first: Option<&Unpacked>, position: TextPosition) -> Option<Diagnostic> {
+fn refusal(
+    header: &MetadataPacketHeader,
+    first: Option<&UnpackedMetadata>,
+    position: TextPosition,
+) -> Option<Diagnostic> {
     let wrong = |message: &str, expected: String, found: String| {
         Some(Diagnostic::error(position, message).expected(expected, found))
     };
@@ -348,7 +351,7 @@ mod tests {
                     let unpacked = unpack(&packed, &Limits::default(), &mut problems).unwrap();
                     assert_eq!(unpacked.text, text);
                     let (uuid, version) = (Uuid::from_u128(3), (1, 8));
-                    assert_eq!(unpacked, Unpacked { text: text.to_vec(), byte_order, uuid, version });
+                    assert_eq!(unpacked, UnpackedMetadata { text: text.to_vec(), byte_order, uuid, version });
                     assert!(problems.into_diagnostics().is_empty());
                 }
             }
@@ -382,7 +385,7 @@ mod tests {
             let (text, diagnostics) = read(&[first, second.clone(), third.clone()].concat());
             assert_eq!(text.as_deref(), Some("abcdefghi"), "{lie}");
             assert_eq!(diagnostics[0].severity, Severity::Warning);
-            assert!(diagnostics[0].message.contains("begins after 44 bytes"), "{}", diagnostics[0].message);
+            assert!(diagnostics[0].message.contains("starts after 44 bytes"), "{}", diagnostics[0].message);
         }
     }
 

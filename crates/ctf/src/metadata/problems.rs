@@ -1,4 +1,4 @@
-//! Problems of a metadata text, each with its context, including too much memory.
+//! Problems in a metadata text, each with its context. Exhausted memory is also a problem.
 
 use ichnos_model::memory::Budget;
 use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
@@ -11,7 +11,7 @@ pub struct Problems {
     most: usize,
     left_out: usize,
     errors: usize,
-    /// Number of errors in the part that is being read, if only that part is refused because of them.
+    /// Error count in the current part, if its errors only refuse this part.
     part_errors: Option<usize>,
     budget: Budget,
     /// Remaining budget at which to check again that memory is available.
@@ -23,7 +23,7 @@ pub struct Problems {
 const TRY_EVERY: u64 = 4 << 20;
 
 impl Problems {
-    /// Creates an empty list; at most [`Limits::diagnostics`] are kept.
+    /// Creates an empty list that keeps at most [`Limits::diagnostics`].
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
@@ -39,9 +39,8 @@ impl Problems {
         }
     }
 
-    /// Counts memory, in bytes, that is about to be allocated against [`Limits::description_bytes`]. Returns
-    /// `false` if it is too much or not available, which is reported once as an error at `position`; reading
-    /// must stop then.
+    /// Counts memory in bytes against [`Limits::description_bytes`], before it is allocated. Returns `false` if it is
+    /// too much or unavailable. This is reported once as an error at `position`, and reading must stop then.
     #[inline]
     pub fn charge(&mut self, bytes: u64, position: TextPosition) -> bool {
         let is_in_budget = self.budget.take(bytes);
@@ -53,10 +52,9 @@ impl Problems {
         if is_in_budget { self.try_memory(position) } else { self.exhausted(position) }
     }
 
-    /// Checks that the process can allocate as much memory as the next growth may need. The lists and tables
-    /// of a description abort the process if they cannot grow, and there are too many of them to check each.
-    /// So a block that is larger than any of them needs (twice the size of all) is allocated, and freed
-    /// untouched.
+    /// Checks that the process can allocate as much memory as the next growth may need. The process aborts if lists or
+    /// tables cannot grow, and they are too many to check each. So this allocates a block that is larger than any of
+    /// them (twice the total size), and frees it untouched.
     fn try_memory(&mut self, position: TextPosition) -> bool {
         self.try_at = self.budget.left().saturating_sub(TRY_EVERY);
         let taken = self.budget.most() - self.budget.left();
@@ -98,12 +96,12 @@ impl Problems {
         self.budget.left()
     }
 
-    /// Adds an error: a limit, by its name in [`Limits`], was reached.
+    /// Adds an error because a limit was reached. `limit` is its name in [`Limits`].
     pub fn limit(&mut self, position: TextPosition, limit: &'static str, message: impl Into<String>) {
         self.add(Diagnostic::error(position, message).limit(limit));
     }
 
-    /// Runs `work` in a context that its problems contain.
+    /// Runs `work` in a context that its problems will contain.
     pub fn within<T>(&mut self, what: impl Into<String>, work: impl FnOnce(&mut Self) -> T) -> T {
         self.enter(what);
         let result = work(self);
@@ -111,7 +109,7 @@ impl Problems {
         result
     }
 
-    /// Enters a context; see [`Problems::within`] for the same as a closure.
+    /// Enters a context. See [`Problems::within`] for a closure.
     pub fn enter(&mut self, what: impl Into<String>) {
         self.within.push(what.into());
     }
@@ -121,10 +119,10 @@ impl Problems {
         self.within.pop();
     }
 
-    /// Adds a problem; the current context becomes its `within`, unless it has one.
+    /// Adds a problem. The current context becomes its `within`, unless already set.
     pub fn add(&mut self, mut diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Error {
-            // Limits apply to the whole.
+            // Limits apply to the whole text.
             let part = self.part_errors.as_mut().filter(|_| diagnostic.limit.is_none());
             *part.unwrap_or(&mut self.errors) += 1;
         }
@@ -148,27 +146,27 @@ impl Problems {
         self.add(Diagnostic::warning(position, message));
     }
 
-    /// Returns the number of errors outside of refused parts.
+    /// Returns the number of errors outside refused parts.
     #[must_use]
     pub fn errors(&self) -> usize {
         self.errors + self.part_errors.unwrap_or(0)
     }
 
-    /// Begins a part without which the rest can be read.
+    /// Begins an optional part: everything else can be read without it.
     pub fn begin_part(&mut self) {
         self.part_errors = Some(0);
     }
 
-    /// Ends the part, whose errors are not those of the whole.
+    /// Ends the part. Its errors do not count for the whole text.
     pub fn end_part(&mut self) {
         let errors = self.part_errors.take().unwrap_or(0);
         if self.is_exhausted {
-            // This is no fault of the part.
+            // Exhausted memory is not the part's fault.
             self.errors += errors;
         }
     }
 
-    /// Returns all problems in the order they were found. If some were dropped, a last note counts them.
+    /// Returns all problems in the order they were found. If some were dropped, a final note counts them.
     #[must_use]
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         if self.left_out > 0 {

@@ -1,4 +1,4 @@
-//! Reads metadata of any dialect.
+//! Reads metadata in any dialect.
 
 use ichnos_model::{Diagnostic, Severity, TextPosition, TraceClass};
 
@@ -6,14 +6,14 @@ use super::{
     Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, clocks, json, packetized, tsdl,
 };
 
-/// Byte order mark that some editors write: U+FEFF in UTF-8.
+/// Byte order mark written by some editors: U+FEFF in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a metadata text, in packets or plain, of the dialect in the options or of the detected one.
+/// Reads a metadata text, packetized or plain, in the dialect from the options or the detected dialect.
 ///
 /// # Errors
-/// Returns an error if the text cannot be read, or, with [`MetadataOptions::strict`], if it has warnings. The
-/// error has all problems that were found.
+/// Returns an error if the text cannot be read, or if it has warnings and [`MetadataOptions::strict`] is set. The error
+/// contains all problems.
 pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, MetadataError> {
     let mut problems = Problems::new(&options.limits);
     let mut dialect = options.dialect;
@@ -68,14 +68,14 @@ fn read(
         }
     }
     if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
-        // All documents define the beginning of a text, without this mark.
+        // All documents define the first characters of a text, without this mark.
         let message = "skipped a byte order mark (U+FEFF) before the metadata";
         let severity = if options.strict { Severity::Warning } else { Severity::Note };
         let start = TextPosition { line: 1, column: 1, offset: 0 };
         problems.add(Diagnostic::new(severity, start, message));
         text = rest;
     }
-    let found = *dialect.get_or_insert_with(|| json::recognise(text).unwrap_or(Dialect::Ctf18));
+    let found = *dialect.get_or_insert_with(|| json::recognize(text).unwrap_or(Dialect::Ctf18));
     let errors = problems.errors();
     let mut trace = match found {
         Dialect::Ctf18 => tsdl::parse(text, limits, problems),
@@ -83,7 +83,7 @@ fn read(
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),
         Dialect::Spec2 => json::parse_spec2(text, limits, problems),
     }?;
-    clocks::note_other_clocks(&mut trace, found, problems);
+    clocks::record_other_clocks(&mut trace, found, problems);
     if let (Some(packets), Some(trace)) = (packet_uuid, trace.uuid)
         && packets != trace
         && !packets.is_nil()
@@ -105,8 +105,8 @@ fn read(
     Some(trace)
 }
 
-/// Adds auxiliary streams (PROP-2.0, "Auxiliary stream"): each is a text with the name of its file. Returns
-/// the problems with the index of their text. Subtracts the used memory from
+/// Adds auxiliary streams (PROP-2.0, "Auxiliary stream"). Each is a text with its file name. Returns the problems, each
+/// with the text's index. Subtracts the used memory from
 /// [`Limits::description_bytes`](ichnos_model::Limits::description_bytes).
 pub fn add_auxiliary_streams(
     trace: &mut TraceClass,

@@ -1,4 +1,4 @@
-//! Lines of a call stack file.
+//! Lines in a call stack file.
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use ichnos_json::read::{self, Raw, Reader};
 use ichnos_model::{CodeKind, Frame, Symbol, TextPosition};
 
-/// Version of the lines that this reader knows.
+/// Line version that this reader supports.
 pub(super) const VERSION: u64 = 1;
 
-/// Maximum number of members of a line. Known lines have fewer.
+/// Maximum number of members in a line. Known lines have fewer.
 const MOST_MEMBERS: usize = 32;
 
-/// Approximate memory of the content of a line in bytes. A text also takes its own bytes.
+/// Approximate memory of a line's content in bytes. Texts additionally take their own bytes.
 const TEXT_MEMORY: u64 = 64;
 pub(super) const FRAME_MEMORY: u64 = 192;
 pub(super) const STACK_MEMORY: u64 = 48;
@@ -30,7 +30,7 @@ pub(super) const CODE_KINDS: [(CodeKind, &str); 3] =
 pub(crate) enum StackFileError {
     #[error("the call stacks cannot be read: {0}")]
     Unreadable(String),
-    /// The first line is not the head of a stack file.
+    /// The first line is not a stack file header.
     #[error("this is not a call stack file: skipped")]
     Head,
     #[error("skipped call stacks with the unknown version {0}")]
@@ -40,16 +40,16 @@ pub(crate) enum StackFileError {
     /// The last line is missing.
     #[error("the call stacks are truncated; the rest is missing")]
     CutOff,
-    /// The content would take more memory than this, in bytes.
+    /// The content would exceed this memory limit in bytes.
     #[error("the call stacks take more than {0} bytes of memory, the limit; the rest is skipped")]
     TooLarge(u64),
-    /// The file of another directory of the trace has different stacks for the same numbers.
+    /// Another directory of the trace has a file with different stacks for the same numbers.
     #[error("the directories of the trace have different call stacks with the same numbers; all are skipped")]
     Conflict,
 }
 
 impl StackFileError {
-    /// Position in the file, if the problem has one.
+    /// Position in the file, if known.
     pub(crate) fn position(&self) -> TextPosition {
         match self {
             Self::Malformed { position, .. } => *position,
@@ -58,11 +58,11 @@ impl StackFileError {
     }
 }
 
-type Parsed<T> = Result<T, StackFileError>;
+type RecordResult<T> = Result<T, StackFileError>;
 
-/// Content of a line.
+/// Line content.
 pub(super) enum StackRecord {
-    /// Frame of later stacks.
+    /// Frame for later stacks.
     Frame,
     Stack {
         number: u32,
@@ -71,29 +71,29 @@ pub(super) enum StackRecord {
     },
     /// Address space and symbol.
     Symbol(u32, Symbol),
-    /// Process, if known, and thread, with the thread's name.
+    /// Process if known, thread, and thread name.
     Thread((Option<u64>, u64), Arc<str>),
 }
 
 /// Reads the lines of a stack file.
 #[derive(Default)]
 pub(super) struct StackRecords<'b> {
-    /// Bytes of the lines that were not read yet.
+    /// Unread bytes.
     rest: &'b [u8],
     line: StackLine<'b>,
-    /// Ids of the data stream classes of the stacks. Empty: all classes.
+    /// Data stream class ids of the stacks. Empty: all classes.
     pub(super) classes: Vec<u128>,
     texts: HashSet<Arc<str>>,
     frames: Vec<Frame>,
     stacks: u32,
     memory: u64,
-    /// Memory left, in bytes.
+    /// Remaining memory in bytes.
     pub(super) left: u64,
 }
 
 impl<'b> StackRecords<'b> {
     /// Reads the first line.
-    pub(super) fn new(bytes: &'b [u8], memory: u64) -> Parsed<Self> {
+    pub(super) fn new(bytes: &'b [u8], memory: u64) -> RecordResult<Self> {
         let mut records = Self { rest: bytes, memory, left: memory, ..Self::default() };
         if !records.next_line().is_ok_and(|kind| kind.is("call-stacks")) {
             return Err(StackFileError::Head);
@@ -106,7 +106,7 @@ impl<'b> StackRecords<'b> {
     }
 
     /// Returns the next record, or `None` at the end.
-    pub(super) fn next(&mut self) -> Parsed<Option<StackRecord>> {
+    pub(super) fn next(&mut self) -> RecordResult<Option<StackRecord>> {
         let (record, memory) = match &*self.next_line()?.text() {
             "frame" => (self.frame()?, FRAME_MEMORY),
             "stack" => (self.stack()?, STACK_MEMORY),
@@ -119,25 +119,25 @@ impl<'b> StackRecords<'b> {
         Ok(Some(record))
     }
 
-    /// Returns the error that a member of the last line is missing, or has a wrong value.
+    /// Returns the error for a missing or wrong member in the last line.
     pub(super) fn malformed(&self, name: &str) -> StackFileError {
         self.line.malformed(name)
     }
 
-    /// Reads the next line. Returns its kind. What follows the last line feed is not a line.
-    fn next_line(&mut self) -> Parsed<Raw<'b>> {
+    /// Reads the next line. Returns its kind. Bytes after the last line feed are not a line.
+    fn next_line(&mut self) -> RecordResult<Raw<'b>> {
         let length = memchr::memchr(b'\n', self.rest).ok_or(StackFileError::CutOff)?;
         let (line, rest) = self.rest.split_at(length);
         self.rest = rest.get(1..).unwrap_or_default();
         self.line.read(line)
     }
 
-    fn charge(&mut self, memory: u64) -> Parsed<()> {
+    fn charge(&mut self, memory: u64) -> RecordResult<()> {
         self.left = self.left.checked_sub(memory).ok_or(StackFileError::TooLarge(self.memory))?;
         Ok(())
     }
 
-    fn read_classes(&mut self) -> Parsed<()> {
+    fn read_classes(&mut self) -> RecordResult<()> {
         const NAME: &str = "data_stream_classes";
         let Some(mut json) = self.line.get(NAME) else { return Ok(()) };
         let mut is_first = true;
@@ -150,7 +150,7 @@ impl<'b> StackRecords<'b> {
         Ok(())
     }
 
-    fn frame(&mut self) -> Parsed<StackRecord> {
+    fn frame(&mut self) -> RecordResult<StackRecord> {
         if self.line.needed_number::<usize>("frame")? != self.frames.len() {
             return Err(self.malformed("frame"));
         }
@@ -162,7 +162,7 @@ impl<'b> StackRecords<'b> {
         Ok(StackRecord::Frame)
     }
 
-    fn stack(&mut self) -> Parsed<StackRecord> {
+    fn stack(&mut self) -> RecordResult<StackRecord> {
         let number: u32 = self.line.needed_number("stack")?;
         let next = number.checked_add(1).filter(|_| number == self.stacks);
         self.stacks = next.ok_or_else(|| self.malformed("stack"))?;
@@ -175,7 +175,7 @@ impl<'b> StackRecords<'b> {
         Ok(StackRecord::Stack { number, caller, frame })
     }
 
-    fn symbol(&mut self) -> Parsed<StackRecord> {
+    fn symbol(&mut self) -> RecordResult<StackRecord> {
         let kind = match self.line.string("kind")? {
             None => CodeKind::Unknown,
             Some(name) => {
@@ -195,22 +195,22 @@ impl<'b> StackRecords<'b> {
         Ok(StackRecord::Symbol(self.address_space()?, symbol))
     }
 
-    fn thread(&mut self) -> Parsed<StackRecord> {
+    fn thread(&mut self) -> RecordResult<StackRecord> {
         let thread = (self.line.number("process")?, self.line.needed_number("thread")?);
         let name = self.text("name")?.ok_or_else(|| self.malformed("name"))?;
         Ok(StackRecord::Thread(thread, name))
     }
 
-    /// Returns the address space of a line. If there is only one, it is not written.
-    fn address_space(&self) -> Parsed<u32> {
+    /// Returns the address space of a line. A single address space is not written.
+    fn address_space(&self) -> RecordResult<u32> {
         Ok(self.line.number("address_space")?.unwrap_or(0))
     }
 
-    /// Returns the text of a member. Equal texts share their memory.
-    fn text(&mut self, name: &str) -> Parsed<Option<Arc<str>>> {
+    /// Returns a text member. Equal texts share their memory.
+    fn text(&mut self, name: &str) -> RecordResult<Option<Arc<str>>> {
         let Some(raw) = self.line.string(name)? else { return Ok(None) };
         if raw.plain().is_none() && raw.as_written().len() as u64 > self.left {
-            // Resolving its escapes makes a copy.
+            // Unescaping makes a copy.
             return Err(StackFileError::TooLarge(self.memory));
         }
         let text = raw.text();
@@ -227,19 +227,19 @@ impl<'b> StackRecords<'b> {
 /// Members of a line. Unknown members are ignored.
 #[derive(Default)]
 struct StackLine<'b> {
-    /// Number of the line, from 1 on.
+    /// Line number, starting at 1.
     number: u32,
-    /// Offset of the line in the file.
+    /// Line offset in the file.
     offset: usize,
-    /// Length of the line, without the line feed.
+    /// Line length without the line feed.
     length: usize,
-    /// Names, and readers at the values.
+    /// Member names, and readers positioned at their values.
     members: Vec<(Raw<'b>, Reader<'b, [u8]>)>,
 }
 
 impl<'b> StackLine<'b> {
-    /// Reads the line after this one. Returns its kind.
-    fn read(&mut self, line: &'b [u8]) -> Parsed<Raw<'b>> {
+    /// Reads the line after this line. Returns its kind.
+    fn read(&mut self, line: &'b [u8]) -> RecordResult<Raw<'b>> {
         self.offset += if self.number == 0 { 0 } else { self.length + 1 };
         self.number = self.number.saturating_add(1);
         self.length = line.len();
@@ -269,28 +269,28 @@ impl<'b> StackLine<'b> {
         StackFileError::Malformed { position, expected }
     }
 
-    /// Returns the error that a member is missing, or has a wrong value.
+    /// Returns the error for a missing or wrong member.
     fn malformed(&self, name: &str) -> StackFileError {
         let offset = self.get(name).map_or(self.length, |json| json.offset());
         self.error(offset, format!("a valid `{name}`"))
     }
 
-    /// Returns a reader at the value of a member.
+    /// Returns a reader positioned at a member's value.
     fn get(&self, name: &str) -> Option<Reader<'b, [u8]>> {
         self.members.iter().find(|(other, _)| other.is(name)).map(|(_, json)| json.clone())
     }
 
-    fn string(&self, name: &str) -> Parsed<Option<Raw<'b>>> {
+    fn string(&self, name: &str) -> RecordResult<Option<Raw<'b>>> {
         self.get(name).map(|mut json| json.string().map_err(|_| self.malformed(name))).transpose()
     }
 
-    fn number<N: FromStr>(&self, name: &str) -> Parsed<Option<N>> {
+    fn number<N: FromStr>(&self, name: &str) -> RecordResult<Option<N>> {
         let Some(mut json) = self.get(name) else { return Ok(None) };
         let number = json.number().ok().and_then(|number| number.parse().ok());
         number.map(Some).ok_or_else(|| self.malformed(name))
     }
 
-    fn needed_number<N: FromStr>(&self, name: &str) -> Parsed<N> {
+    fn needed_number<N: FromStr>(&self, name: &str) -> RecordResult<N> {
         self.number(name)?.ok_or_else(|| self.malformed(name))
     }
 }

@@ -1,4 +1,4 @@
-//! Written and read call stack files, and what is wrong with them.
+//! Call stack files, written and read, valid and invalid.
 
 use ichnos_model::{
     CodeKind, DataStreamClass, EventRecordClass, FieldClass, Frame, Member, Scope, TextPosition, TraceClass,
@@ -135,7 +135,7 @@ fn a_file_that_breaks_off_gives_what_is_before() {
 /// First line of a file for all data stream classes.
 const HEAD: &str = "{\"type\":\"call-stacks\",\"version\":1}\n";
 
-/// Reads a file with these lines after the first one. Returns the error.
+/// Reads a file with these lines after the head. Returns the error.
 fn error_of(lines: &[&str]) -> Option<StackFileError> {
     let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
     read(&[format!("{HEAD}{lines}").as_bytes()], MEMORY).1.pop()
@@ -221,7 +221,7 @@ fn damaged_lines_have_a_position() {
         let offset = before as u64 + u64::from(column) - 1;
         assert_eq!(*position, TextPosition { line, column, offset });
     }
-    // Unknown members are ignored, up to a number of them.
+    // Unknown members are ignored, up to a maximum number.
     let members = |count: usize| format!("{{\"type\":\"end\"{}}}", ",\"x\":[]".repeat(count));
     assert_eq!(error_of(&[&members(20)]), None);
     assert!(matches!(error_of(&[&members(40)]), Some(StackFileError::Malformed { .. })));
@@ -285,7 +285,7 @@ fn files_of_data_stream_classes() {
     class.data_streams.iter_mut().zip(5..).for_each(|(stream, id)| stream.id = id);
     let mut trace = Trace::new(class, "", &Limits::default()).unwrap();
     let mut stacks = StackFiles::default();
-    // Several directories have the same stacks; no class has the id 9.
+    // Several directories contain the same stacks. The id 9 does not exist.
     for file in [of(1, &[5, 9]), of(2, &[7]), of(1, &[5, 9])] {
         stacks.add_bytes(Bytes::from(file), MEMORY).unwrap();
     }
@@ -293,7 +293,7 @@ fn files_of_data_stream_classes() {
     stacks.finish(&mut trace, 0);
     let frames = [0, 1, 2].map(|index| trace.stacks_of(index).table.frames(0));
     assert_eq!(frames, [vec![Frame::at(1)], vec![], vec![Frame::at(2)]]);
-    // All files together take no more memory than one may.
+    // All files share the memory limit of a single file.
     let memory = 2 * (FRAME_MEMORY + STACK_MEMORY) + CLASS_MEMORY;
     let mut stacks = StackFiles::default();
     stacks.add_bytes(Bytes::from(of(1, &[5])), memory).unwrap();

@@ -1,4 +1,4 @@
-//! Packet counters in added fields, for dialects that have no place for the source's counters.
+//! Packet counters in added fields, for dialects that lack a place for the source's counters.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, TraceClass};
 
 use crate::packet::Counter;
 
-/// Counter of a data stream that is always present, although that of the source can be absent. It grows as that of the
-/// source where both its values are known: readers see the same losses.
+/// A data stream's counter that is always present, although the source's counter can be missing. It grows like the
+/// source's counter if both its values are known, so readers see the same losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AddedCounter {
     has_begun: bool,
-    /// Value of the source in the packet before, if there was one.
+    /// Source counter in the previous packet, if any.
     before: Option<Counter>,
     value: u64,
 }
@@ -24,7 +24,7 @@ pub(super) struct AddedCounters {
 }
 
 impl AddedCounter {
-    /// Returns the snapshot of the discarded event records for a packet whose own one has `width` bits.
+    /// Returns the snapshot of discarded event records for a packet. Its own snapshot has `width` bits.
     pub(super) fn discarded(&mut self, own: Option<u64>, width: u64) -> u64 {
         let own = own.map(|value| Counter { value, width });
         let grown = match (self.before, own) {
@@ -36,7 +36,7 @@ impl AddedCounter {
         self.advance(own, grown)
     }
 
-    /// Returns the number of a packet whose own one has `width` bits.
+    /// Returns the sequence number for a packet. Its own number has `width` bits.
     pub(super) fn sequence(&mut self, own: Option<u64>, width: u64) -> u64 {
         let own = own.map(|value| Counter { value, width });
         let grown = match (self.before, own) {
@@ -57,8 +57,8 @@ impl AddedCounter {
     }
 }
 
-/// Returns the width in bits of the longest field of a packet context with a role, or else of a packet header; of one of
-/// variable length, 64. `None`: there is no such field.
+/// Returns the maximum width in bits of the packet context fields with a role, or else of the packet header fields.
+/// Variable-length fields count as 64. `None`: the field is missing.
 pub(super) fn width_of(trace: &TraceClass, class: &DataStreamClass, role: Role) -> Option<u64> {
     let longest = |root: &Arc<FieldClass>| {
         let mut most = 0;

@@ -2,18 +2,18 @@
 
 use ichnos_model::{BitField, ByteOrder, Wide};
 
-/// Appends bit fields to the bytes of a packet.
+/// Appends bit fields to a packet.
 ///
-/// Little-endian fields use the least significant bits of a byte first, big-endian ones the most significant
+/// Little-endian fields use a byte's least significant bits first, big-endian fields its most significant bits
 /// (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
 #[derive(Debug, Default)]
 pub(super) struct BitWriter {
     bytes: Vec<u8>,
-    /// Offset of the packet in `bytes`.
+    /// Packet offset in `bytes`.
     begin: usize,
-    /// Bits of the packet up to now.
+    /// Packet size in bits so far.
     at: u64,
-    /// Byte order of the last field of bits, if it is known.
+    /// Byte order of the last bit field, if known.
     order: Option<ByteOrder>,
 }
 
@@ -25,18 +25,18 @@ impl BitWriter {
         self.order = None;
     }
 
-    /// Returns the number of bits of the packet up to now.
+    /// Returns the packet's size in bits so far.
     #[inline]
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Returns the bytes of the packet up to now.
+    /// Returns the packet's bytes so far.
     pub(super) fn packet(&self) -> &[u8] {
         &self.bytes[self.begin..]
     }
 
-    /// Returns the number of all bytes up to now, of this packet and of those before.
+    /// Returns the total number of bytes so far, including previous packets.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -48,8 +48,8 @@ impl BitWriter {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Goes back to a bit of the packet, and removes all after it. A byte that contains the bit keeps the
-    /// bits of both byte orders, so the next field must begin as one did there before.
+    /// Goes back to a bit in the packet, and removes everything after it. A byte that contains the bit keeps its bits
+    /// in both byte orders, so the next field must begin like an earlier field there.
     pub(super) fn go_back(&mut self, at: u64) {
         self.at = at;
         self.order = None;
@@ -66,8 +66,8 @@ impl BitWriter {
         }
     }
 
-    /// Aligns the next field, which is one of bits. Returns `false` if it would begin within a byte, after a
-    /// field of the other byte order (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
+    /// Aligns the next field, which is a bit field. Returns `false` if it would begin within a byte, after a field with
+    /// the other byte order (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
     #[inline]
     #[must_use]
     pub(super) fn begin_bits(&mut self, bits: BitField) -> bool {
@@ -76,17 +76,17 @@ impl BitWriter {
         self.at % 8 == 0 || before.is_none_or(|before| before == bits.byte_order)
     }
 
-    /// Returns the byte order of the last field of bits.
+    /// Returns the byte order of the last bit field.
     pub(super) fn order(&self) -> ByteOrder {
         self.order.unwrap_or(ByteOrder::LittleEndian)
     }
 
-    /// Adds zeros up to the beginning of the next field.
+    /// Adds zeros up to the start of the next field.
     fn fill(&mut self) {
         self.bytes.resize(self.begin + self.at.div_ceil(8) as usize, 0);
     }
 
-    /// Appends whole bytes. The packet must be at a byte.
+    /// Appends whole bytes. The position must be at a byte boundary.
     #[inline]
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -103,13 +103,13 @@ impl BitWriter {
         }
     }
 
-    /// Appends the lower bits of a value, at most 64.
+    /// Appends a value's lower bits, at most 64.
     #[inline]
     pub(super) fn put(&mut self, value: u64, length: u64, order: ByteOrder) {
         use ByteOrder::{BigEndian, LittleEndian};
         if self.at % 8 == 0 && length % 8 == 0 {
             self.at += length;
-            // With constant sizes, the compiler needs no call to copy.
+            // With constant sizes, the compiler does not emit a call for copying.
             return match (length, order) {
                 (8, _) => self.bytes.push(value as u8),
                 (16, LittleEndian) => self.bytes.extend_from_slice(&(value as u16).to_le_bytes()),
@@ -129,7 +129,7 @@ impl BitWriter {
         Self::set(&mut self.bytes[self.begin..], at, value, length, order);
     }
 
-    /// Appends an integer or bits of a layout, at most 64.
+    /// Appends an integer or bit array with a layout, at most 64 bits.
     #[inline]
     pub(super) fn put_field(&mut self, value: u64, bits: BitField) {
         let value = if bits.is_reversed() && bits.length > 0 {
@@ -140,14 +140,14 @@ impl BitWriter {
         self.put(value, bits.length, bits.byte_order);
     }
 
-    /// Appends a number of any size in bits.
+    /// Appends a number with any size.
     pub(super) fn put_wide(&mut self, value: Wide<'_>, bits: BitField) {
         let fill = if value.is_negative() { u64::MAX } else { 0 };
         let bit = |index: u64| {
             let index = if bits.is_reversed() { bits.length - 1 - index } else { index };
             value.words.get((index / 64) as usize).copied().unwrap_or(fill) >> (index % 64) & 1
         };
-        // Groups of 8 bits, from the least significant on; big-endian ones in reverse order.
+        // Groups of 8 bits, least significant first. Big-endian groups are in reverse order.
         let group = |from: u64, count: u64| (0..count).fold(0, |group, i| group | bit(from + i) << i);
         match bits.byte_order {
             ByteOrder::LittleEndian => {
@@ -169,7 +169,7 @@ impl BitWriter {
         }
     }
 
-    /// Appends a variable-length number of this many groups of 7 bits (LEB128).
+    /// Appends a variable-length number with this number of 7-bit groups (LEB128).
     pub(super) fn put_groups(&mut self, groups: u64, mut group: impl FnMut(u64) -> u8) {
         for index in 0..groups {
             let more = if index + 1 < groups { 0x80 } else { 0 };
@@ -193,7 +193,7 @@ impl BitWriter {
         }
     }
 
-    /// Sets bits, at most 64, byte by byte.
+    /// Sets up to 64 bits, byte by byte.
     fn set(packet: &mut [u8], at: u64, value: u64, length: u64, order: ByteOrder) {
         let mut done = 0;
         while done < length {
@@ -211,8 +211,8 @@ impl BitWriter {
         }
     }
 
-    /// Replaces the bytes at the beginning of the packet by others of the same number, where these differ.
-    /// Returns `false` without a change if the bits that differ do not have the expected values.
+    /// Replaces the bytes at the start of the packet by the same number of other bytes, where they differ. Returns
+    /// `false` without a change if the differing bits do not have the expected values.
     pub(super) fn change(&mut self, from: &[u8], to: &[u8]) -> bool {
         let Some(packet) = self.bytes.get_mut(self.begin..).filter(|_| from.len() == to.len()) else {
             return false;
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(writer.take(), expected);
     }
 
-    /// Fields at any bit, compared with one bit after the other.
+    /// Writes fields at any bit, and compares them with bit-by-bit writing.
     #[test]
     fn fields_are_set_as_single_bits_are() {
         cases(5_000, |random| {
@@ -299,7 +299,7 @@ mod tests {
         assert!(!writer.change(&[0x02], &[0x01]));
         assert!(!writer.change(&[0; 4], &[1; 4]));
         assert!(!writer.change(&[0x01], &[0x01, 0x02]));
-        // The upper bits are padding with any value.
+        // The upper bits are padding with arbitrary values.
         assert!(writer.change(&[0x01, 0x02], &[0x04, 0x02]));
         assert_eq!(writer.take(), [9, 0xf4, 0x02, 0x03]);
     }
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(writer.take(), [0xff, 0xff, 0xff, 0xff, 0x0f, 0xf0, 0xff, 0xff]);
     }
 
-    /// Fields at any bit, in any order, are read back by the decoder.
+    /// Writes fields at any bit, in any order, and reads them with the decoder.
     #[test]
     fn random_fields_are_what_the_decoder_reads() {
         use ichnos_model::BitOrder;
@@ -352,7 +352,7 @@ mod tests {
                 if length > 64 {
                     writer.put_wide(Wide { words: &words, length, signed: false }, bits);
                 } else if random.percent(30) {
-                    // Bits beyond those of the field do not count.
+                    // Bits outside the field do not count.
                     writer.put_field(0, bits);
                     writer.patch(at, words[0] & below(length), bits);
                 } else if random.percent(10) {
@@ -374,7 +374,7 @@ mod tests {
                     assert_eq!(found, words[0] & below(bits.length), "{bits:?} at {at}");
                     continue;
                 }
-                // Bit by bit, because the field can be larger than one read.
+                // Bit by bit, because the field can be larger than a single read.
                 for index in 0..bits.length {
                     let in_field = if bits.is_reversed() { bits.length - 1 - index } else { index };
                     let bit = if big { at + bits.length - 1 - in_field } else { at + in_field };

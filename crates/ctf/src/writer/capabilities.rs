@@ -1,4 +1,4 @@
-//! Capabilities of the dialects.
+//! Dialect capabilities.
 
 use ichnos_model::StringEncoding;
 use ichnos_model::lower::Feature::*;
@@ -8,7 +8,7 @@ use crate::metadata::write::attributes::{repeat_class, repeat_event};
 use crate::metadata::write::tsdl_name_of_role;
 use crate::metadata::{Dialect, tsdl};
 
-/// Returns the capabilities of a dialect.
+/// Returns a dialect's capabilities.
 pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
     let all = Capabilities::all(dialect.title());
     match dialect {
@@ -37,7 +37,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
     }
 }
 
-/// Features of all CTF 2 dialects.
+/// Features common to all CTF 2 dialects.
 const CTF2: Features = Features::NONE.with(&[
     BitArrays,
     Booleans,
@@ -99,9 +99,9 @@ const PROP1: Features = CTF2.with(&[
     ClockUuids,
 ]);
 
-/// Features that readers support: Babeltrace 2 ignores header fields without a role, refuses distant selectors, locations
-/// through variants and events without a name, and aborts if a field depends on a field of the specific context. A data
-/// stream has the clock of its first field with a clock.
+/// Features that readers support. Babeltrace 2 ignores header fields without a role. It refuses distant selectors,
+/// locations through variants, and events without a name. It aborts if a field depends on a specific context field. It
+/// assumes that a data stream's clock is the first clock of its fields.
 const CTF18: Features = Features::NONE.with(&[
     OuterLocations,
     CallSites,
@@ -119,7 +119,7 @@ fn role_name(role: ichnos_model::Role, scope: ichnos_model::Scope) -> Option<&'s
     tsdl_name_of_role(role, scope).map(|(name, _)| name)
 }
 
-/// Returns `true` if a word is a keyword of TSDL or of C.
+/// Returns `true` for TSDL and C keywords.
 fn is_reserved(word: &str) -> bool {
     tsdl::is_reserved(word) || tsdl::is_c_type_word(word)
 }

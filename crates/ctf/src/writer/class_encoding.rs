@@ -1,4 +1,4 @@
-//! Encoding and copying of the event records of a class.
+//! Encoding and copying of event records, by class.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,36 +14,35 @@ use super::field_encoder::FieldEncoder;
 use super::role_values::RoleValues;
 use super::scope_shape::ScopeShape;
 
-/// Encoding of the events of a class.
+/// Encoding of events with the same class.
 #[derive(Debug)]
 pub(super) struct ClassEncoding {
     pub(super) lowered: Arc<LoweredEvent>,
     id: u128,
-    /// Maximum alignment within its records, if these can be copied.
+    /// Maximum alignment within its records, if they can be copied.
     copy: Option<u64>,
     /// Encodings of its header, its contexts and its payload.
-    scopes: [ScopeEncoding; 4],
-    /// `true` if it can have array elements without bits. Its records are then encoded, which counts
-    /// elements.
+    scopes: [EventScopeEncoding; 4],
+    /// `true` if it can have zero-size array elements. In this case, its records are encoded, which counts elements.
     has_empty_elements: bool,
     pub(super) losses: EventLosses,
 }
 
-/// Encoding of a scope of event records.
+/// Encoding of an event record scope.
 #[derive(Clone, Copy, Debug)]
-struct ScopeEncoding {
+struct EventScopeEncoding {
     scope: Scope,
     /// Maximum alignment within the scope, if its bytes can be copied.
     copy: Option<u64>,
-    /// `true` if it contains texts that have to be valid.
+    /// `true` if it contains texts that must be valid.
     checks_texts: bool,
-    /// `true` if its bits are unchanged: then its own class has the layout of the lowered one.
+    /// `true` if its bits are unchanged, because its own class has the same layout as the lowered class.
     keeps_bits: bool,
 }
 
-impl ScopeEncoding {
+impl EventScopeEncoding {
     fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, config: &EncoderConfig) -> Self {
-        // Classes of other formats can have fields that CTF does not have, and less exact ends of scopes.
+        // Classes from other formats can have fields that CTF lacks, and inexact scope ends.
         let keeps_bits = config.frame.is_ctf
             && config.frame.mirrors
             && config
@@ -55,7 +54,7 @@ impl ScopeEncoding {
         Self { scope, copy, checks_texts, keeps_bits }
     }
 
-    /// Copies the bytes of the scope, if they have the same meaning there.
+    /// Copies the scope's bytes, if they keep their meaning in the output.
     #[inline]
     fn copy(&self, out: &mut BitWriter, event: &Event<'_>) -> bool {
         let (Some(most), scopes) = (self.copy, &event.scopes) else { return false };
@@ -72,17 +71,17 @@ impl ScopeEncoding {
 
 /// Returns `true` if all UTF-8 texts in a scope are valid.
 fn are_texts_valid(event: &Event<'_>, scope: Scope) -> bool {
-    struct Texts(bool);
-    impl Visitor for Texts {
+    struct Utf8Check(bool);
+    impl Visitor for Utf8Check {
         fn text(&mut self, _: Field<'_>, value: Text<'_>) {
             self.0 &= value.encoding != StringEncoding::Utf8 || std::str::from_utf8(value.raw).is_ok();
         }
     }
-    let mut texts = Texts(true);
+    let mut texts = Utf8Check(true);
     event.visit(scope, &mut texts).is_ok() && texts.0
 }
 
-/// Copies whole bytes of a packet, if the alignment within them stays the same.
+/// Copies whole bytes from a packet, if the alignment within them stays the same.
 #[inline]
 fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_alignment: u64) -> bool {
     let are_whole = [bits.start, bits.end, out.at()].iter().all(|bit| bit % 8 == 0);
@@ -98,7 +97,7 @@ fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_al
 }
 
 impl ClassEncoding {
-    /// Creates the encoding of the class of `event` by this configuration.
+    /// Creates the encoding for the class of `event`.
     pub(super) fn new(lowered: Arc<LoweredEvent>, event: &Event<'_>, config: &EncoderConfig) -> Self {
         let id = lowered.class().id;
         let shapes = [
@@ -117,11 +116,11 @@ impl ClassEncoding {
             let all = shapes.iter().filter_map(|(_, shape)| *shape);
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
         });
-        let scopes = shapes.map(|(scope, shape)| ScopeEncoding::new(&lowered, scope, shape, config));
+        let scopes = shapes.map(|(scope, shape)| EventScopeEncoding::new(&lowered, scope, shape, config));
         Self { lowered, id, copy, scopes, has_empty_elements, losses: EventLosses::default() }
     }
 
-    /// Copies the bytes of an event record, if they have the same meaning there.
+    /// Copies an event record's bytes, if they keep their meaning in the output.
     #[inline]
     pub(super) fn copy_event(&self, out: &mut BitWriter, event: &Event<'_>) -> bool {
         let Some(most) = self.copy else { return false };
@@ -130,8 +129,8 @@ impl ClassEncoding {
         if scopes.values.is_some() || scopes.end == 0 {
             return false;
         }
-        // Only alignment is between the record before and this one. It stays the same if both begin at the
-        // same position relative to the largest alignment.
+        // Only alignment separates the previous record from this record. It stays the same if both begin at the same
+        // position relative to the maximum alignment.
         copy_bits(out, scopes, header.bit..scopes.end, most)
     }
 
@@ -144,10 +143,10 @@ impl ClassEncoding {
         event: &Event<'_>,
         time: WrittenTime<'_>,
         elements: &mut EmptyElements,
-    ) -> Result<EncodedEvent, String> {
+    ) -> Result<EncodedRecord, String> {
         let WrittenTime { cycles, .. } = time;
         let Self { lowered, losses, id, scopes, has_empty_elements, .. } = self;
-        let mut encoded = EncodedEvent::default();
+        let mut encoded = EncodedRecord::default();
         if config.added.are_in_events() {
             out.align(8);
         }
@@ -155,10 +154,10 @@ impl ClassEncoding {
             let scope = encoding.scope;
             let mut roles = RoleValues::default();
             if scope == config.timestamp.scope {
-                // Its timestamps are right: that none of their bits is missing was checked before.
+                // Its timestamps are right: they were checked for missing bits before.
                 let is_same = |cycles: &u64| event.clock.is_some_and(|clock| clock.cycles == *cycles);
                 roles.timestamp = cycles.filter(|cycles| time.is_changed || !is_same(cycles));
-                // Except for a field that has more bits than before, or not as many as it needs now.
+                // Except a field that has more bits than before, or fewer bits than it needs now.
                 let is_other = !encoding.keeps_bits || config.has_gaps && config.timestamp.are_variable;
                 roles.whole_timestamp = cycles.filter(|_| is_other);
             }
@@ -207,8 +206,8 @@ impl ClassEncoding {
     }
 }
 
-/// Adds the fields that the header of an event record lacks. `recorded`: the class id in the header. Returns the bit of the
-/// timestamp, if one was added.
+/// Adds the fields that an event record header lacks. `recorded` is the class id in the header. Returns the bit of the
+/// timestamp, if it was added.
 fn end_header(
     out: &mut BitWriter,
     config: &EncoderConfig,
@@ -237,26 +236,26 @@ fn end_header(
     }))
 }
 
-/// An event record that was encoded.
+/// Encoded event record.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EncodedEvent {
+pub(super) struct EncodedRecord {
     pub(super) texts: ChangedTexts,
-    /// Bit of the timestamp that was added to its header.
+    /// Bit of the timestamp added to its header.
     pub(super) timestamp_bit: Option<u64>,
 }
 
 /// Time for an event record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrittenTime<'t> {
-    /// Value of the default clock.
+    /// Default clock value.
     pub(super) cycles: Option<u64>,
     /// Value after each timestamp, if there are several.
     pub(super) fields: &'t [u64],
-    /// `true` if all timestamps get the event's time, because readers would decode their own as another time.
+    /// `true` if all timestamps get the event time, because readers would decode their own values as a different time.
     pub(super) is_changed: bool,
 }
 
-/// Numbers of changed texts in an event record.
+/// Changed text counts in an event record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChangedTexts {
     pub(super) cut: u64,

@@ -2,12 +2,12 @@
 
 /// Event record class indexes.
 ///
-/// There can be very many sets, each with few of very many classes.
+/// There can be very many sets, each with a few of very many classes.
 #[derive(Debug, Default)]
 pub(super) struct ClassSet {
     /// Sorted indexes.
     indexes: Vec<u32>,
-    /// Position of the index that was added last.
+    /// Position of the last added index.
     last: usize,
 }
 
@@ -24,7 +24,7 @@ impl ClassSet {
         found.err().inspect(|place| self.indexes.insert(*place, index))
     }
 
-    /// Returns the position of the index that was added last.
+    /// Returns the position of the last added index.
     #[inline]
     pub(super) const fn last(&self) -> usize {
         self.last

@@ -1,30 +1,30 @@
-//! Cache of encoded common contexts.
+//! Cache for encoded common contexts.
 
 use ichnos_model::lower::LoweredTrace;
 use ichnos_model::{Event, EventValues, Scope, ValueCache};
 
 use super::bit_writer::BitWriter;
 
-/// Most contexts that are kept.
+/// Maximum number of cached contexts.
 const MOST: usize = 1 << 10;
 
-/// Common contexts of earlier events, where they are values: many events have the same context.
+/// Earlier events' common contexts, if they are values, because many events have the same context.
 #[derive(Debug)]
 pub(super) struct ContextCache {
-    /// `None`: not known yet.
+    /// `None`: unknown.
     is_usable: Option<bool>,
     encoded: ValueCache,
 }
 
 impl Default for ContextCache {
     fn default() -> Self {
-        // A common context is made of both.
+        // A common context is created from both.
         Self { is_usable: None, encoded: ValueCache::new(&[Scope::CommonContext, Scope::Resource], MOST) }
     }
 }
 
 impl ContextCache {
-    /// Returns the values of the common context of an event, if it can be cached.
+    /// Returns the values in an event's common context, if it can be cached.
     #[inline]
     fn values<'e>(
         &mut self,
@@ -43,7 +43,7 @@ impl ContextCache {
         (is_usable && is_of_values && out.at() % 8 == 0 && self.encoded.is_useful()).then_some(values)
     }
 
-    /// Writes the common context of an event, if it is cached.
+    /// Writes an event's common context, if it is cached.
     #[inline]
     pub(super) fn put(&mut self, out: &mut BitWriter, event: &Event<'_>, lowered: &LoweredTrace) -> bool {
         let Some(values) = self.values(out, event, lowered) else { return false };
@@ -54,7 +54,7 @@ impl ContextCache {
         })
     }
 
-    /// Caches the common context of an event, which was written from bit `begin` on.
+    /// Caches an event's common context, which was written from bit `begin` on.
     pub(super) fn keep(&mut self, out: &BitWriter, begin: u64, event: &Event<'_>, lowered: &LoweredTrace) {
         let Some(values) = self.values(out, event, lowered) else { return };
         let bytes = usize::try_from(begin / 8).ok().and_then(|begin| out.packet().get(begin..));

@@ -1,14 +1,14 @@
-//! Counts array elements without bits, whose number per packet is limited.
+//! Counts zero-size array elements, whose number per packet is limited.
 
 use ichnos_model::{Field, Real, Text, Uuid, Visitor, Wide};
 
 use super::field_encoder::FieldEncoder;
 
-/// Array elements without bits in a packet, counted as readers do.
+/// Zero-size array elements in a packet, counted in the same way as readers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EmptyElements {
     count: u64,
-    /// Maximum number, at any element, in excess of one for each bit before it.
+    /// Maximum excess, at any element, over the number of bits before it.
     pub(super) excess: u64,
 }
 
@@ -19,11 +19,11 @@ impl EmptyElements {
     }
 }
 
-/// Encodes fields, and counts those that are array elements without bits.
+/// Encodes fields, and counts zero-size array elements.
 pub(super) struct CountingEncoder<'c, 'e> {
     encoder: &'c mut FieldEncoder<'e>,
     elements: &'c mut EmptyElements,
-    /// Enclosing fields: `true` for an array, and the bit at which it begins.
+    /// Enclosing fields: `true` for an array, and the bit where it begins.
     around: Vec<(bool, u64)>,
 }
 
@@ -50,7 +50,7 @@ impl<'c, 'e> CountingEncoder<'c, 'e> {
         }
     }
 
-    /// Counts the field that has ended, if it is an element without bits.
+    /// Counts the field that has ended, if it is a zero-size element.
     fn count(&mut self, begin: u64) {
         if matches!(self.around.last(), Some((true, _)))
             && self.encoder.at() == begin

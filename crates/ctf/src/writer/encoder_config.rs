@@ -1,4 +1,4 @@
-//! Configuration that all encoders of a data stream share.
+//! Configuration shared by all encoders of a data stream.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,10 +14,10 @@ use super::role_values::RoleValues;
 use super::scope_shape::ScopeShape;
 use super::source_frame::{AddedFields, SourceFrame};
 use super::timestamps::Timestamps;
-use super::usage::Usage;
+use super::usage::LimitUsage;
 use crate::metadata::Dialect;
 
-/// Configuration that all encoders of a data stream share.
+/// Configuration shared by all encoders of a data stream.
 #[derive(Debug)]
 pub(super) struct EncoderConfig {
     pub(super) lowered: Arc<LoweredTrace>,
@@ -25,7 +25,7 @@ pub(super) struct EncoderConfig {
     pub(super) output: OutputPlace,
     /// Parts of packets and event record headers that come from the source.
     pub(super) frame: SourceFrame,
-    /// Fields that the source's packets and event record headers lack.
+    /// Fields that source packets and event record headers lack.
     pub(super) added: AddedFields,
     pub(super) packets: PacketRules,
     pub(super) records: RecordRules,
@@ -35,17 +35,17 @@ pub(super) struct EncoderConfig {
     pub(super) default_clock: Option<u16>,
     /// Event record timestamps.
     pub(super) timestamp: Timestamps,
-    /// `true` if the time between events can exceed the time between them in the source, and the bits of timestamps.
+    /// `true` if gaps between events can be longer than in the source, and exceed the timestamp range.
     pub(super) has_gaps: bool,
     /// `true` if times, counters and texts are made valid.
     pub(super) repairs: bool,
-    /// `true` if an event that cannot be written is an error.
+    /// `true` if an unwritable event is an error.
     pub(super) must_fit: bool,
     /// Packet header values.
     pub(super) header: HeaderConfig,
-    /// Reader limits, and their use by the trace.
+    /// Reader limits, and the trace's use of them.
     pub(super) limits: DecodeLimits,
-    pub(super) usage: Arc<Usage>,
+    pub(super) usage: Arc<LimitUsage>,
     /// Digest of all written data, if it is compared with the output.
     pub(super) digest: Option<Arc<Mutex<TraceDigest>>>,
 }
@@ -53,37 +53,37 @@ pub(super) struct EncoderConfig {
 /// Place of a data stream in the output.
 #[derive(Debug)]
 pub(super) struct OutputPlace {
-    /// Number of the data stream.
+    /// Data stream number.
     pub(super) number: usize,
     /// Name of its first file.
     pub(super) file: String,
-    /// Number of its trace.
+    /// Trace number.
     pub(super) trace: usize,
     /// `true` if each packet is output as soon as it is complete.
     pub(super) is_live: bool,
-    /// `true` if packet indexes are written, too.
+    /// `true` if packet indexes are also written.
     pub(super) has_index: bool,
 }
 
-/// Rules for the packets of a data stream.
+/// Rules for a data stream's packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketRules {
     /// `true` if packets can be copied unchanged.
     pub(super) copies: bool,
     /// `true` if packets keep their start, end and, if possible, length: nothing is dropped or changed.
     pub(super) keeps: bool,
-    /// `true` if something can take more bits than in the source, so that a packet can get too large.
+    /// `true` if any part can need more bits than in the source, so that a packet can become too large.
     pub(super) grow: bool,
-    /// `true` if packets have a size that locates the next packet, so that one packet can become several.
+    /// `true` if packets have a size that locates the next packet, so that a packet can be split.
     pub(super) are_delimited: bool,
-    /// Maximum size of a packet in bytes, if requested.
+    /// Maximum packet size in bytes, if requested.
     pub(super) size: Option<u64>,
-    /// Time range of the packets.
+    /// Time range to write.
     pub(super) window: Window,
 }
 
 impl PacketRules {
-    /// Returns the rules for the packets of a data stream whose lowered class is written in a dialect.
+    /// Returns the rules for packets in a data stream whose lowered class is written in a dialect.
     pub(super) fn new(
         frame: SourceFrame,
         options: &WriteOptions,
@@ -110,14 +110,14 @@ impl PacketRules {
     }
 }
 
-/// Rules for the event records of a data stream.
+/// Rules for a data stream's event records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordRules {
     /// `true` if event records can be copied, if their class allows it.
     pub(super) copies: bool,
-    /// Bits of class ids in event record headers, if the source lacks them.
+    /// Size in bits of class ids in event record headers, if the source lacks them.
     pub(super) class_id_bits: u64,
-    /// `true` if event record headers or common contexts can have array elements without bits.
+    /// `true` if event record headers or common contexts can have zero-size array elements.
     pub(super) has_empty_elements: bool,
     /// Event record header and common context shapes.
     pub(super) header_shape: Option<ScopeShape>,
@@ -125,8 +125,9 @@ pub(super) struct RecordRules {
 }
 
 impl EncoderConfig {
-    /// Returns `true` if packets can be encoded without earlier packets: no packet is inserted, which would change later
-    /// sequence numbers, no packet starts at the end of the previous packet, and no counter is added.
+    /// Returns `true` if packets can be encoded without earlier packets. For this, packets must not be inserted,
+    /// because this would change later sequence numbers, must not start at the previous packet's end, and must not get
+    /// added counters.
     pub(super) fn is_divisible(&self) -> bool {
         let PacketRules { size, grow, .. } = self.packets;
         let inserts = size.is_some() || grow || self.has_gaps && self.timestamp.bits < 64;
@@ -153,17 +154,17 @@ impl EncoderConfig {
     }
 }
 
-/// Values in the packet headers of a data stream.
+/// Packet header values in a data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeaderConfig {
-    /// `true` for the header of [`frame::packet_header`]. Otherwise headers have the source's class.
+    /// `true` for headers made by [`frame::packet_header`]. Otherwise, headers have the source's class.
     pub(super) is_common: bool,
     /// Values that replace source values.
     pub(super) replaced: RoleValues,
-    /// Id of the data stream class.
+    /// Data stream class id.
     pub(super) class_id: u64,
-    /// Id of the data stream, or of the first of its lanes.
+    /// Data stream id, or the id of its first lane.
     pub(super) stream_id: u64,
-    /// UUID of the trace.
+    /// Trace UUID.
     pub(super) uuid: Option<Uuid>,
 }

@@ -1,22 +1,22 @@
-//! Timestamps of an event record that has several.
+//! Timestamps in an event record with several timestamps.
 
 use ichnos_model::{Event, Field, FieldKind, Role, Scope, Visitor, Wide};
 
 use super::role_values::is_of_other_clock;
 use crate::packet::update_clock;
 
-/// Values of the default clock in an event record, in order: each of its timestamp fields advances the clock,
-/// the last one to the time of the event.
+/// Default clock values in an event record, in order. Each timestamp field advances the clock, and the last field sets
+/// it to the event time.
 #[derive(Debug, Default)]
-pub(super) struct EventTimes {
+pub(super) struct EventTimestamps {
     /// Value and bits of each written field.
     fields: Vec<(u64, u64)>,
-    /// Value of the clock after each field.
+    /// Clock value after each field.
     pub(super) clocks: Vec<u64>,
 }
 
-impl EventTimes {
-    /// Reads the timestamps of an event at a time. `writes_whole`: fields with room for all of the time get all of it.
+impl EventTimestamps {
+    /// Reads an event's timestamps at a time. `writes_whole`: fields with room for the full time get the full time.
     pub(super) fn read(
         &mut self,
         event: &Event<'_>,
@@ -27,11 +27,11 @@ impl EventTimes {
     ) {
         self.clear();
         let mut collector = TimeCollector { fields: &mut self.fields, default_clock, writes_whole };
-        // An event that is delivered can be visited.
+        // A delivered event can be visited.
         let _ = event.visit(scope, &mut collector);
         self.clocks.resize(self.fields.len(), cycles);
-        // The event before can be later than in the source, but not later than the first timestamp: compute
-        // the latest possible values from the last timestamp back.
+        // The previous event can be later than in the source, but not later than the first timestamp. So this computes
+        // the latest possible values from the last timestamp backwards.
         let mut next = cycles;
         for ((value, bits), clock) in self.fields.iter_mut().zip(&mut self.clocks).rev() {
             let mask = u64::MAX >> (64 - (*bits & BITS).clamp(1, 64));
@@ -45,24 +45,24 @@ impl EventTimes {
         }
     }
 
-    /// Clears the timestamps: the event is written with another time.
+    /// Clears the timestamps, because the event is written with another time.
     pub(super) fn clear(&mut self) {
         self.fields.clear();
         self.clocks.clear();
     }
 
-    /// Returns the value of the clock after the first field.
+    /// Returns the clock value after the first field.
     pub(super) fn first(&self) -> Option<u64> {
         self.clocks.first().copied()
     }
 
-    /// Returns the time of the event that a reader decodes after a value of the clock.
+    /// Returns the event time that a reader decodes after a clock value.
     pub(super) fn read_after(&self, now: u64) -> u64 {
         self.fields.iter().fold(now, |now, (value, bits)| update_clock(now, *value, *bits))
     }
 }
 
-/// Flag of fields that get all of the time, next to their bits in the source.
+/// Flag for fields that get the full time, next to their bits in the source.
 const WHOLE: u64 = 1 << 63;
 const BITS: u64 = WHOLE - 1;
 

@@ -1,4 +1,4 @@
-//! Encoder for fields in the layout of their class.
+//! Encoder for fields, using the layout of their class.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::packet::PACKET_MAGIC;
 
 /// Reason why a field cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum EncodeError {
+pub(super) enum FieldEncodeError {
     #[error("member `{member}`: expected a value of {length} bits, found {found}")]
     TooLarge { member: String, length: u64, found: String },
     #[error("member `{member}`: its length field has the value {recorded}, but its length is {found}")]
@@ -34,7 +34,7 @@ pub(super) enum EncodeError {
     Class { member: String },
 }
 
-/// Groups of 7 bits for a value of up to 64 bits that is not known yet.
+/// Number of 7-bit groups for an unknown value with up to 64 bits.
 const MOST_GROUPS: u64 = 10;
 
 /// Maximum number of zero bytes after a text that is shorter than its length field.
@@ -45,11 +45,11 @@ const MOST_ZEROS: u64 = 1 << 16;
 struct OpenUnion {
     /// Depth of its members.
     depth: u32,
-    /// `true` once its first member was written.
+    /// `true` after its first member was written.
     was_written: bool,
     /// Its bit in the written packet.
     at: u64,
-    /// Its bit in the packet of the source.
+    /// Its bit in the source packet.
     offset: u64,
 }
 
@@ -58,33 +58,33 @@ struct OpenUnion {
 pub(super) struct FieldEncoder<'e> {
     out: &'e mut BitWriter,
     roles: RoleValues,
-    /// Values for the timestamps of an event that has several, in order, instead of that in `roles`.
+    /// Values for an event's timestamps if there are several, in order. They replace the value in `roles`.
     pub(super) times: &'e [u64],
     /// Receives the fields with roles.
     placed: Option<&'e mut Vec<PlacedField>>,
     /// Length field values, by slot.
     lengths: &'e mut Vec<Option<i128>>,
-    /// Number of timestamps whose replacement has other lower bits.
+    /// Number of timestamps with different lower bits after replacement.
     pub(super) changed_times: u64,
-    /// Number of timestamps that were replaced by [`RoleValues::timestamp`].
+    /// Number of timestamps replaced by [`RoleValues::timestamp`].
     pub(super) corrected_times: u64,
-    /// Number of texts that were cut at a U+0000.
+    /// Number of texts truncated at a U+0000.
     pub(super) cut: u64,
-    pub(super) error: Option<EncodeError>,
+    pub(super) error: Option<FieldEncodeError>,
     /// `true` to replace invalid bytes in texts. The number of such texts follows.
     pub(super) replaces_invalid: bool,
     pub(super) replaced: u64,
-    /// Index of the data stream's default clock. Times of other clocks are unchanged.
+    /// Index of the data stream's default clock. Other clocks' times are unchanged.
     default_clock: Option<u16>,
     added: AddedFields,
     clock: PacketClock,
-    /// Last id of an event record class in a field.
+    /// Last event record class id in a field.
     pub(super) class_id: Option<u64>,
     most_integer_bits: u64,
-    /// Remaining bytes for the elements of an array that is the UUID.
+    /// Remaining bytes for the elements of a UUID array.
     uuid: Option<std::array::IntoIter<u8, 16>>,
     depth: u32,
-    /// Enclosing unions, all of whose members are the same bits.
+    /// Enclosing unions. All members of a union share the same bits.
     unions: Vec<OpenUnion>,
     muted: u32,
 }
@@ -123,24 +123,24 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Returns the number of bits of the packet up to here.
+    /// Returns the current size of the packet in bits.
     #[inline]
     pub(super) fn at(&self) -> u64 {
         self.out.at()
     }
 
-    /// Returns `true` if fields are skipped now: they are the same bits as others in a union.
+    /// Returns `true` if fields are being skipped, because another union member has the same bits.
     pub(super) fn is_muted(&self) -> bool {
         self.muted > 0
     }
 
-    fn fail(&mut self, field: Field<'_>, error: impl FnOnce(String) -> EncodeError) {
+    fn fail(&mut self, field: Field<'_>, error: impl FnOnce(String) -> FieldEncodeError) {
         if self.error.is_none() {
             self.error = Some(error(field.name().unwrap_or("value").to_owned()));
         }
     }
 
-    /// Returns `true` if a field is skipped: it is a member of a union after the first one.
+    /// Returns `true` if a field is skipped, because it is a union member after the first member.
     #[inline]
     fn is_left_out(&mut self) -> bool {
         if self.unions.is_empty() && self.muted == 0 {
@@ -155,7 +155,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Begins a field with others in it. Returns `false` if it is skipped.
+    /// Begins a field with nested fields. Returns `false` if it is skipped.
     fn begin(&mut self, field: Field<'_>) -> bool {
         if self.is_left_out() {
             self.muted += 1;
@@ -173,7 +173,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Returns the value of a field with a role.
+    /// Returns a field's value, considering its roles.
     #[cold]
     fn value_by_role(&mut self, field: Field<'_>, roles: Roles, value: u64) -> u64 {
         let mut value = value;
@@ -220,7 +220,7 @@ impl<'e> FieldEncoder<'e> {
         value
     }
 
-    /// Returns the number of bits of a timestamp in the source.
+    /// Returns a timestamp's size in bits in the source.
     fn source_bits(&self, field: Field<'_>, role: Role) -> u64 {
         let clock = &self.clock;
         match (role, self.placed.is_some() && clock.widened.has(role)) {
@@ -230,7 +230,8 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Returns `true` if a packet field updates several clocks: then it keeps its value when the time of one changes.
+    /// Returns `true` if a packet field updates several clocks. It keeps its value when the time of a single clock
+    /// changes.
     fn is_shared(&self, field: Field<'_>) -> bool {
         self.placed.is_some() && !field.class().clock_updates().is_empty()
     }
@@ -244,7 +245,7 @@ impl<'e> FieldEncoder<'e> {
         placed.extend(roles.map(|role| PlacedField { role, at, layout, value }));
     }
 
-    /// Notes a field with a role whose bits were written as another member of a union.
+    /// Records a field with a role whose bits were written as another union member.
     fn place_in_union(&mut self, field: Field<'_>, value: u64) {
         if self.placed.is_none() || field.node().roles.is_empty() {
             return;
@@ -267,11 +268,11 @@ impl<'e> FieldEncoder<'e> {
     #[inline]
     fn begin_bits(&mut self, field: Field<'_>, bits: BitField) {
         if !self.out.begin_bits(bits) {
-            self.fail(field, |member| EncodeError::ByteOrder { member });
+            self.fail(field, |member| FieldEncodeError::ByteOrder { member });
         }
     }
 
-    /// Writes bits of a fixed or variable length. `fill` is the value of the bits above them.
+    /// Writes bits with a fixed or variable length. `fill` is the value of the bits above them.
     #[inline]
     fn bits(&mut self, field: Field<'_>, value: u64, fill: u64) {
         if self.is_left_out() {
@@ -300,11 +301,11 @@ impl<'e> FieldEncoder<'e> {
                 self.out.align((*alignment).max(8));
                 self.groups(field, kind, value, fill);
             }
-            _ => self.fail(field, |member| EncodeError::Class { member }),
+            _ => self.fail(field, |member| FieldEncodeError::Class { member }),
         }
     }
 
-    /// Saves the value of a field that others need.
+    /// Saves a field value that other fields need.
     fn save_length(&mut self, field: Field<'_>, length: i128) {
         for slot in field.node().saved_in() {
             let slot = usize::from(*slot);
@@ -338,7 +339,7 @@ impl<'e> FieldEncoder<'e> {
         if !fits {
             let length = bits.length;
             let found = if fill == 0 { value.to_string() } else { (value as i64).to_string() };
-            return self.fail(field, |member| EncodeError::TooLarge { member, length, found });
+            return self.fail(field, |member| FieldEncodeError::TooLarge { member, length, found });
         }
         if self.placed.is_some() && !roles.is_empty() {
             let at = self.out.at();
@@ -347,7 +348,7 @@ impl<'e> FieldEncoder<'e> {
         self.out.put_field(value, *bits);
     }
 
-    /// Writes a value of at most 64 bits into a larger field.
+    /// Writes a value with at most 64 bits into a larger field.
     #[cold]
     fn wide_bits(&mut self, field: Field<'_>, bits: BitField, value: u64, fill: u64) {
         let high = if bits.byte_order == ByteOrder::BigEndian { bits.length - 64 } else { 0 };
@@ -360,7 +361,7 @@ impl<'e> FieldEncoder<'e> {
         self.out.put_wide(Wide { words: &words, length: bits.length, signed: fill != 0 }, bits);
     }
 
-    /// Writes a variable-length value in groups of 7 bits.
+    /// Writes a variable-length value in 7-bit groups.
     fn groups(&mut self, field: Field<'_>, kind: &VariableLengthValue, value: u64, fill: u64) {
         let is_signed = matches!(kind, VariableLengthValue::Integer(integer) if integer.signed);
         let significant = match fill {
@@ -380,7 +381,7 @@ impl<'e> FieldEncoder<'e> {
         });
     }
 
-    /// Returns the position of the first U+0000 of a text, in code units, and counts such texts.
+    /// Returns the position of a text's first U+0000, in code units, and counts such texts.
     fn record_cut(&mut self, bytes: &[u8], unit: usize) -> Option<usize> {
         let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
         self.cut += u64::from(end.is_some());
@@ -392,7 +393,7 @@ impl<'e> FieldEncoder<'e> {
             return;
         }
         let FieldKind::String { encoding, length, alignment } = &field.class().kind else {
-            return self.fail(field, |member| EncodeError::Class { member });
+            return self.fail(field, |member| FieldEncodeError::Class { member });
         };
         self.out.align(*alignment);
         let unit = encoding.unit();
@@ -410,7 +411,7 @@ impl<'e> FieldEncoder<'e> {
                 let bytes = if value.raw.len() as u64 == most { value.raw } else { value.bytes };
                 let found = bytes.len() as u64;
                 if found > most {
-                    return self.fail(field, |member| EncodeError::TooLong { member, most, found });
+                    return self.fail(field, |member| FieldEncodeError::TooLong { member, most, found });
                 }
                 self.out.bytes_at_bit(bytes, self.out.order());
                 for _ in found..most {
@@ -422,7 +423,7 @@ impl<'e> FieldEncoder<'e> {
                 let is_raw = recorded.is_none_or(|recorded| recorded == value.raw.len() as i128);
                 let bytes = if is_raw { value.raw } else { value.bytes };
                 let found = bytes.len() as u64;
-                // A source of values can have the text without the zeros after it.
+                // A value source may contain the text without the zeros after it.
                 let zeros = recorded.and_then(|recorded| u64::try_from(recorded).ok()?.checked_sub(found));
                 let zeros = zeros.filter(|zeros| *zeros <= MOST_ZEROS).unwrap_or(0);
                 self.check_length(field, found + zeros);
@@ -431,7 +432,7 @@ impl<'e> FieldEncoder<'e> {
                     self.out.bytes_at_bit(&[0], self.out.order());
                 }
             }
-            StringLength::Prefixed { .. } => self.fail(field, |member| EncodeError::Class { member }),
+            StringLength::Prefixed { .. } => self.fail(field, |member| FieldEncodeError::Class { member }),
         }
     }
 
@@ -440,12 +441,12 @@ impl<'e> FieldEncoder<'e> {
         self.roles.uuid.filter(|_| field.node().roles.has(Role::MetadataStreamUuid))
     }
 
-    /// Returns the length of a field from its length field.
+    /// Returns a field's length from its length field.
     fn recorded_length(&self, field: Field<'_>) -> Option<i128> {
         self.lengths.get(usize::from(field.node().length_slot()?)).copied().flatten()
     }
 
-    /// Returns the value of the field that selects a field.
+    /// Returns the value of a field's selector.
     fn selected_by(&self, field: Field<'_>) -> Option<i128> {
         self.lengths.get(usize::from(field.node().selector_slot()?)).copied().flatten()
     }
@@ -454,12 +455,12 @@ impl<'e> FieldEncoder<'e> {
         if let Some(recorded) = self.recorded_length(field)
             && recorded != i128::from(found)
         {
-            self.fail(field, |member| EncodeError::Length { member, recorded, found });
+            self.fail(field, |member| FieldEncodeError::Length { member, recorded, found });
         }
     }
 }
 
-/// Replaces bytes that are not UTF-8 by the same number of question marks.
+/// Replaces bytes that are not UTF-8 with the same number of question marks.
 pub(super) fn valid(bytes: &[u8]) -> Cow<'_, [u8]> {
     let Err(first) = std::str::from_utf8(bytes) else { return Cow::Borrowed(bytes) };
     let mut valid = bytes.to_vec();
@@ -495,7 +496,7 @@ impl Visitor for FieldEncoder<'_> {
         let is_time = is_time && !is_of_other_clock(roles, self.default_clock) && !self.is_shared(field);
         let fits = || value.as_u128().is_some_and(|value| u64::try_from(value).is_ok());
         if is_size && self.placed.is_some() || is_time && (self.placed.is_none() || fits()) {
-            // It gets a value of 64 bits.
+            // It gets a 64-bit value.
             return self.bits(field, value.words.first().copied().unwrap_or(0), 0);
         }
         if self.is_left_out() {
@@ -511,7 +512,7 @@ impl Visitor for FieldEncoder<'_> {
                 let most = self.most_integer_bits;
                 if value.length > most {
                     let found = value.length;
-                    return self.fail(field, |member| EncodeError::WideInteger { member, most, found });
+                    return self.fail(field, |member| FieldEncodeError::WideInteger { member, most, found });
                 }
                 self.out.align((*alignment).max(8));
                 let bit = |index: u64| {
@@ -522,7 +523,7 @@ impl Visitor for FieldEncoder<'_> {
                     (0..7).fold(0, |group, i| group | (bit(7 * index + i) as u8) << i)
                 });
             }
-            _ => self.fail(field, |member| EncodeError::Class { member }),
+            _ => self.fail(field, |member| FieldEncodeError::Class { member }),
         }
     }
 
@@ -543,7 +544,7 @@ impl Visitor for FieldEncoder<'_> {
             return;
         }
         let FieldKind::Float(bits) = &field.class().kind else {
-            return self.fail(field, |member| EncodeError::Class { member });
+            return self.fail(field, |member| FieldEncodeError::Class { member });
         };
         self.begin_bits(field, *bits);
         let value = match value {
@@ -553,7 +554,7 @@ impl Visitor for FieldEncoder<'_> {
             Real::Double(value) if bits.length == 32 => u64::from((value as f32).to_bits()),
             Real::Single(value) if bits.length == 64 => f64::from(value).to_bits(),
             Real::Wide(wide) => return self.out.put_wide(wide, *bits),
-            _ => return self.fail(field, |member| EncodeError::Class { member }),
+            _ => return self.fail(field, |member| FieldEncodeError::Class { member }),
         };
         self.out.put_field(value, *bits);
     }
@@ -561,7 +562,7 @@ impl Visitor for FieldEncoder<'_> {
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         if self.replaces_invalid && value.encoding == StringEncoding::Utf8 {
             let raw = valid(value.raw);
-            // The bytes are mostly the beginning of the others, up to a zero.
+            // Usually, the bytes are the start of the raw bytes, up to a zero.
             let is_begin = matches!(raw, Cow::Borrowed(_)) && value.raw.starts_with(value.bytes);
             let bytes = if is_begin { Cow::Borrowed(value.bytes) } else { valid(value.bytes) };
             self.replaced += u64::from(bytes != value.bytes);
@@ -579,7 +580,7 @@ impl Visitor for FieldEncoder<'_> {
             && *most != bytes.len() as u64
         {
             let (most, found) = (*most, bytes.len() as u64);
-            return self.fail(field, |member| EncodeError::TooLong { member, most, found });
+            return self.fail(field, |member| FieldEncodeError::TooLong { member, most, found });
         }
         self.check_length(field, bytes.len() as u64);
         match self.uuid_of(field) {
@@ -602,7 +603,7 @@ impl Visitor for FieldEncoder<'_> {
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        // Its bits are those of its lowered class: if they cannot be copied, the GUID arrives here.
+        // Its bits equal its lowered class's bits. If they cannot be copied, the GUID arrives here.
         if !self.is_left_out() {
             self.out.align(field.node().alignment().max(8));
             self.out.bytes(&value.to_bytes_le());
@@ -642,7 +643,7 @@ impl Visitor for FieldEncoder<'_> {
             (self.selected_by(field), &field.class().kind)
             && ranges.as_ref().map_or(recorded != 0, |ranges| ranges.contains(recorded)) != is_present
         {
-            self.fail(field, |member| EncodeError::Selector { member, recorded });
+            self.fail(field, |member| FieldEncodeError::Selector { member, recorded });
         }
         self.begin(field);
     }
@@ -656,7 +657,7 @@ impl Visitor for FieldEncoder<'_> {
             (self.selected_by(field), &field.class().kind)
             && options.iter().position(|option| option.ranges.contains(recorded)) != Some(option)
         {
-            self.fail(field, |member| EncodeError::Selector { member, recorded });
+            self.fail(field, |member| FieldEncodeError::Selector { member, recorded });
         }
         self.begin(field);
     }

@@ -12,10 +12,10 @@ use super::bit_writer::BitWriter;
 use super::packet_clock::PacketClock;
 use super::source_frame::AddedFields;
 
-/// Magic number of packets.
+/// Packet magic number.
 const MAGIC: u32 = 0xc1fc_1fc1;
 
-/// Adds packet headers and contexts to a trace whose class lacks them.
+/// Adds packet headers and contexts to a trace class that lacks them.
 pub(super) fn add_packets(class: &mut TraceClass, capabilities: &Capabilities) {
     class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), capabilities)));
     let member = |role, scope, class| Member::new(role_name(role, scope, capabilities), class);
@@ -31,9 +31,10 @@ pub(super) fn add_packets(class: &mut TraceClass, capabilities: &Capabilities) {
     }
 }
 
-/// Returns the number of bits of the ids in event record headers: the minimum for all ids, if the writer chose them.
+/// Returns the event record header id size in bits: the minimum for all ids, if the writer chose them.
 ///
-/// Reading can add classes for events that do not fit their own, and one for those without: there is room for these.
+/// Reading can add classes for events that do not match their own class, and a class for events without a class. The
+/// size leaves room for these.
 fn class_id_bits(class: &DataStreamClass, capabilities: &Capabilities) -> u64 {
     let most = class.event_records.iter().map(|record| record.id).max().unwrap_or(0);
     let most = most.saturating_add(class.event_records.len() as u128 + 1);
@@ -41,7 +42,7 @@ fn class_id_bits(class: &DataStreamClass, capabilities: &Capabilities) -> u64 {
     [8, 16, 32].into_iter().find(is_enough).unwrap_or(64)
 }
 
-/// Adds the ids of the data stream and its class to a packet header, after the existing members.
+/// Adds the data stream id and the data stream class id to a packet header, after the existing members.
 pub(super) fn add_stream_ids(class: &mut TraceClass, added: AddedFields, capabilities: &Capabilities) {
     let scope = ichnos_model::Scope::PacketHeader;
     let ids = [
@@ -51,8 +52,8 @@ pub(super) fn add_stream_ids(class: &mut TraceClass, added: AddedFields, capabil
     add_members(&mut class.packet_header, ids, capabilities);
 }
 
-/// Adds members to the packet context and to the event record header of a data stream class, after the
-/// existing ones. `has_dynamic_classes`: there can be further event record classes, whose ids are not known.
+/// Adds members to a data stream class's packet context and event record header, after the existing members.
+/// `has_dynamic_classes`: further event record classes can be added, with unknown ids.
 pub(super) fn add_fields(
     class: &mut DataStreamClass,
     added: AddedFields,
@@ -111,7 +112,7 @@ fn add_members(
     *class = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
 }
 
-/// Adds timestamps of the default clock as the last members of a packet context.
+/// Adds default clock timestamps as the last packet context members.
 pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabilities: &Capabilities) {
     if !clock.adds_begin {
         return;
@@ -140,7 +141,7 @@ pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabil
     class.packet_context = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
 }
 
-/// Returns the class of written packet headers if the source lacks them, or its class differs from other sources.
+/// Returns the written packet header class if the source lacks them, or if its class differs from other sources.
 pub(super) fn packet_header(has_uuid: bool, capabilities: &Capabilities) -> FieldClass {
     let scope = ichnos_model::Scope::PacketHeader;
     let member = |role, class| Member::new(role_name(role, scope, capabilities), class);
@@ -157,7 +158,7 @@ pub(super) fn packet_header(has_uuid: bool, capabilities: &Capabilities) -> Fiel
     FieldClass::structure(members)
 }
 
-/// Writes the header of a packet, of the class that [`packet_header`] returns.
+/// Writes a packet header with the class that [`packet_header`] returns.
 pub(super) fn put_packet_header(out: &mut BitWriter, uuid: Option<Uuid>, class_id: u64, stream_id: u64) {
     let order = ByteOrder::LittleEndian;
     out.put(MAGIC.into(), 32, order);
@@ -192,7 +193,7 @@ fn uuid_class(capabilities: &Capabilities) -> FieldClass {
     FieldClass { roles: Roles::only(Role::MetadataStreamUuid), ..FieldClass::new(kind) }
 }
 
-/// Returns the name of a field with a role in dialects that do not prescribe it.
+/// Returns the name for a field with a role, in dialects that do not prescribe it.
 fn default_name(role: Role) -> &'static str {
     match role {
         Role::PacketMagicNumber => "magic",

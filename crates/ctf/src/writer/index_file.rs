@@ -1,4 +1,4 @@
-//! Packet index of a data stream file, in the layout of LTTng: see `lttng_index`.
+//! Packet index for a data stream file, in LTTng's layout (see `lttng_index`).
 
 use ichnos_io::{EncodedPacket, OutputBlock};
 use ichnos_model::{Field, Packet, Role, Scope, Visitor};
@@ -6,15 +6,15 @@ use ichnos_model::{Field, Packet, Role, Scope, Visitor};
 use super::encoder_config::EncoderConfig;
 use super::role_values::is_of_other_clock;
 
-/// Size of a version 1.1 entry in bytes.
+/// Version 1.1 entry size in bytes.
 const ENTRY: u32 = 72;
 
-/// Returns the header of an index.
+/// Returns an index header.
 pub(super) fn header() -> Vec<u8> {
     [0xc1f1_dcc1, 1, 1, ENTRY].iter().flat_map(|number: &u32| number.to_be_bytes()).collect()
 }
 
-/// Adds the packets of a block to the size of its file, and to the index of the file if indexes are written.
+/// Adds a block's packets to its file's size, and to the file's index if indexes are written.
 pub(super) fn add_block(index: &mut Vec<u8>, size: &mut u64, block: &OutputBlock, config: &EncoderConfig) {
     let class_id = config.header.class_id;
     let stream_id = config.header.written_stream_id(config, block.part);
@@ -32,7 +32,7 @@ pub(super) fn add_block(index: &mut Vec<u8>, size: &mut u64, block: &OutputBlock
     }
 }
 
-/// Times in packet fields: the reader may correct a packet's own times for known tracer faults.
+/// Times in packet fields. The reader may have corrected them for known tracer bugs.
 #[derive(Debug, Default)]
 pub(super) struct RecordedTimes {
     default_clock: Option<u16>,
@@ -43,7 +43,7 @@ pub(super) struct RecordedTimes {
 impl RecordedTimes {
     pub(super) fn from_packet(packet: &Packet<'_>, default_clock: Option<u16>) -> Self {
         let mut times = Self { default_clock, ..Self::default() };
-        // Unreadable fields are treated as missing.
+        // Unreadable fields count as missing.
         let _ = packet.visit(Scope::PacketContext, &mut times);
         times
     }

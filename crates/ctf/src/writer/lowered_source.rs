@@ -18,14 +18,14 @@ use crate::quirks::Quirk;
 /// Adapts a trace to a dialect, with the fields that its packets and event records need.
 ///
 /// # Errors
-/// If the lowered classes cannot be compiled.
+/// Returns an error if the lowered classes cannot be compiled.
 pub(super) fn lower(
     source: &WriteSource,
     options: &WriteOptions,
     dialect: Dialect,
 ) -> Result<LoweredTrace, CreateError> {
     let mut capabilities = capabilities(dialect);
-    // The same dialect keeps its clocks.
+    // Clocks stay as they are within the same dialect.
     if source.trace.class.dialect == dialect.title() {
         capabilities.features = capabilities.features.with(&[Feature::SeveralClocks]);
     }
@@ -36,7 +36,7 @@ pub(super) fn lower(
     let lower_options = LowerOptions {
         annotates: separates_scopes || source.trace.is_mapped(),
         separates_scopes,
-        // If added fields contain the ids of classes, they need not be those of the source.
+        // If added fields contain the class ids, they may differ from the source's ids.
         numbers_classes: added().all(|added| added.class_id),
         numbers_streams: !frame.is_ctf || !frame.mirrors || added().any(|added| added.stream_class_id),
         extended: ExtendedScopes {
@@ -67,12 +67,12 @@ pub(super) fn lower(
     Ok(lowered)
 }
 
-/// Changes of a source's packets and event record headers for a dialect.
+/// Changes to a source's packets and event record headers for a dialect.
 struct Adaptation {
     frame: SourceFrame,
-    /// Data stream classes without the roles that they lose, and the fields that are added to them.
+    /// Data stream classes without the roles that they lose, and the fields added to them.
     streams: Vec<(DataStreamClass, AddedFields)>,
-    /// Packet times by data stream class, if packets are made from source packets.
+    /// Packet times by data stream class, if packets are created from source packets.
     clocks: Vec<PacketClock>,
     capabilities: Capabilities,
 }
@@ -113,7 +113,7 @@ impl Adaptation {
         let gets_no_stream = original.data_streams.is_empty() && !source.format.is_empty();
         let is_kept = original.dialect == dialect.title() && !options.repair;
         if gets_no_stream && dialect != Dialect::Ctf18 && !is_kept {
-            // CTF 2 needs one. A source that is not a trace gets its classes later.
+            // CTF 2 needs a data stream class. A source that is not a trace gets its classes later.
             class.data_streams.push(DataStreamClass::default());
         }
         if !options.selected_by.is_empty() {
@@ -137,7 +137,7 @@ impl Adaptation {
     }
 }
 
-/// Records the packet times that get fields with all bits.
+/// Records the packet times that get full-width fields.
 fn record_whole_times(lowered: &LoweredTrace, clocks: &[PacketClock]) {
     let added = [
         ("begin", "begins", clocks.iter().filter(|clock| clock.adds_begin).count()),
@@ -150,8 +150,8 @@ fn record_whole_times(lowered: &LoweredTrace, clocks: &[PacketClock]) {
     }
 }
 
-/// Records the times of further clocks as a loss: only the default clock gets all bits at the start of a packet, and an
-/// added field. `has_fields`: fields of the source contain the times.
+/// Records the further clocks' times as a loss. Only the default clock gets all bits at a packet's start, and an
+/// added field. `has_fields`: source fields contain the times.
 fn record_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool) {
     for stream in &lowered.trace().class.data_streams {
         let is_other = |clock: u16| Some(clock) != stream.default_clock;
@@ -172,12 +172,12 @@ fn record_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: boo
     }
 }
 
-/// Records clocks that readers assume to have the Unix epoch as origin, because the environment names a tracer whose clocks
-/// have it.
+/// Records clocks that readers assume to start at the Unix epoch, because the environment names a tracer with such
+/// clocks.
 fn record_origins(lowered: &LoweredTrace) {
     let written = &lowered.trace().class;
     let mut read = written.clone();
-    Quirk::of(&read).into_iter().for_each(|quirk| quirk.correct(&mut read));
+    Quirk::for_trace(&read).into_iter().for_each(|quirk| quirk.correct(&mut read));
     let clocks = written.clocks.iter().zip(&read.clocks);
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
         let what = "origin other than the Unix epoch: read as the Unix epoch, as in LTTng traces";
@@ -185,7 +185,7 @@ fn record_origins(lowered: &LoweredTrace) {
     }
 }
 
-/// Changes the identity of a trace from which events are dropped, so that it differs from the source's.
+/// Changes the identity of a trace with dropped events, so that it differs from the source.
 pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
     if let Some(uuid) = &mut class.uuid {
         *uuid = derived_uuid([*uuid].into_iter(), selected_by);

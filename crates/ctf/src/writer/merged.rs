@@ -1,4 +1,4 @@
-//! Merging of trace classes.
+//! Merges trace classes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,43 +12,43 @@ use ichnos_model::{
 use super::frame;
 use super::names::derived_uuid;
 
-/// A trace that is merged with others.
+/// A trace to be merged with others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MergePart<'a> {
-    /// Path of the trace.
+    /// Trace path.
     pub(super) path: &'a str,
-    /// Lowered class of the trace.
+    /// Lowered trace class.
     pub(super) class: &'a TraceClass,
-    /// `true` if its packets are made from source packets.
+    /// `true` if its packets are created from source packets.
     pub(super) mirrors: bool,
-    /// `true` if other traces can share its data stream classes, if theirs are equal.
+    /// `true` if other traces can share its data stream classes, if they are equal.
     pub(super) shares_classes: bool,
-    /// `true` if fields after the packet header depend on fields in it.
+    /// `true` if fields after the packet header depend on packet header fields.
     pub(super) needs_header: bool,
 }
 
-/// Class of a trace that is made from several traces.
+/// Class of a trace merged from several traces.
 #[derive(Debug)]
 pub(super) struct MergedClass {
     pub(super) class: TraceClass,
-    /// `true` if packets have the header of [`frame::packet_header`] instead of their own.
+    /// `true` if packets have the header from [`frame::packet_header`] instead of their own.
     pub(super) has_common_header: bool,
-    /// Index of the merged data stream class, by part and data stream class of the part.
+    /// Merged data stream class index, by part and the part's data stream class.
     pub(super) data_streams: Vec<Vec<usize>>,
-    /// Changes by the merge.
+    /// Changes caused by merging.
     pub(super) changes: LossTable,
 }
 
 /// Reason why a trace cannot be merged with the others.
 #[derive(Debug)]
 pub(super) struct MergeProblem {
-    /// Index of the part.
+    /// Part index.
     pub(super) part: usize,
     pub(super) problem: String,
 }
 
-/// Merges several classes. `correlated`: all clocks are on one timeline, even if their classes do not show
-/// it; `replaces_header`: the original packet headers cannot be kept in any case.
+/// Merges several classes. `correlated`: all clocks share a timeline, even if their classes do not show it.
+/// `replaces_header`: the original packet headers can never be kept.
 pub(super) fn merge(
     parts: &[MergePart<'_>],
     capabilities: &Capabilities,
@@ -80,7 +80,7 @@ impl Merger {
         self.changes.note(kind, "", field, what);
     }
 
-    /// Sets the name of the trace, and its environment.
+    /// Sets the trace name and environment.
     fn describe(&mut self, parts: &[MergePart<'_>]) {
         let Some(first) = parts.first() else { return };
         let mut class = TraceClass {
@@ -94,7 +94,7 @@ impl Merger {
         let identity = |class: &TraceClass| (class.namespace.clone(), class.name.clone(), class.uid.clone());
         if classes().any(|other| identity(other) != identity(&class)) {
             (class.namespace, class.name, class.uid) = (None, None, None);
-            self.change(LossKind::Dropped, "name", "names of the traces: they differ".to_owned());
+            self.change(LossKind::Dropped, "name", "different trace names".to_owned());
         }
         if classes().any(|other| other.uuid != class.uuid) {
             let uuid = derived_uuid(classes().filter_map(|class| class.uuid), &[]);
@@ -112,13 +112,13 @@ impl Merger {
                 LossKind::Dropped,
                 "",
                 "attributes",
-                "attributes of further traces: they differ",
+                "different attributes of later traces",
                 differing as u64,
             );
         }
         let streams = |other: &TraceClass| other.unmodeled.aux_streams != class.unmodeled.aux_streams;
         if classes().any(streams) {
-            let what = "auxiliary streams of further traces: they differ";
+            let what = "different auxiliary streams of later traces";
             self.change(LossKind::Dropped, "attributes", what);
         }
         for other in classes().skip(1) {
@@ -132,7 +132,7 @@ impl Merger {
         }
     }
 
-    /// Adds environment entries. A differing entry of another trace than the first is renamed.
+    /// Adds environment entries. If a later trace has a different value for the same entry, the entry is renamed.
     fn add_environment(&mut self, number: usize, environment: &[(String, Value)]) {
         let mut known: HashMap<String, Value> = self.class.environment.iter().cloned().collect();
         for (name, value) in environment {
@@ -169,7 +169,7 @@ impl Merger {
             for class in &part.class.data_streams {
                 let mut class = with_clocks_of_stream(class, &clocks);
                 let id = class.id;
-                // Classes of several traces of one tracer are mostly the same.
+                // Several traces from the same tracer mostly have the same classes.
                 let same = (0..first).find(|index| {
                     let known = &self.class.data_streams[*index];
                     class.id = known.id;
@@ -233,7 +233,8 @@ impl Merger {
         Ok(indexes)
     }
 
-    /// Gives clocks with an unknown origin the other clocks' origin, or the Unix epoch if no origin is known.
+    /// Sets the origin of clocks with an unknown origin to the other clocks' origin, or to the Unix epoch if all are
+    /// unknown.
     fn relate_clocks(&mut self) {
         let clocks = &self.class.clocks;
         let Some(first) = clocks.first() else { return };
@@ -303,16 +304,16 @@ impl Merger {
     }
 }
 
-/// Returns `true` if an id fits a field of this number of bits.
+/// Returns `true` if an id fits a field with this number of bits.
 pub(super) fn fits(id: u128, bits: u64) -> bool {
     bits >= 128 || id >> bits == 0
 }
 
-/// Returns the minimum number of bits of the field with a role in a packet header, if there is one.
+/// Returns the minimum size in bits of a packet header field with a role, if it exists.
 pub(super) fn bits_of_role(class: &FieldClass, role: Role) -> Option<u64> {
     let bits = match &class.kind {
         FieldKind::Integer { bits, .. } => bits.length,
-        // It keeps its size: a longer one would move all data after it.
+        // It keeps its size, because a longer field would move all data after it.
         FieldKind::VariableLength { .. } => 7,
         _ => 64,
     };
@@ -361,7 +362,7 @@ fn with_clocks_of_stream(class: &DataStreamClass, clocks: &[u16]) -> DataStreamC
     }
 }
 
-/// Returns a field class with replaced clock indexes. Classes may be shared: each is visited once.
+/// Returns a field class with replaced clock indexes. Classes may be shared, so each is visited only once.
 fn with_clocks(
     class: &Arc<FieldClass>,
     moved: &impl Fn(u16) -> u16,
@@ -422,7 +423,7 @@ mod tests {
         assert_eq!(ids, [0, 1]);
         assert_eq!(merged.class.clocks[1].id, "c_2");
         assert_eq!(merged.class.data_streams[1].default_clock, Some(1));
-        // Without headers, packets would have no class id.
+        // Without headers, packets would not have a class id.
         assert!(merged.has_common_header);
         assert_eq!(merged.changes.count(LossKind::Renamed), 2);
     }

@@ -1,4 +1,4 @@
-//! Merging of packets from several traces.
+//! Merges packets from several traces.
 
 use std::collections::HashSet;
 
@@ -13,16 +13,16 @@ use super::role_values::RoleValues;
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
 
-/// Trace that is merged with others.
+/// Trace to be merged with others.
 #[derive(Debug)]
 pub(super) struct MergeInput {
-    /// Path of the trace.
+    /// Trace path.
     pub(super) path: String,
     /// Lowered class, with all dynamic classes found so far.
     pub(super) class: TraceClass,
-    /// `true` if its packets are made from source packets.
+    /// `true` if its packets are created from source packets.
     pub(super) mirrors: bool,
-    /// `true` if fields depend on fields of the packet header.
+    /// `true` if fields depend on packet header fields.
     pub(super) needs_header: bool,
     /// `true` if it has call stacks now.
     pub(super) has_stacks: bool,
@@ -36,7 +36,7 @@ pub(super) struct MergeRules {
 }
 
 impl HeaderConfig {
-    /// Returns the packet header values of a data stream of a trace that is not merged.
+    /// Returns a data stream's packet header values, if its trace is not merged.
     pub(super) fn for_stream(class: &TraceClass, stream: &DataStream, number: usize) -> Self {
         Self {
             is_common: false,
@@ -47,7 +47,7 @@ impl HeaderConfig {
         }
     }
 
-    /// Returns the data stream id in the packets of a part. All bits are set if they lack an id.
+    /// Returns the data stream id in a part's packets. All bits are set if they lack an id.
     pub(super) fn written_stream_id(&self, config: &EncoderConfig, part: usize) -> u64 {
         let is_own = config.frame.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
         match config.stream.id {
@@ -57,7 +57,7 @@ impl HeaderConfig {
     }
 }
 
-/// Returns the class of all traces together.
+/// Returns the class of all traces combined.
 pub(super) fn merged(
     inputs: &[MergeInput],
     rules: MergeRules,
@@ -69,7 +69,7 @@ pub(super) fn merged(
     };
     let parts = inputs.iter().map(|input| {
         let MergeInput { path, class, mirrors, needs_header, has_stacks } = input;
-        // Stack numbers belong to different tables, and those of a source that was not read are unknown.
+        // Stack numbers refer to different tables, and the stack numbers of an unread source are unknown.
         let shares_classes = *mirrors && !has_stacks;
         MergePart { path, class, mirrors: *mirrors, shares_classes, needs_header: *needs_header }
     });
@@ -80,7 +80,7 @@ pub(super) fn merged(
     let has_times = |class: &TraceClass| class.data_streams.iter().any(|class| class.default_clock.is_some());
     let mirrored = inputs.iter().enumerate().filter(|(_, input)| input.mirrors && has_times(&input.class));
     for (number, input) in mirrored {
-        let goes_on = |class: &TraceClass| Clocks::of(class).go_on;
+        let goes_on = |class: &TraceClass| Clocks::for_trace(class).go_on;
         if goes_on(&input.class) != goes_on(&merged.class) {
             let problem = "some packets have begin times, and others do not".to_owned();
             return Err(unmergeable(number, problem));
@@ -109,7 +109,7 @@ pub(super) fn plan(
     Ok((rules, all.changes))
 }
 
-/// Sets the packet header values. Returns `false` if ids do not fit into the existing fields.
+/// Sets the packet header values. Returns `false` if ids do not fit the existing fields.
 fn number(
     merged: &mut MergedClass,
     inputs: &[MergeInput],

@@ -1,7 +1,7 @@
-//! Writing CTF, in every dialect.
+//! CTF writer for all dialects.
 //!
-//! Output packets correspond one for one to those of the source, if it has packets; otherwise they are made of
-//! events. Data with the same layout is copied: whole packets if nothing is dropped, event records otherwise.
+//! Output packets correspond one-to-one to source packets, if the source has packets. Otherwise packets are created
+//! from events. Data with the same layout is copied: whole packets if nothing is dropped, event records otherwise.
 
 mod added_counter;
 mod bit_writer;
@@ -55,10 +55,10 @@ use crate::metadata::Dialect;
 #[derive(Clone, Copy, Debug)]
 pub struct CtfWriter;
 
-/// Name of the dialect CTF 1.8 with metadata in packets.
+/// Name of the dialect CTF 1.8 with packetized metadata.
 const PACKETIZED: &str = "ctf1.8-packetized";
 
-/// Returns the writer's name of a dialect.
+/// Returns the writer's name for a dialect.
 pub(crate) const fn dialect_name(dialect: Dialect, is_packetized: bool) -> &'static str {
     match (dialect, is_packetized) {
         (Dialect::Ctf18, true) => PACKETIZED,
@@ -74,7 +74,7 @@ const DIALECTS: &[OptionValue] = &[
     OptionValue::new(PACKETIZED, "CTF 1.8: metadata in TSDL, in packets"),
 ];
 
-/// Output dialect. `is_packetized` puts its metadata into packets.
+/// Output dialect. `is_packetized` packetizes its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OutputDialect {
     dialect: Dialect,

@@ -3,7 +3,7 @@
 use ichnos_io::FileNames;
 use ichnos_model::Uuid;
 
-/// Returns the name of an output data stream file: the source file's name, if it is allowed.
+/// Returns an output data stream file's name: the source file's name, if it is allowed.
 pub(super) fn file_name(source: &str, names: &mut FileNames) -> String {
     let last = source.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = names.add(if last.is_empty() { NO_NAME } else { last });
@@ -11,20 +11,20 @@ pub(super) fn file_name(source: &str, names: &mut FileNames) -> String {
     if is_reserved { names.add(&format!("{name}-stream")) } else { name }
 }
 
-/// Returns the name of a further file of a data stream whose first one is `first`; `part` counts them from 0.
+/// Returns the name of a data stream's further file. `first` is its first file, and `part` counts further files from 0.
 pub(super) fn part_name(first: &str, part: usize, names: &mut FileNames) -> String {
     names.add(&format!("{first}_{}", part + 1))
 }
 
-/// Returns the name of the directory of a trace among others.
+/// Returns a trace's directory name among other traces.
 pub(super) fn directory_name(path: &str, names: &mut FileNames) -> String {
     let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
     names.add(parts.next_back().unwrap_or(NO_NAME))
 }
 
-/// Returns a UUID that depends on others, and on words (RFC 9562, version 8).
+/// Returns a UUID derived from other UUIDs and from words (RFC 9562, version 8).
 pub(super) fn derived_uuid(of: impl Iterator<Item = Uuid>, words: &[String]) -> Uuid {
-    // FNV-1a with 128 bits: no cryptographic hash is needed, but the result must be the same for the same traces.
+    // 128-bit FNV-1a: a cryptographic hash is not needed, but equal traces must produce equal results.
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
     let mut add = |byte: u8| hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
@@ -35,7 +35,7 @@ pub(super) fn derived_uuid(of: impl Iterator<Item = Uuid>, words: &[String]) -> 
     uuid::Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid()
 }
 
-/// Name of streams without a name in the source.
+/// Name of streams without a source name.
 const NO_NAME: &str = "stream";
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Open output files, whose number is limited.
+//! Open output files, limited in number.
 
 /// Maximum number of open files.
 const MOST_OPEN: usize = 128;
 
-/// Keys of open files, the most recently used last.
+/// Open file keys, the most recently used file last.
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles(Vec<(usize, usize)>);
 
 impl OpenFiles {
-    /// Stores that a file is used. Returns a file to close, if too many are open.
+    /// Marks a file as used. Returns a file to close, if too many are open.
     pub(super) fn touch(&mut self, key: (usize, usize)) -> Option<(usize, usize)> {
         if self.0.last() == Some(&key) {
             return None;

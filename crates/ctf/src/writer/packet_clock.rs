@@ -1,4 +1,4 @@
-//! Start and end timestamps of packets that are made from source packets.
+//! Start and end timestamps for packets that are created from source packets.
 
 use ichnos_io::WriteOptions;
 use ichnos_model::{DataStreamClass, Role, Roles, TraceClass, Window};
@@ -22,7 +22,7 @@ impl ClockContinuity {
     pub(super) fn for_trace(trace: &TraceClass, dialect: Dialect) -> Self {
         let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
         let capabilities = capabilities(dialect);
-        // In CTF 1.8, the begin of packets of one data stream class stops the clocks of all.
+        // In CTF 1.8, begin times in a single data stream class's packets stop all clocks from continuing.
         let gets_begin = |class: &DataStreamClass| {
             let (lost, _) = LostRoles::for_stream(trace, class, &capabilities);
             class.default_clock.is_some() && lost.times_of_packets()
@@ -32,33 +32,33 @@ impl ClockContinuity {
     }
 }
 
-/// Encoding of the default clock at the beginning of a data stream's packets.
+/// Encoding of the default clock at the start of a data stream's packets.
 ///
-/// If clocks continue from packet to packet (PROP-1.0, CTF 1.8 without begin times), a field of a few bits is
-/// enough; if they are 0 before each packet (all others), it must have the whole value.
+/// If clocks continue from packet to packet (PROP-1.0, CTF 1.8 without begin times), a narrow field is enough. If
+/// clocks are 0 before each packet (all others), the field must contain the full value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PacketClock {
     has_clock: bool,
     /// Bits of the source's longest fixed-length start timestamp. 0 if all have a variable length.
     bits: u64,
-    /// `true` if a start timestamp has a variable length: it takes all bits when it is encoded.
+    /// `true` if a start timestamp has a variable length, and so is encoded with all bits.
     is_variable: bool,
     pub(super) goes_on: ClockContinuity,
-    /// `true` if a further member of the packet context has the whole value.
+    /// `true` if an added packet context member contains the full value.
     pub(super) adds_begin: bool,
-    /// `true` if a further member has the whole value at the end of the packet.
+    /// `true` if an added packet context member contains the full value at the packet's end.
     pub(super) adds_end: bool,
-    /// Roles of source fields that have too few bits, and get 64. A further field would not be enough: readers use each
-    /// field with a clock as a time of the packet.
+    /// Roles whose source fields are too narrow, and are widened to 64 bits. An additional field would not be enough:
+    /// readers use each field with a clock as a packet time.
     pub(super) widened: Roles,
-    /// Bits of the longest begin and end timestamps of a fixed length in the source.
+    /// Bits of the source's longest fixed-length begin and end timestamps.
     pub(super) begin_bits: u64,
     pub(super) end_bits: u64,
 }
 
 impl PacketClock {
-    /// Returns the clock of a data stream class whose packet context lost field roles. If it `is_ctf`, each source packet has
-    /// enough of its start time.
+    /// Returns the clock of a data stream class whose packet context lost field roles. If it `is_ctf`, each source
+    /// packet contains enough of its start time.
     pub(super) fn for_stream(
         stream: &DataStreamClass,
         options: &WriteOptions,
@@ -66,9 +66,9 @@ impl PacketClock {
         is_ctf: bool,
         lost: &LostRoles,
     ) -> Self {
-        // Clocks that go on are those of PROP-1.0, which keeps all updates.
+        // Continuing clocks are PROP-1.0 clocks, and PROP-1.0 keeps all updates.
         let loses_shared = !(goes_on.source && goes_on.output);
-        let recorded = |role| RecordedTime::of(stream, role, loses_shared);
+        let recorded = |role| RecordedTime::for_role(stream, role, loses_shared);
         let (begin, end) = (recorded(Role::Timestamp), recorded(Role::PacketEndTimestamp));
         let mut clock = Self {
             has_clock: stream.default_clock.is_some(),
@@ -86,7 +86,7 @@ impl PacketClock {
         };
         clock.adds_begin |= clock.has_clock && lost.times_of_packets();
         let widens = |recorded: RecordedTime| !recorded.is_variable && (1..64).contains(&recorded.bits);
-        // Events of a damaged packet can be at times that its end has no room for.
+        // Events in a damaged packet can have times beyond the range of its end timestamp.
         let is_absolute = options.repair && is_ctf && clock.has_clock && !goes_on.output;
         if clock.adds_begin {
             clock.adds_end = lost.packet_context.has(Role::PacketEndTimestamp);
@@ -94,7 +94,7 @@ impl PacketClock {
         if (clock.adds_begin || is_absolute) && widens(end) {
             clock.widened.insert(Role::PacketEndTimestamp);
         }
-        // An end is only added behind a begin.
+        // An end is only added after a begin.
         if (clock.adds_begin || is_absolute && widens(end)) && widens(begin) && !clock.adds_end {
             clock.widened.insert(Role::Timestamp);
             (clock.bits, clock.adds_begin) = (64, false);
@@ -106,13 +106,14 @@ impl PacketClock {
     fn lacks_begin(&self, options: &WriteOptions, header: Timestamps) -> bool {
         let ClockContinuity { source, output } = self.goes_on;
         let stops = source && !output;
-        // Packets of one of several traces may have begin timestamps: then clocks continue nowhere.
+        // If several traces are merged, packets of one trace may have begin timestamps. In this case, no clocks
+        // continue.
         let joins = options.merge && output;
         let leaves_out = options.leaves_out || options.repair || joins || options.window != Window::default();
         let is_changed = if output {
             leaves_out || options.leaves_out_packets
         } else {
-            // The time between two events seldom needs more than 32 bits; if it does, that is a loss.
+            // The time between two events rarely needs more than 32 bits. If it does, it is a loss.
             leaves_out && self.bits < 32 && !header.are_whole()
         };
         let is_short =
@@ -122,8 +123,7 @@ impl PacketClock {
         self.has_clock && (is_short || is_missing && differs)
     }
 
-    /// Returns `true` if begin timestamps have few bits, and are relative to the end of the packet before,
-    /// unlike in the source.
+    /// Returns `true` if begin timestamps are narrow, and relative to the previous packet's end, unlike in the source.
     pub(super) fn depends_on_ends(&self) -> bool {
         let ClockContinuity { source, output } = self.goes_on;
         output && !source && !self.adds_begin && (1..64).contains(&self.bits)
@@ -134,13 +134,13 @@ impl PacketClock {
         self.depends_on_ends() && begin < before
     }
 
-    /// Returns `true` if a packet that begins at `begin` cannot end at `end`: its end timestamp has too few bits.
+    /// Returns `true` if a packet that begins at `begin` cannot end at `end`, because its end timestamp is too narrow.
     pub(super) fn lacks_room_for_end(&self, begin: u64, end: u64) -> bool {
         let is_short = (1..64).contains(&self.end_bits) && !self.widened.has(Role::PacketEndTimestamp);
         is_short && self.goes_on.output && end.wrapping_sub(begin) >> self.end_bits != 0
     }
 
-    /// Returns `true` if a packet can begin at `begin` after one that ends at `before`.
+    /// Returns `true` if a packet can begin at `begin` after a packet that ends at `before`.
     pub(super) fn can_begin(&self, begin: u64, before: u64, header: Timestamps) -> bool {
         let has_room = |value: u64| value.checked_shr(self.bits as u32).is_none_or(|rest| rest == 0);
         if !self.has_clock || self.adds_begin || self.is_variable {

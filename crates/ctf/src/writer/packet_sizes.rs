@@ -6,7 +6,7 @@ use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role};
 
 use crate::metadata::Dialect;
 
-/// Size fields that all packets of a data stream class have.
+/// Size fields that all packets in a data stream class have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PacketSizes {
     /// `true` for a total length.
@@ -16,28 +16,28 @@ pub(super) struct PacketSizes {
 }
 
 impl PacketSizes {
-    /// Returns the size fields of a data stream class.
+    /// Returns a data stream class's size fields.
     pub(super) fn for_class(class: &DataStreamClass) -> Self {
         let Some(context) = &class.packet_context else { return Self::default() };
         let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
-        Self { total: says(context, total), content: says(context, content) }
+        Self { total: always_has_role(context, total), content: says(context, content) }
     }
 
-    /// Returns `true` if they locate the next packet. Without a total length, a packet ends with its content;
-    /// in PROP-1.0, with its data stream.
+    /// Returns `true` if they locate the next packet. Without a total length, a packet ends with its content, or in
+    /// PROP-1.0 with its data stream.
     pub(super) fn delimit(self, dialect: &str) -> bool {
         self.total || self.content && dialect != Dialect::Prop1.title()
     }
 }
 
-/// Sets the roles of size fields for the same meaning in a dialect. `source` is the source's dialect.
+/// Sets size field roles so that they keep their meaning in a dialect. `source` is the source's dialect.
 pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Dialect) {
     let Some(context) = &mut class.packet_context else { return };
     let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
     let has_both = |class: &FieldClass| class.roles.has(total) && class.roles.has(content);
     match dialect {
-        // Without a total length, a packet would be the only one of its data stream. If there are several,
-        // the total length is that of the content.
+        // Without a total length, a packet would have to be the only packet in its data stream. If there are several
+        // packets, the total length equals the content length.
         Dialect::Prop1 if source != dialect.title() && !any(context, &|class| class.roles.has(total)) => {
             change(context, &mut |class| {
                 if class.roles.has(content) {
@@ -58,13 +58,13 @@ pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Di
     }
 }
 
-/// Returns `true` if all instances of a field class have a field with a role.
-fn says(class: &FieldClass, role: Role) -> bool {
+/// Returns `true` if all instances of a field class contain a field with a role.
+fn always_has_role(class: &FieldClass, role: Role) -> bool {
     let FieldKind::Structure { members, .. } = &class.kind else { return class.roles.has(role) };
-    members.iter().any(|member| says(&member.class, role))
+    members.iter().any(|member| always_has_role(&member.class, role))
 }
 
-/// Returns `true` if a field class, or any in it, satisfies `is_wanted`.
+/// Returns `true` if a field class, or a nested class, satisfies `is_wanted`.
 fn any(class: &FieldClass, is_wanted: &dyn Fn(&FieldClass) -> bool) -> bool {
     is_wanted(class)
         || match &class.kind {
@@ -79,7 +79,7 @@ fn any(class: &FieldClass, is_wanted: &dyn Fn(&FieldClass) -> bool) -> bool {
         }
 }
 
-/// Changes a field class with roles, and all in it.
+/// Changes a field class with roles, and all nested classes.
 fn change(class: &mut Arc<FieldClass>, make: &mut dyn FnMut(&mut FieldClass)) {
     if !any(class, &|class| !class.roles.is_empty()) {
         return;

@@ -1,4 +1,4 @@
-//! Packets of an output data stream file.
+//! Packets in an output data stream file.
 
 use ichnos_io::EncodedPacket;
 use ichnos_model::Role;
@@ -10,9 +10,9 @@ use super::empty_elements::EmptyElements;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::frame;
 use super::placed::{PlacedField, patch_role, put_placed};
-use super::written_digest::WrittenEvent;
+use super::written_digest::DigestEvent;
 
-/// Packets of one file.
+/// Packets in a file.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     pub(super) out: BitWriter,
@@ -20,79 +20,80 @@ pub(super) struct Packets {
     pub(super) encoded: Vec<EncodedPacket>,
     pub(super) events: u64,
     pub(super) copied_packets: u64,
-    /// Number of events dropped at packet ends, and of dropped packets.
+    /// Number of events dropped at packet ends, and number of dropped packets.
     pub(super) cut_events: u64,
     pub(super) cut_packets: u64,
-    /// Sequence number of the packet, if the source lacks packets.
+    /// Packet sequence number, if the source lacks packets.
     pub(super) sequence: u64,
     pub(super) discarded: u64,
-    /// Counters in fields that the source's packets lack.
+    /// Counters in fields that source packets lack.
     pub(super) added: AddedCounters,
-    /// Value of the default clock at the end of the last packet.
+    /// Default clock value at the last packet's end.
     pub(super) end: u64,
-    /// Value of the default clock at the latest event.
+    /// Default clock value at the latest event.
     pub(super) last_event: u64,
     pub(super) has_packets: bool,
-    /// Number of packets in excess of the source's packets.
+    /// Number of packets without a source packet.
     pub(super) inserted: u64,
-    /// Events of the open packet that may be dropped when it ends, if they are counted.
-    pub(super) uncertain: Vec<WrittenEvent>,
+    /// Counted events in the open packet that may be dropped when it ends.
+    pub(super) uncertain: Vec<DigestEvent>,
 }
 
-/// A packet that is being encoded.
+/// Packet being encoded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenPacket {
     pub(super) placed: Vec<PlacedField>,
-    /// Header and context, to begin further packets with.
+    /// Header and context, as the start for further packets.
     pub(super) head: Vec<u8>,
     pub(super) head_bits: u64,
     pub(super) begin: u64,
-    /// Value of the default clock after the last event.
+    /// Default clock value after the last event.
     pub(super) now: u64,
     pub(super) source_end: Option<u64>,
     pub(super) events: u64,
-    /// Array elements without bits of the packet, and of its header and context.
+    /// Zero-size array elements in the packet, and in its header and context.
     pub(super) elements: EmptyElements,
     pub(super) head_elements: EmptyElements,
-    /// Maximum size of its content in bits that fits into its size fields.
+    /// Maximum content size in bits that fits its size fields.
     pub(super) most_bits: u64,
-    /// Latest possible event time, see [`Repair`](super::repair::Repair).
+    /// Latest possible event time, see [`PacketRepair`](super::repair::PacketRepair).
     pub(super) latest: u64,
-    /// `true` if the end of the source can be right.
+    /// `true` if the source's end time is credible.
     pub(super) has_end: bool,
     /// Size in the source including the padding at its end, if the padding is kept.
     pub(super) total: u64,
     /// `true` to keep the source's start time, regardless of the first event.
     pub(super) has_begin: bool,
-    /// `true` if the reader corrected the times in the source's packet.
+    /// `true` if the reader corrected the times in the source packet.
     pub(super) is_corrected: bool,
-    /// `true` if its events up to now are in order, between its start and its end.
+    /// `true` if its events so far are in order, between its start and its end.
     pub(super) has_right_times: bool,
     /// `true` if its content can end within a byte.
     pub(super) ends_in_byte: bool,
-    /// Bits up to the end of the last event that ends at a byte, and the number of events up to there.
+    /// Bits up to the last event that ends at a byte boundary, and number of events up to there.
     pub(super) whole: Option<(u64, u64)>,
 }
 
 impl OpenPacket {
-    /// Returns the end to write without an end message: the source's end is wrong, or its packet is damaged.
+    /// Returns the end time to write without an end message, because the source's end is wrong or its packet is
+    /// damaged.
     pub(super) fn end_without_message(&self) -> Option<u64> {
         self.is_corrected.then(|| self.end_behind_events(self.source_end.unwrap_or(0)))
     }
 
-    /// Returns the end, or the time of the last event if that is later. Wrong times of events do not change
-    /// the end if it can be right.
+    /// Returns the end time, or the last event's time if it is later. Wrong event times do not change a credible end
+    /// time.
     pub(super) fn end_behind_events(&self, end: u64) -> u64 {
         if self.has_right_times || end < self.begin { end.max(self.now) } else { end }
     }
 
-    /// Returns `true` if a field with its end has another value.
-    pub(super) fn says_other_end(&self, end: Option<u64>) -> bool {
+    /// Returns `true` if a field with the end time has a different value.
+    pub(super) fn has_other_end(&self, end: Option<u64>) -> bool {
         let mut ends = self.placed.iter().filter(|placed| placed.role == Role::PacketEndTimestamp);
         ends.any(|placed| end.is_some_and(|end| !placed.has_lower_bits_of(end)))
     }
 
-    /// Moves its start to a value of the default clock, before its first event.
+    /// Moves the packet's start to a default clock value, before its first event.
     pub(super) fn begin_at(&mut self, out: &mut BitWriter, cycles: u64) {
         (self.begin, self.now) = (cycles, cycles);
         patch_role(&self.placed, Role::Timestamp, out, cycles);
@@ -113,7 +114,7 @@ impl OpenPacket {
 }
 
 impl Packets {
-    /// Opens a packet without a counterpart in the source.
+    /// Opens a packet without a source packet.
     pub(super) fn open_own(&mut self, config: &EncoderConfig, header: HeaderConfig, lane: usize, begin: u64) {
         let trace = config.lowered.trace();
         let has_clock = trace
@@ -141,8 +142,8 @@ impl Packets {
             Some(OpenPacket { placed, begin, now: begin, most_bits, ends_in_byte, ..OpenPacket::default() });
     }
 
-    /// Ends the open packet, which is made from a source packet, and starts a packet with the same context.
-    /// `left_out`: number of events missing before its end in addition to those that the source counts.
+    /// Ends the open packet, which is created from a source packet, and starts a packet with the same context.
+    /// `left_out` is the number of events missing before its end, in addition to those counted by the source.
     pub(super) fn split(&mut self, end: u64, begin: Option<u64>, left_out: u64) {
         let Some(mut open) = self.open.take() else { return };
         let (head, head_bits, placed) = (open.head.clone(), open.head_bits, open.placed.clone());
@@ -179,7 +180,7 @@ impl Packets {
             match placed.role {
                 Role::Timestamp => placed.patch(out, next.begin),
                 Role::PacketSequenceNumber => {
-                    // Its initial number is that of the previous packet.
+                    // Its initial number is the previous packet's number.
                     placed.value = placed.value.wrapping_add(1);
                     placed.patch(out, placed.value);
                 }
@@ -190,8 +191,8 @@ impl Packets {
         self.open = Some(next);
     }
 
-    /// Drops an open packet without a counterpart in the source if it has no event: it begins at the time of
-    /// one that was not written.
+    /// Drops an open packet without a source packet if it lacks events. It begins at the time of an event that was not
+    /// written.
     pub(super) fn drop_empty_own(&mut self) {
         if self.open.as_ref().is_some_and(|open| open.events == 0) {
             self.out.go_back(0);
@@ -207,8 +208,9 @@ impl Packets {
         self.sequence += 1;
     }
 
-    /// Drops the events at the end of a packet without both size fields, if it ends within a byte: both sizes are then
-    /// the same, and the rest of the byte could be read as events. Returns `false` if the whole packet must be dropped.
+    /// Drops the events at the end of a packet without both size fields, if it ends within a byte. In this case both
+    /// sizes are equal, and the rest of the byte could be read as events. Returns `false` if the whole packet must be
+    /// dropped.
     fn end_at_byte(&mut self, open: &OpenPacket) -> bool {
         if self.out.at() % 8 == 0 {
             return true;

@@ -1,5 +1,5 @@
-//! Packets of the parts of a data stream: each part has those packets of the source that contain its events,
-//! with sequence numbers and counters for the losses of the part.
+//! Packets in the parts of a split data stream. Each part contains the source packets with its events, with sequence
+//! numbers and counters for the part's losses.
 
 use ichnos_io::EncodedPacket;
 use ichnos_model::lower::LossKind;
@@ -13,53 +13,53 @@ use super::source_frame::AddedFields;
 use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
 use crate::packet::Counter;
 
-/// Source packet from which the packets of parts are made.
+/// Source packet used to create the packets of all parts.
 #[derive(Debug)]
-pub(super) struct Template {
+pub(super) struct PacketTemplate {
     open: OpenPacket,
-    /// Header and context of the packet.
+    /// Packet header and context.
     head: Vec<u8>,
     pub(super) range: PacketRange,
     has_late_events: bool,
-    /// Hash of the packet, if the digest is compared with the output.
+    /// Packet hash, if the digest is compared with the output.
     hash: Option<u64>,
 }
 
-/// Last values of the counters in the packets of a part.
+/// Last counter values in a part's packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct PacketCounters {
     pub(super) discarded: Option<u64>,
     pub(super) sequence: Option<u64>,
     pub(super) has_packets: bool,
 }
 
-/// Losses before the next packet of a part.
+/// Losses before a part's next packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Losses {
+pub(super) struct PartLosses {
     events: u64,
     packets: u64,
     /// `true` if an unknown number of events was discarded before the first packet.
     is_unknown: bool,
 }
 
-/// Widths of packet counter fields in bits.
+/// Packet counter field widths in bits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Widths {
+pub(super) struct CounterWidths {
     discarded: u64,
     sequence: u64,
 }
 
-/// Facts about a packet of the source that it does not contain.
+/// Facts about the packets around a source packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketContext {
-    pub(super) widths: Widths,
-    /// Value of the default clock at the end of the packet before.
+    pub(super) widths: CounterWidths,
+    /// Default clock value at the end of the previous packet.
     pub(super) end_before: Option<u64>,
-    /// Sequence number of the packet before.
+    /// Previous packet's sequence number.
     pub(super) sequence_before: Option<u64>,
 }
 
-impl Losses {
+impl PartLosses {
     pub(super) fn add(&mut self, message: &Message<'_>) {
         match message {
             Message::DiscardedEvents(discarded) => match discarded.count {
@@ -85,14 +85,14 @@ impl Losses {
 }
 
 impl PacketContext {
-    /// Moves to the packet after this one.
+    /// Moves to the packet after this packet.
     pub(super) fn pass(&mut self, packet: &Packet<'_>) {
         self.end_before = packet.end.map(|end| end.cycles).or(self.end_before);
         self.sequence_before = packet.sequence_number;
     }
 }
 
-impl Widths {
+impl CounterWidths {
     /// Returns the widths for a data stream class. Added fields have 64 bits.
     pub(super) fn for_class(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
         let width = |role| width_of(trace, class, role).unwrap_or(64);
@@ -104,7 +104,7 @@ impl Widths {
     }
 }
 
-/// Returns the growth of a counter of this width, as readers compute it.
+/// Returns how much a counter with this width grew, as readers compute it.
 fn grown(before: u64, now: u64, width: u64) -> Option<u64> {
     let counter = |value| Counter { value, width };
     counter(now).since(counter(before))
@@ -114,10 +114,15 @@ fn masked(value: u64, width: u64) -> u64 {
     if width >= 64 { value } else { value & ((1 << width) - 1) }
 }
 
-impl Counters {
-    /// Returns the values before the first packet of a part, whose source has these `own` values. `counts_anew`: the part
-    /// counts losses from 0.
-    fn before(own: (Option<u64>, Option<u64>), losses: &Losses, widths: Widths, counts_anew: bool) -> Self {
+impl PacketCounters {
+    /// Returns the values before a part's first packet. `own` contains its source packet's values. `counts_anew`: the
+    /// part counts losses from 0.
+    fn before(
+        own: (Option<u64>, Option<u64>),
+        losses: &PartLosses,
+        widths: CounterWidths,
+        counts_anew: bool,
+    ) -> Self {
         let before = |own: u64| masked(own.wrapping_sub(losses.events), widths.discarded);
         let from_zero = counts_anew && !losses.is_unknown;
         let number = |own: u64| own.wrapping_sub(1).wrapping_sub(losses.packets);
@@ -132,7 +137,7 @@ impl Counters {
         !self.has_packets
     }
 
-    /// Stores the counters of a packet.
+    /// Stores a packet's counters.
     pub(super) fn record(&mut self, packet: &EncodedPacket) {
         self.has_packets = true;
         if self.discarded.is_some() {
@@ -143,11 +148,11 @@ impl Counters {
         }
     }
 
-    /// Returns `true` if readers derive these losses from a packet with the counter values of the source.
+    /// Returns `true` if readers derive these losses from a packet with the source's counter values.
     pub(super) fn allow(
         &self,
         own: (Option<u64>, Option<u64>),
-        losses: &Losses,
+        losses: &PartLosses,
         around: PacketContext,
     ) -> bool {
         let widths = around.widths;
@@ -157,7 +162,7 @@ impl Counters {
             && self.sequence.zip(own.1).is_none_or(|(before, own)| {
                 let growth = |before| grown(before, own, widths.sequence);
                 let grown = growth(before);
-                // In the source, packets can have the same number, and numbers can go back.
+                // Source packets can have equal numbers, and numbers can go back.
                 let can_repeat = around.sequence_before == Some(own);
                 let can_go_back = around.sequence_before.is_some_and(|before| growth(before).is_none());
                 (can_repeat || grown != Some(0))
@@ -166,11 +171,11 @@ impl Counters {
             })
     }
 
-    /// Returns the counter values of the next packet: the source's values, if they fit the losses.
+    /// Returns the next packet's counter values: the source's values, if they match the losses.
     fn next(
         &self,
         own: (Option<u64>, Option<u64>),
-        losses: &Losses,
+        losses: &PartLosses,
         around: PacketContext,
     ) -> (Option<u64>, Option<u64>) {
         let alone = |discarded, sequence| Self { discarded, sequence, has_packets: true };
@@ -195,9 +200,9 @@ fn value_of(placed: &[PlacedField], role: Role) -> Option<u64> {
     placed.iter().find(|placed| placed.role == role).map(|placed| placed.value)
 }
 
-impl Template {
-    /// Encodes the header and the context of a packet. Returns `None`, and notes a loss, if they cannot be written.
-    /// `added` are the counters in fields that packets of the source lack.
+impl PacketTemplate {
+    /// Encodes a packet's header and context. Returns `None` and records a loss, if they cannot be written. `added`
+    /// contains the counters in fields that source packets lack.
     pub(super) fn encode(
         encoder: &mut StreamEncoder,
         packet: &Packet<'_>,
@@ -209,7 +214,7 @@ impl Template {
         let own = Packets { end, added: *added, ..Packets::default() };
         let lanes = std::mem::replace(&mut encoder.lanes, vec![own]);
         let (header, window) = (encoder.header, encoder.window);
-        // Each part has its own.
+        // Each part has its own header.
         encoder.header = encoder.config.header;
         encoder.header.replaced.uuid = encoder.header.uuid;
         encoder.window = Window::default();
@@ -224,12 +229,12 @@ impl Template {
         Some(Self { open, head, range, has_late_events: packet.has_late_events, hash })
     }
 
-    /// Begins the packet in the current part of the encoder. `counts_anew`: the part counts losses from 0.
+    /// Begins the packet in the encoder's current part. `counts_anew`: the part counts losses from 0.
     pub(super) fn open(
         &self,
         encoder: &mut StreamEncoder,
         uuid: Option<Uuid>,
-        (counters, losses): (&mut Counters, &mut Losses),
+        (counters, losses): (&mut PacketCounters, &mut PartLosses),
         around: PacketContext,
         counts_anew: bool,
     ) {
@@ -248,7 +253,7 @@ impl Template {
             value_of(&open.placed, Role::PacketSequenceNumber),
         );
         if counters.is_new() {
-            *counters = Counters::before(own, losses, around.widths, counts_anew);
+            *counters = PacketCounters::before(own, losses, around.widths, counts_anew);
             if losses.events > 0 && own.0.is_some() || losses.packets > 0 && own.1.is_some() {
                 let wanted = around.end_before.unwrap_or(begin);
                 self.put_empty(encoder, uuid, counters, wanted, begin);
@@ -261,7 +266,7 @@ impl Template {
             if let Some(digest) = &mut encoder.digest {
                 digest.add_discarded(recorded);
             }
-            // A counter with few bits may be too small for the loss.
+            // A narrow counter may be too small for the loss.
             if recorded < losses.events {
                 let what = "discarded events: more than their counter can count";
                 config.lowered.record_losses(LossKind::Dropped, "", "", what, losses.events - recorded);
@@ -270,12 +275,12 @@ impl Template {
         let packets = &mut encoder.lanes[0];
         let open = self.begin(packets, open, uuid, (discarded, sequence));
         (counters.discarded, counters.sequence) = (discarded, sequence);
-        *losses = Losses::default();
+        *losses = PartLosses::default();
         packets.has_packets = true;
         packets.open = Some(open);
     }
 
-    /// Returns the start time of the packet in the current part.
+    /// Returns the packet's start time in the current part.
     fn start_time(&self, encoder: &StreamEncoder, config: &EncoderConfig) -> u64 {
         let packets = &encoder.lanes[0];
         let PacketRange { begin: source_begin, end: source_end } = self.range;
@@ -296,13 +301,13 @@ impl Template {
         if is_late { packets.end } else { begin }
     }
 
-    /// Writes an empty packet before a part's first packet, which starts at `next`: readers see a loss between two packets.
-    /// The packet starts at the time `wanted`, if it can.
+    /// Writes an empty packet before a part's first packet, which starts at `next`, because readers only see losses
+    /// between two packets. The empty packet starts at the time `wanted`, if possible.
     fn put_empty(
         &self,
         encoder: &mut StreamEncoder,
         uuid: Option<Uuid>,
-        counters: &Counters,
+        counters: &PacketCounters,
         wanted: u64,
         next: u64,
     ) {
@@ -318,7 +323,7 @@ impl Template {
         packets.end = packets.end.max(begin);
     }
 
-    /// Writes the beginning of a packet.
+    /// Writes the start of a packet.
     fn begin(
         &self,
         packets: &mut Packets,
@@ -346,7 +351,7 @@ impl Template {
                 placed.patch(out, value);
             }
         }
-        // Further packets with the same context have the same beginning.
+        // Further packets with the same context start with the same bytes.
         open.head.clear();
         open.head.extend_from_slice(out.packet());
         open
@@ -358,14 +363,15 @@ mod tests {
     use super::*;
 
     const AROUND: PacketContext = PacketContext {
-        widths: Widths { discarded: 64, sequence: 32 },
+        widths: CounterWidths { discarded: 64, sequence: 32 },
         end_before: None,
         sequence_before: Some(8),
     };
 
     fn next(before: (u64, u64), own: (u64, u64), events: u64, packets: u64) -> (u64, u64) {
-        let counters = Counters { discarded: Some(before.0), sequence: Some(before.1), has_packets: true };
-        let losses = Losses { events, packets, is_unknown: false };
+        let counters =
+            PacketCounters { discarded: Some(before.0), sequence: Some(before.1), has_packets: true };
+        let losses = PartLosses { events, packets, is_unknown: false };
         let (discarded, sequence) = counters.next((Some(own.0), Some(own.1)), &losses, AROUND);
         (discarded.unwrap(), sequence.unwrap())
     }
@@ -380,7 +386,7 @@ mod tests {
         assert_eq!(next((0, 1), (7, 5), 2, 1), (2, 3));
         // A counter that was reset has counted from 0 since.
         assert_eq!(next((9, 1), (3, 2), 3, 0), (3, 2));
-        // The number of the previous packet is not repeated, unless the source does so.
+        // The previous packet's number is not repeated, unless the source repeats it.
         assert_eq!(next((0, 8), (0, 8), 0, 0), (0, 8));
         assert_eq!(next((0, 5), (0, 5), 0, 0), (0, 6));
         assert_eq!(next((0, u64::from(u32::MAX)), (0, 7), 0, 0), (0, 0));

@@ -1,4 +1,4 @@
-//! Writer for all parts of a trace, in one pass.
+//! Single-pass writer for all parts of a trace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -21,29 +21,29 @@ use super::index_file;
 use super::lowered_source::identify_part;
 use super::names::{derived_uuid, part_name};
 use super::open_files::OpenFiles;
-use super::part_packets::{Counters, Losses, PacketContext, Template, Widths};
+use super::part_packets::{CounterWidths, PacketContext, PacketCounters, PacketTemplate, PartLosses};
 use super::stream_encoder::{OutputState, PacketRange, StreamEncoder, close_unended};
 use super::trace_output::CtfOutput;
-use super::usage::Usage;
+use super::usage::LimitUsage;
 
-/// Maximum number of bytes that wait to be written, of all parts together.
+/// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;
 
-/// Parts of CTF traces that are being written, data stream after data stream.
+/// Writes all parts of split CTF traces, data stream by data stream.
 #[derive(Debug)]
 pub(super) struct CtfParts {
-    /// Common classes and data streams of all parts. Writes nothing itself.
+    /// Common classes and data streams of all parts. It does not write anything itself.
     base: CtfOutput,
     parts: Vec<TracePart>,
     lane: Option<PartsLane>,
-    /// Names of further data stream files, by data stream number and file number.
+    /// Further data stream file names, by data stream number and file number.
     names: HashMap<(usize, usize), String>,
-    /// Classes and metadata of traces whose parts are all the same, once they are known.
+    /// Classes and metadata for traces with equal parts, once known.
     metadata: HashMap<usize, DescribedTrace>,
     report: WriteReport,
 }
 
-/// Class of a trace, and the files that describe it.
+/// A trace class, and the files that describe it.
 type DescribedTrace = (TraceClass, Vec<(PathBuf, Vec<u8>)>);
 
 #[derive(Debug)]
@@ -53,31 +53,31 @@ struct TracePart {
     classes: BTreeMap<(usize, usize, u128), Arc<EventRecordClass>>,
     /// Digest of the written events, if it is compared with the output.
     digest: Option<Arc<Mutex<TraceDigest>>>,
-    /// Use of reader limits by its traces, by number.
-    usages: HashMap<usize, Usage>,
+    /// Use of reader limits by its traces, by trace number.
+    usages: HashMap<usize, LimitUsage>,
     events: u64,
     copied_packets: u64,
 }
 
-/// Data stream that is being written, in all parts.
+/// Data stream being written, in all parts.
 #[derive(Debug)]
 struct PartsLane {
     source: usize,
     encoder: StreamEncoder,
-    /// Facts about the previous packet of the source.
+    /// Facts about the source's previous packet.
     around: PacketContext,
-    /// Counters in fields that packets of the source lack.
+    /// Counters in fields that source packets lack.
     added: AddedCounters,
-    /// Number of the declared event record classes.
+    /// Number of declared event record classes.
     declared: usize,
     parts: HashMap<usize, PartStream>,
-    /// Part whose packets the encoder has.
+    /// Part whose packets are in the encoder.
     current: Option<usize>,
-    /// Current source packet, `None` if it cannot be written.
-    template: Option<Template>,
-    /// Parts that may have the packet open.
+    /// Current source packet. `None` if it cannot be written.
+    template: Option<PacketTemplate>,
+    /// Parts that may have an open packet.
     open: Vec<usize>,
-    /// Number of wrong times and numbers of the packet, which each part with the packet has, too.
+    /// Number of wrong times and numbers in the packet. Each part with the packet has them, too.
     wrong_values: u64,
     /// Number of waiting bytes, and the threshold for writing them.
     waiting: usize,
@@ -85,32 +85,32 @@ struct PartsLane {
     open_files: OpenFiles,
 }
 
-/// A data stream of a part.
+/// Data stream in a part.
 #[derive(Debug)]
 struct PartStream {
     output: OutputState,
     uuid: Option<Uuid>,
-    counters: Counters,
-    losses: Losses,
-    files: Vec<PartFile>,
+    counters: PacketCounters,
+    losses: PartLosses,
+    files: Vec<PartStreamFile>,
 }
 
 #[derive(Debug, Default)]
-struct PartFile {
+struct PartStreamFile {
     size: u64,
     index: Vec<u8>,
-    /// Open file, `None` if it is closed or does not exist yet.
+    /// Open file. `None` if it is closed or does not exist yet.
     file: Option<File>,
 }
 
-/// End of the packet of a part.
+/// End of a part's packet.
 #[derive(Clone, Copy, Debug)]
 enum PacketEnd {
     /// End in the source.
     Known(PacketRange),
     /// End before the source's end.
     OfPart,
-    /// Its end was lost in damage.
+    /// End lost to damage.
     Lost,
 }
 
@@ -145,8 +145,8 @@ impl CtfParts {
                 PartStream {
                     output: OutputState::new(digest.as_ref()),
                     uuid,
-                    counters: Counters::default(),
-                    losses: Losses::default(),
+                    counters: PacketCounters::default(),
+                    losses: PartLosses::default(),
                     files: Vec::new(),
                 }
             });
@@ -162,7 +162,7 @@ impl CtfParts {
         Some(lane)
     }
 
-    /// Opens the current packet of the source in a part.
+    /// Opens the current source packet in a part.
     fn open(&mut self, part: usize) {
         let counts_anew = self.parts.get(part).is_some_and(|part| part.target.selected_by.is_some());
         let Some(lane) = self.select(part) else { return };
@@ -181,7 +181,7 @@ impl CtfParts {
         lane.open.push(part);
     }
 
-    /// Notes a wrong time or number in the packet, which a part reports.
+    /// Records a wrong time or number in the packet, to be reported by a part.
     fn add_wrong_value(&mut self, part: usize) {
         let Some(lane) = &mut self.lane else { return };
         lane.wrong_values += 1;
@@ -194,7 +194,7 @@ impl CtfParts {
         }
     }
 
-    /// Ends the packet of a part, if it is open.
+    /// Ends a part's packet, if it is open.
     fn close(&mut self, part: usize, end: PacketEnd) -> io::Result<()> {
         let Some(lane) = self.select(part) else { return Ok(()) };
         let PartsLane { encoder, parts, template, .. } = lane;
@@ -218,7 +218,7 @@ impl CtfParts {
             }
         }
         if let (Some(stream), Some(last)) = (parts.get_mut(&part), encoder.lanes[0].encoded.get(count..)) {
-            // The packet can have been split.
+            // The packet may have been split.
             if let Some(last) = last.last() {
                 stream.counters.record(last);
             }
@@ -227,7 +227,7 @@ impl CtfParts {
         self.write(part)
     }
 
-    /// Ends the open packets of all parts, because the source's packet does not end.
+    /// Ends the open packets in all parts, because the source packet does not end.
     fn close_lost(&mut self) -> io::Result<()> {
         let open = self.lane.as_mut().map(|lane| std::mem::take(&mut lane.open)).unwrap_or_default();
         open.into_iter().try_for_each(|part| self.close(part, PacketEnd::Lost))
@@ -251,7 +251,7 @@ impl CtfParts {
         let config = Arc::clone(&lane.encoder.config);
         let Some(stream) = lane.parts.get_mut(&part) else { return Ok(()) };
         if stream.files.len() <= block.part {
-            stream.files.resize_with(block.part + 1, PartFile::default);
+            stream.files.resize_with(block.part + 1, PartStreamFile::default);
         }
         let file = &mut stream.files[block.part];
         if let Some(directory) = &target.path {
@@ -285,7 +285,7 @@ impl CtfParts {
         Ok(())
     }
 
-    /// Writes the waiting data of all parts, if it is much.
+    /// Writes the waiting data of all parts, if it exceeds the threshold.
     fn make_room(&mut self) -> io::Result<()> {
         let Some(lane) = self.lane.as_mut().filter(|lane| lane.waiting > lane.most_waiting) else {
             return Ok(());
@@ -293,7 +293,7 @@ impl CtfParts {
         let parts: Vec<usize> = lane.parts.keys().copied().collect();
         for part in parts {
             if let Some(lane) = self.select(part) {
-                // Packets that are made of those of the source stay complete, others can end anywhere.
+                // Packets created from source packets stay complete, others can end anywhere.
                 lane.encoder.flush()?;
             }
             self.write(part)?;
@@ -307,7 +307,7 @@ impl CtfParts {
         Ok(())
     }
 
-    /// Notes the class of an event, if the metadata of the part would lack it otherwise.
+    /// Records an event's class, if the part's metadata would otherwise lack it.
     fn record_class(&mut self, part: usize, event: &Event<'_>) {
         let Some(lane) = &self.lane else { return };
         if event.class_index().is_none_or(|index| index < lane.declared) {
@@ -321,7 +321,7 @@ impl CtfParts {
         }
     }
 
-    /// Writes the metadata of a part, and the call stacks of its events.
+    /// Writes a part's metadata, and its events' call stacks.
     fn write_description(&mut self, part: usize) -> Result<(), CreateError> {
         let Some(TracePart { target, classes, usages, .. }) = self.parts.get(part) else { return Ok(()) };
         for trace in self.base.written_traces() {
@@ -368,7 +368,7 @@ fn at(path: &Path, error: io::Error) -> CreateError {
     CreateError::Io { path: path.display().to_string(), error }
 }
 
-/// Returns the name of a file of a data stream.
+/// Returns a data stream file's name.
 fn name_of(
     names: &mut HashMap<(usize, usize), String>,
     base: &CtfOutput,
@@ -383,14 +383,14 @@ fn name_of(
 }
 
 impl PartsLane {
-    /// Returns the packets to the current part of the encoder.
+    /// Returns the packets to the encoder's current part.
     fn release(&mut self) {
         if let Some(stream) = self.current.take().and_then(|part| self.parts.get_mut(&part)) {
             self.encoder.swap_output(&mut stream.output);
         }
     }
 
-    /// Stores that a file was used, and closes the least recently used file if too many are open.
+    /// Marks a file as used, and closes the least recently used file if too many are open.
     fn used(&mut self, part: usize, file: usize) {
         if let Some((part, file)) = self.open_files.touch((part, file))
             && let Some(file) = self.parts.get_mut(&part).and_then(|stream| stream.files.get_mut(file))
@@ -421,7 +421,11 @@ impl PartsOutput for CtfParts {
         self.lane = self.base.config_of(lane).map(|config| PartsLane {
             source,
             around: PacketContext {
-                widths: Widths::for_class(&config.stream.trace.class, config.stream.class(), config.added),
+                widths: CounterWidths::for_class(
+                    &config.stream.trace.class,
+                    config.stream.class(),
+                    config.added,
+                ),
                 end_before: None,
                 sequence_before: None,
             },
@@ -444,7 +448,7 @@ impl PartsOutput for CtfParts {
         let Some(lane) = self.select(part) else { return Ok(false) };
         let PartsLane { encoder, parts, around, .. } = lane;
         let Some(stream) = parts.get_mut(&part) else { return Ok(false) };
-        // Loss before the first packet of a part is only visible with another packet before it.
+        // Loss before a part's first packet is only visible with another packet before it.
         let lacks_first = stream.counters.is_new() && stream.losses.are_counted();
         let own = (packet.discarded_counter, packet.sequence_number);
         if lacks_first || !encoder.can_copy(packet) || !stream.counters.allow(own, &stream.losses, *around) {
@@ -453,11 +457,11 @@ impl PartsOutput for CtfParts {
         if !encoder.copy_packet(packet)? {
             return Ok(false);
         }
-        stream.counters = Counters { discarded: own.0, sequence: own.1, has_packets: true };
+        stream.counters = PacketCounters { discarded: own.0, sequence: own.1, has_packets: true };
         if let Some(digest) = encoder.digest.as_mut().filter(|_| own.0.is_some()) {
             digest.add_discarded(stream.losses.events());
         }
-        stream.losses = Losses::default();
+        stream.losses = PartLosses::default();
         lane.around.pass(packet);
         lane.waiting += (packet.total_length / 8) as usize;
         self.write(part)?;
@@ -478,7 +482,7 @@ impl PartsOutput for CtfParts {
         lane.template = match lane.encoder.config.frame.mirrors {
             true => {
                 let packet = lane.encoder.with_possible_times(packet);
-                Template::encode(&mut lane.encoder, &packet, lane.around, &mut lane.added)
+                PacketTemplate::encode(&mut lane.encoder, &packet, lane.around, &mut lane.added)
             }
             false => None,
         };
@@ -622,19 +626,19 @@ impl PartsOutput for CtfParts {
 }
 
 impl CtfOutput {
-    /// Returns the UUID of a source, if its parts have one.
+    /// Returns a source's UUID, if its parts have a UUID.
     fn source_uuid(&self, source: usize) -> Option<Uuid> {
         let versions = self.traces.get(source)?.versions.read().ignore_poison();
         let first = versions.first()?;
         first.trace().class.uuid.and(first.source().class.uuid)
     }
 
-    /// Returns the selection of the events of a part.
+    /// Returns a part's event selection.
     fn words(&self, target: &PartTarget) -> Vec<String> {
         self.options.selected_by.iter().chain(&target.selected_by).cloned().collect()
     }
 
-    /// Returns the class of a trace of a part with these dynamic classes.
+    /// Returns a trace class in a part, with these dynamic classes.
     fn part_class<'c>(
         &self,
         trace: usize,

@@ -15,7 +15,7 @@ pub(super) struct PlacedField {
 }
 
 impl PlacedField {
-    /// Returns the number of bits for the value of a field.
+    /// Returns the number of bits for a field's value.
     pub(super) fn bits(&self) -> u64 {
         match self.layout {
             OverwriteLayout::Bits(bits) => bits.length,
@@ -23,7 +23,7 @@ impl PlacedField {
         }
     }
 
-    /// Returns `true` if its value equals `value` in the bits of the field.
+    /// Returns `true` if its value equals `value` in the field's bits.
     pub(super) fn has_lower_bits_of(&self, value: u64) -> bool {
         (self.value ^ value) & 1_u64.checked_shl(self.bits() as u32).map_or(u64::MAX, |end| end - 1) == 0
     }
@@ -61,11 +61,11 @@ pub(super) fn patch_role(placed: &[PlacedField], role: Role, out: &mut BitWriter
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OverwriteLayout {
     Bits(BitField),
-    /// Groups of 7 bits.
+    /// 7-bit groups.
     Groups(u64),
 }
 
-/// Returns the maximum size of a packet in bits that fits into its size fields.
+/// Returns the maximum packet size in bits that fits its size fields.
 pub(super) fn most_bits(placed: &[PlacedField]) -> u64 {
     let sizes = placed
         .iter()
@@ -75,11 +75,11 @@ pub(super) fn most_bits(placed: &[PlacedField]) -> u64 {
         OverwriteLayout::Groups(groups) if groups < 9 => (1 << (7 * groups)) - 1,
         _ => u64::MAX,
     });
-    // Rounded down to whole bytes, as packets have.
+    // Rounded down to whole bytes, as packets require.
     most.min().map_or(u64::MAX, |most| most & !7)
 }
 
-/// Returns `true` if the content of a packet can end within a byte: its length is not the total length.
+/// Returns `true` if a packet's content can end within a byte, because its length differs from the total length.
 /// `is_delimited`: another packet can follow.
 pub(super) fn ends_in_byte(placed: &[PlacedField], is_delimited: bool) -> bool {
     let at = |role| placed.iter().filter(move |placed| placed.role == role).map(|placed| placed.at);

@@ -1,6 +1,6 @@
-//! Rules that Babeltrace applies to a trace, beyond the documents.
+//! Babeltrace's additional rules, beyond the specifications.
 //!
-//! Our own reader shares the habits of the writer. It reads some metadata as they were meant, and Babeltrace does not.
+//! Our own reader shares the writer's assumptions. It accepts some metadata that Babeltrace refuses.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, TraceClass};
 
 use crate::metadata::Dialect;
 
-/// Returns the broken rules, a sentence each.
+/// Returns the broken rules, each as a sentence.
 pub(super) fn broken_rules(trace: &TraceClass) -> Vec<String> {
     let mut broken = Vec::new();
-    // The proposals are read by ichnos alone.
+    // Only ichnos reads the proposals.
     let Some(dialect) =
         [Dialect::Ctf18, Dialect::Spec2].into_iter().find(|known| known.title() == trace.dialect)
     else {
@@ -49,7 +49,7 @@ pub(super) fn broken_rules(trace: &TraceClass) -> Vec<String> {
     broken
 }
 
-/// Checks that clock names are unique and that, in SPEC-2.0, the cycles of an offset are less than a second.
+/// Checks that clock names are unique and that, in SPEC-2.0, an offset's cycles are less than a second.
 fn clocks(trace: &TraceClass, dialect: Dialect, broken: &mut Vec<String>) {
     let mut ids = HashSet::new();
     for clock in &trace.clocks {
@@ -65,8 +65,9 @@ fn clocks(trace: &TraceClass, dialect: Dialect, broken: &mut Vec<String>) {
     }
 }
 
-/// Checks the end times of packets in CTF 1.8. Any field whose name ends in `_end` has the end time for us. Babeltrace knows
-/// only `timestamp_end`: other fields that are mapped to the clock move it, so that it is late at the first event.
+/// Checks packet end times in CTF 1.8. For ichnos, any field whose name ends in `_end` contains the end time.
+/// Babeltrace only knows `timestamp_end`. Other fields that are mapped to the clock move it, so that it is late at the
+/// first event.
 fn packet_context(stream: &DataStreamClass, dialect: Dialect, broken: &mut Vec<String>) {
     let context = stream.packet_context.as_deref().filter(|_| dialect == Dialect::Ctf18);
     for member in context.and_then(FieldClass::members).unwrap_or_default() {
@@ -78,12 +79,12 @@ fn packet_context(stream: &DataStreamClass, dialect: Dialect, broken: &mut Vec<S
     }
 }
 
-/// Returns `true` if `is_it` does for a field or for any field within.
+/// Returns `true` if `is_it` is true for a field or any nested field.
 fn has(class: &FieldClass, is_it: &impl Fn(&FieldClass) -> bool) -> bool {
     is_it(class) || children(class).any(|(_, child)| has(child, is_it))
 }
 
-/// Returns the fields of a field, with their names.
+/// Returns a field's direct subfields, with their names.
 fn children(class: &FieldClass) -> Box<dyn Iterator<Item = (Option<&str>, &FieldClass)> + '_> {
     match &class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
@@ -98,7 +99,7 @@ fn children(class: &FieldClass) -> Box<dyn Iterator<Item = (Option<&str>, &Field
     }
 }
 
-/// Returns the name of two members of a structure, or of two options of a variant.
+/// Returns a duplicate name of structure members or variant options.
 fn duplicate(class: &FieldClass) -> Option<String> {
     let mut names = HashSet::new();
     let own = children(class)
@@ -107,7 +108,7 @@ fn duplicate(class: &FieldClass) -> Option<String> {
     own.map(str::to_owned).or_else(|| children(class).find_map(|(_, child)| duplicate(child)))
 }
 
-/// Returns the number of bits of the longest field with the role of an id, if there is one.
+/// Returns the maximum size in bits of the fields with an id role, if they exist.
 fn id_bits(class: &FieldClass, role: Role) -> Option<u64> {
     let own = match &class.kind {
         FieldKind::Integer { bits, .. } if class.roles.has(role) => Some(bits.length),
@@ -117,7 +118,7 @@ fn id_bits(class: &FieldClass, role: Role) -> Option<u64> {
     own.max(children(class).filter_map(|(_, child)| id_bits(child, role)).max())
 }
 
-/// Checks that ids are unique and fit in their field.
+/// Checks that ids are unique and fit their field.
 fn check_ids(ids: impl Iterator<Item = u128>, bits: Option<u64>, of: &str, broken: &mut Vec<String>) {
     let Some(bits) = bits else {
         return broken.push(format!("{of}: several, but packets or events lack an id"));
@@ -138,8 +139,8 @@ mod tests {
     use super::*;
     use crate::metadata::{MetadataOptions, parse};
 
-    /// Returns the rules that TSDL metadata break. `context` has members of the packet context. Event ids 0 and 300 have `bits`
-    /// bits.
+    /// Returns the rules that TSDL metadata break. `context` contains the packet context members. Event ids 0 and 300
+    /// have `bits` bits.
     fn broken(context: &str, bits: u32) -> Vec<String> {
         let text = format!(
             "/* CTF 1.8 */

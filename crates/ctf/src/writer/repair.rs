@@ -1,4 +1,4 @@
-//! Repair of the packets of a damaged data stream, so that their times and counters are consistent.
+//! Repairs packets in a damaged data stream, so that their times and counters are consistent.
 
 use ichnos_model::{DataStream, Packet, Role};
 
@@ -7,32 +7,32 @@ use super::packets::OpenPacket;
 use super::time_survey::TimeSurvey;
 use crate::packet_times::most_cycles;
 
-/// Counters with fewer bits wrap: any value can follow.
+/// Minimum counter width in bits without wrapping. After a narrower counter, any value can follow.
 const WIDE: u64 = 32;
 
-/// Counters with fewer bits say nothing about each other.
+/// Minimum counter width in bits for comparing values.
 const NARROW: u64 = 8;
 
-/// Sequence numbers with fewer bits wrap often: any number can follow.
+/// Minimum sequence number width in bits for rare wrapping. After a narrower number, any number can follow.
 const SELDOM_TURNS: u64 = 16;
 
 /// Values of the packets around the written packet.
 #[derive(Debug, Default)]
-pub(super) struct Repair {
-    /// Largest value of the default clock that is a time of 64 bits.
+pub(super) struct PacketRepair {
+    /// Largest default clock value whose time fits in 64 bits.
     most: u64,
-    /// Duration of a cycle of the default clock, rounded up.
+    /// Duration of a default clock cycle, rounded up.
     nanoseconds_per_cycle: Option<u64>,
     /// Times of all events.
     pub(super) times: TimeSurvey,
     next: PacketValues,
     sequence: Option<u64>,
     discarded: Option<u64>,
-    /// Number of events that are counted as discarded, one for each damage that skipped events.
+    /// Number of events counted as discarded: one for each damage that skipped events.
     pub(super) left_out: u64,
 }
 
-/// Values of a packet.
+/// Packet values.
 #[derive(Clone, Copy, Debug, Default)]
 struct PacketValues {
     begin: Option<u64>,
@@ -40,8 +40,8 @@ struct PacketValues {
     discarded: Option<u64>,
 }
 
-impl Repair {
-    /// Creates the state before the first packet of a data stream.
+impl PacketRepair {
+    /// Creates the state before a data stream's first packet.
     pub(super) fn new(stream: &DataStream) -> Self {
         let mut repair = Self { most: most_cycles(stream.clock()), ..Self::default() };
         let nanoseconds = |frequency: u64| 1_000_000_000_u64.div_ceil(frequency.max(1));
@@ -59,31 +59,31 @@ impl Repair {
         });
     }
 
-    /// Returns the largest value of the default clock that is a time of 64 bits, or else the largest value.
+    /// Returns the largest default clock value whose time fits in 64 bits, or else the largest value.
     pub(super) fn most_cycles(&self) -> u64 {
         if self.most == 0 { u64::MAX } else { self.most }
     }
 
-    /// Returns the start of the packet after the next packet, if it is known.
+    /// Returns the start time of the packet after the next packet, if known.
     pub(super) fn next_begin(&self) -> Option<u64> {
         self.next.begin
     }
 
     /// Returns how many events or packets can be lost while the default clock counts some cycles.
     fn most_losses(&self, cycles: u64) -> Option<u64> {
-        // No tracer records an event in less than a nanosecond.
+        // Tracers need at least a nanosecond to record an event.
         Some(cycles.saturating_add(1).saturating_mul(self.nanoseconds_per_cycle?))
     }
 
-    /// Stores that unreadable data was skipped. `in_packet`: within a packet that was written up to there.
+    /// Records skipped unreadable data. `in_packet`: inside a packet that was written up to this data.
     pub(super) fn skipped(&mut self, in_packet: bool) {
-        // Sequence numbers show missing packets, if there are any.
+        // Sequence numbers, if any, show missing packets.
         if in_packet || self.sequence.is_none() {
             self.left_out = self.left_out.wrapping_add(1);
         }
     }
 
-    /// Corrects the values of a packet after one that ended at `before`; `has_late_events`: it can have
+    /// Corrects the values of a packet after a packet that ended at `before`. `has_late_events`: the packet can contain
     /// events after its end. Returns the changes.
     pub(super) fn begin(
         &mut self,
@@ -96,7 +96,7 @@ impl Repair {
         let times = self.times.begin_packet();
         let first = times.range.map_or(times.next, |(first, _)| first).max(before);
         let begin = if open.begin > self.most { before } else { open.begin.clamp(before, first) };
-        // Without the field, there is no contradiction.
+        // A missing field cannot contradict the events.
         if begin != open.begin && open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
             changes.push(match begin == before {
                 true => "impossible begin time: used the previous packet's end",
@@ -116,14 +116,14 @@ impl Repair {
             changes.push("impossible end time: used the last event's time");
         }
         let end = open.source_end.filter(|_| open.has_end).unwrap_or(last);
-        // Where times are wrong, they say nothing about counters.
+        // Wrong times do not allow conclusions about counters.
         let cycles = changes.is_empty().then(|| end.saturating_sub(before));
         let room = cycles.and_then(|cycles| self.most_losses(cycles));
         self.count(open, room, &mut changes);
         changes
     }
 
-    /// Corrects the counters of a packet, which can grow by `room` since the packet before.
+    /// Corrects a packet's counters, which can grow by up to `room` since the previous packet.
     fn count(&mut self, open: &mut OpenPacket, room: Option<u64>, changes: &mut Vec<&'static str>) {
         for placed in &mut open.placed {
             let (known, next, step, what) = match placed.role {
@@ -152,18 +152,18 @@ impl Repair {
     }
 }
 
-/// Values of a counter in the packets around one, and how far it can grow.
+/// Counter values in the surrounding packets, and how far the counter can grow.
 struct CounterBounds {
     before: Option<u64>,
     next: Option<u64>,
-    /// Least that it grows by from packet to packet.
+    /// Minimum growth from packet to packet.
     step: u64,
-    /// Most that it can grow by beyond that since the packet before, if it is known.
+    /// Maximum further growth since the previous packet, if known.
     room: Option<u64>,
 }
 
 impl CounterBounds {
-    /// Returns a valid value of the counter, of this number of bits: its own one, if that is valid.
+    /// Returns a valid counter value with this number of bits: its own value, if it is valid.
     fn possible(&self, value: u64, bits: u64) -> u64 {
         match bits {
             ..NARROW => value,
@@ -172,10 +172,11 @@ impl CounterBounds {
         }
     }
 
-    /// Any value can follow another one. But if sequence numbers around one are near each other, it is hardly a whole turn
-    /// away. A counter of discarded events can turn within a packet.
+    /// Returns a valid value for a narrow counter. Any value can follow another. But if the surrounding sequence
+    /// numbers are close to each other, the number between them is unlikely to be a full turn away. A counter of
+    /// discarded events can wrap inside a packet.
     fn possible_narrow(&self, value: u64, bits: u64) -> u64 {
-        /// Part of the range in which the values around it are near each other.
+        /// Fraction of the range in which the surrounding values count as close to each other.
         const NEAR: u64 = 16;
         let most = (1 << bits) - 1;
         let since = |from: u64, to: u64| to.wrapping_sub(from) & most;
@@ -191,11 +192,11 @@ impl CounterBounds {
 
     fn possible_wide(&self, value: u64, bits: u64) -> u64 {
         let Self { before, step, .. } = *self;
-        // If a counter grows by more than half of its range, readers assume that it was reset.
+        // If a counter grows by more than half its range, readers assume that it was reset.
         let half = u64::MAX >> (65 - bits.clamp(2, 64));
         let can_follow = |from: u64, to: u64| to >= from && to - from <= half;
         let least = before.map_or(0, |before| before.saturating_add(step));
-        // Ignore the next value if it is invalid itself.
+        // Ignores the next value if it is invalid itself.
         let most = self.next.and_then(|next| next.checked_sub(step));
         let most = most.filter(|most| match before {
             Some(_) => can_follow(least, *most),
@@ -244,11 +245,11 @@ mod tests {
         assert_eq!(between(Some(4), 5, Some(6), 1, 16), 5);
         assert_eq!(between(Some(4), 200, Some(6), 1, 16), 5);
         assert_eq!(between(Some(0xfffe), 7, Some(0), 1, 16), 0xffff);
-        // A counter of 8 bits turns often, and one of discarded events can turn within a packet.
+        // A counter with 8 bits wraps often, and a counter of discarded events can wrap inside a packet.
         assert_eq!(between(Some(4), 200, Some(6), 1, 8), 200);
         assert_eq!(between(Some(100), 5, Some(105), 0, 8), 5);
         assert_eq!(between(Some(9), 0x8009, Some(9), 0, 16), 0x8009);
-        // Those around it are not near each other.
+        // The surrounding values are not close to each other.
         assert_eq!(between(Some(0), 200, Some(0x8000), 1, 16), 200);
         assert_eq!(between(Some(4), 200, None, 1, 16), 200);
     }

@@ -1,9 +1,9 @@
-//! Properties of a scope on which copying its bits depends.
+//! Scope properties that determine whether its bits can be copied.
 
 use ichnos_model::FieldKind;
 use ichnos_model::plan::{Node, Plan};
 
-/// Properties of a scope on which copying its bits depends.
+/// Scope properties that determine whether its bits can be copied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScopeShape {
     /// Maximum alignment within the scope, at least a byte.

@@ -1,7 +1,7 @@
-//! Parts of the written packets and event record headers that come from the source.
+//! Packet and event record header parts that come from the source.
 //!
-//! CTF sources have all parts. Other sources can have some: lines of JSON have the fields of packets on
-//! request, and of event record headers only those that are neither an id nor a time.
+//! CTF sources have all parts. Other sources can have some: JSON lines have packet fields on request, and event record
+//! header fields only if they are neither an id nor a time.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles
 use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
 
-/// Parts of the written packets and event record headers that come from the source.
+/// Packet and event record header parts that come from the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SourceFrame {
-    /// `true` if the source is read from CTF, so that its packets and headers have all that CTF needs.
+    /// `true` if the source is CTF, so that its packets and headers have everything that CTF needs.
     pub(super) is_ctf: bool,
-    /// `true` if packets are made from source packets. Otherwise the source lacks packets.
+    /// `true` if packets are created from source packets. Otherwise the source lacks packets.
     pub(super) mirrors: bool,
-    /// `true` if its packet headers lack the id of the data stream class, and need it.
+    /// `true` if its packet headers lack a required data stream class id.
     pub(super) lacks_header: bool,
 }
 
 impl SourceFrame {
-    /// Returns the frame of a trace that is read from `format`, which is empty if it is not read.
+    /// Returns the frame for a trace that is read from `format`. `format` is empty if it is not read.
     pub(super) fn for_trace(format: &str, class: &TraceClass, options: &WriteOptions) -> Self {
         let has_header = |class: &DataStreamClass| class.event_record_header.is_some();
         let has_context = |class: &DataStreamClass| class.packet_context.is_some();
@@ -35,17 +35,17 @@ impl SourceFrame {
             let lacks_header = header.is_none() || !has_id && class.data_streams.len() > 1;
             return Self { is_ctf: false, mirrors: has_packets, lacks_header };
         }
-        // A file of CTF is a packet even without a header and a context.
+        // A CTF file is a packet even without a header and a context.
         let is_ctf = Dialect::ALL.iter().any(|known| known.title() == class.dialect);
         let has_any = has_packets || class.data_streams.iter().any(has_header);
         Self { is_ctf: true, mirrors: has_any || is_ctf && !options.merge, lacks_header: false }
     }
 
-    /// Returns the fields to add to the packets and event record headers of a data stream class.
+    /// Returns the fields to add to a data stream class's packets and event record headers.
     pub(super) fn added_fields(self, class: &DataStreamClass, lost: &LostRoles) -> AddedFields {
         let has_clock = class.default_clock.is_some();
         if self.is_ctf {
-            // Without packets, it has no headers either.
+            // A source without packets also lacks headers.
             let own = !self.mirrors;
             let lost = if own { LostRoles::default() } else { *lost };
             let (header, context) = (lost.event_record_header, lost.packet_context);
@@ -87,7 +87,7 @@ impl SourceFrame {
     }
 }
 
-/// Roles that fields of the source lose, because the dialect does not allow them at their places.
+/// Roles that source fields lose, because the dialect does not allow them at their places.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LostRoles {
     packet_header: Roles,
@@ -95,13 +95,13 @@ pub(super) struct LostRoles {
     event_record_header: Roles,
     /// Roles after the event record header.
     after_header: Roles,
-    /// `true` if packets of a proposal become packets of another dialect.
+    /// `true` if packets from a proposal dialect become packets in another dialect.
     converts: bool,
 }
 
 impl LostRoles {
-    /// Returns the roles that fields of packets and event record headers of a data stream class lose, and the class
-    /// without them.
+    /// Returns the roles that packet and event record header fields lose in a data stream class, and the class without
+    /// these roles.
     pub(super) fn for_stream(
         trace: &TraceClass,
         class: &DataStreamClass,
@@ -139,7 +139,7 @@ impl LostRoles {
                 lost.after_header.insert(Role::Timestamp);
             }
         }
-        // Times of other clocks are not those of packets.
+        // Other clocks' times are not packet times.
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
             let is_time = &mut |field: &FieldClass| {
                 field.roles.has(role)
@@ -152,51 +152,51 @@ impl LostRoles {
         (lost, placed)
     }
 
-    /// Returns `true` if packets lose a time of the default clock.
+    /// Returns `true` if packets lose a default clock time.
     pub(super) fn times_of_packets(&self) -> bool {
         self.packet_context.has(Role::Timestamp) || self.packet_context.has(Role::PacketEndTimestamp)
     }
 }
 
-/// Fields that packets and event record headers have after the source's fields.
+/// Fields added after the source's fields in packets and event record headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AddedFields {
-    /// `true` to add the id of the class to event record headers.
+    /// `true` to add the class id to event record headers.
     pub(super) class_id: bool,
-    /// `true` to add the whole time to event record headers.
+    /// `true` to add the full time to event record headers.
     pub(super) timestamp: bool,
     /// `true` to add the sizes to packet contexts.
     pub(super) total_size: bool,
     pub(super) content_size: bool,
     /// `true` to add the counter of discarded events to packet contexts.
     pub(super) discarded: bool,
-    /// `true` to add the number of the packet to packet contexts.
+    /// `true` to add the packet number to packet contexts.
     pub(super) number: bool,
-    /// `true` to add the id of the data stream class to packet headers.
+    /// `true` to add the data stream class id to packet headers.
     pub(super) stream_class_id: bool,
-    /// `true` to add the id of the data stream to packet headers.
+    /// `true` to add the data stream id to packet headers.
     pub(super) stream_id: bool,
-    /// `true` to widen short packet size fields: added fields need room.
+    /// `true` to widen short packet size fields, because added fields need room.
     pub(super) widens_sizes: bool,
 }
 
 impl AddedFields {
-    /// Returns `true` if event record headers get any.
+    /// Returns `true` if event record headers get fields.
     pub(super) fn are_in_events(self) -> bool {
         self.class_id || self.timestamp
     }
 
-    /// Returns `true` if packet headers get any.
+    /// Returns `true` if packet headers get fields.
     pub(super) fn are_in_packet_headers(self) -> bool {
         self.stream_class_id || self.stream_id
     }
 
-    /// Returns `true` if packet contexts get any.
+    /// Returns `true` if packet contexts get fields.
     pub(super) fn are_in_packet_contexts(self) -> bool {
         self.total_size || self.content_size || self.discarded || self.number
     }
 
-    /// Returns the changes of a data stream class of the source: the scope, and the addition.
+    /// Returns the changes to a source's data stream class: scope and addition.
     pub(super) fn changes(self, class: &DataStreamClass) -> Vec<(&'static str, &'static str)> {
         let (header, context) = (class.event_record_header.is_some(), class.packet_context.is_some());
         let all = [
@@ -212,7 +212,7 @@ impl AddedFields {
         all.into_iter().filter(|(is, ..)| *is).map(|(_, field, what)| (field, what)).collect()
     }
 
-    /// Returns the layout of an integer of a packet context with these roles.
+    /// Returns the layout of a packet context integer with these roles.
     pub(super) fn layout(self, bits: BitField, roles: Roles) -> BitField {
         let is_size = roles.has(Role::PacketTotalLength) || roles.has(Role::PacketContentLength);
         match self.widens_sizes && is_size && bits.length < 32 {
@@ -237,13 +237,14 @@ fn has_role(class: &FieldClass, role: Role) -> bool {
         }
 }
 
-/// Returns `true` if a structure has a member with a role, which is always present.
+/// Returns `true` if a structure has a member with a role that is always present.
 fn has_member_of_role(class: &FieldClass, role: Role) -> bool {
     let FieldKind::Structure { members, .. } = &class.kind else { return false };
     members.iter().any(|member| member.class.roles.has(role))
 }
 
-/// Returns `true` if the declared event records of a data stream class end at a byte, if they begin at one.
+/// Returns `true` if a data stream class's declared event records end at a byte boundary, provided that they begin at
+/// one boundary.
 fn ends_at_bytes(class: &DataStreamClass) -> bool {
     fn are_bytes(class: &FieldClass) -> bool {
         class.bits().is_none_or(|bits| bits.length % 8 == 0)

@@ -1,4 +1,4 @@
-//! Encoder for the packets of a data stream.
+//! Encoder for a data stream's packets.
 
 mod mirrored;
 mod output_state;
@@ -10,14 +10,14 @@ use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
 
-use super::class_encoding::{ChangedTexts, ClassEncoding, EncodedEvent, WrittenTime};
+use super::class_encoding::{ChangedTexts, ClassEncoding, EncodedRecord, WrittenTime};
 use super::class_set::ClassSet;
 use super::context_cache::ContextCache;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
-use super::event_times::EventTimes;
+use super::event_times::EventTimestamps;
 use super::index_file::RecordedTimes;
 use super::packets::{OpenPacket, Packets};
-use super::repair::Repair;
+use super::repair::PacketRepair;
 use super::role_values::RoleValues;
 use super::untimed::{TimeSource, UntimedEvents};
 use super::usage::ExcessElements;
@@ -27,54 +27,54 @@ use crate::packet::update_clock;
 pub(super) use mirrored::{PacketRange, begin_in_window, close_unended};
 pub(super) use output_state::OutputState;
 
-/// Size of an output block in bytes, if there is that much data.
+/// Output block size in bytes, if there is that much data.
 const BLOCK: usize = 1 << 20;
 
-/// Size in bytes of packets that do not correspond to a source packet.
+/// Packet size in bytes without a source packet.
 const PACKET: u64 = 256 << 10;
 
-/// Loss of the time of an event that is out of order.
+/// Loss for the time of an out-of-order event.
 const LATE_EVENT: &str = "time before earlier events: used the time of the last event";
 
-/// Maximum number of lanes of a data stream whose events are not in time order.
+/// Maximum number of lanes for a data stream whose events are not sorted by time.
 const MOST_LANES: usize = 16;
 
-/// Encodes the messages of a data stream.
+/// Encodes a data stream's messages.
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
     pub(super) config: Arc<EncoderConfig>,
     /// Packet header values.
     pub(super) header: HeaderConfig,
-    /// Time range of the packets.
+    /// Time range to write.
     pub(super) window: Window,
     classes: Vec<Option<ClassEncoding>>,
-    /// Packets by lane: one, unless events are out of order.
+    /// Packets by lane. There is one lane, unless events are out of order.
     pub(super) lanes: Vec<Packets>,
     blocks: Vec<OutputBlock>,
     lengths: Vec<Option<i128>>,
     contexts: ContextCache,
     packet_losses: PacketLosses,
-    repair: Repair,
+    repair: PacketRepair,
     untimed: UntimedEvents,
     /// Digest of the written events, if it is compared with the output.
     pub(super) digest: Option<Box<WrittenDigest>>,
     pub(super) most_elements: ExcessElements,
     /// Classes with written events.
     written: ClassSet,
-    /// Number of events that were moved to further data streams, because they are out of order.
+    /// Number of events moved to further data streams because they are out of order.
     moved_events: u64,
     /// `true` if packets were copied.
     has_copies: bool,
     /// `true` if a source packet lacks a counterpart in the output.
     has_unwritten_packets: bool,
-    times: EventTimes,
+    times: EventTimestamps,
 }
 
 /// Place of an event in the output.
 #[derive(Clone, Copy)]
-struct EventPlace {
+struct EventTarget {
     lane: usize,
-    /// Index of the event record class.
+    /// Event record class index.
     class: usize,
     /// Written time.
     cycles: Option<u64>,
@@ -84,21 +84,22 @@ struct EventPlace {
     is_changed: bool,
 }
 
-/// Limits of a packet that an event exceeds.
+/// Limits that an event exceeds in a packet.
 struct ExceededLimits {
     /// `true` if the packet has its maximum size.
     is_full: bool,
     /// `true` if timestamps have too few bits for the time.
     wraps: bool,
-    /// `true` if the end timestamp of the packet has too few bits.
+    /// `true` if the packet's end timestamp has too few bits.
     lacks_end: bool,
-    /// `true` if the time is wrong: after a packet that starts at a wrong time, later packets would get wrong times, too.
+    /// `true` if the time is wrong. After a packet that starts at a wrong time, later packets would get wrong times,
+    /// too.
     is_wrong: bool,
 }
 
 impl StreamEncoder {
     pub(super) fn new(config: Arc<EncoderConfig>) -> Self {
-        let repair = Repair::new(&config.stream);
+        let repair = PacketRepair::new(&config.stream);
         let digest = config.digest.as_ref().map(|all| Box::new(WrittenDigest::new(all)));
         Self {
             digest,
@@ -118,7 +119,7 @@ impl StreamEncoder {
             moved_events: 0,
             has_copies: false,
             has_unwritten_packets: false,
-            times: EventTimes::default(),
+            times: EventTimestamps::default(),
         }
     }
 
@@ -126,7 +127,7 @@ impl StreamEncoder {
         self.config.lowered.record_loss(kind, class, field, what);
     }
 
-    /// Returns the index of an event's class. Creates the encoding at its first event.
+    /// Returns an event's class index. Creates the encoding at the first event.
     fn class(&mut self, event: &Event<'_>) -> io::Result<Option<usize>> {
         let Some(index) = event.class_index() else { return Ok(None) };
         if let Some(Some(_)) = self.classes.get(index) {
@@ -163,7 +164,7 @@ impl StreamEncoder {
             cycles = Some(open.now);
             self.record_loss(LossKind::Rounded, event.name(), "", "time: used the packet's time");
         }
-        let place = EventPlace { lane, class, cycles, first, is_changed };
+        let place = EventTarget { lane, class, cycles, first, is_changed };
         let Some(encoded) = self.put_event(event, place)? else { return Ok(()) };
         self.written.insert(class);
         self.record_changed_texts(event.name(), encoded.texts);
@@ -192,7 +193,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Returns the lane of an event, its written time, and the source of the time if the event lacks one.
+    /// Returns an event's lane, its written time, and the time's source if the event lacks one.
     #[inline]
     fn lane_and_time(&mut self, event: &Event<'_>) -> (usize, Option<u64>, Option<TimeSource>) {
         let (cycles, source) = self.time(event);
@@ -208,12 +209,12 @@ impl StreamEncoder {
         (0, cycles, source)
     }
 
-    /// Writes an event into the open packet of a lane, or into a further packet with the same context. Returns `None` if
-    /// the event is dropped.
+    /// Writes an event into a lane's open packet, or into a further packet with the same context. Returns `None` if the
+    /// event is dropped.
     #[inline]
-    fn put_event(&mut self, event: &Event<'_>, place: EventPlace) -> io::Result<Option<EncodedEvent>> {
+    fn put_event(&mut self, event: &Event<'_>, place: EventTarget) -> io::Result<Option<EncodedRecord>> {
         let config = Arc::clone(&self.config);
-        let EventPlace { lane, class, cycles, first, is_changed } = place;
+        let EventTarget { lane, class, cycles, first, is_changed } = place;
         let mut is_split = false;
         loop {
             let packets = &mut self.lanes[lane];
@@ -223,7 +224,7 @@ impl StreamEncoder {
             };
             let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(None) };
             let begin = packets.out.at();
-            let mut encoded = EncodedEvent::default();
+            let mut encoded = EncodedRecord::default();
             if is_changed || !(config.frame.mirrors && class.copy_event(&mut packets.out, event)) {
                 let time = WrittenTime { cycles, fields: &self.times.clocks, is_changed };
                 let (out, before) = (&mut packets.out, (&mut self.lengths, &mut self.contexts));
@@ -272,7 +273,7 @@ impl StreamEncoder {
         lane: usize,
         event: &Event<'_>,
         problem: String,
-    ) -> io::Result<Option<EncodedEvent>> {
+    ) -> io::Result<Option<EncodedRecord>> {
         if !self.config.frame.mirrors {
             self.lanes[lane].drop_empty_own();
         }
@@ -283,7 +284,7 @@ impl StreamEncoder {
         Ok(None)
     }
 
-    /// Counts an encoded event, if the digest is compared with the output. `waits`: its time is not known yet.
+    /// Counts an encoded event, if the digest is compared with the output. `waits`: its time is still unknown.
     fn record_written(
         &mut self,
         (lane, class): (usize, usize),
@@ -308,7 +309,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the written time of an event, and the source of the time if the event lacks one.
+    /// Returns an event's written time, and the time's source if the event lacks one.
     #[inline]
     fn time(&mut self, event: &Event<'_>) -> (Option<u64>, Option<TimeSource>) {
         if self.config.default_clock.is_none() {
@@ -327,29 +328,29 @@ impl StreamEncoder {
         (Some(cycles), (!is_exact).then_some(TimeSource::Nearest))
     }
 
-    /// Returns the value of the clock nearest to a time, and `true` if it is exact: times that do not come
-    /// from a clock can be beyond its range, or between two values.
+    /// Returns the clock value closest to a time, and `true` if it is exact. Times from other sources can be outside
+    /// the clock's range, or between two values.
     #[inline]
     fn nearest(&self, time: ClockValue) -> (u64, bool) {
         let cycles = time.cycles.min(self.repair.most_cycles());
         let Some(clock) = self.config.stream.clock() else { return (cycles, true) };
         let is = |arithmetic| clock.nanoseconds_in(arithmetic, cycles) == time.nanoseconds;
         let is_exact = is(ClockArithmetic::Exact) || is(ClockArithmetic::Double);
-        // Cycles have no sign.
+        // Cycles cannot be negative.
         let is_early = !is_exact && time.nanoseconds < clock.nanoseconds(0);
         (if is_early { 0 } else { cycles }, is_exact)
     }
 
-    /// Returns the packet with times that the clock can have. Times of other formats need not be values of it.
+    /// Returns the packet with times that the clock can represent. Times in other formats may lie between clock values.
     pub(super) fn with_possible_times<'p>(&self, packet: &Packet<'p>) -> Packet<'p> {
         let mut packet = *packet;
         packet.begin = self.possible(packet.begin, "begin of a packet");
-        // A change is counted at the end of the packet.
+        // A change is counted at the packet's end.
         packet.end = packet.end.map(|end| self.nearest_value(end).0);
         packet
     }
 
-    /// Returns the start and end of a packet that ends.
+    /// Returns the start and end times for a packet that ends.
     pub(super) fn possible_range(&self, packet: &Packet<'_>) -> PacketRange {
         PacketRange {
             begin: packet.begin.map(|begin| self.nearest_value(begin).0),
@@ -357,7 +358,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the nearest value that the clock can have. Records a loss if it is inexact.
+    /// Returns the closest time that the clock can represent. Records a loss if it is inexact.
     fn possible(&self, time: Option<ClockValue>, what: &str) -> Option<ClockValue> {
         let (value, is_exact) = self.nearest_value(time?);
         if !is_exact {
@@ -375,7 +376,7 @@ impl StreamEncoder {
         (ClockValue { cycles, ..time }, is_exact)
     }
 
-    /// Leaves the events that wait for the first time unchanged.
+    /// Keeps events unchanged that wait for the first time.
     fn give_up_leading(&mut self) {
         self.untimed.give_up();
         if let Some(digest) = &mut self.digest {
@@ -383,7 +384,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Sets the time of the events in the open packet that wait for the first one.
+    /// Sets the time of the open packet's events that wait for the first time.
     #[inline]
     fn set_leading(&mut self, cycles: u64) {
         let packets = &mut self.lanes[0];
@@ -414,7 +415,7 @@ impl StreamEncoder {
         self.record_loss(LossKind::Dropped, event.name(), "", &what);
     }
 
-    /// Returns the lane whose last event is not later than an event.
+    /// Returns a lane whose last event is not later than this event.
     fn lane(&mut self, cycles: Option<u64>, name: &str) -> usize {
         let Some(cycles) = cycles else { return 0 };
         if let Some(lane) = self.lanes.iter().position(|packets| packets.end <= cycles) {
@@ -430,14 +431,14 @@ impl StreamEncoder {
         0
     }
 
-    /// Returns the clock value after the first timestamp of an event: no packet with the event can begin later.
+    /// Returns the clock value after an event's first timestamp. A packet with the event cannot begin later.
     #[inline]
     fn first_time(&mut self, event: &Event<'_>, cycles: Option<u64>) -> Option<u64> {
         let config = &*self.config;
         if !config.timestamp.are_several || !config.frame.mirrors {
             return cycles;
         }
-        // If the written time of the event is another one, all of its timestamps get that.
+        // If the written event time differs, all its timestamps get that time.
         match cycles.filter(|cycles| event.clock.is_some_and(|clock| clock.cycles == *cycles)) {
             Some(time) => {
                 self.times.read(event, config.timestamp.scope, config.default_clock, time, config.has_gaps);
@@ -447,12 +448,12 @@ impl StreamEncoder {
         self.times.first().or(cycles)
     }
 
-    /// Returns `true` if a reader would decode another time for the event after this value of the clock.
+    /// Returns `true` if a reader would decode a different time for the event after this clock value.
     fn wraps(&self, now: u64, cycles: u64) -> bool {
         self.read_after(now, cycles, false) != cycles
     }
 
-    /// Returns the time that a reader decodes after a value of the clock. `is_changed`: all timestamps have that time.
+    /// Returns the time that a reader decodes after a clock value. `is_changed`: all timestamps have that time.
     fn read_after(&self, now: u64, cycles: u64, is_changed: bool) -> u64 {
         match self.times.first() {
             Some(_) if !is_changed => self.times.read_after(now),
@@ -460,14 +461,14 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns `true` if the shortest timestamp has too few bits for the time after this value of the clock.
+    /// Returns `true` if the shortest timestamp has too few bits for the time after this clock value.
     fn has_no_room(&self, now: u64, cycles: u64) -> bool {
         let bits = self.config.timestamp.bits;
         bits < 64 && cycles.wrapping_sub(now) >> bits != 0
     }
 
-    /// Ensures that an open packet has room for an event; `first` is the clock value after its first timestamp. Returns
-    /// `true` if all of its timestamps must have the time of the event, and the time that a reader decodes.
+    /// Ensures that an open packet has room for an event. `first` is the clock value after the event's first timestamp.
+    /// Returns `true` if all its timestamps must have the event time, and the time that a reader decodes.
     fn make_room(&mut self, lane: usize, mut cycles: Option<u64>, first: Option<u64>) -> (bool, Option<u64>) {
         let config = Arc::clone(&self.config);
         self.begin_at_event(lane, cycles, first);
@@ -511,8 +512,7 @@ impl StreamEncoder {
         (is_changed, cycles)
     }
 
-    /// Moves the start of a packet without events to the first timestamp of its first event, if the source's packet has no
-    /// start time.
+    /// Moves a packet's start to the first timestamp of its first event, if the source packet lacks a start time.
     #[inline]
     fn begin_at_event(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) {
         let config = &*self.config;
@@ -522,13 +522,13 @@ impl StreamEncoder {
             && !open.has_begin
             && (open.has_right_times || config.repairs)
         {
-            // A packet cannot begin before the end of the previous one for an event with several timestamps.
+            // A packet cannot begin before the previous packet's end for an event with several timestamps.
             let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
             open.begin_at(&mut packets.out, begin);
         }
     }
 
-    /// Returns `true` if a packet starts between two timestamps of an event, and cannot start at the first of them.
+    /// Returns `true` if a packet starts between two timestamps of an event, and cannot start at its first timestamp.
     #[inline]
     fn begins_within_event(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) -> bool {
         let config = &*self.config;
@@ -557,7 +557,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the limits of the open packet of a lane that an event exceeds.
+    /// Returns the limits that an event exceeds in a lane's open packet.
     #[inline]
     fn exceeded_limits(
         &self,
@@ -569,7 +569,7 @@ impl StreamEncoder {
         let config = &*self.config;
         let most = config.packets.size.or((!config.frame.mirrors).then_some(PACKET));
         let at = self.lanes[lane].out.at();
-        // Wrong times would become those of packets.
+        // Otherwise, wrong event times would become packet times.
         let can_end = (at % 8 == 0 || open.ends_in_byte) && (open.has_right_times || !config.frame.mirrors);
         let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
         let lacks_bits = config.frame.mirrors
@@ -635,7 +635,7 @@ impl Worker for StreamEncoder {
                 let packet = self.with_possible_times(packet);
                 self.open_mirrored(&packet);
             }
-            // Without size fields, a whole data stream is one packet, perhaps without any other fields.
+            // Without size fields, a data stream is a single packet, which may lack all other fields.
             Message::PacketBegin(packet) => {
                 let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
                 if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
@@ -657,7 +657,7 @@ impl Worker for StreamEncoder {
                 self.record_loss(LossKind::Dropped, "", "", "loss of packets");
             }
             Message::Damage(damage) => {
-                // A copied packet after the damage contains it, too.
+                // A copied packet after the damage also contains it.
                 if let Some(digest) = &mut self.digest {
                     digest.add_damage();
                 }

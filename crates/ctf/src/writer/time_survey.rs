@@ -1,55 +1,55 @@
-//! Survey of the event times of a data stream that is repaired: which of them agree with each other.
+//! Survey of the event times in a repaired data stream, to find the consistent times.
 //!
-//! Times in packet headers summarize event times, so they never outvote them. An event that contradicts most of
-//! the others does not count.
+//! Packet header times summarize event times, so they never outvote them. An event that contradicts most of the others
+//! does not count.
 
 use ichnos_model::{Event, Message, Scope};
 
 use crate::packet_order::heaviest_in_order;
 
-/// Maximum number of events in a run. Their times are compared one by one, and all runs with each other.
+/// Maximum number of events in a run. Inside a run, all times are compared. Runs are compared with each other.
 const RUN: usize = 1 << 16;
 
-/// Maximum number of single events that are remembered. Further runs with such events do not agree as a whole.
+/// Maximum number of remembered outliers. Further runs with outliers count as inconsistent.
 const MOST_OUTLIERS: usize = 1 << 24;
 
-/// Consecutive events of a packet.
+/// Consecutive events in a packet.
 #[derive(Clone, Copy, Debug)]
 struct EventRun {
-    /// Number of the packet, from 1 on.
+    /// Packet number, starting at 1.
     packet: u64,
-    /// Bit of the packet at which the first event begins.
+    /// Bit in the packet where the first event begins.
     bit: u64,
-    /// First and last time of the events that agree with each other, and their number.
+    /// First time, last time and number of consistent events.
     first: u64,
     last: u64,
     events: u64,
-    /// `true` if these times also agree with the other runs.
+    /// `true` if these times are also consistent with the other runs.
     agrees: bool,
-    /// First time of the next run that agrees.
+    /// First time of the next consistent run.
     next: u64,
 }
 
-/// Times of the events of a packet that agree with all others.
+/// Event times in a packet that are consistent with all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SurveyedTimes {
-    /// First and last event, `None` if the packet has no events.
+    /// First and last event. `None` if the packet lacks events.
     pub(super) range: Option<(u64, u64)>,
-    /// First one of the packets after it.
+    /// First event time in the packets after it.
     pub(super) next: u64,
 }
 
-/// Event times of a data stream.
+/// Event times in a data stream.
 #[derive(Debug, Default)]
 pub(super) struct TimeSurvey {
     /// Largest possible time.
     most: u64,
-    /// Number of packets that were begun.
+    /// Number of packets so far.
     packet: u64,
-    /// Bits and times of the events of the run that is being surveyed.
+    /// Bit and time of each event in the current run.
     open: Vec<(u64, u64)>,
     runs: Vec<EventRun>,
-    /// Packets and bits of events that do not agree with the rest of their run, in order.
+    /// Packet number and bit of each outlier, in order.
     outliers: Vec<(u64, u64)>,
     is_complete: bool,
     /// Index of the current run, and of the next outlier, when packets are written.
@@ -58,12 +58,12 @@ pub(super) struct TimeSurvey {
 }
 
 impl TimeSurvey {
-    /// Creates an empty survey of times up to `most`.
+    /// Creates an empty survey for times up to `most`.
     pub(super) fn new(most: u64) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// Takes the next message of the data stream.
+    /// Takes the data stream's next message.
     pub(super) fn add(&mut self, message: &Message<'_>) {
         match message {
             Message::PacketBegin(_) => {
@@ -94,7 +94,7 @@ impl TimeSurvey {
         let mut agreeing = Vec::new();
         if !events.is_sorted_by_key(|(_, time)| *time) || events.last().is_some_and(|(_, time)| *time > most)
         {
-            // Impossible times weigh nothing.
+            // Impossible times have weight 0.
             agreeing =
                 heaviest_in_order(events.iter().map(|(_, time)| (*time, *time, u64::from(*time <= most))));
         }
@@ -115,7 +115,7 @@ impl TimeSurvey {
         self.open.clear();
     }
 
-    /// Ends the survey: compares runs with each other.
+    /// Ends the survey by comparing runs with each other.
     fn complete(&mut self) {
         if std::mem::replace(&mut self.is_complete, true) {
             return;
@@ -136,7 +136,7 @@ impl TimeSurvey {
         self.packet = 0;
     }
 
-    /// Begins the next packet that is written, and returns its times.
+    /// Begins the next written packet, and returns its times.
     pub(super) fn begin_packet(&mut self) -> SurveyedTimes {
         self.complete();
         self.packet += 1;
@@ -152,7 +152,7 @@ impl TimeSurvey {
         SurveyedTimes { range, next }
     }
 
-    /// Returns the latest time of an event that can be right, if it is not earlier than the event before it.
+    /// Returns the latest credible event time, if it is not earlier than the previous event.
     pub(super) fn latest(&mut self, event: &Event<'_>) -> u64 {
         self.latest_at(bit_of(event))
     }
@@ -172,7 +172,7 @@ impl TimeSurvey {
     }
 }
 
-/// Returns the bit of its packet at which an event begins.
+/// Returns the bit in its packet where an event begins.
 fn bit_of(event: &Event<'_>) -> u64 {
     event.scopes.begins().get(Scope::EventRecordHeader as usize).map_or(0, |begin| begin.bit)
 }
@@ -181,7 +181,7 @@ fn bit_of(event: &Event<'_>) -> u64 {
 mod tests {
     use super::*;
 
-    /// Surveys packets of events, of which each has the index in its packet as its bit.
+    /// Surveys packets with these event times. Each event's bit is its index in the packet.
     fn survey(packets: &[&[u64]]) -> TimeSurvey {
         let mut survey = TimeSurvey::new(1000);
         for times in packets {
@@ -192,10 +192,10 @@ mod tests {
         survey
     }
 
-    /// Times of the events of a packet, its range, and the first time of the next packet.
+    /// Event times in a packet, its range, and the next packet's first time.
     type RepairedPacket = (Vec<u64>, Option<(u64, u64)>, u64);
 
-    /// Times of each packet as they are after a repair, and its range.
+    /// Returns each packet's repaired times, and its range.
     fn repaired(packets: &[&[u64]]) -> Vec<RepairedPacket> {
         let (mut survey, mut now) = (survey(packets), 0);
         let mut repair = |times: &[u64]| {

@@ -7,20 +7,20 @@ use super::role_values::is_of_other_clock;
 /// Event record timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timestamps {
-    /// `true` if event records have timestamp fields, of all or parts of the time.
+    /// `true` if event records have timestamp fields, with all or parts of the time.
     pub(super) are_there: bool,
     /// Bits of the shortest fixed-length timestamp field, at most 64.
     pub(super) bits: u64,
-    /// `true` if there are variable-length fields, which hold full timestamps.
+    /// `true` if there are variable-length fields, which contain full timestamps.
     pub(super) are_variable: bool,
-    /// `true` if an event record can have several of them.
+    /// `true` if an event record can have several timestamps.
     pub(super) are_several: bool,
-    /// Scope that has them.
+    /// Scope with the timestamps.
     pub(super) scope: Scope,
 }
 
 impl Timestamps {
-    /// Timestamps that have all bits of the time.
+    /// Timestamps with all bits of the time.
     pub(super) const WHOLE: Self = Self {
         are_there: true,
         bits: 64,
@@ -29,12 +29,12 @@ impl Timestamps {
         scope: Scope::EventRecordHeader,
     };
 
-    /// Returns `true` if event records have all bits of the time.
+    /// Returns `true` if event records contain all bits of the time.
     pub(super) fn are_whole(self) -> bool {
         self.bits >= 64 && !self.are_variable
     }
 
-    /// Returns the timestamps of a data stream class: of the first scope that has the time.
+    /// Returns a data stream class's timestamps: from the first scope with a time.
     pub(super) fn for_class(class: &DataStreamClass) -> Self {
         let scopes = [
             (Scope::EventRecordHeader, &class.event_record_header),
@@ -49,7 +49,7 @@ impl Timestamps {
         found.unwrap_or_default()
     }
 
-    /// Adds the fields of a class. Returns the maximum number of timestamps of the default clock in an instance.
+    /// Adds a class's fields. Returns the maximum number of default clock timestamps in an instance.
     fn collect(&mut self, class: &FieldClass, default_clock: Option<u16>) -> u32 {
         let is_timestamp = class.roles.has(Role::Timestamp);
         let own = u32::from(is_timestamp && !is_of_other_clock(class.roles, default_clock));
@@ -78,7 +78,7 @@ impl Timestamps {
 }
 
 impl Default for Timestamps {
-    /// Timestamps of event records without a time.
+    /// Creates timestamps for event records without a time.
     fn default() -> Self {
         let scope = Scope::EventRecordHeader;
         Self { are_there: false, bits: 64, are_variable: false, are_several: false, scope }

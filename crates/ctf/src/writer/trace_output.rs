@@ -29,47 +29,47 @@ use super::scope_shape::ScopeShape;
 use super::source_frame::{LostRoles, SourceFrame};
 use super::stream_encoder::StreamEncoder;
 use super::timestamps::Timestamps;
-use super::usage::Usage;
-use super::versions::{SourceStacks, Versions};
+use super::usage::LimitUsage;
+use super::versions::{SourceStacks, TraceVersions};
 use super::written_files::written_files;
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet_times::is_out_of_range;
 use crate::stack_file::{stack_file, write_stacks};
 
-/// CTF traces that are being written.
+/// CTF traces being written.
 #[derive(Debug)]
 pub(super) struct CtfOutput {
     pub(super) traces: Vec<OutputTrace>,
-    /// Rules of all data streams, by their numbers.
+    /// Rules for all data streams, by data stream number.
     streams: RwLock<Vec<Arc<EncoderConfig>>>,
-    /// Output directory, `None` if nothing is written.
+    /// Output directory. `None` if nothing is written.
     directory: Option<OutputDirectory>,
-    files: Mutex<Files>,
+    files: Mutex<OutputFiles>,
     target: OutputDialect,
     pub(super) options: WriteOptions,
     /// Digest of the written events, if it is compared with the output.
     digest: Option<Arc<Mutex<TraceDigest>>>,
     is_live: bool,
-    /// Rules for merging all traces, if they are merged, and the changes by it.
+    /// Rules and changes for merging all traces, if they are merged.
     merge: Option<(MergeRules, LossTable)>,
 }
 
-/// A trace that is being written.
+/// A trace being written.
 #[derive(Debug)]
 pub(super) struct OutputTrace {
     path: String,
     format: &'static str,
     has_dynamic_classes: bool,
-    pub(super) versions: RwLock<Versions>,
+    pub(super) versions: RwLock<TraceVersions>,
     /// Directory relative to the output directory.
     directory: PathBuf,
-    /// Numbers of its data streams.
+    /// Data stream numbers.
     streams: RwLock<Vec<usize>>,
-    /// Names of its files.
+    /// File names.
     names: Mutex<FileNames>,
-    usage: Arc<Usage>,
-    /// `goes_on` of the trace that was added last, cached because data streams can be many.
+    usage: Arc<LimitUsage>,
+    /// Clock continuity of the last added trace, cached because there can be many data streams.
     goes_on: Mutex<Option<(Arc<Trace>, ClockContinuity)>>,
 }
 
@@ -83,26 +83,26 @@ impl OutputTrace {
     }
 }
 
-/// Files that are being written.
+/// Files being written.
 #[derive(Debug, Default)]
-struct Files {
-    /// Files by number of the data stream and part.
-    streams: HashMap<(usize, usize), Arc<Mutex<StreamFile>>>,
+struct OutputFiles {
+    /// Files by data stream number and part.
+    streams: HashMap<(usize, usize), Arc<Mutex<OutputStreamFile>>>,
     open: OpenFiles,
     report: WriteReport,
-    /// Number of classes in the metadata when it was written, by trace.
+    /// Number of classes in the written metadata, by trace.
     described: Vec<Option<usize>>,
 }
 
-/// A file of a data stream. Several threads write several files at the same time.
+/// Data stream file. Several threads can write several files at the same time.
 #[derive(Debug)]
-struct StreamFile {
+struct OutputStreamFile {
     /// Path in the output directory.
     path: PathBuf,
     name: String,
     size: u64,
     index: Vec<u8>,
-    /// Open file, `None` if it is closed or does not exist yet.
+    /// Open file. `None` if it is closed or does not exist yet.
     file: Option<File>,
 }
 
@@ -155,7 +155,7 @@ impl CtfOutput {
             output.merge = Some(rules);
         }
         output.push_streams(&sources, headers)?;
-        // Classes that cannot be described are found before anything is read.
+        // Unsupported classes must be found before anything is read.
         let mut metadata = Vec::new();
         for trace in output.written_traces() {
             check_stop(options)?;
@@ -193,18 +193,18 @@ impl CtfOutput {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Files> {
+    fn lock(&self) -> MutexGuard<'_, OutputFiles> {
         lock(&self.files)
     }
 
-    /// Returns the configuration of the data stream of a lane.
+    /// Returns the configuration for a lane's data stream.
     pub(super) fn config_of(&self, lane: Lane) -> Option<Arc<EncoderConfig>> {
         let number = match lane {
             Lane::Stream { source, stream } => {
                 let streams = &self.traces.get(source)?.streams;
                 streams.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()?
             }
-            // Data streams come one after the other.
+            // Data streams follow each other.
             Lane::All | Lane::Chunk(_) => 0,
         };
         self.config(number)
@@ -228,7 +228,7 @@ impl CtfOutput {
         Ok(lowered)
     }
 
-    /// Returns the numbers of the traces that have their own files.
+    /// Returns the numbers of the traces with their own files.
     pub(super) fn written_traces(&self) -> std::ops::Range<usize> {
         0..if self.merge.is_some() { 1 } else { self.traces.len() }
     }
@@ -238,7 +238,7 @@ impl CtfOutput {
         if self.merge.is_some() { 0 } else { source }
     }
 
-    /// Returns the traces to be merged.
+    /// Returns the traces to merge.
     fn merge_inputs(&self) -> Vec<MergeInput> {
         let input = |trace: &OutputTrace| {
             let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
@@ -272,7 +272,7 @@ impl CtfOutput {
         Ok(headers)
     }
 
-    /// The same of one data stream.
+    /// Returns a data stream's packet header values.
     fn header(
         &self,
         source: usize,
@@ -285,7 +285,7 @@ impl CtfOutput {
         let frame = SourceFrame::for_trace(format, &stream.trace.class, &self.options);
         if frame.mirrors && !frame.is_ctf {
             header.is_common = frame.lacks_header;
-            // Differing values in the lines of a program are wrong.
+            // Different values in a program's lines are wrong.
             header.replaced.uuid = header.uuid;
             header.replaced.data_stream_class_id = Some(header.class_id);
         }
@@ -295,8 +295,8 @@ impl CtfOutput {
         header
     }
 
-    /// Adds a data stream of a source. Returns its number among those of the source. `header` has the values
-    /// of its packet headers, if they are known already.
+    /// Adds a data stream from a source. Returns its number in that source. `header` contains its packet header values,
+    /// if already known.
     fn push_stream(
         &self,
         source: usize,
@@ -317,7 +317,7 @@ impl CtfOutput {
         Ok(numbers.len() - 1)
     }
 
-    /// Returns the class of a trace, with all dynamic classes found so far.
+    /// Returns a trace's class, with all dynamic classes found so far.
     fn class(&self, trace: usize) -> Result<TraceClass, CreateError> {
         Ok(match &self.merge {
             Some((rules, _)) => merged(&self.merge_inputs(), *rules, self.target.dialect)?.class,
@@ -328,13 +328,13 @@ impl CtfOutput {
         })
     }
 
-    /// Returns the metadata of a trace: its files with their names.
+    /// Returns a trace's metadata: file names and contents.
     fn metadata(&self, trace: usize) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
         let class = self.class(trace)?;
         self.describe(trace, class)
     }
 
-    /// Returns the metadata of a trace of this class: its files with their names.
+    /// Returns the metadata for a trace with this class: file names and contents.
     pub(super) fn describe(
         &self,
         trace: usize,
@@ -379,12 +379,12 @@ impl CtfOutput {
         self.check_usage(trace, &self.class(trace)?, &self.traces[trace].usage)
     }
 
-    /// The same for a trace with this class and usage.
+    /// Refuses a trace with this class if readers would refuse its data. `usage` is its use of the limits.
     pub(super) fn check_usage(
         &self,
         trace: usize,
         class: &TraceClass,
-        usage: &Usage,
+        usage: &LimitUsage,
     ) -> Result<(), CreateError> {
         let problem = usage.problem(class, &self.options.limits, self.merge.is_some());
         let Some(problem) = problem else { return Ok(()) };
@@ -395,8 +395,8 @@ impl CtfOutput {
         })
     }
 
-    /// Adds packets of a trace, up to the number that readers accept.
-    pub(super) fn add_packets(&self, usage: &Usage, bytes: u64, packets: u64) -> io::Result<()> {
+    /// Adds packets to a trace, up to the number that readers accept.
+    pub(super) fn add_packets(&self, usage: &LimitUsage, bytes: u64, packets: u64) -> io::Result<()> {
         let most = self.options.limits.packets;
         if usage.add_packets(bytes, packets) > most {
             let message = format!("readers refuse a trace with more than {most} packets");
@@ -416,8 +416,8 @@ impl CtfOutput {
         Ok(())
     }
 
-    /// Writes the call stacks of a trace, if its events have any: the tables of several sources stay
-    /// separate, since events keep their numbers.
+    /// Writes a trace's call stacks, if its events have any. The tables from several sources stay separate, because
+    /// events keep their stack numbers.
     fn write_stacks(&self, trace: usize) -> Result<(), CreateError> {
         let Some(directory) = &self.directory else { return Ok(()) };
         self.write_stacks_by(trace, &mut |path| {
@@ -428,7 +428,7 @@ impl CtfOutput {
         })
     }
 
-    /// The same, into files that `create` opens by their names.
+    /// Writes a trace's call stacks into files that `create` opens by name.
     pub(super) fn write_stacks_by(
         &self,
         trace: usize,
@@ -459,17 +459,17 @@ impl CtfOutput {
         Ok(())
     }
 
-    /// Returns the directory of a trace, relative to the output directory.
+    /// Returns a trace's directory, relative to the output directory.
     pub(super) fn directory_of(&self, trace: usize) -> &Path {
         self.traces.get(trace).map_or(Path::new(""), |trace| &trace.directory)
     }
 
-    /// Calls `change` with the names of the files of a trace.
+    /// Calls `change` with a trace's file names.
     pub(super) fn with_names<T>(&self, trace: usize, change: impl FnOnce(&mut FileNames) -> T) -> T {
         change(&mut lock(&self.traces[trace].names))
     }
 
-    /// Returns the current number of classes of a trace.
+    /// Returns a trace's current number of classes.
     fn class_count(&self, trace: usize) -> usize {
         let count =
             |trace: &OutputTrace| trace.versions.read().unwrap_or_else(PoisonError::into_inner).count();
@@ -480,7 +480,7 @@ impl CtfOutput {
     }
 }
 
-impl StreamFile {
+impl OutputStreamFile {
     /// Appends bytes to the file.
     fn append(&mut self, directory: &OutputDirectory, bytes: &[u8]) -> io::Result<()> {
         let place = |error: io::Error| {
@@ -493,7 +493,7 @@ impl StreamFile {
             None => File::options().append(true).open(directory.path().join(&self.path)).map_err(place)?,
         };
         let result = file.write_all(bytes).inspect_err(|_| {
-            // The earlier data is complete; if the rest cannot be removed, readers skip it.
+            // The earlier data is complete. If the rest cannot be removed, readers skip it.
             let _ = file.set_len(self.size);
         });
         result.map_err(place)?;
@@ -525,7 +525,7 @@ impl Output for CtfOutput {
 
     fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
         match self.merge {
-            // The free ids were determined in the beginning.
+            // Free ids are determined only at the start.
             Some(_) => Err(CreateError::FixedStreams),
             None => self.push_stream(source, &stream, None),
         }
@@ -539,13 +539,13 @@ impl Output for CtfOutput {
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
         let Some(config) = self.config(block.stream) else { return Ok(Joined::Done) };
         if block.bytes.is_empty() && !self.is_live {
-            // Empty packet: a file of zero bytes would have none.
+            // Empty packet: a file of zero bytes would not contain a packet.
             return Ok(Joined::Done);
         }
         let mut files = self.lock();
         let trace = self.written_in(config.output.trace);
         if self.is_live {
-            // A packet is never present before its metadata.
+            // A packet must never be present before its metadata.
             let classes = self.class_count(trace);
             if files.described[trace] != Some(classes) {
                 self.write_metadata(trace).map_err(io::Error::other)?;
@@ -559,7 +559,7 @@ impl Output for CtfOutput {
                 part => part_name(&config.output.file, part, &mut lock(&self.traces[trace].names)),
             };
             let (path, index) = (self.traces[trace].directory.join(&name), index_file::header());
-            Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
+            Arc::new(Mutex::new(OutputStreamFile { path, name, size: 0, index, file: None }))
         });
         let stream = Arc::clone(stream);
         let unused = files.open.touch(key).and_then(|key| files.streams.get(&key).map(Arc::clone));
@@ -571,7 +571,7 @@ impl Output for CtfOutput {
         if let Some(directory) = &self.directory {
             stream.append(directory, &block.bytes)?;
         }
-        let StreamFile { index, size, .. } = &mut *stream;
+        let OutputStreamFile { index, size, .. } = &mut *stream;
         index_file::add_block(index, size, &block, &config);
         drop(stream);
         let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
@@ -600,7 +600,7 @@ impl Output for CtfOutput {
             self.write_metadata(trace)?;
             self.write_stacks(trace)?;
         }
-        let Files { streams, mut report, .. } = std::mem::take(&mut *self.lock());
+        let OutputFiles { streams, mut report, .. } = std::mem::take(&mut *self.lock());
         report.losses = losses;
         let Some(directory) = &self.directory else { return Ok(report) };
         let with_path = |path: &Path, error| CreateError::Io { path: path.display().to_string(), error };
@@ -632,8 +632,8 @@ impl Output for CtfOutput {
     }
 }
 
-/// Returns an empty digest. Discarded events are only compared if all packets and events are written
-/// unchanged: otherwise packets count others.
+/// Returns an empty digest. Discarded events are only compared if all packets and events are written unchanged, because
+/// packets otherwise count them differently.
 fn digest_for(options: &WriteOptions) -> TraceDigest {
     let mut digest = TraceDigest::default();
     let is_part = options.leaves_out || options.leaves_out_packets || options.window != Window::default();
@@ -643,8 +643,8 @@ fn digest_for(options: &WriteOptions) -> TraceDigest {
     digest
 }
 
-/// Returns a trace with one of its data stream classes, and the output ids of those with its call stacks.
-/// `ids` are those of all classes of the source, by index.
+/// Returns a trace, the index of one of its data stream classes, and the output ids of the classes with its call
+/// stacks. `ids` contains the output ids of all source classes, by index.
 fn with_ids(stacks: SourceStacks, ids: &[Option<u128>]) -> (Arc<Trace>, usize, Vec<u128>) {
     let SourceStacks { source, classes } = stacks;
     let class = classes.first().map_or(0, |(index, _)| *index);
@@ -669,7 +669,7 @@ impl Worker for IdleWorker {
     }
 }
 
-/// Creates the directory of the output.
+/// Creates the output directory.
 fn open_directory(
     target: &WriteTarget,
     options: &WriteOptions,
@@ -756,8 +756,9 @@ fn config(
     }
 }
 
-/// Returns metadata in packets (CTF 1.8, section 7.1).
+/// Returns packetized metadata (CTF 1.8, section 7.1).
 fn packetized(text: &[u8], class: &TraceClass) -> Vec<u8> {
     let order = class.default_byte_order.unwrap_or(ByteOrder::LittleEndian);
+    // Packets always have a UUID field: without a UUID, it is zero.
     pack(text, &PacketLayout::new(order, class.uuid.unwrap_or_default()))
 }

@@ -5,33 +5,33 @@ use ichnos_model::{BitField, ByteOrder};
 use super::bit_writer::BitWriter;
 use super::packets::OpenPacket;
 
-/// Layout of timestamps in event record headers of [`frame`](super::frame).
+/// Layout of event record header timestamps, see [`frame`](super::frame).
 const TIMESTAMP: BitField = BitField::new(64, ByteOrder::LittleEndian, 8);
 
-/// Times of events without a time: every event header of a data stream with a clock has a time.
+/// Times for events without a time. In a data stream with a clock, every event header has a time.
 ///
-/// Each gets the time of the event before it. Events before the first time get that time, as long as their
-/// packet is open.
+/// Each event gets the previous event's time. Events before the first time get that time, as long as their packet is
+/// open.
 #[derive(Debug, Default)]
 pub(super) struct UntimedEvents {
-    /// Time of the last event, if an event had a time.
+    /// Time of the last event with a time.
     last: Option<u64>,
-    /// Events before the first time: the bit of their timestamp in the open packet, and the index of their class.
+    /// Events before the first time: their timestamp's bit in the open packet, and their class index.
     leading: Vec<(u64, usize)>,
-    /// Number of events by index of their class and by [`TimeSource`].
+    /// Event counts by class index and [`TimeSource`].
     counts: Vec<[u64; TimeSource::ALL.len()]>,
 }
 
-/// Source of a time that replaces a missing or impossible one.
+/// Source of a time that replaces a missing or impossible time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeSource {
-    /// Time of the event before it.
+    /// Time of the previous event.
     Before,
-    /// First time after it, if one follows in the packet.
+    /// First later time in the packet.
     Next,
-    /// Zero: no event has a time.
+    /// Zero: all events lack a time.
     Zero,
-    /// Value of the clock nearest to its time.
+    /// Clock value closest to its time.
     Nearest,
 }
 
@@ -49,8 +49,8 @@ impl TimeSource {
 }
 
 impl UntimedEvents {
-    /// Returns the time of an event without one. `now` is the value of the default clock, if packets have it;
-    /// `begin` is the least value that the packet can have.
+    /// Returns the time of an event without a time. `now` is the default clock value, if packets have it. `begin` is
+    /// the packet's minimum possible value.
     pub(super) fn time(&self, now: Option<u64>, begin: u64) -> (u64, TimeSource) {
         match now.or(self.last) {
             Some(time) => (time, TimeSource::Before),
@@ -58,14 +58,13 @@ impl UntimedEvents {
         }
     }
 
-    /// Notes the time of an event that was written.
+    /// Records the time of a written event.
     #[inline]
     pub(super) fn record_timed(&mut self, cycles: u64) {
         self.last = Some(cycles);
     }
 
-    /// Notes the time source of an event that was written, and the bit of its timestamp in the open packet if
-    /// that can be changed.
+    /// Records the time source of a written event, and its timestamp's bit in the open packet if it can be changed.
     pub(super) fn record(&mut self, source: TimeSource, class: usize, bit: Option<u64>) {
         match (source, bit) {
             (TimeSource::Next, Some(bit)) => self.leading.push((bit, class)),
@@ -74,13 +73,13 @@ impl UntimedEvents {
         }
     }
 
-    /// Returns `true` if events of the open packet wait for the first time.
+    /// Returns `true` if events in the open packet wait for the first time.
     #[inline]
     pub(super) fn has_leading(&self) -> bool {
         !self.leading.is_empty()
     }
 
-    /// Swaps the times with another output of the same data stream. The numbers of events stay.
+    /// Swaps the times with another output of the same data stream. The event counts stay.
     #[inline]
     pub(super) fn swap_times(&mut self, other: &mut Self) {
         std::mem::swap(&mut self.last, &mut other.last);
@@ -97,7 +96,7 @@ impl UntimedEvents {
         open.begin_at(out, cycles);
     }
 
-    /// Leaves the events that wait for the first time unchanged: their packet is closed.
+    /// Keeps events unchanged that wait for the first time, because their packet is closed.
     pub(super) fn give_up(&mut self) {
         for (_, class) in std::mem::take(&mut self.leading) {
             self.count(class, TimeSource::Zero);
@@ -113,6 +112,7 @@ impl UntimedEvents {
 
     /// Returns the losses of a class's events: descriptions and event counts.
     pub(super) fn losses(&self, class: usize) -> impl Iterator<Item = (&'static str, u64)> {
+        // Classes without untimed events lack counts.
         let counts = self.counts.get(class).copied().unwrap_or_default();
         let losses = TimeSource::ALL.into_iter().map(move |source| (source.loss(), counts[source as usize]));
         losses.filter(|(_, count)| *count > 0)

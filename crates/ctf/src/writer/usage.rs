@@ -1,4 +1,4 @@
-//! Use of reader limits by a trace.
+//! A trace's use of reader limits.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::{Cost, Limits, TraceClass};
 
-use crate::allowed::Allowed;
+use crate::data_limits::DataLimits;
 
-/// Use of reader limits by a trace.
+/// A trace's use of reader limits.
 #[derive(Debug, Default)]
-pub(super) struct Usage(Mutex<UsageCounts>);
+pub(super) struct LimitUsage(Mutex<UsageCounts>);
 
 #[derive(Debug, Default)]
 struct UsageCounts {
     bytes: u64,
     packets: u64,
-    /// Event record classes that have events: the id of the data stream class, and their own.
+    /// Event record classes with events: data stream class id and event record class id.
     event_records: HashSet<(u64, u128)>,
-    /// Ids of data stream classes whose packets were copied: any of their classes can have events.
+    /// Ids of data stream classes with copied packets. Any of their event record classes can have events.
     copied: HashSet<u64>,
     elements: ExcessElements,
 }
 
-/// Maximum numbers of array elements without bits in a packet, in excess of one for each bit before.
+/// Maximum excess of zero-size array elements in a packet over the number of bits before them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExcessElements {
     /// Maximum in a packet header and context.
@@ -32,7 +32,7 @@ pub(super) struct ExcessElements {
     pub(super) of_packet: u64,
 }
 
-impl Usage {
+impl LimitUsage {
     fn lock(&self) -> MutexGuard<'_, UsageCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -45,7 +45,7 @@ impl Usage {
         used.packets
     }
 
-    /// Adds the output of a data stream class's encoder: events of some classes, and copied packets.
+    /// Adds an encoder's output for a data stream class: events with some classes, and copied packets.
     pub(super) fn add_events(
         &self,
         stream_class: u64,
@@ -63,20 +63,20 @@ impl Usage {
         most.of_packet = most.of_packet.max(elements.of_packet);
     }
 
-    /// Returns the reason why readers with these limits refuse some data of a trace of this class, if there
-    /// is one. `is_merged`: copied packets come from several traces, each within the limits.
+    /// Returns the reason why readers with these limits would refuse data in a trace with this class. `is_merged`:
+    /// copied packets come from several traces, each within the limits.
     pub(super) fn problem(&self, class: &TraceClass, limits: &Limits, is_merged: bool) -> Option<String> {
         let used = self.lock();
         if used.packets == 0 {
             return None;
         }
         let bits = used.bytes.saturating_mul(8);
-        let allowed = Allowed { bits, fields: limits.fields(used.bytes, None) };
+        let allowed = DataLimits { bits, fields: limits.fields(used.bytes, None) };
         let packets = allowed.packets(class, DecodeLimits::from(limits));
         if let Some(kind) = packets.refused {
             return Some(kind.to_string());
         }
-        let most = [packets.heads, packets.of_events(used.packets)].map(|limits| limits.zero_size_elements);
+        let most = [packets.heads, packets.for_events(used.packets)].map(|limits| limits.zero_size_elements);
         if used.elements.of_head > most[0] || used.elements.of_packet > most[1] {
             return Some(format!(
                 "its {} packets have more zero-size array elements than readers accept",

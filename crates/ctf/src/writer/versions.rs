@@ -1,4 +1,4 @@
-//! Classes of a trace that gets data streams while it is written.
+//! Trace classes for a trace that gets data streams while it is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,30 +8,30 @@ use ichnos_model::{Trace, TraceClass};
 
 use crate::stack_file::classes_with_stacks;
 
-/// Traces that are written as one: that of the source, and those of data streams that were added. Each has
-/// its own data stream classes.
+/// Traces that are written as a single trace: the source's trace, and the traces with added data streams. Each has its
+/// own data stream classes.
 #[derive(Debug, Default)]
-pub(super) struct Versions(Vec<Arc<LoweredTrace>>);
+pub(super) struct TraceVersions(Vec<Arc<LoweredTrace>>);
 
-/// Call stacks of a source: one table of them.
+/// A source's call stacks in a single table.
 #[derive(Debug)]
 pub(super) struct SourceStacks {
     pub(super) source: Arc<Trace>,
-    /// Its data stream classes that have them, by their indexes there and among the classes of all versions.
+    /// Data stream classes with these stacks, by their index there and their index among the classes of all versions.
     pub(super) classes: Vec<(usize, usize)>,
 }
 
-impl Versions {
+impl TraceVersions {
     pub(super) fn push(&mut self, lowered: &Arc<LoweredTrace>) {
         self.0.push(Arc::clone(lowered));
     }
 
-    /// Returns the lowered trace of a source, if it is one of them.
+    /// Returns a source's lowered trace, if it is one of these traces.
     pub(super) fn for_source(&self, source: &Arc<Trace>) -> Option<&Arc<LoweredTrace>> {
         self.0.iter().find(|lowered| Arc::ptr_eq(lowered.source(), source))
     }
 
-    /// Returns the trace of the source.
+    /// Returns the source's trace.
     pub(super) fn first(&self) -> Option<&Arc<LoweredTrace>> {
         self.0.first()
     }
@@ -49,7 +49,7 @@ impl Versions {
         class
     }
 
-    /// Returns the number of classes: it grows when one is added.
+    /// Returns the number of classes, which grows when a class is added.
     pub(super) fn count(&self) -> usize {
         let count = |lowered: &Arc<LoweredTrace>| {
             let trace = lowered.trace();
@@ -65,7 +65,7 @@ impl Versions {
         losses
     }
 
-    /// Returns the call stacks of the sources.
+    /// Returns the sources' call stacks.
     pub(super) fn stacks(&self) -> Vec<SourceStacks> {
         let mut all = Vec::new();
         let mut first = 0;

@@ -1,4 +1,4 @@
-//! Counts and checksums of the encoded data, to compare them with those read from the output.
+//! Counts and checksums of the encoded data, for comparison with the data read from the output.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,15 +12,15 @@ use super::class_set::ClassSet;
 use super::encoder_config::EncoderConfig;
 use super::field_encoder::valid;
 
-/// An event that was encoded.
+/// Encoded event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WrittenEvent {
+pub(super) struct DigestEvent {
     class: usize,
     cycles: Option<u64>,
     values: u64,
 }
 
-/// Digest of the output of an encoder.
+/// Digest of an encoder's output.
 #[derive(Debug)]
 pub(super) struct WrittenDigest {
     /// Digest of all encoders.
@@ -29,10 +29,10 @@ pub(super) struct WrittenDigest {
     indexes: ClassSet,
     classes: Vec<ClassDigest>,
     digest: TraceDigest,
-    /// Hash of the packet, with which the hashes of all of its events begin.
+    /// Packet hash, used as the start of all its event hashes.
     pub(super) packet: u64,
-    /// Events whose time is not known yet.
-    waiting: Vec<WrittenEvent>,
+    /// Events whose time is still unknown.
+    waiting: Vec<DigestEvent>,
     event_losses: EventLosses,
     packet_losses: PacketLosses,
 }
@@ -51,7 +51,7 @@ impl WrittenDigest {
         }
     }
 
-    /// Begins a packet that is made of one of the source.
+    /// Begins a packet that is created from a source packet.
     pub(super) fn begin_packet(&mut self, config: &EncoderConfig, packet: &Packet<'_>) {
         let mut hash = ValueHash::new(0);
         let mut visitor = ScopeVisitor::of_packet(&mut hash);
@@ -59,7 +59,7 @@ impl WrittenDigest {
             visitor.change_texts(valid);
         }
         let losses = &mut self.packet_losses;
-        // It was encoded before, so that it can be visited.
+        // It was encoded before, so it can be visited.
         let _ = config.lowered.visit_packet(packet, Scope::PacketContext, &mut visitor, losses);
         self.packet = hash.finish();
     }
@@ -71,7 +71,7 @@ impl WrittenDigest {
         (index, class): (usize, &ClassEncoding),
         event: &Event<'_>,
         cycles: Option<u64>,
-    ) -> WrittenEvent {
+    ) -> DigestEvent {
         let mut hash = EventHash::new(self.packet);
         let losses = &mut self.event_losses;
         for scope in EventHash::SCOPES {
@@ -83,11 +83,11 @@ impl WrittenDigest {
             });
         }
         let cycles = cycles.filter(|_| config.default_clock.is_some());
-        WrittenEvent { class: index, cycles, values: hash.finish() }
+        DigestEvent { class: index, cycles, values: hash.finish() }
     }
 
     /// Adds an event that stays in the output.
-    pub(super) fn add(&mut self, event: WrittenEvent) {
+    pub(super) fn add(&mut self, event: DigestEvent) {
         if let Some(place) = self.indexes.insert(event.class) {
             self.classes.insert(place, ClassDigest::default());
         }
@@ -97,14 +97,14 @@ impl WrittenDigest {
     }
 
     /// Holds an event until its time is known.
-    pub(super) fn hold(&mut self, event: WrittenEvent) {
+    pub(super) fn hold(&mut self, event: DigestEvent) {
         self.waiting.push(event);
     }
 
-    /// Adds the held events with a time, or each with its own if there is no time.
+    /// Adds the held events with a time, or with their own times if `cycles` is `None`.
     pub(super) fn release(&mut self, cycles: Option<u64>) {
         for event in std::mem::take(&mut self.waiting) {
-            self.add(WrittenEvent { cycles: cycles.or(event.cycles), ..event });
+            self.add(DigestEvent { cycles: cycles.or(event.cycles), ..event });
         }
     }
 
@@ -112,7 +112,7 @@ impl WrittenDigest {
         self.digest.add_discarded(count);
     }
 
-    /// Counts damage that the output has, too.
+    /// Counts damage that is also in the output.
     pub(super) fn add_damage(&mut self) {
         self.digest.damages += 1;
     }

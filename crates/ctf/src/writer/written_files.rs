@@ -1,4 +1,4 @@
-//! Recognizes the output of a CTF writer, so that no other files are replaced.
+//! Recognizes a CTF writer's output, so that other files are never replaced.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::metadata::Dialect;
 use crate::stack_file::is_stack_file;
 use crate::trace::{CtfOptions, CtfTrace, open};
 
-/// Returns the files of a directory if all of them belong to CTF traces, at any depth.
+/// Returns a directory's files if all of them belong to CTF traces, at any depth.
 ///
 /// # Errors
-/// Returns an error if there is any other file, or if the directory cannot be read.
+/// Returns an error if any other file exists, or if the directory cannot be read.
 pub(super) fn written_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     let files = plain_files(root)?;
     let mut by_directory: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
@@ -42,7 +42,7 @@ pub(super) fn written_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Checks the files of a directory with metadata.
+/// Checks the files in a directory with metadata.
 fn check_trace(root: &Path, directory: &Path, files: &[&Path]) -> io::Result<()> {
     let metadata = directory.join("metadata");
     let mut options = TreeOptions::default();
@@ -54,7 +54,7 @@ fn check_trace(root: &Path, directory: &Path, files: &[&Path]) -> io::Result<()>
     };
     let mut data_files = data_files(trace);
     if !has_magic(trace) {
-        // Any bytes could be a packet: require that all of them are events.
+        // Any bytes could be a packet, so all bytes must be events.
         damaged_files(trace).iter().for_each(|file| {
             data_files.remove(file);
         });
@@ -87,7 +87,7 @@ fn check_index(root: &Path, file: &Path) -> io::Result<()> {
     if is_index { Ok(()) } else { Err(foreign_file(file, "it is not a packet index")) }
 }
 
-/// Returns the data stream files from which packets are read.
+/// Returns the data stream files with packets.
 fn data_files(trace: &CtfTrace) -> HashSet<String> {
     let mut files = HashSet::new();
     trace.for_each_stream(&mut |summary| files.extend(summary.files));

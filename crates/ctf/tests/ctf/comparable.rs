@@ -1,4 +1,4 @@
-//! Trace classes in a uniform spelling, to compare them across dialects.
+//! Trace classes in a uniform spelling, for comparison across dialects.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use ichnos_model::{
     VariantOption,
 };
 
-/// Namespaces of the attributes that replace properties of other dialects.
+/// Namespaces for attributes that replace properties in other dialects.
 const NAMESPACES: [&str; 5] =
     ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std", "diamon.org/ctf/ns/std"];
 const SAID: [&str; 5] = ["log-level", "emf-uri", "name", "ns", "base"];
 
-/// The same trace class, spelled in one way.
+/// Returns the trace class in a uniform spelling.
 pub fn comparable(trace: &TraceClass) -> TraceClass {
     let mut trace = trace.clone();
     trace.dialect.clear();
@@ -38,7 +38,7 @@ pub fn comparable(trace: &TraceClass) -> TraceClass {
     trace
 }
 
-/// Integers that fit are integers.
+/// Converts numbers that fit `Value::Integer`.
 fn number(value: &Value) -> Value {
     match value {
         Value::Number(digits) => digits.parse().map_or_else(|_| value.clone(), Value::Integer),
@@ -79,14 +79,14 @@ fn attributes(all: &Attributes) -> Attributes {
 }
 
 fn root(class: Option<&Arc<FieldClass>>, scope: Scope, clock: Option<u16>) -> Option<Arc<FieldClass>> {
-    let mut walk = Walk { scope, clock, frames: Vec::new(), path: Vec::new() };
+    let mut walk = ClassWalk { scope, clock, frames: Vec::new(), path: Vec::new() };
     class.map(|class| Arc::new(walk.class(class)))
 }
 
-struct Walk {
+struct ClassWalk {
     scope: Scope,
     clock: Option<u16>,
-    /// Number of names on the path to each enclosing structure.
+    /// Path length of each enclosing structure.
     frames: Vec<usize>,
     path: Vec<String>,
 }
@@ -95,7 +95,7 @@ fn shown(name: &str) -> String {
     name.trim_start_matches('_').to_owned()
 }
 
-impl Walk {
+impl ClassWalk {
     fn inner(&mut self, class: &Arc<FieldClass>) -> Arc<FieldClass> {
         Arc::new(self.class(class))
     }
@@ -158,7 +158,7 @@ impl Walk {
         made
     }
 
-    /// An absolute location.
+    /// Makes a location absolute.
     fn location(&self, location: &mut FieldLocation) {
         let mut level = self.frames.len();
         let mut names: Vec<String> = Vec::new();

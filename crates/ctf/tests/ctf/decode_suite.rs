@@ -1,8 +1,7 @@
-//! Every element of 74 tiny traces, with its offset, as another reader found them.
+//! Compares all elements and offsets of 74 tiny traces with another reader's output.
 //!
-//! `expect.txt` is a dump: P packet, PC its content, SC a scope by number, ER an event record, ST
-//! a structure, FLUI a fixed-length unsigned integer, and so on; a last line without indentation
-//! of its own is the error at which reading ended.
+//! `expect.txt` is a dump: P packet, PC its content, SC a scope by number, ER an event record, ST a structure, FLUI a
+//! fixed-length unsigned integer, and so on. An unindented last line is the error at which reading ended.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -19,13 +18,13 @@ use ichnos_model::{
 
 use crate::support::traces;
 
-/// End of reading, in bits from the beginning of the stream, and the reason.
+/// End of reading, in bits from the start of the stream, and the reason.
 struct Ended(u64, String);
 
 struct Dump<'a> {
     out: String,
     depth: usize,
-    /// Beginning of the packet in bits.
+    /// First bit of the packet.
     base: u64,
     trace: &'a TraceClass,
     default_clock: Option<u16>,
@@ -56,8 +55,8 @@ impl Dump<'_> {
         self.line(bit, "}");
     }
 
-    /// Returns "KIND:name", or "KIND" without a name. Options of variants have names here, but the expected
-    /// dumps do not show them.
+    /// Returns "KIND:name", or "KIND" without a name. Here, variant options have names, but the expected dumps do not
+    /// show them.
     fn named(kind: &str, field: Field<'_>) -> String {
         match field.name().filter(|_| !is_option(field)) {
             Some(name) => format!("{kind}:{name}"),
@@ -71,7 +70,7 @@ impl Dump<'_> {
     }
 }
 
-/// Returns `true` if the name of the field is the one of an option.
+/// Returns `true` if the field's name is an option name.
 fn is_option(field: Field<'_>) -> bool {
     field.node().is_variant_option()
 }
@@ -231,7 +230,7 @@ impl Visitor for Dump<'_> {
     }
 }
 
-/// As C's `%g` and C++'s streams show a number: six significant digits.
+/// Formats a number like C's `%g` and C++ streams: six significant digits.
 fn six_digits(value: f64) -> String {
     let scientific = format!("{value:.5e}");
     let (_, exponent) = scientific.split_once('e').unwrap();
@@ -241,9 +240,9 @@ fn six_digits(value: f64) -> String {
     if fixed.contains('.') { fixed.trim_end_matches('0').trim_end_matches('.').to_owned() } else { fixed }
 }
 
-/// Dumps a stream as the reference does.
+/// Dumps a stream like the reference.
 fn dump(trace: &TraceClass, data: &[u8]) -> (String, Option<Ended>) {
-    // The reference reads integers of up to 64 bits.
+    // The reference reads integers with up to 64 bits.
     let mut limits = Limits::default();
     limits.integer_bits = 64;
     let plans = TracePlans::compile(trace, &limits).unwrap();
@@ -297,7 +296,7 @@ fn packet(
             let Some(plan) = plan else { return Ok(()) };
             let begin = align(at.bit, plan);
             if begin > bits.end() {
-                // The plan reports the error itself.
+                // The plan itself reports the error.
                 let error = plan.decode(bits, at, &slots, limits, dump).unwrap_err();
                 return Err(Ended(error.bit, format!("{:?}", error.kind)));
             }
@@ -351,7 +350,7 @@ fn packet(
             write!(line, ":{letter}{value}").unwrap();
         }
     }
-    // Without a data stream class there is nothing more to show.
+    // Without a data stream class, the dump ends here.
     if stream.is_some() || line != "PI" {
         dump.line(at.bit, &line);
     }
@@ -361,7 +360,7 @@ fn packet(
         if class.event_records.is_empty() {
             break;
         }
-        // An event record begins where its first field does.
+        // An event record begins with its first field.
         let only = (class.event_records.len() == 1).then(|| &plans.event_records[0]);
         let first = [&plans.event_record_header, &plans.common_context]
             .into_iter()
@@ -408,8 +407,8 @@ fn message(kind: DecodeErrorKind) -> String {
     kind.to_string()
 }
 
-/// Returns the comparable part of a dump: the reference announces a string and shows its available part
-/// before it finds that the string does not end; a visitor gets whole strings only.
+/// Returns the comparable part of a dump. The reference announces a string and shows its available part before it
+/// detects that the string does not end. A visitor only gets complete strings.
 fn comparable(lines: &[&str]) -> Vec<String> {
     let mut lines: Vec<&str> = lines.to_vec();
     while lines.last().is_some_and(|line| {
@@ -418,7 +417,7 @@ fn comparable(lines: &[&str]) -> Vec<String> {
     }) {
         lines.pop();
     }
-    // Nor does it see the end of a context whose lengths are wrong.
+    // Also, a visitor does not see the end of a context with wrong lengths.
     while lines.last().is_some_and(|line| line.ends_with(" }")) {
         lines.pop();
     }
@@ -453,8 +452,7 @@ fn run_case(case: &Path) -> Result<(), String> {
     compare(&owned(&mut expected), &owned(&mut found))
 }
 
-/// Returns the dump without the letter for a signed selector: it belongs to the selector's class, and shows
-/// there.
+/// Returns the dump without the letter for a signed selector, because it belongs to the selector's class.
 fn without_signs(dump: &str) -> String {
     ["OU", "OS", "VU", "VS"].iter().fold(dump.to_owned(), |dump, kind| {
         let (long, short) = (format!(" {kind}:"), format!(" {}:", &kind[..1]));

@@ -1,5 +1,5 @@
-//! Damaged packets among many good ones: all events of the good ones are read, and all visible damage is
-//! reported. The tables of `docs/robustness.md` come from here.
+//! Damages packets among many good packets. All events in good packets must be read, and all visible damage must be
+//! reported. The tables in `docs/robustness.md` come from here.
 
 use ichnos_ctf::rule::Rule;
 use std::collections::BTreeMap;
@@ -9,45 +9,45 @@ use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
 use ichnos_model::{Cursor, Damage, Field, Message, OpenedTrace, Scope, StreamCursor, Visitor, Window};
 use ichnos_testing::{Random, compare_table};
 
-use crate::fault_trace::{Damaged, FaultTrace, Kind, Layer, STREAM, check, choose};
+use crate::fault_trace::{Damaged, FaultKind, FaultLayer, FaultTrace, STREAM, check, choose};
 use crate::reading::tree;
 
-/// Relevant results of reading a trace.
+/// Relevant results from reading a trace.
 #[derive(Default)]
-struct Observed {
-    /// Packet and index of the events of the data stream that was written, in order.
+struct FaultObservation {
+    /// Packet number and index of each event in the written data stream, in order.
     events: Vec<(u32, u32)>,
     /// Events in another data stream.
     strayed: Vec<(u32, u32)>,
     /// Number of events that were never written.
     strange: usize,
     damage: Vec<Damage>,
-    /// Sequence numbers of the packets before which others are reported as lost.
+    /// Sequence numbers of the packets before which packets are reported as lost.
     losses: Vec<u64>,
-    /// Packets of events that come after a message which is later than they are.
+    /// Packets with events that follow a later message.
     held_up: Vec<u32>,
-    /// Faults of the index.
+    /// Index errors.
     index: Vec<String>,
 }
 
-/// The numbers of a payload.
+/// Numbers in a payload.
 #[derive(Default)]
-struct Numbers(Vec<u64>);
+struct PayloadNumbers(Vec<u64>);
 
-impl Visitor for Numbers {
+impl Visitor for PayloadNumbers {
     fn unsigned(&mut self, _: Field<'_>, value: u64) {
         self.0.push(value);
     }
 }
 
-fn read(trace: &CtfTrace) -> Observed {
-    let mut observed = Observed { damage: trace.damage().to_vec(), ..Observed::default() };
+fn read(trace: &CtfTrace) -> FaultObservation {
+    let mut observed = FaultObservation { damage: trace.damage().to_vec(), ..FaultObservation::default() };
     observed.index = trace.diagnostics().iter().map(ToString::to_string).collect();
     for stream in &trace.streams {
         let mut cursor = stream.cursor(Window::default());
         let mut lost = false;
         let mut latest = None;
-        let mut numbers = Numbers::default();
+        let mut numbers = PayloadNumbers::default();
         while let Some(head) = cursor.next_head() {
             match cursor.current() {
                 Some(Message::Event(event)) => {
@@ -86,28 +86,28 @@ fn opened(metadata: &str, stream: &[u8], index: Option<&[u8]>) -> CtfTrace {
     opened.traces.remove(0)
 }
 
-/// Results of damage.
+/// Results for a damaged file.
 #[derive(Default)]
-struct Verdict {
+struct DamageVerdict {
     places: usize,
-    /// Places that are reported as damage, and those that are only reported as a loss.
+    /// Places reported as damage, and places only reported as loss.
     observed: usize,
     lost: usize,
-    /// Places that cannot be detected.
+    /// Undetectable places.
     invisible: usize,
-    /// Events of damaged packets, and the number of those that are not read.
+    /// Events in damaged packets, and number of unread events.
     hit_events: usize,
     lost_events: usize,
     strange: usize,
-    /// Number of reports of each kind of damage.
+    /// Number of reports for each kind of damage.
     kinds: BTreeMap<String, usize>,
 }
 
 /// Reads a damaged file and checks the result.
-fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
+fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> DamageVerdict {
     let opened = opened(&trace.metadata, &damaged.bytes, index);
     let observed = read(&opened);
-    // Damage that is reported without reading events is reported with them, too.
+    // Damage found without reading events is also reported with events.
     for damage in opened.streams().iter().flat_map(|stream| &stream.damage) {
         let is_reported = observed
             .damage
@@ -119,7 +119,7 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
     damaged.places.iter().flat_map(|place| &place.hit).for_each(|hit| is_hit[*hit] = true);
     let is_spared = |packet: u32| is_hit.get(packet as usize).is_some_and(|is_hit| !is_hit);
 
-    // All events of the packets that were not hit, once, in order, and at their time.
+    // All events in undamaged packets, once, in order, and at their time.
     let spared = trace.spared(&is_hit);
     let found: Vec<(u32, u32)> = observed.events.iter().copied().filter(|event| is_spared(event.0)).collect();
     let first_difference = spared.iter().zip(&found).position(|(a, b)| a != b);
@@ -136,7 +136,7 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
 
     // Every visible place is reported, and nothing else.
     let mut verdict =
-        Verdict { places: damaged.places.len(), strange: observed.strange, ..Verdict::default() };
+        DamageVerdict { places: damaged.places.len(), strange: observed.strange, ..DamageVerdict::default() };
     for damage in &observed.damage {
         let byte = damage.bit / 8;
         assert!(damaged.places.iter().any(|place| place.bytes.contains(&byte)), "{what}: {damage}");
@@ -173,7 +173,7 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
     verdict
 }
 
-/// Number of packets to try each combination of the table on.
+/// Number of packets for each combination in the table.
 const PACKETS: usize = 1000;
 
 #[test]
@@ -183,8 +183,8 @@ fn every_layer_in_every_way() {
         "| layer | kind | places | damage | loss | invisible | events lost | altered | messages |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
-    for (i, layer) in Layer::ALL.into_iter().enumerate() {
-        for (j, kind) in Kind::ALL.into_iter().enumerate() {
+    for (i, layer) in FaultLayer::ALL.into_iter().enumerate() {
+        for (j, kind) in FaultKind::ALL.into_iter().enumerate() {
             let damaged = trace.damaged(100, (i * 6 + j) as u64, |_| (layer, kind));
             if damaged.places.is_empty() {
                 continue;
@@ -192,7 +192,8 @@ fn every_layer_in_every_way() {
             let (layer, kind) = (layer.title(), kind.title());
             let verdict = judge(&trace, &damaged, None, &format!("{layer} {kind}"));
             let kinds: Vec<String> = verdict.kinds.iter().map(|(kind, n)| format!("`{kind}` {n}")).collect();
-            let Verdict { places, observed, lost, invisible, hit_events, lost_events, strange, .. } = verdict;
+            let DamageVerdict { places, observed, lost, invisible, hit_events, lost_events, strange, .. } =
+                verdict;
             writeln!(
                 table,
                 "| {layer} | {kind} | {places} | {observed} | {lost} | {invisible} | {lost_events} of {hit_events} | \
@@ -210,14 +211,14 @@ fn rounds() -> u64 {
     std::env::var("ICHNOS_FAULT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
 
-/// Without a UUID, where a magic number must do; and at other places.
+/// Uses magic numbers instead of UUIDs, and other places.
 #[test]
 fn every_layer_in_every_way_without_a_uuid() {
     let without = FaultTrace::without_uuid(PACKETS);
     let with = FaultTrace::new(PACKETS);
     for round in 0..rounds() {
-        for (i, layer) in Layer::ALL.into_iter().enumerate() {
-            for (j, kind) in Kind::ALL.into_iter().enumerate() {
+        for (i, layer) in FaultLayer::ALL.into_iter().enumerate() {
+            for (j, kind) in FaultKind::ALL.into_iter().enumerate() {
                 let trace = if round % 2 == 0 { &without } else { &with };
                 let seed = round * 1000 + (i * 6 + j) as u64;
                 let damaged = trace.damaged(100, seed, |_| (layer, kind));
@@ -240,7 +241,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
         for (name, index) in [("none", None), ("of before", Some(&*index))] {
             let verdict = judge(&trace, &damaged, index, &format!("{count} places, index: {name}"));
             let all: usize = trace.packets.iter().map(|packet| packet.events.len()).sum();
-            let Verdict { places, observed, lost, invisible, hit_events, lost_events, .. } = verdict;
+            let DamageVerdict { places, observed, lost, invisible, hit_events, lost_events, .. } = verdict;
             let messages: usize = verdict.kinds.values().sum();
             let others = all - hit_events;
             writeln!(
@@ -254,7 +255,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
     compare_table("robustness.md", "thousand", &table);
 }
 
-/// Damage everywhere: many packets in a row, each in several ways.
+/// Damages many consecutive packets, each in several ways.
 #[test]
 fn packets_in_a_row() {
     let traces = [FaultTrace::new(PACKETS), FaultTrace::without_uuid(PACKETS)];
@@ -272,7 +273,7 @@ fn packets_in_a_row() {
     }
 }
 
-/// If sizes are unchanged, the index from before the damage leads to the packets.
+/// If sizes are unchanged, the index from before the damage still locates the packets.
 #[test]
 fn damaged_packets_with_a_right_index() {
     let trace = FaultTrace::new(PACKETS);
@@ -282,7 +283,9 @@ fn damaged_packets_with_a_right_index() {
         let damaged = trace.damaged(10, seed, |random| {
             loop {
                 let (layer, kind) = choose(random);
-                if layer != Layer::Packet && matches!(kind, Kind::Flip | Kind::Zero | Kind::Reorder) {
+                if layer != FaultLayer::Packet
+                    && matches!(kind, FaultKind::Flip | FaultKind::Zero | FaultKind::Reorder)
+                {
                     return (layer, kind);
                 }
             }
@@ -294,7 +297,7 @@ fn damaged_packets_with_a_right_index() {
     assert!((1..20).contains(&accepted), "{accepted}");
 }
 
-/// An index that is not that of the file, in every way: the packets count.
+/// Tries indexes that do not match the file in every way. The packets must count.
 #[test]
 fn false_indexes() {
     const FIELDS: [&str; 9] = [
@@ -401,7 +404,7 @@ fn false_indexes() {
     compare_table("robustness.md", "index", &table);
 }
 
-/// Wrong times in an index do not change the events in a window.
+/// Wrong index times must not change the events in a window.
 #[test]
 fn windows_with_a_false_index() {
     let trace = FaultTrace::new(300);

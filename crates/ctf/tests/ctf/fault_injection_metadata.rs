@@ -1,5 +1,5 @@
-//! Damaged metadata: nothing after the damage can be trusted, so it is refused or reported, unless the change
-//! is a name or a number that is possible, too.
+//! Damaged metadata. Nothing after the damage can be trusted, so it must be refused or reported, unless the change
+//! results in another valid name or number.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_model::OpenedTrace;
 use ichnos_testing::{Random, compare_table};
 
-use crate::fault_trace::{FaultTrace, Kind};
-use crate::reading::{Observed, observed, tree};
+use crate::fault_trace::{FaultKind, FaultTrace};
+use crate::reading::{MessageReport, observed, tree};
 
-/// Metadata as LTTng writes it: in packets of a few bytes each.
+/// Packs metadata like LTTng, into packets of a few bytes.
 fn in_packets(text: &str) -> Vec<u8> {
     const CONTENT: usize = 200;
     let mut bytes = Vec::new();
@@ -30,24 +30,24 @@ fn in_packets(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn damaged(bytes: &[u8], kind: Kind, random: &mut Random) -> Vec<u8> {
+fn damaged(bytes: &[u8], kind: FaultKind, random: &mut Random) -> Vec<u8> {
     let length = 1 + random.index(32);
     let at = random.index(bytes.len() - 2 * length);
     let (begin, some, rest) = (&bytes[..at], &bytes[at..at + length], &bytes[at + length..]);
     match kind {
-        Kind::Flip => {
+        FaultKind::Flip => {
             let mut bytes = bytes.to_vec();
             bytes[at] ^= 1 << random.index(8);
             bytes
         }
-        Kind::Cut => [begin, rest].concat(),
-        Kind::Insert => {
+        FaultKind::Cut => [begin, rest].concat(),
+        FaultKind::Insert => {
             let noise: Vec<u8> = (0..length).map(|_| random.byte()).collect();
             [begin, &noise, some, rest].concat()
         }
-        Kind::Zero => [begin, &vec![0; length], rest].concat(),
-        Kind::Duplicate => [begin, some, some, rest].concat(),
-        Kind::Reorder => [begin, &rest[..length], some, &rest[length..]].concat(),
+        FaultKind::Zero => [begin, &vec![0; length], rest].concat(),
+        FaultKind::Duplicate => [begin, some, some, rest].concat(),
+        FaultKind::Reorder => [begin, &rest[..length], some, &rest[length..]].concat(),
     }
 }
 
@@ -61,7 +61,7 @@ fn every_kind_of_damage() {
         let opened = open(&[&tree(&files)], &CtfOptions::default());
         opened.traces.first().map(|trace| {
             let messages = observed(trace);
-            let is_damaged = messages.iter().any(|observed| matches!(observed, Observed::Damage(_)));
+            let is_damaged = messages.iter().any(|observed| matches!(observed, MessageReport::Damage(_)));
             (messages, is_damaged || !trace.diagnostics().is_empty() || !trace.damage().is_empty())
         })
     };
@@ -73,7 +73,7 @@ fn every_kind_of_damage() {
     for (name, bytes) in forms {
         let (whole, is_reported) = read(&bytes).expect("good metadata");
         assert!(!is_reported);
-        for (seed, kind) in Kind::ALL.into_iter().enumerate() {
+        for (seed, kind) in FaultKind::ALL.into_iter().enumerate() {
             let mut random = Random::new(seed as u64);
             let [mut refused, mut read_told, mut same, mut other] = [0; 4];
             for _ in 0..TRIES {

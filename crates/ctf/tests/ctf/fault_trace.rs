@@ -1,11 +1,10 @@
-//! A trace of many packets with known locations of all layers, and its damage.
+//! A trace with many packets, known locations of all layers, and its damage.
 //!
-//! It shares no code with the reader: the expected output and the invisible damage follow from the written
-//! bytes.
+//! It shares no code with the reader. The expected output and the invisible damage follow from the written bytes.
 
 use ichnos_testing::Random;
 
-/// CTF 1.8 with all fields that packets can have.
+/// CTF 1.8 with all possible packet fields.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
 typealias integer { size = 16; align = 8; } := u16;
@@ -33,26 +32,26 @@ event { name = note; id = 2; stream_id = 5; fields := struct { u32 packet; u32 i
 const UUID: [u8; 16] =
     [0x1c, 0x40, 0x57, 0x1a, 0x7f, 0x0e, 0x4a, 0x21, 0x9d, 0x53, 0x6b, 0x0a, 0x7c, 0xf2, 0xe5, 0x81];
 
-/// Id of the data stream.
+/// Data stream id.
 pub const STREAM: u64 = 7;
 
-/// Bytes of a packet header and a packet context, with a UUID and without.
+/// Size in bytes of a packet header and context, with and without a UUID.
 const HEAD: usize = 80;
 const SHORT_HEAD: usize = HEAD - UUID.len();
 
-/// Bytes of an event record header, and of the numbers after it.
+/// Size in bytes of an event record header, and of the numbers after it.
 const EVENT_HEADER: usize = 10;
 const NUMBERS: usize = 12;
 
-/// Text of an event: none of its bytes changes an id into that of another event record class.
+/// Event text. Its bytes cannot turn an id into another event record class's id.
 const TEXT: &[u8] = b"@@@@@@@@\0";
 
 /// Chooses the layer and the kind of damage.
-pub fn choose(random: &mut Random) -> (Layer, Kind) {
-    (random.pick(&Layer::ALL), random.pick(&Kind::ALL))
+pub fn choose(random: &mut Random) -> (FaultLayer, FaultKind) {
+    (random.pick(&FaultLayer::ALL), random.pick(&FaultKind::ALL))
 }
 
-/// The number by which an event is recognized as one of those that were written.
+/// Returns the number that identifies a written event.
 pub fn check(packet: u32, index: u32) -> u32 {
     let mixed = (u64::from(packet) << 32 | u64::from(index)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as u32 ^ 0x5bd1_e995
@@ -60,7 +59,7 @@ pub fn check(packet: u32, index: u32) -> u32 {
 
 /// Layer to damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
+pub enum FaultLayer {
     Magic,
     Uuid,
     ClassId,
@@ -79,7 +78,7 @@ pub enum Layer {
     Packet,
 }
 
-impl Layer {
+impl FaultLayer {
     pub const ALL: [Self; 16] = [
         Self::Magic,
         Self::Uuid,
@@ -123,7 +122,7 @@ impl Layer {
 
 /// Kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FaultKind {
     Flip,
     Cut,
     Insert,
@@ -132,7 +131,7 @@ pub enum Kind {
     Reorder,
 }
 
-impl Kind {
+impl FaultKind {
     pub const ALL: [Self; 6] =
         [Self::Flip, Self::Cut, Self::Insert, Self::Zero, Self::Duplicate, Self::Reorder];
 
@@ -148,19 +147,19 @@ impl Kind {
     }
 }
 
-/// A packet as written: its location, and those of its events.
+/// Written packet: its location, and its events' locations.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenPacket {
     pub bytes: Vec<u8>,
-    /// Offsets of events; the first one is a text.
+    /// Event offsets. The first event is a text.
     pub events: Vec<usize>,
-    /// End of the content.
+    /// Content end.
     pub content: usize,
-    /// Bytes of its header and its context.
+    /// Size of its header and context in bytes.
     head: usize,
 }
 
-/// Times of packet `n`.
+/// Returns the begin time of packet `n`.
 fn begin_of(n: usize) -> u64 {
     5_000_000_000 + n as u64 * 1000
 }
@@ -173,7 +172,7 @@ fn time_of(n: usize, index: usize) -> u64 {
     begin_of(n) + 100 * (index as u64 + 1)
 }
 
-impl Written {
+impl WrittenPacket {
     fn new(n: usize, head: usize) -> Self {
         let mut bytes = Vec::with_capacity(256);
         bytes.extend(0xc1fc_1fc1u32.to_le_bytes());
@@ -204,36 +203,36 @@ impl Written {
         Self { bytes, events, content, head }
     }
 
-    /// Returns the location of a layer.
-    pub fn range(&self, layer: Layer) -> std::ops::Range<usize> {
-        // In the middle, so that there are times around it.
+    /// Returns a layer's location.
+    pub fn range(&self, layer: FaultLayer) -> std::ops::Range<usize> {
+        // From the middle of the packet, so that there are times around it.
         let (event, head) = (self.events[1], self.head);
         match layer {
-            Layer::Magic => 0..4,
-            Layer::Uuid => 4..head - 60,
-            Layer::ClassId => head - 60..head - 56,
-            Layer::StreamId => head - 56..head - 48,
-            Layer::Total => head - 48..head - 40,
-            Layer::Content => head - 40..head - 32,
-            Layer::Begin => head - 32..head - 24,
-            Layer::End => head - 24..head - 16,
-            Layer::Discarded => head - 16..head - 8,
-            Layer::Sequence => head - 8..head,
-            Layer::EventId => event..event + 2,
-            Layer::EventTime => event + 2..event + EVENT_HEADER,
-            Layer::Numbers => event + EVENT_HEADER..event + EVENT_HEADER + NUMBERS,
-            Layer::Text => {
-                // The end of the text belongs to its length.
+            FaultLayer::Magic => 0..4,
+            FaultLayer::Uuid => 4..head - 60,
+            FaultLayer::ClassId => head - 60..head - 56,
+            FaultLayer::StreamId => head - 56..head - 48,
+            FaultLayer::Total => head - 48..head - 40,
+            FaultLayer::Content => head - 40..head - 32,
+            FaultLayer::Begin => head - 32..head - 24,
+            FaultLayer::End => head - 24..head - 16,
+            FaultLayer::Discarded => head - 16..head - 8,
+            FaultLayer::Sequence => head - 8..head,
+            FaultLayer::EventId => event..event + 2,
+            FaultLayer::EventTime => event + 2..event + EVENT_HEADER,
+            FaultLayer::Numbers => event + EVENT_HEADER..event + EVENT_HEADER + NUMBERS,
+            FaultLayer::Text => {
+                // The end of the text determines its length.
                 let begin = self.events[0] + EVENT_HEADER + NUMBERS;
                 begin..begin + TEXT.len() - 1
             }
-            Layer::Padding => self.content..self.bytes.len(),
-            Layer::Packet => 0..self.bytes.len(),
+            FaultLayer::Padding => self.content..self.bytes.len(),
+            FaultLayer::Packet => 0..self.bytes.len(),
         }
     }
 
-    /// Returns the number in a layer; 0 for longer layers.
-    fn number(&self, layer: Layer) -> u64 {
+    /// Returns the number in a layer, or 0 for longer layers.
+    fn number(&self, layer: FaultLayer) -> u64 {
         let mut bytes = [0; 8];
         let range = self.range(layer);
         if range.len() <= 8 {
@@ -243,42 +242,42 @@ impl Written {
     }
 }
 
-/// A place that was damaged.
+/// A damaged place.
 #[derive(Clone, Debug)]
-pub struct Place {
-    /// The damaged packets and those around them.
+pub struct DamagedPlace {
+    /// The damaged packets and their neighbors.
     pub packets: std::ops::Range<usize>,
     /// Packets with changed bytes.
     pub hit: Vec<usize>,
-    /// `true` if it can be detected at all.
+    /// `true` if it can be detected.
     pub is_visible: bool,
-    /// Bytes of the damaged file in or next to which it is reported.
+    /// Byte range in the damaged file, inside or next to which it is reported.
     pub bytes: std::ops::Range<u64>,
 }
 
-/// A file that was damaged.
+/// A damaged file.
 pub struct Damaged {
     pub bytes: Vec<u8>,
-    pub places: Vec<Place>,
+    pub places: Vec<DamagedPlace>,
 }
 
-/// A trace of one data stream.
+/// A trace with a single data stream.
 pub struct FaultTrace {
     pub metadata: String,
-    pub packets: Vec<Written>,
+    pub packets: Vec<WrittenPacket>,
 }
 
 impl FaultTrace {
     pub fn new(count: usize) -> Self {
-        let packets = (0..count).map(|n| Written::new(n, HEAD)).collect();
+        let packets = (0..count).map(|n| WrittenPacket::new(n, HEAD)).collect();
         Self { metadata: METADATA.to_owned(), packets }
     }
 
-    /// The same without a UUID.
+    /// Creates a trace without a UUID.
     pub fn without_uuid(count: usize) -> Self {
         let line = METADATA.lines().find(|line| line.contains("uuid = ")).unwrap();
         let metadata = METADATA.replace(line, "").replace("u8 uuid[16]; ", "");
-        let packets = (0..count).map(|n| Written::new(n, SHORT_HEAD)).collect();
+        let packets = (0..count).map(|n| WrittenPacket::new(n, SHORT_HEAD)).collect();
         Self { metadata, packets }
     }
 
@@ -286,16 +285,16 @@ impl FaultTrace {
         self.packets.iter().flat_map(|packet| packet.bytes.iter().copied()).collect()
     }
 
-    /// Packet and index of each event of the packets that are not hit.
+    /// Returns packet number and index of each event in the undamaged packets.
     pub fn spared(&self, is_hit: &[bool]) -> Vec<(u32, u32)> {
         let spared = self.packets.iter().enumerate().filter(|(n, _)| !is_hit[*n]);
         spared.flat_map(|(n, packet)| (0..packet.events.len() as u32).map(move |i| (n as u32, i))).collect()
     }
 
-    /// The entries of the index that LTTng would have written.
+    /// Returns the index entries that LTTng would have written.
     pub fn index(&self) -> Vec<[u64; 9]> {
         let mut offset = 0;
-        let entry = |(n, packet): (usize, &Written)| {
+        let entry = |(n, packet): (usize, &WrittenPacket)| {
             let begin = offset;
             offset += packet.bytes.len() as u64;
             let bits = |bytes: usize| bytes as u64 * 8;
@@ -307,19 +306,19 @@ impl FaultTrace {
         self.packets.iter().enumerate().map(entry).collect()
     }
 
-    /// The bytes of an index with these entries.
+    /// Returns the bytes of an index with these entries.
     pub fn index_bytes(entries: &[[u64; 9]]) -> Vec<u8> {
         let mut bytes: Vec<u8> = [0xc1f1_dcc1u32, 1, 1, 72].iter().flat_map(|n| n.to_be_bytes()).collect();
         bytes.extend(entries.iter().flatten().flat_map(|n| n.to_be_bytes()));
         bytes
     }
 
-    /// Damages `count` packets, not next to each other; `chosen` chooses layer and kind.
+    /// Damages `count` packets that are not adjacent. `chosen` chooses layer and kind.
     pub fn damaged(
         &self,
         count: usize,
         seed: u64,
-        mut chosen: impl FnMut(&mut Random) -> (Layer, Kind),
+        mut chosen: impl FnMut(&mut Random) -> (FaultLayer, FaultKind),
     ) -> Damaged {
         let mut random = Random::new(seed);
         let stride = (self.packets.len() - 2 * APART) / count;
@@ -338,15 +337,15 @@ impl FaultTrace {
         injector.damaged()
     }
 
-    /// Damages all packets of some ranges, each in several ways.
+    /// Damages all packets in some ranges, each in several ways.
     pub fn damaged_ranges(&self, ranges: &[std::ops::Range<usize>], seed: u64) -> Damaged {
         let mut random = Random::new(seed);
         let mut injector = FaultInjector::new(self);
         for n in ranges.iter().cloned().flatten() {
             for _ in 0..1 + random.index(3) {
                 let (layer, kind) = choose(&mut random);
-                // Whole packets that change places would have to be followed.
-                if (layer, kind) != (Layer::Packet, Kind::Reorder) {
+                // Swapped packets are skipped, because their places would have to be tracked.
+                if (layer, kind) != (FaultLayer::Packet, FaultKind::Reorder) {
                     injector.damage(n, layer, kind, &mut random);
                 }
             }
@@ -355,14 +354,14 @@ impl FaultTrace {
     }
 }
 
-/// Packets from one damaged place to the next at least: each has neighbors of its own.
+/// Minimum number of packets from one damaged place to the next, so that they do not share neighbors.
 const APART: usize = 5;
 
-/// A trace that is being damaged.
+/// A trace being damaged.
 struct FaultInjector<'a> {
-    written: &'a [Written],
+    written: &'a [WrittenPacket],
     packets: Vec<Vec<u8>>,
-    places: Vec<Place>,
+    places: Vec<DamagedPlace>,
 }
 
 impl<'a> FaultInjector<'a> {
@@ -371,14 +370,14 @@ impl<'a> FaultInjector<'a> {
         Self { written: &trace.packets, packets, places: Vec::new() }
     }
 
-    /// The damaged file. Places that touch each other are one.
+    /// Returns the damaged file. Adjacent places are merged.
     fn damaged(mut self) -> Damaged {
         let mut ends = vec![0u64];
         for packet in &self.packets {
             ends.push(ends[ends.len() - 1] + packet.len() as u64);
         }
         self.places.sort_by_key(|place| place.packets.start);
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<DamagedPlace> = Vec::new();
         for place in self.places {
             match places.last_mut().filter(|last| last.packets.end > place.packets.start) {
                 Some(last) => {
@@ -395,51 +394,51 @@ impl<'a> FaultInjector<'a> {
         Damaged { bytes: self.packets.concat(), places }
     }
 
-    /// Damages packet `n`; false if nothing changes.
-    fn damage(&mut self, n: usize, layer: Layer, kind: Kind, random: &mut Random) -> bool {
+    /// Damages packet `n`. Returns `false` if nothing changes.
+    fn damage(&mut self, n: usize, layer: FaultLayer, kind: FaultKind, random: &mut Random) -> bool {
         let Some((hit, is_visible)) = self.change(n, layer, kind, random) else { return false };
-        self.places.push(Place { packets: n - 1..n + 3, hit, is_visible, bytes: 0..0 });
+        self.places.push(DamagedPlace { packets: n - 1..n + 3, hit, is_visible, bytes: 0..0 });
         true
     }
 
-    /// Changes bytes of packet `n`: which packets are hit, and whether that can be detected.
+    /// Changes bytes in packet `n`. Records the damaged packets, and if the change can be detected.
     fn change(
         &mut self,
         n: usize,
-        layer: Layer,
-        kind: Kind,
+        layer: FaultLayer,
+        kind: FaultKind,
         random: &mut Random,
     ) -> Option<(Vec<usize>, bool)> {
         let written = &self.written[n];
         let range = written.range(layer);
         let is_whole = (n..n + 2).all(|n| self.packets[n].len() == self.written[n].bytes.len());
-        if range.is_empty() || (!is_whole && layer != Layer::Packet) {
+        if range.is_empty() || (!is_whole && layer != FaultLayer::Packet) {
             return None;
         }
         let packets = &mut self.packets;
-        if layer == Layer::Packet {
+        if layer == FaultLayer::Packet {
             return match kind {
-                // This is covered by the other layers.
-                Kind::Flip => None,
-                Kind::Cut => {
+                // Covered by the other layers.
+                FaultKind::Flip => None,
+                FaultKind::Cut => {
                     packets[n].clear();
                     Some((vec![n], true))
                 }
-                Kind::Insert => {
+                FaultKind::Insert => {
                     let noise = (0..1 + random.index(300)).map(|_| random.byte());
                     let noise: Vec<u8> = noise.collect();
                     packets[n].splice(0..0, noise);
                     Some((Vec::new(), true))
                 }
-                Kind::Zero => {
+                FaultKind::Zero => {
                     packets[n].fill(0);
                     Some((vec![n], true))
                 }
-                Kind::Duplicate => {
+                FaultKind::Duplicate => {
                     packets[n].extend_from_within(..);
                     Some((Vec::new(), true))
                 }
-                Kind::Reorder => {
+                FaultKind::Reorder => {
                     packets.swap(n, n + 1);
                     Some((Vec::new(), true))
                 }
@@ -447,34 +446,34 @@ impl<'a> FaultInjector<'a> {
         }
         let length = range.len();
         match kind {
-            Kind::Flip => packets[n][range.start + random.index(length)] ^= 1 << random.index(8),
-            Kind::Zero => packets[n][range].fill(0),
-            Kind::Cut => {
+            FaultKind::Flip => packets[n][range.start + random.index(length)] ^= 1 << random.index(8),
+            FaultKind::Zero => packets[n][range].fill(0),
+            FaultKind::Cut => {
                 let some = 1 + random.index(length);
                 let from = range.start + random.index(length - some + 1);
                 packets[n].drain(from..from + some);
                 return Some((vec![n], true));
             }
-            Kind::Insert => {
+            FaultKind::Insert => {
                 let noise: Vec<u8> = (0..1 + random.index(16)).map(|_| random.byte()).collect();
                 let at = range.start + random.index(length);
                 packets[n].splice(at..at, noise);
                 return Some((vec![n], true));
             }
-            Kind::Duplicate => {
+            FaultKind::Duplicate => {
                 let copy = packets[n][range.clone()].to_vec();
                 packets[n].splice(range.end..range.end, copy);
                 return Some((vec![n], true));
             }
-            Kind::Reorder if range.start >= written.head => {
-                // With that of the next event.
+            FaultKind::Reorder if range.start >= written.head => {
+                // Swaps it with the next event's time.
                 let step = written.events[2] - written.events[1];
-                if layer == Layer::Text || layer == Layer::Padding {
+                if layer == FaultLayer::Text || layer == FaultLayer::Padding {
                     return None;
                 }
                 range.for_each(|at| packets[n].swap(at, at + step));
             }
-            Kind::Reorder => {
+            FaultKind::Reorder => {
                 let other = packets[n + 1][range.clone()].to_vec();
                 let own = packets[n][range.clone()].to_vec();
                 packets[n][range.clone()].copy_from_slice(&other);
@@ -489,45 +488,49 @@ impl<'a> FaultInjector<'a> {
         Some((hit, is_visible))
     }
 
-    /// Returns `true` if a change of a layer of packet `n`, whose size is unchanged, can be detected.
-    fn is_visible(&self, n: usize, layer: Layer) -> bool {
+    /// Returns `true` if a change to a layer in packet `n` can be detected, although its size is unchanged.
+    fn is_visible(&self, n: usize, layer: FaultLayer) -> bool {
         let packets = &self.packets;
         let now = |n: usize| {
             let written = self.written[n].clone();
             let is_whole = packets[n].len() == written.bytes.len();
-            if is_whole { Written { bytes: packets[n].clone(), ..written } } else { written }
+            if is_whole { WrittenPacket { bytes: packets[n].clone(), ..written } } else { written }
         };
         let value = now(n).number(layer);
         match layer {
-            Layer::Magic | Layer::Uuid | Layer::ClassId | Layer::StreamId | Layer::Total => true,
-            Layer::Sequence | Layer::EventId => true,
-            // Events that are missing as a whole do not leave a trace.
-            Layer::Content => !self.written[n].events.iter().any(|event| *event as u64 * 8 == value),
-            // A time, or a counter, that fits between those around it may be right.
-            Layer::Begin => {
-                let before = now(n - 1).number(Layer::End);
+            FaultLayer::Magic
+            | FaultLayer::Uuid
+            | FaultLayer::ClassId
+            | FaultLayer::StreamId
+            | FaultLayer::Total => true,
+            FaultLayer::Sequence | FaultLayer::EventId => true,
+            // Missing complete events do not leave a trace.
+            FaultLayer::Content => !self.written[n].events.iter().any(|event| *event as u64 * 8 == value),
+            // A time or counter that fits its neighbors may be right.
+            FaultLayer::Begin => {
+                let before = now(n - 1).number(FaultLayer::End);
                 !(before..=time_of(n, 0)).contains(&value)
             }
-            Layer::End => {
+            FaultLayer::End => {
                 let last = time_of(n, self.written[n].events.len() - 1);
-                let next = now(n + 1).number(Layer::Begin);
+                let next = now(n + 1).number(FaultLayer::Begin);
                 !(last..=next).contains(&value)
             }
-            Layer::Discarded => {
+            FaultLayer::Discarded => {
                 let around = now(n - 1).number(layer)..=now(n + 1).number(layer);
                 !around.contains(&value)
             }
-            Layer::EventTime => {
+            FaultLayer::EventTime => {
                 let next = self.written[n].events[2] + 2;
                 let next = u64::from_le_bytes(packets[n][next..next + 8].try_into().unwrap());
                 ![time_of(n, 0), value, next].is_sorted()
             }
-            // A text ends where a zero is.
-            Layer::Text => {
+            // A text ends at its first zero.
+            FaultLayer::Text => {
                 let range = self.written[n].range(layer);
                 packets[n][range].contains(&0)
             }
-            Layer::Numbers | Layer::Padding | Layer::Packet => false,
+            FaultLayer::Numbers | FaultLayer::Padding | FaultLayer::Packet => false,
         }
     }
 }

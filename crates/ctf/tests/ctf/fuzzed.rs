@@ -1,10 +1,9 @@
-//! Minimized findings of fuzzing (see the directory `fuzz` of the project).
+//! Minimized fuzzing findings (see the project's `fuzz` directory).
 
-use crate::reading::{Observed, damage, events, observed, trace};
+use crate::reading::{MessageReport, damage, events, observed, trace};
 
-/// All messages of a data stream of SPEC-2.0 metadata with one event record class, whose payload
-/// has the members that are given.
-fn payload(members: &str, stream: &[u8]) -> Vec<Observed> {
+/// Returns all messages of a SPEC-2.0 data stream with a single event record class, whose payload has these members.
+fn payload(members: &str, stream: &[u8]) -> Vec<MessageReport> {
     let metadata = format!(
         r#"{{"type":"preamble","version":2}}
         {{"type":"data-stream-class"}}
@@ -20,7 +19,7 @@ fn what_is_skipped_for_a_wrong_packet_ends_with_the_file() {
         {"type":"data-stream-class","packet-context-field-class":{"type":"structure","member-classes":[
             {"name":"size","field-class":{"type":"fixed-length-unsigned-integer","length":16,
                 "byte-order":"little-endian","roles":["packet-total-length"]}}]}}"#;
-    // A packet cannot have 17 bits; that is found after its context of 16.
+    // A packet cannot have 17 bits. This is found after its context of 16 bits.
     let trace = trace(metadata, &[("stream", &[17, 0, 0, 0, 0])]);
     let damage = &ichnos_model::OpenedTrace::damage(&trace)[0];
     assert_eq!((damage.bit, damage.skipped), (16, 24));
@@ -46,7 +45,7 @@ fn too_many_elements_of_nothing_are_damage_where_they_are_only_skipped() {
     assert_eq!((events(&observed).len(), damage(&observed).len()), (0, 1));
 }
 
-/// Each event has fewer than the limit of a packet, but there can be as many events as bits.
+/// Each event is below the packet limit, but a packet can contain as many events as bits.
 #[test]
 fn elements_of_nothing_do_not_add_up_from_event_to_event() {
     let n = r#"{"origin":"event-record-payload","path":["n"]}"#;
@@ -61,15 +60,15 @@ fn elements_of_nothing_do_not_add_up_from_event_to_event() {
         {{"name":"a","field-class":{}}}"#,
         array(&array(r#"{"type":"structure"}"#))
     );
-    // 63 arrays of 63 elements, all of them without bits: a packet may have 65,536 of them.
+    // 63 arrays with 63 zero-size elements each. A packet may have 65,536 of them.
     let observed = payload(&members, &[63; 1000]);
     assert_eq!((events(&observed).len(), damage(&observed).len()), (65_536 / (63 * 64), 1));
-    // One for each bit before does no harm.
+    // As many zero-size elements as bits before them are harmless.
     let observed = payload(&members, &[2; 1000]);
     assert_eq!((events(&observed).len(), damage(&observed).len()), (1000, 0));
 }
 
-/// Aliases that double make as many field classes as are allowed of two thousand bytes.
+/// Doubling aliases create the maximum number of field classes from two thousand bytes.
 #[test]
 fn as_many_field_classes_as_are_allowed_fit_into_memory() {
     let most = ichnos_model::Limits::default().field_classes;
@@ -91,8 +90,8 @@ fn discarded_events_beyond_all_numbers_are_counted_as_far_as_numbers_go() {
     assert_eq!(ichnos_model::OpenedTrace::streams(&trace)[0].discarded_events, u64::MAX);
 }
 
-/// Three kilobytes of doubling aliases for a structure of nothing, and a hundred bytes of event
-/// records of one byte each, took 41 seconds: each record had a million fields without bits.
+/// Three kilobytes of doubling aliases for an empty structure, and a hundred bytes of one-byte event records, took 41
+/// seconds: each record had a million zero-size fields.
 #[test]
 fn a_million_fields_of_nothing_are_refused() {
     let mut metadata = r#"{"type":"preamble","version":2}

@@ -1,5 +1,5 @@
-//! Invalid data streams and metadata: each causes a clear error or reported damage, readable parts are read,
-//! and time and memory stay within bounds.
+//! Invalid data streams and metadata. Each must cause a clear error or reported damage, readable parts must be read,
+//! and time and memory must stay bounded.
 
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
@@ -7,11 +7,11 @@ use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{DamageKind, MessageKind, OpenedTrace, Window};
 
 use crate::nested_classes::{doubled_prop1, doubled_spec2, spec2};
-use crate::reading::{Observed, all, damage, events, observed, opened, packets, refusal, trace, tree};
+use crate::reading::{MessageReport, all, damage, events, observed, opened, packets, refusal, trace, tree};
 use crate::support::quick;
 use ichnos_testing::encoder::{Encoder, Order};
 
-/// CTF 1.8: ids, sizes, times, counters; events of a number and of a text.
+/// CTF 1.8 with ids, sizes, times, counters, and events with a number or a text.
 const SMALL: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
 typealias integer { size = 32; align = 8; } := u32;
@@ -41,9 +41,9 @@ event { name = text; id = 1; stream_id = 1; fields := struct { string t; u8 leng
 event { name = other; id = 0; stream_id = 2; fields := struct { u8 n; }; };
 "#;
 
-/// A packet of [`SMALL`].
+/// A packet for [`SMALL`].
 #[derive(Clone)]
-struct Small {
+struct SmallPacket {
     magic: i128,
     uuid: u8,
     class: u8,
@@ -52,16 +52,16 @@ struct Small {
     end: u64,
     discarded: u64,
     sequence: u64,
-    /// Id and time: of a number, of a text or of something unknown.
+    /// Event id and time. The id selects a number, a text or an unknown class.
     events: Vec<(u8, u64)>,
     padding: usize,
 }
 
-/// Locations of the sizes in a packet, in bits.
+/// Bit offsets of the sizes in a packet.
 const TOTAL: u64 = (4 + 16 + 2) * 8;
 const CONTENT: u64 = TOTAL + 64;
 
-impl Small {
+impl SmallPacket {
     fn new(sequence: u64, begin: u64) -> Self {
         Self {
             magic: 0xc1fc_1fc1,
@@ -108,7 +108,7 @@ impl Small {
         self.encoder().bytes
     }
 
-    /// With sizes that are not its own.
+    /// Encodes the packet with other sizes.
     fn sized(&self, total: u64, content: u64) -> Vec<u8> {
         let mut e = self.encoder();
         e.patch(TOTAL, total, 64, Order::Le);
@@ -117,15 +117,15 @@ impl Small {
     }
 }
 
-/// Everything that is reported of a stream of [`SMALL`], and the damage outside of data streams.
-fn read(stream: &[u8]) -> (Vec<Observed>, usize) {
+/// Returns all reports for a stream of [`SMALL`], and the number of damages outside data streams.
+fn read(stream: &[u8]) -> (Vec<MessageReport>, usize) {
     let trace = trace(SMALL.as_bytes(), &[("stream", stream)]);
-    // The summaries must not mind either.
+    // Summaries must also work.
     assert_eq!(trace.streams().len(), trace.streams.len());
     (observed(&trace), trace.damage().len())
 }
 
-fn times(observed: &[Observed]) -> Vec<u64> {
+fn times(observed: &[MessageReport]) -> Vec<u64> {
     events(observed).iter().map(|event| event.cycles.unwrap()).collect()
 }
 
@@ -140,7 +140,7 @@ fn an_empty_stream() {
 fn metadata_that_is_none() {
     for text in [&b""[..], b" \n", b"\0", b"/* CTF 1.8 */", b"[", b"\x1e", b"{}", b"\xff\xfe", b"[\"CTF 2\"]"]
     {
-        let opened = opened(text, &[("stream", &Small::new(0, 0).bytes())]);
+        let opened = opened(text, &[("stream", &SmallPacket::new(0, 0).bytes())]);
         assert_eq!(opened.traces.len() + opened.errors.len(), 1, "{text:?}");
         assert!(opened.errors.iter().all(|error| !error.diagnostics.is_empty()), "{text:?}");
     }
@@ -149,7 +149,7 @@ fn metadata_that_is_none() {
     for name in ["directory/metadata", "dangling"] {
         std::fs::create_dir_all(directory.join(name)).unwrap();
     }
-    std::fs::write(directory.join("directory/stream"), Small::new(0, 0).bytes()).unwrap();
+    std::fs::write(directory.join("directory/stream"), SmallPacket::new(0, 0).bytes()).unwrap();
     #[cfg(unix)]
     std::os::unix::fs::symlink("nowhere", directory.join("dangling/metadata")).unwrap();
     let read = |name: &str| {
@@ -166,8 +166,8 @@ fn metadata_that_is_none() {
 
 #[test]
 fn a_wrong_magic_number() {
-    let bad = Small { magic: 0x1234_5678, ..Small::new(0, 100) };
-    let [bad, good] = [bad.bytes(), Small::new(1, 200).bytes()];
+    let bad = SmallPacket { magic: 0x1234_5678, ..SmallPacket::new(0, 100) };
+    let [bad, good] = [bad.bytes(), SmallPacket::new(1, 200).bytes()];
     for stream in [[bad.clone(), good.clone()].concat(), [good.clone(), bad.clone()].concat()] {
         let (observed, outside) = read(&stream);
         assert_eq!(times(&observed), [201, 202, 203]);
@@ -182,8 +182,12 @@ fn a_wrong_magic_number() {
 
 #[test]
 fn cut_off_at_every_byte() {
-    let packets = [Small::new(0, 100), Small { padding: 0, ..Small::new(1, 200) }, Small::new(2, 300)];
-    let packets: Vec<Vec<u8>> = packets.iter().map(Small::bytes).collect();
+    let packets = [
+        SmallPacket::new(0, 100),
+        SmallPacket { padding: 0, ..SmallPacket::new(1, 200) },
+        SmallPacket::new(2, 300),
+    ];
+    let packets: Vec<Vec<u8>> = packets.iter().map(SmallPacket::bytes).collect();
     let ends: Vec<usize> = (1..=3).map(|n| packets[..n].iter().map(Vec::len).sum()).collect();
     let whole: Vec<u8> = packets.concat();
     let (complete, _) = read(&whole);
@@ -194,7 +198,7 @@ fn cut_off_at_every_byte() {
         let (observed, outside) = read(&whole[..cut]);
         let found = times(&observed);
         assert_eq!(found, all[..found.len()], "{cut}");
-        // Whole packets are read; of the one that is cut off, the events before the cut.
+        // Complete packets are read. The truncated packet is read up to the last complete event.
         let whole_packets = ends.iter().filter(|end| **end <= cut).count();
         let begin = if whole_packets == 0 { 0 } else { ends[whole_packets - 1] };
         let first_event = 4 + 16 + 2 + 6 * 8;
@@ -202,18 +206,19 @@ fn cut_off_at_every_byte() {
         assert_eq!(found.len(), whole_packets * 3 + of_cut.count(), "{cut}");
         let expected = usize::from(cut != begin);
         assert_eq!(damage(&observed).len() + outside, expected, "{cut}: {:#?}", damage(&observed));
-        let begun = observed.iter().filter(|observed| matches!(observed, Observed::PacketBegin(_))).count();
-        let ended = observed.iter().filter(|observed| matches!(observed, Observed::PacketEnd)).count();
+        let begun =
+            observed.iter().filter(|observed| matches!(observed, MessageReport::PacketBegin(_))).count();
+        let ended = observed.iter().filter(|observed| matches!(observed, MessageReport::PacketEnd)).count();
         assert_eq!(begun, ended, "{cut}");
     }
 }
 
 #[test]
 fn sizes_that_cannot_be() {
-    let good = Small::new(1, 200).bytes();
-    let odd = Small::new(0, 100);
+    let good = SmallPacket::new(1, 200).bytes();
+    let odd = SmallPacket::new(0, 100);
     let size = odd.bytes().len() as u64 * 8;
-    // The next packet is found for all sizes.
+    // The next packet must be found with all sizes.
     for (total, content, events_of_odd) in [
         (1 << 60, 1 << 60, 3),
         (1 << 60, size - 40, 3),
@@ -278,7 +283,7 @@ fn duplicate_ids() {
         spec2("") + "\u{1e}{\"type\":\"data-stream-class\"}\n",
     ];
     for text in texts {
-        // Event records with an id of two classes are not read, all others are.
+        // Event records with an ambiguous id are not read, all others are.
         let is_of_events = text.contains("event {") || text.matches("event-record-class").count() > 1;
         if is_of_events {
             let opened = opened(text.as_bytes(), &[]);
@@ -296,15 +301,15 @@ fn duplicate_ids() {
 
 #[test]
 fn an_unknown_event_record_class() {
-    let mut odd = Small::new(0, 100);
+    let mut odd = SmallPacket::new(0, 100);
     odd.events = vec![(0, 101), (9, 102), (0, 103)];
-    let good = Small::new(1, 200).bytes();
+    let good = SmallPacket::new(1, 200).bytes();
     let (observed, _) = read(&[odd.bytes(), good.clone()].concat());
     assert_eq!(times(&observed), [101, 201, 202, 203]);
     assert_eq!(damage(&observed).len(), 1);
     assert_eq!(damage(&observed)[0].kind, Rule::EventRecordClass { data_stream_class: 1, id: 9 }.into());
     assert_eq!(packets(&observed).len(), 2);
-    // In a packet that is cut off as well, both are reported.
+    // If the packet is also truncated, both are reported.
     let bytes = odd.bytes();
     let (observed, _) = read(&bytes[..bytes.len() - 1]);
     assert_eq!(times(&observed), [101]);
@@ -319,10 +324,14 @@ fn an_unknown_event_record_class() {
 fn several_data_streams_in_a_file() {
     let mut stream = Vec::new();
     for n in 0..3 {
-        stream.extend(Small::new(n, 100 * (n + 1)).bytes());
-        let other = Small { class: 2, events: vec![(0, 100 * (n + 1) + 7)], ..Small::new(0, 100 * (n + 1)) };
+        stream.extend(SmallPacket::new(n, 100 * (n + 1)).bytes());
+        let other = SmallPacket {
+            class: 2,
+            events: vec![(0, 100 * (n + 1) + 7)],
+            ..SmallPacket::new(0, 100 * (n + 1))
+        };
         stream.extend(other.bytes());
-        stream.extend(Small { instance: 5, ..Small::new(n, 1000 * (n + 1)) }.bytes());
+        stream.extend(SmallPacket { instance: 5, ..SmallPacket::new(n, 1000 * (n + 1)) }.bytes());
     }
     let trace = trace(SMALL.as_bytes(), &[("stream", &stream)]);
     let all: Vec<Vec<u64>> =
@@ -336,33 +345,35 @@ fn several_data_streams_in_a_file() {
         ]
     );
     assert!(trace.streams().iter().all(|stream| stream.damage.is_empty() && stream.packets == 3));
-    // One that names a class that is not there.
-    let (observed, _) =
-        read(&[Small { class: 3, ..Small::new(0, 100) }.bytes(), Small::new(1, 200).bytes()].concat());
+    // A packet with an unknown class.
+    let (observed, _) = read(
+        &[SmallPacket { class: 3, ..SmallPacket::new(0, 100) }.bytes(), SmallPacket::new(1, 200).bytes()]
+            .concat(),
+    );
     assert_eq!(times(&observed), [201, 202, 203]);
     assert_eq!(damage(&observed)[0].kind, Rule::DataStreamClass(3).into());
 }
 
 #[test]
 fn a_foreign_uuid() {
-    let foreign = |n: u64| Small { uuid: 99, ..Small::new(n, 100 * (n + 1)) }.bytes();
+    let foreign = |n: u64| SmallPacket { uuid: 99, ..SmallPacket::new(n, 100 * (n + 1)) }.bytes();
     let (observed, _) = read(&[foreign(0), foreign(1)].concat());
     assert_eq!(times(&observed), [101, 102, 103, 201, 202, 203]);
     assert_eq!(damage(&observed).len(), 1);
     assert_eq!(damage(&observed)[0].kind.rule().unwrap().name, "packet-uuid");
-    // After bytes that are no packet.
-    let bad = Small { magic: 1, ..Small::new(0, 100) }.bytes();
+    // After bytes that are not a packet.
+    let bad = SmallPacket { magic: 1, ..SmallPacket::new(0, 100) }.bytes();
     let (observed, outside) = read(&[bad.clone(), foreign(1), foreign(2)].concat());
     assert_eq!(times(&observed), [201, 202, 203, 301, 302, 303]);
     assert_eq!(outside, 0);
-    // Packets with the right one are preferred.
-    let (observed, _) = read(&[bad, foreign(1), Small::new(2, 300).bytes()].concat());
+    // Packets with the right UUID are preferred.
+    let (observed, _) = read(&[bad, foreign(1), SmallPacket::new(2, 300).bytes()].concat());
     assert_eq!(times(&observed), [301, 302, 303]);
 }
 
 #[test]
 fn a_clock_that_goes_backwards() {
-    let mut odd = Small::new(0, 100);
+    let mut odd = SmallPacket::new(0, 100);
     odd.events = vec![(0, 105), (0, 103), (0, 104), (0, u64::MAX), (0, 0)];
     let (observed, _) = read(&odd.bytes());
     assert_eq!(times(&observed), [105, 103, 104, u64::MAX, 0]);
@@ -373,7 +384,7 @@ fn a_clock_that_goes_backwards() {
         [
             (DamageKind::ClockBackwards { from: 105, to: 103 }, 0),
             (DamageKind::TimeOverflow(u64::MAX.into()), 0),
-            // The one before does not count: it is after the end of the packet.
+            // The previous event does not count, because it is after the packet's end.
             (DamageKind::ClockBackwards { from: 104, to: 0 }, 0),
         ]
     );
@@ -384,15 +395,15 @@ fn counters_that_wrap_or_go_backwards() {
     let mut stream = Vec::new();
     for (n, discarded, sequence) in [(1, u64::MAX - 1, u64::MAX), (2, 3, 1), (3, 1, 0), (4, 0, 5), (5, 9, 4)]
     {
-        stream.extend(Small { discarded, ..Small::new(sequence, n * 100) }.bytes());
+        stream.extend(SmallPacket { discarded, ..SmallPacket::new(sequence, n * 100) }.bytes());
     }
     let trace = trace(SMALL.as_bytes(), &[("stream", &stream)]);
     let observed = observed(&trace);
     let lost: Vec<_> = observed
         .iter()
         .filter_map(|observed| match observed {
-            Observed::DiscardedEvents(count) => Some(("events", *count)),
-            Observed::DiscardedPackets(count) => Some(("packets", *count)),
+            MessageReport::DiscardedEvents(count) => Some(("events", *count)),
+            MessageReport::DiscardedPackets(count) => Some(("packets", *count)),
             _ => None,
         })
         .collect();
@@ -413,12 +424,12 @@ fn counters_that_wrap_or_go_backwards() {
 }
 
 /// A packet index as LTTng writes it.
-struct Index(Vec<[u64; 9]>);
+struct IndexEntries(Vec<[u64; 9]>);
 
-impl Index {
-    fn of(packets: &[Small]) -> Self {
+impl IndexEntries {
+    fn of(packets: &[SmallPacket]) -> Self {
         let mut offset = 0;
-        let entry = |packet: &Small| {
+        let entry = |packet: &SmallPacket| {
             let encoder = packet.encoder();
             let total = encoder.at;
             let begin = offset;
@@ -447,14 +458,14 @@ impl Index {
 
 #[test]
 fn indexes_of_lttng() {
-    let packets: Vec<Small> = (0..4).map(|n| Small::new(n, 100 * (n + 1))).collect();
-    let stream: Vec<u8> = packets.iter().flat_map(Small::bytes).collect();
-    let mixed: Vec<Small> = packets
+    let packets: Vec<SmallPacket> = (0..4).map(|n| SmallPacket::new(n, 100 * (n + 1))).collect();
+    let stream: Vec<u8> = packets.iter().flat_map(SmallPacket::bytes).collect();
+    let mixed: Vec<SmallPacket> = packets
         .iter()
         .enumerate()
-        .map(|(i, packet)| Small { uuid: 9 * u8::from(i == 2), ..packet.clone() })
+        .map(|(i, packet)| SmallPacket { uuid: 9 * u8::from(i == 2), ..packet.clone() })
         .collect();
-    let foreign: Vec<u8> = mixed.iter().flat_map(Small::bytes).collect();
+    let foreign: Vec<u8> = mixed.iter().flat_map(SmallPacket::bytes).collect();
     let read = |stream: &[u8], index: &[u8], use_it: bool| {
         let files = [("metadata", SMALL.as_bytes()), ("stream", stream), ("index/stream.idx", index)];
         let mut options = CtfOptions::default();
@@ -463,31 +474,31 @@ fn indexes_of_lttng() {
         let trace = &opened.traces[0];
         (observed(trace), format!("{:?}", trace.damage()), trace.streams().len())
     };
-    let mut indexes = vec![Index::of(&packets).bytes(), Vec::new(), vec![0; 16], vec![0xff; 300]];
-    let good = Index::of(&packets).bytes();
+    let mut indexes = vec![IndexEntries::of(&packets).bytes(), Vec::new(), vec![0; 16], vec![0xff; 300]];
+    let good = IndexEntries::of(&packets).bytes();
     indexes.extend((0..good.len()).step_by(7).map(|cut| good[..cut].to_vec()));
-    // Stale: of fewer and of more packets.
-    indexes.push(Index::of(&packets[..3]).bytes());
-    indexes.push(Index::of(&[&packets[..], &[Small::new(9, 900)]].concat()).bytes());
-    // Each number of each entry is another one.
+    // Outdated indexes with fewer and with more packets.
+    indexes.push(IndexEntries::of(&packets[..3]).bytes());
+    indexes.push(IndexEntries::of(&[&packets[..], &[SmallPacket::new(9, 900)]].concat()).bytes());
+    // Changes each number in each entry.
     for entry in 0..4 {
         for field in 0..9 {
             for value in [0, 1, 2, 8, u64::MAX, 1 << 63] {
-                let mut index = Index::of(&packets);
+                let mut index = IndexEntries::of(&packets);
                 index.0[entry][field] = value;
                 indexes.push(index.bytes());
-                let mut index = Index::of(&packets);
+                let mut index = IndexEntries::of(&packets);
                 index.0[entry][field] ^= value;
                 indexes.push(index.bytes());
             }
         }
     }
-    // Two packets in one entry; wrong sizes that fit each other.
-    let mut index = Index::of(&packets);
+    // Two packets in a single entry, and wrong but consistent sizes.
+    let mut index = IndexEntries::of(&packets);
     index.0[1][1] += index.0[2][1];
     index.0.remove(2);
     indexes.push(index.bytes());
-    let mut index = Index::of(&packets);
+    let mut index = IndexEntries::of(&packets);
     index.0[1][1] -= 8;
     index.0[2][0] -= 1;
     index.0[2][1] += 8;
@@ -502,7 +513,7 @@ fn indexes_of_lttng() {
 
 #[test]
 fn every_byte_of_a_stream_is_another_one() {
-    let packets: Vec<u8> = (0..3).flat_map(|n| Small::new(n, 100 * (n + 1)).bytes()).collect();
+    let packets: Vec<u8> = (0..3).flat_map(|n| SmallPacket::new(n, 100 * (n + 1)).bytes()).collect();
     quick("flips", || {
         for at in 0..packets.len() {
             for flip in [0x01, 0x80, 0xff, 0x10] {
@@ -524,7 +535,7 @@ fn every_byte_of_a_stream_is_another_one() {
 
 #[test]
 fn every_byte_of_metadata_is_another_one() {
-    let stream: Vec<u8> = Small::new(0, 100).bytes();
+    let stream: Vec<u8> = SmallPacket::new(0, 100).bytes();
     let prop1 = doubled_prop1(2);
     let spec2 = doubled_spec2(2);
     for text in [SMALL, &prop1, &spec2] {
@@ -547,12 +558,12 @@ fn every_byte_of_metadata_is_another_one() {
     }
 }
 
-/// Searching for packets at wrong sizes takes time linear in the file: all of these took minutes if each
-/// packet caused a search of the rest.
+/// Searching for packets at wrong sizes must take linear time. All of these would take minutes if each packet caused a
+/// search of the rest.
 #[test]
 fn a_file_of_lies() {
     const COUNT: u64 = 20_000;
-    let small = Small { class: 2, events: Vec::new(), padding: 0, ..Small::new(0, 0) }.bytes();
+    let small = SmallPacket { class: 2, events: Vec::new(), padding: 0, ..SmallPacket::new(0, 0) }.bytes();
     let size = small.len() as u64 * 8;
     let packet = |n: u64, total: u64| {
         let mut bytes = small.clone();
@@ -590,7 +601,7 @@ fn a_file_of_lies() {
     }
 }
 
-/// A text that does not end in the context of everything that could be a packet.
+/// Every possible packet has an unterminated text in its context.
 #[test]
 fn a_file_of_magic_numbers() {
     let metadata = r#"/* CTF 1.8 */
@@ -607,7 +618,7 @@ fn a_file_of_magic_numbers() {
     assert_eq!(damage(&observed).len() + trace.damage().len(), 1);
 }
 
-/// Packets that all begin at the same time, and could all be copies of all others.
+/// All packets begin at the same time, and could be copies of all others.
 #[test]
 fn a_file_of_copies() {
     const COUNT: u32 = 10_000;

@@ -1,5 +1,5 @@
-//! Every JSON example of the two proposals' documents, which are beside the real traces, wrapped into a
-//! metadata stream by its kind.
+//! Every JSON example from both proposal documents, stored next to the real traces, wrapped into a metadata stream
+//! according to its kind.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use ichnos_model::{Limits, Severity};
 
 use crate::support::traces;
 
-/// The examples of a document: the line that each begins at, and its text.
+/// Returns a document's examples: the first line's number, and the text.
 fn examples(name: &str) -> Option<Vec<(usize, String)>> {
     let file = traces()?.join("../specs").join(name);
     let Ok(text) = fs::read_to_string(&file) else {
@@ -30,7 +30,7 @@ fn examples(name: &str) -> Option<Vec<(usize, String)>> {
             if line == "----" || (!fenced && matches!(line, "" | "====" | "--" | "+")) {
                 break;
             }
-            // Numbers in angle brackets refer to the text below; the dots stand for the rest.
+            // Numbers in angle brackets refer to the text below. The dots stand for omitted parts.
             let line = line.split(" <").next().unwrap().replace('\u{2026}', "");
             example.push_str(&line);
             example.push('\n');
@@ -40,7 +40,7 @@ fn examples(name: &str) -> Option<Vec<(usize, String)>> {
     Some(examples)
 }
 
-/// The names of the properties of the outermost object.
+/// Returns the outermost object's property names.
 fn outer_names(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let (mut depth, mut start) = (0, None);
@@ -61,7 +61,7 @@ fn outer_names(text: &str) -> Vec<&str> {
     names
 }
 
-/// Aliases that the examples of PROP-1.0 use.
+/// Returns the aliases used in the PROP-1.0 examples.
 fn prop1_aliases() -> String {
     let mut aliases = String::new();
     for (name, size, align) in [("uint8", 8, 8), ("uint27", 27, 1), ("uint32", 32, 8), ("uint64", 64, 8)] {
@@ -78,7 +78,7 @@ fn prop1_aliases() -> String {
     aliases
 }
 
-/// Fields that the paths of the examples lead to.
+/// Fields that the paths in the examples lead to.
 const PROP1_FIELDS: &str = r#"
     {"name": "a", "field-type": "uint8"}, {"name": "len", "field-type": "uint8"},
     {"name": "z", "field-type": "uint8"}, {"name": "cmd-len", "field-type": "uint8"},
@@ -95,7 +95,7 @@ const PROP1_FIELDS: &str = r#"
             {"name": "two", "field-type": {"field-type": "struct", "fields": [{"name": "a", "field-type": "uint8"}]}}]}},
         {"name": "i", "field-type": "uint8"}]}}"#;
 
-/// An example of PROP-1.0 in a metadata stream.
+/// Wraps a PROP-1.0 example into a metadata stream.
 fn wrap_prop1(example: &str) -> String {
     let trace = r#"{"fragment": "trace-class", "default-byte-order": "le"},"#;
     let clock = r#"{"fragment": "data-stream-clock-class", "name": "monotonic", "freq": 1000},"#;
@@ -157,7 +157,7 @@ fn wrap_prop1(example: &str) -> String {
     }
 }
 
-/// An example of PROP-2.0 in a metadata stream; None for an auxiliary stream.
+/// Wraps a PROP-2.0 example into a metadata stream. Returns `None` for an auxiliary stream.
 fn wrap_prop2(example: &str) -> Option<String> {
     let example = example.trim();
     let names = outer_names(example);
@@ -203,12 +203,11 @@ fn wrap_prop2(example: &str) -> Option<String> {
     })
 }
 
-/// A problem that an example is expected to have: its document's line, how bad it is, and how its
-/// message begins.
-type Expected = (usize, Severity, &'static str);
+/// Expected problem of an example: its document line, its severity, and the start of its message.
+type ExpectedProblem = (usize, Severity, &'static str);
 
-/// Warnings and notes of the examples of PROP-1.0.
-const PROP1: &[Expected] = &[
+/// Warnings and notes for the PROP-1.0 examples.
+const PROP1: &[ExpectedProblem] = &[
     (1984, Severity::Warning, "an `enum` without the property `size`"),
     (2938, Severity::Warning, "a path is an array of names"),
     (3179, Severity::Note, "unknown property `length`"),
@@ -221,8 +220,8 @@ const PROP1: &[Expected] = &[
     (4342, Severity::Warning, "the property `reason` is missing"),
 ];
 
-/// Warnings of the examples of PROP-2.0, and the extensions that are unknown.
-const PROP2: &[Expected] = &[
+/// Warnings for the PROP-2.0 examples, and unknown extensions.
+const PROP2: &[ExpectedProblem] = &[
     (1096, Severity::Warning, "a comma before `]`"),
     (1194, Severity::Error, "the extension `piano` in the namespace `my.tracer`"),
     (1194, Severity::Error, "the extension `ramen` in the namespace `my.tracer`"),
@@ -231,7 +230,7 @@ const PROP2: &[Expected] = &[
     (4770, Severity::Error, "the extension `ramen` in the namespace `my.tracer`"),
 ];
 
-fn check(found: &[(usize, Severity, String)], expected: &[Expected]) {
+fn check(found: &[(usize, Severity, String)], expected: &[ExpectedProblem]) {
     for (line, severity, message) in found {
         let known = expected
             .iter()

@@ -1,4 +1,4 @@
-//! Errors of the JSON dialects' readers, and their messages.
+//! Errors in the JSON dialects, and their messages.
 
 use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_aux_stream, parse_prop1, parse_prop2, parse_spec2};
@@ -35,7 +35,7 @@ fn prop1(fragments: &str) -> Vec<String> {
 const PREAMBLE: &str = r#"{"type": "preamble", "version": 2}"#;
 const STREAM: &str = r#"{"type": "data-stream-class"}"#;
 
-/// Checks that `fragments` of SPEC-2.0 after a preamble have problems that contain these words.
+/// Checks that SPEC-2.0 `fragments` after a preamble cause problems that contain these words.
 fn refused(fragments: &[&str], expected: &[&str]) {
     let all: Vec<&str> = std::iter::once(PREAMBLE).chain(fragments.iter().copied()).collect();
     let (_, problems) = spec2(&all);
@@ -166,7 +166,7 @@ fn roles_have_their_places() {
     );
     let uuid = r#"{"name": "u", "field-class": {"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]}}"#;
     refused(&[&header(uuid), STREAM], &["the preamble lacks the property `uuid`"]);
-    // An alias does not know its scope; its use does.
+    // An alias does not know its scope, but its use does.
     let alias = r#"{"type": "field-class-alias", "name": "a", "field-class": {"type": "variable-length-unsigned-integer", "roles": ["data-stream-id"]}}"#;
     refused(
         &[alias, STREAM, &payload("\"a\"")],
@@ -188,7 +188,7 @@ fn headers_are_not_for_user_fields() {
     let plain = r#"{"name": "kind", "field-class": {"type": "variable-length-unsigned-integer"}}"#;
     refused(
         &[&header(plain), STREAM],
-        &["warning: the field `kind` of the `packet-header` has no role, and no other field needs it"],
+        &["warning: the field `kind` of the `packet-header` lacks a role, and no other field needs it"],
     );
     let optional = r#"{"type": "optional", "selector-field-location": {"origin": "packet-header", "path": ["kind"]},
         "selector-field-ranges": [[1, 1]], "field-class": {"type": "null-terminated-string"}}"#;
@@ -358,7 +358,7 @@ fn prop1_keeps_its_own_rules() {
         ),
         (
             fields(r#"{"name": "e", "field-type": {"field-type": "enum", "size": 8, "members": {"a": [{"base": 2, "value": "12"}]}}}"#),
-            "expected the digits, of base 2, of an integer",
+            "expected the base-2 digits of an integer",
         ),
         (fields(r#"{"name": "u", "field-type": {"field-type": "union", "fields": []}}"#), "expected at least one field"),
         (fields(r#"{"name": "a", "field-type": {"field-type": "array", "element-field-type": {"field-type": "string"}}}"#), "the property `length` is missing"),

@@ -1,13 +1,13 @@
-//! One small metadata stream for each construct in the proposals, with expected results.
+//! A small metadata stream for each construct in the proposals, with expected results.
 //!
-//! The files are in `tests/fixtures/prop1` and `tests/fixtures/prop2`; `expected.txt` beside them
-//! has, by name, the class of the payload's member `example` and the problems with their places.
+//! The files are in `tests/fixtures/prop1` and `tests/fixtures/prop2`. Next to them, `expected.txt` contains the class
+//! of the payload member `example` and the problems with their positions, by file name.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use ichnos_ctf::metadata::json::{apply_aux_streams, parse_aux_stream, parse_prop1, parse_prop2, recognise};
+use ichnos_ctf::metadata::json::{apply_aux_streams, parse_aux_stream, parse_prop1, parse_prop2, recognize};
 use ichnos_ctf::metadata::{Dialect, Problems};
 use ichnos_model::{
     ByteOrder, ClockOrigin, FieldClass, FieldKind, Length, Limits, LocationStep, OpenedTrace as _, Role,
@@ -31,7 +31,7 @@ fn fixture(dialect: &str, name: &str) -> TraceClass {
     trace.unwrap_or_else(|| panic!("{name}: {:?}", problems.into_diagnostics()))
 }
 
-/// The class of a member of a structure.
+/// Returns the class of a structure member.
 fn member<'c>(class: &'c FieldClass, name: &str) -> &'c FieldClass {
     let FieldKind::Structure { members, .. } = &class.kind else { panic!("no structure") };
     &members.iter().find(|member| member.name == name).unwrap().class
@@ -41,7 +41,7 @@ fn payload(trace: &TraceClass) -> &FieldClass {
     trace.data_streams[0].event_records[0].payload.as_ref().unwrap()
 }
 
-/// Returns the part of `expected.txt` for one file.
+/// Returns the part of `expected.txt` for a file.
 fn say(dialect: &str, parse: Parse, name: &str) -> String {
     let text = fs::read(directory(dialect).join(format!("{name}.json"))).unwrap();
     let limits = Limits::default();
@@ -52,7 +52,7 @@ fn say(dialect: &str, parse: Parse, name: &str) -> String {
         write!(listing, " namespace {}", stream.unwrap().0).unwrap();
     } else {
         let right = if dialect == "prop1" { Dialect::Prop1 } else { Dialect::Prop2 };
-        assert_eq!(recognise(&text), Some(right), "{name}");
+        assert_eq!(recognize(&text), Some(right), "{name}");
         let trace = parse(&text, &limits, &mut problems);
         assert_eq!(trace.is_none(), name.starts_with("error-"), "{name}");
         if let Some(record) = trace.as_ref().and_then(|trace| trace.data_streams[0].event_records.first())
@@ -125,7 +125,7 @@ fn prop1_tags_become_roles() {
     assert_eq!(selector.to_string(), "event-record-header/which");
     let values: Vec<String> = options.iter().map(|option| option.ranges.to_string()).collect();
     assert_eq!(values, ["0..30", "31"]);
-    // The path through the variant leads to a field of each choice that has one of the name.
+    // The path through the variant leads to a field in each choice that has a field with this name.
     for option in options {
         assert!(member(&option.class, "time").roles.has(Role::Timestamp));
     }

@@ -1,16 +1,16 @@
-//! The metadata of the real CTF 2 traces.
+//! Metadata of the real CTF 2 traces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichnos_ctf::metadata::Problems;
-use ichnos_ctf::metadata::json::{parse_spec2, recognise};
+use ichnos_ctf::metadata::json::{parse_spec2, recognize};
 use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
 
 use crate::support::traces;
 
-/// Metadata of traces that breaks a rule although its meaning is clear, and the rule.
-/// `babeltrace/2/fail/empty-event-record` is not among them: only its event records are wrong.
+/// Traces with metadata that breaks a rule but has a clear meaning, and the rule.
+/// `babeltrace/2/fail/empty-event-record` is missing, because only its event records are wrong.
 const WARNINGS: &[(&str, &str)] = &[
     ("babeltrace/2/fail/meta-no-stream-cls", "no data stream class"),
     ("pass-diff-magic-translated", "no data stream class"),
@@ -72,7 +72,7 @@ fn metadata_of_real_traces_is_read() {
         metadata_files(&root, &mut files);
         for file in files {
             let text = fs::read(&file).unwrap();
-            if recognise(&text).is_none() {
+            if recognize(&text).is_none() {
                 continue;
             }
             let name = file.parent().unwrap().strip_prefix(&root).unwrap().to_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! Metadata in which two large numbers would multiply: they are read, or refused, in time and memory
-//! that the text justifies.
+//! Metadata in which two large numbers multiply. It must be read or refused in time and memory proportional to the
+//! text.
 
 use ichnos_ctf::trace::{CtfOptions, open};
 
@@ -7,8 +7,8 @@ use crate::nested_classes::{fixed, spec2};
 use crate::reading::{damage, observed, trace, tree};
 use crate::support::quick;
 
-/// Many fields, each located through a variant of many options: few lines of metadata, and each
-/// field would visit each option.
+/// Many fields, each located through a variant with many options. The metadata is short, but each field would visit
+/// each option.
 #[test]
 fn locations_through_many_options() {
     let mut options = CtfOptions::default();
@@ -76,7 +76,7 @@ fn locations_through_many_options() {
     }
 }
 
-/// Many locations that lead to no member of a large structure: each message would list all members.
+/// Many invalid locations in a large structure. Each message would list all members.
 #[test]
 fn locations_that_lead_nowhere() {
     let members = |count: u32| -> String {
@@ -105,7 +105,7 @@ fn locations_that_lead_nowhere() {
     assert!(error.len() < 100_000, "{}", error.len());
 }
 
-/// Each option of a variant has the ranges of its label: many variants would copy one with many ranges.
+/// Each variant option has its label's ranges. Many variants would copy a label with many ranges.
 #[test]
 fn labels_of_many_ranges_times_variants() {
     let values = (0..20_000).map(|i| (2 * i).to_string()).collect::<Vec<String>>();
@@ -134,12 +134,12 @@ fn labels_of_many_ranges_times_variants() {
         let opened =
             quick("ranges", || open(&[&tree(&[("metadata", text.as_bytes())])], &CtfOptions::default()));
         let error = opened.errors[0].to_string();
-        // It is refused where it is read, not only when it is compiled.
+        // It must be refused while reading, not only while compiling.
         assert!(error.contains("the description takes more than"), "{}", &error[..error.len().min(400)]);
     }
 }
 
-/// Each data stream of PROP-1.0 has all clocks: many of both would multiply.
+/// In PROP-1.0, each data stream has all clocks, so many clocks and many data streams multiply.
 #[test]
 fn clocks_times_data_streams() {
     const COUNT: u32 = 20_000;
@@ -161,7 +161,7 @@ fn clocks_times_data_streams() {
     });
     let error = opened.errors[0].to_string();
     assert!(error.contains("the limit"), "{}", &error[..error.len().min(400)]);
-    // Few events of many clocks are read, but not as many as would take hours to print.
+    // A few events with many clocks are read, but not as many as would take hours to print.
     let one = r#"{"fragment":"data-stream-class"},"#;
     let read = |bytes: usize| {
         let text = metadata(&clocks, one);

@@ -1,4 +1,4 @@
-//! End-to-end tests of the CTF crate, on generated traces and on the real traces beside the project.
+//! End-to-end tests for the CTF crate, with generated traces and with the real traces next to the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
 mod comparable;

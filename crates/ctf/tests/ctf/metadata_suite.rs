@@ -1,7 +1,7 @@
-//! 388 metadata texts with known verdicts and, where they are refused, known places.
+//! 388 metadata texts with known verdicts and, if refused, known positions.
 //!
-//! The verdicts are another reader's. It refuses our warnings, so texts that must fail are read strictly; and
-//! its limits are part of its verdicts, so they are set here too.
+//! The verdicts come from another reader. It refuses our warnings, so texts that must fail are read strictly. Its
+//! limits affect its verdicts, so they are set here too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use ichnos_model::Diagnostic;
 
 use crate::support::traces;
 
-/// Texts that the other reader refuses though they are legal, and why.
+/// Valid texts that the other reader refuses, and the reason.
 const LEGAL: [(&str, &str); 1] = [(
     "fail-clk-type-wrong-offset-attr-1",
     "a negative `offset` of a clock: CTF 1.8, section 8, says that it is a signed number",
 )];
 
-/// The place of a problem as the expectations count. In CTF 2 that is from the record separator
-/// that begins the fragment: the byte after it is line 1, column 1.
+/// Returns a problem's position in the expected form. In CTF 2, it counts from the record separator before the
+/// fragment: the byte after it is line 1, column 1.
 fn place(text: &[u8], problem: &Diagnostic) -> (u32, u32) {
     let before = text.get(..problem.position.offset as usize).unwrap_or(text);
     let Some(begin) = before.iter().rposition(|byte| *byte == 0x1e) else {
@@ -30,7 +30,7 @@ fn place(text: &[u8], problem: &Diagnostic) -> (u32, u32) {
     (line as u32, column as u32)
 }
 
-/// The innermost place of an expected error: that of its last line.
+/// Returns the innermost position of an expected error, from its last line.
 fn expected_place(case: &Path) -> (u32, u32) {
     let text = fs::read_to_string(case.join("expect-error.txt")).unwrap();
     let last = text.lines().rfind(|line| line.starts_with('[')).unwrap();

@@ -1,5 +1,5 @@
-//! Field classes that are nested deeply, doubled by each alias, or arrays of endless length: time and memory
-//! stay within bounds.
+//! Deeply nested field classes, classes doubled by each alias, and arrays of huge length. Time and memory must stay
+//! bounded.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::reading::{damage, events, observed, refusal, trace, tree};
 use crate::support::quick;
 use ichnos_testing::encoder::{Encoder, Order};
 
-/// SPEC-2.0 with one event record class of this payload.
+/// Returns SPEC-2.0 metadata with a single event record class with this payload.
 pub fn spec2(members: &str) -> String {
     [
         r#"{"type":"preamble","version":2}"#.to_owned(),
@@ -48,7 +48,7 @@ fn arrays_without_end() {
         fixed("unsigned-integer", 3),
         empty.clone(),
         absent.clone(),
-        // Arrays of arrays: each may have few elements without bits, all together must not.
+        // Nested arrays: each may have a few zero-size elements, but all together may not.
         array(&array(&array(&empty))),
         format!(
             r#"{{"type":"static-length-array","length":9223372036854775807,"element-field-class":{empty}}}"#
@@ -120,7 +120,7 @@ fn ten_thousand_levels() {
     }
 }
 
-/// Each alias is a structure of two of the one before.
+/// Each alias is a structure that contains the previous alias twice.
 pub fn doubled_spec2(levels: u32) -> String {
     let mut text = String::from("\u{1e}{\"type\":\"preamble\",\"version\":2}\n");
     text += &format!(
@@ -183,7 +183,7 @@ fn aliases_that_double() {
             assert!(expected.iter().any(|expected| error.contains(expected)), "{name}: {error}");
         }
     }
-    // Classes within the limits can be read.
+    // Classes within the limits must be readable.
     for text in [doubled_tsdl(10), doubled_prop1(10), doubled_spec2(10)] {
         let observed = quick("ten levels", || observed(&trace(text.as_bytes(), &[("stream", &[7; 2048])])));
         assert_eq!(events(&observed).len(), 2);
@@ -191,7 +191,7 @@ fn aliases_that_double() {
     }
 }
 
-/// Classes that other readers may build: shared ones whose tree would be endless.
+/// Shared classes from other readers, whose tree would be endless.
 #[test]
 fn shared_classes_that_double() {
     let doubled = |levels: u32| {

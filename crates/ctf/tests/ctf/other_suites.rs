@@ -1,5 +1,5 @@
-//! Cases of other readers' suites: those that they refuse and this reader reads with a warning (strict
-//! reading refuses them, too), and those that they read and this reader refused.
+//! Cases from other readers' test suites. Some are texts that the other readers refuse and this reader reads with a
+//! warning (strict reading also refuses them). Others are texts that they read and this reader used to refuse.
 
 use ichnos_ctf::metadata::{self, Metadata, MetadataOptions};
 use ichnos_ctf::rule::Rule;
@@ -20,7 +20,7 @@ fn options(strict: bool) -> MetadataOptions {
     options
 }
 
-/// Reads metadata that have one warning, with this text.
+/// Reads metadata that must cause a single warning with this text.
 fn read_with_warning(text: &[u8], expected: &str) -> Metadata {
     let read = metadata::parse(text, &options(false)).unwrap_or_else(|error| panic!("{error:#?}"));
     let warnings: Vec<String> = read
@@ -34,7 +34,7 @@ fn read_with_warning(text: &[u8], expected: &str) -> Metadata {
     read
 }
 
-/// Reads metadata with which nothing is wrong.
+/// Reads metadata that must be free of problems.
 fn read_strictly(text: &[u8]) -> Metadata {
     metadata::parse(text, &options(true)).unwrap_or_else(|error| panic!("{error:#?}"))
 }
@@ -43,7 +43,7 @@ fn event(fields: &str) -> String {
     format!("event {{ name = e; fields := struct {{ {fields} }}; }};")
 }
 
-/// Values of the only event of a data stream of these bytes.
+/// Returns the values of the only event in a data stream with these bytes.
 fn values(text: &str, data: &[u8]) -> Vec<String> {
     let observed = observed(&trace(text.as_bytes(), &[("s", data)]));
     assert!(damage(&observed).is_empty(), "{observed:#?}");
@@ -70,7 +70,7 @@ fn an_event_class_without_a_data_stream_class() {
     let text = tsdl(&["stream { id = 5; };", &event("u8 x;")]);
     read_with_warning(
         text.as_bytes(),
-        "names no `stream` block, and none has the id 0: it is assumed to belong",
+        "does not name a `stream` block, and the id 0 does not exist: it is assumed to belong",
     );
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
     let header =
@@ -82,7 +82,7 @@ fn an_event_class_without_a_data_stream_class() {
     );
     read_with_warning(text.as_bytes(), "none has the id 0: its events are not read");
     assert_eq!(values(&text, &[6, 0x41]), ["u:65"]);
-    // One that names a data stream class which is not there.
+    // An event that names a missing data stream class.
     let text = tsdl(&["stream { id = 5; };", "event { name = e; stream_id = 7; };"]);
     assert!(refusal(text.as_bytes()).contains("unknown `stream` block id 7"));
     // The same in JSON.
@@ -92,12 +92,12 @@ fn an_event_class_without_a_data_stream_class() {
          \x1e{{\"type\": \"event-record-class\", \"payload-field-class\": {{\"type\": \"structure\", \
          \"member-classes\": [{{\"name\": \"x\", \"field-class\": {byte}}}]}}}}\n"
     );
-    read_with_warning(text.as_bytes(), "names no data stream class, and none has the id 0");
+    read_with_warning(text.as_bytes(), "does not name a data stream class, and the id 0 does not exist");
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
     let text = r#"["CTF 2", {"fragment": "trace-class", "default-byte-order": "le"},
         {"fragment": "data-stream-class", "id": 5},
         {"fragment": "event-record-class", "payload-field-type": {"field-type": "int", "size": 16}}]"#;
-    read_with_warning(text.as_bytes(), "names no data stream class, and none has the id 0");
+    read_with_warning(text.as_bytes(), "does not name a data stream class, and the id 0 does not exist");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn labels_and_options_that_do_not_fit() {
     assert_eq!(values(&more, &[0, 0x41]), ["u:0", "u:65"]);
     let observed = observed(&trace(more.as_bytes(), &[("s", &[2, 0x41])]));
     assert_eq!(damage(&observed)[0].kind.to_string(), "2 selects no option of the variant");
-    // PROP-1.0: each choice has a label; a label need not have a choice.
+    // In PROP-1.0, each choice must have a label, but a label may lack a choice.
     let prop1 = |labels: &str| {
         format!(
             r#"["CTF 2", {{"fragment": "trace-class", "default-byte-order": "le"}}, {{"fragment": "data-stream-class"}},
@@ -218,7 +218,7 @@ fn an_attribute_of_a_type_that_is_not_known() {
     assert_eq!(values(&text, &[7, 0x41, 0])[0], "u:7");
     let refused = metadata::parse(text.as_bytes(), &options(true)).unwrap_err();
     assert!(refused.diagnostics[0].message.contains("unknown attribute `aa`"));
-    // One that is written wrongly is missing.
+    // A misspelled attribute counts as missing.
     let text = tsdl(&[&event("integer { siz = 8; } x;")]);
     assert!(metadata::parse(text.as_bytes(), &options(false)).is_err());
 }

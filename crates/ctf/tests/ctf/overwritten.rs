@@ -1,19 +1,19 @@
-//! Blocks that look overwritten, and packets that begin later by their contexts than they can: only what is surely wrong
-//! is left out, whatever part of the trace is read.
+//! Blocks that look overwritten, and packets with impossibly late begin times. Only data that is certainly wrong must
+//! be dropped, regardless of the part of the trace that is read.
 
 use ichnos_ctf::trace::CtfTrace;
 use ichnos_model::{Damage, OpenedTrace as _, Window};
 use ichnos_testing::is_complete_sweep;
 
-use crate::reading::{Observed, all, observed, trace};
+use crate::reading::{MessageReport, all, observed, trace};
 use crate::support::quick;
 
 const BLOCK: usize = 4096;
 
-/// Bytes of a packet context.
+/// Size of a packet context in bytes.
 const HEAD: usize = 32;
 
-/// Metadata of events with timestamps of this size in bits after an id of 16 bits, if there is one.
+/// Returns metadata for events with timestamps of this size in bits, after a 16-bit id if there is an id.
 fn metadata(bits: u32, id: &str, events: &str) -> String {
     format!(
         "/* CTF 1.8 */
@@ -34,7 +34,7 @@ fn metadata(bits: u32, id: &str, events: &str) -> String {
     )
 }
 
-/// A packet of these events.
+/// Returns a packet with these events.
 fn packet(begin: u64, end: u64, events: &[u8]) -> Vec<u8> {
     let bits = 8 * (HEAD + events.len()) as u64;
     let context = [begin, end, bits, bits].map(u64::to_le_bytes).concat();
@@ -45,25 +45,25 @@ fn open(metadata: &str, bytes: &[u8]) -> CtfTrace {
     trace(metadata.as_bytes(), &[("s", bytes)])
 }
 
-/// Times of the events in a list of messages.
-fn times_in(messages: &[Observed]) -> Vec<i128> {
-    let time = |message: &Observed| match message {
-        Observed::Event(event) => event.nanoseconds,
+/// Returns the event times in a list of messages.
+fn times_in(messages: &[MessageReport]) -> Vec<i128> {
+    let time = |message: &MessageReport| match message {
+        MessageReport::Event(event) => event.nanoseconds,
         _ => None,
     };
     messages.iter().filter_map(time).collect()
 }
 
-/// Damage, as it is shown.
-fn damage_in(messages: &[Observed]) -> Vec<String> {
-    let damage = |message: &Observed| match message {
-        Observed::Damage(Damage { kind, .. }) => Some(kind.to_string()),
+/// Returns the damage as displayed.
+fn damage_in(messages: &[MessageReport]) -> Vec<String> {
+    let damage = |message: &MessageReport| match message {
+        MessageReport::Damage(Damage { kind, .. }) => Some(kind.to_string()),
         _ => None,
     };
     messages.iter().filter_map(damage).collect()
 }
 
-/// Returns the times of all events and the damage; windows have the same events.
+/// Returns all event times and the damage. Checks that windows have the same events.
 fn read(trace: &CtfTrace) -> (Vec<i128>, Vec<String>) {
     let messages = observed(trace);
     let times = times_in(&messages);
@@ -73,7 +73,7 @@ fn read(trace: &CtfTrace) -> (Vec<i128>, Vec<String>) {
             let is_in = |time: &i128| {
                 window.begin.is_none_or(|begin| *time >= begin) && window.end.is_none_or(|end| *time <= end)
             };
-            let found: Vec<Observed> = trace.cursors(window).into_iter().flat_map(all).collect();
+            let found: Vec<MessageReport> = trace.cursors(window).into_iter().flat_map(all).collect();
             let expected: Vec<i128> = times.iter().copied().filter(is_in).collect();
             assert!(times_in(&found) == expected, "{window:?}");
         }
@@ -114,7 +114,7 @@ fn blocks_whose_times_jump_are_not_read() {
     }
 }
 
-/// The times of a block take more than half of what a timestamp can count, so that a step to a wrong one is no larger.
+/// The times in a block take more than half a timestamp's range, so that a step to a wrong time is not larger.
 #[test]
 fn blocks_whose_times_jump_less_than_a_block_takes_are_not_read() {
     let metadata = metadata(16, "", "event { name = tick; fields := struct { u8 values[14]; }; };");
@@ -132,8 +132,8 @@ fn blocks_whose_times_jump_less_than_a_block_takes_are_not_read() {
     }
 }
 
-/// A clock that ticks rarely: many events have one time, and the bytes of those at its first times after a wrap are zeros.
-/// Ticks are anywhere in a block, in a complete sweep at more places.
+/// A slow clock: many events have the same time, and after a wrap, the bytes of the first times are zeros. Ticks can be
+/// anywhere in a block. A complete sweep tries more places.
 #[test]
 fn blocks_of_events_at_one_time_are_read() {
     let metadata = metadata(8, "", SMALL_EVENT);
@@ -149,7 +149,7 @@ fn blocks_of_events_at_one_time_are_read() {
     }
 }
 
-/// Events that fill a block each, and have the time of the one before.
+/// Events that each fill a block, with the previous event's time.
 #[test]
 fn large_events_at_one_time_are_read() {
     let metadata = metadata(64, "", "event { name = page; fields := struct { u8 values[4088]; }; };");
@@ -160,7 +160,7 @@ fn large_events_at_one_time_are_read() {
     assert_eq!(read(&open(&metadata, &packet(1, 900, &events))), (expected, vec![]));
 }
 
-/// A block of events whose bytes repeat themselves equals the one before, even if events begin elsewhere in it.
+/// A block of repetitive events equals the previous block, even if events begin elsewhere in it.
 #[test]
 fn equal_events_at_one_time_are_read() {
     let metadata = metadata(64, "", "event { name = tick; fields := struct { u64 values[2]; }; };");
@@ -169,7 +169,7 @@ fn equal_events_at_one_time_are_read() {
     assert_eq!(read(&open(&metadata, &packet(1, 9, &events))), (vec![5; count], vec![]));
 }
 
-/// Time stands still, but the events of a copy begin elsewhere than those of the block before.
+/// Time stands still, but the events in a copy begin elsewhere than in the previous block.
 #[test]
 fn copies_at_one_time_are_not_read() {
     let metadata = metadata(64, "u16 id;", TEXT_EVENT);
@@ -193,14 +193,14 @@ fn copies_at_one_time_are_not_read() {
 
 const TEXT_EVENT: &str = "event { name = text; id = 0; fields := struct { u16 n; u8 values[n]; }; };";
 
-/// A text that ends with zeros, up to `before` bytes before the end of the third block.
+/// Returns a text that ends with zeros, up to `before` bytes before the end of the third block.
 fn text_with_zeros(head: &[u8], before: usize) -> Vec<u8> {
     let n = 3 * BLOCK - before - HEAD - head.len() - 2;
     let letters = 2 * BLOCK - HEAD - head.len() - 2;
     [head, &(n as u16).to_le_bytes(), &vec![5; letters], &vec![0; n - letters]].concat()
 }
 
-/// The id of an event record is zero and the last two bytes of a block of zeros.
+/// An event record's id is zero, and occupies the last two bytes of a zero block.
 #[test]
 fn headers_that_begin_in_a_block_of_zeros_are_read() {
     let metadata = metadata(64, "u16 id;", TEXT_EVENT);
@@ -210,7 +210,7 @@ fn headers_that_begin_in_a_block_of_zeros_are_read() {
     assert_eq!(read(&open(&metadata, &packet(1, 300, &events))), (vec![2, 261, 270], vec![]));
 }
 
-/// An event that ends with zeros is whole, but the file ends within the next one.
+/// An event that ends with zeros is complete, but the file ends inside the next event.
 #[test]
 fn an_event_before_the_end_of_a_file_is_read() {
     let metadata = metadata(64, "u16 id;", TEXT_EVENT);
@@ -224,11 +224,11 @@ fn an_event_before_the_end_of_a_file_is_read() {
     assert_eq!(times_in(&messages), [2]);
 }
 
-/// A copy that is legal is followed by zeros that are none, and an event record is in both.
+/// A valid copy is followed by overwritten zeros, and an event record lies in both.
 #[test]
 fn a_block_after_a_copy_is_looked_at() {
     let metadata = metadata(8, "", "event { name = tick; fields := struct { u8 values[63]; }; };");
-    // With the head of the packet, no event record begins with a block.
+    // Because of the packet head, no event record begins with a block.
     let count = (6 * BLOCK - HEAD) / 64;
     let event = |i: usize| [&[(100 + 4 * i) as u8][..], &[7; 63]].concat();
     let events: Vec<u8> = (0..count).flat_map(event).collect();
@@ -240,7 +240,7 @@ fn a_block_after_a_copy_is_looked_at() {
     assert_eq!((times, damage.len()), (whole, 1), "{damage:?}");
 }
 
-/// The two high bytes of a time are zeros, as are the 6,000 bytes after it.
+/// A time's two high bytes are zeros, and so are the 6,000 bytes after it.
 #[test]
 fn headers_that_end_in_a_block_of_zeros_are_read() {
     let metadata = metadata(
@@ -264,7 +264,7 @@ fn headers_that_end_in_a_block_of_zeros_are_read() {
     assert_eq!(read(&open(&metadata, &packet(1, 300, &events))), (times, vec![]));
 }
 
-/// Few zeros at the end of a packet prove nothing.
+/// A few zeros at the end of a packet prove nothing.
 #[test]
 fn a_last_event_of_zeros_is_read() {
     let metadata = metadata(64, "", "event { name = tick; fields := struct { u64 value; }; };");
@@ -273,14 +273,14 @@ fn a_last_event_of_zeros_is_read() {
     let messages = observed(&open(&metadata, &bytes));
     assert_eq!(times_in(&messages), [11, 12, 0]);
     assert_eq!(damage_in(&messages).len(), 1);
-    // These are 32.
+    // These are 32 zeros.
     let bytes = packet(10, 30, &[event(11), event(12), event(0), event(0)].concat());
     let messages = observed(&open(&metadata, &bytes));
     assert_eq!(times_in(&messages), [11, 12]);
     assert!(damage_in(&messages)[0].contains("zeros"), "{:?}", damage_in(&messages));
 }
 
-/// Each of very many events is after the end of its packet and followed by equal bytes, but for the last one.
+/// Each of very many events is after the packet's end and followed by equal bytes, except the last event.
 #[test]
 fn the_end_of_a_packet_is_looked_at_once() {
     let metadata = metadata(8, "", "event { name = tick; fields := struct {}; };");
@@ -299,7 +299,7 @@ fn a_late_begin_hides_no_events() {
         times.iter().flat_map(|time| [&time.to_le_bytes()[..], &[7]].concat()).collect()
     };
     let times: Vec<u16> = (10..=20).map(|i| 100 * i).collect();
-    // Such a begin can be after the end of the packet, which is reported, too.
+    // Such a begin can be after the packet's end, which is also reported.
     for (begin, reports) in [(1_800, 1), (2_500, 2)] {
         let bytes = [packet(0, 500, &events(&[100, 400])), packet(begin, 2_000, &events(&times))].concat();
         let trace = open(&metadata, &bytes);
@@ -308,14 +308,14 @@ fn a_late_begin_hides_no_events() {
             [100, 400].into_iter().chain(times.iter().map(|t| i128::from(*t))).collect();
         assert_eq!((found, damage.len()), (expected, reports), "{damage:?}");
         assert_eq!(trace.streams[0].time_range(), Some((0, 2_000)));
-        // Also where the last event before the end of the window is long before that.
+        // Also if the last event before the window's end is much earlier.
         let window = Window { begin: None, end: Some(1_050) };
-        let found: Vec<Observed> = trace.cursors(window).into_iter().flat_map(all).collect();
+        let found: Vec<MessageReport> = trace.cursors(window).into_iter().flat_map(all).collect();
         assert_eq!(times_in(&found), [100, 400, 1_000]);
     }
 }
 
-/// The eight letters before the data are not the begin of its packet.
+/// The eight letters before the data are not the packet's begin.
 #[test]
 fn packets_after_a_text_have_their_own_times() {
     let metadata = "/* CTF 1.8 */

@@ -1,9 +1,9 @@
-//! PROP-1.0: tags, which give fields their roles.
+//! PROP-1.0 tags, which give fields their roles.
 
 use crate::reading::{damage, events, observed, packets, trace};
 use ichnos_testing::encoder::{Encoder, Order};
 
-/// A trace with all tags: two data stream classes, ids that are reported twice, three clocks.
+/// Returns a trace with all tags: two data stream classes, duplicate ids, three clocks.
 fn tagged() -> String {
     let int = |name: &str, size: u32| {
         format!(r#"{{"name":"{name}","field-type":{{"field-type":"int","size":{size},"alignment":8}}}}"#)
@@ -91,8 +91,8 @@ fn tagged() -> String {
     )
 }
 
-/// Facts of a packet of [`tagged`].
-struct Written {
+/// Written values of a [`tagged`] packet.
+struct TaggedPacket {
     class: i128,
     stream: i128,
     lost: i128,
@@ -104,12 +104,12 @@ struct Written {
     events: Vec<(i128, i128, i128, i128)>,
 }
 
-impl Written {
+impl TaggedPacket {
     fn bytes(&self) -> Vec<u8> {
         let mut e = Encoder::default();
         e.int(0xc1fc_1fc1, 32, Order::Le);
         e.raw(&[0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff]);
-        // The first ones are of no data stream: the last ones count.
+        // The first ids do not match a data stream: the last ids count.
         e.int(99, 8, Order::Le).int(self.class, 8, Order::Le);
         e.int(98, 8, Order::Le).int(self.stream, 8, Order::Le);
         let sizes = e.at;
@@ -137,7 +137,7 @@ impl Written {
 #[test]
 fn all_tags() {
     let packets_written = [
-        Written {
+        TaggedPacket {
             class: 3,
             stream: 1,
             lost: 250,
@@ -147,8 +147,8 @@ fn all_tags() {
             other: 9,
             events: vec![(4, 65_050 % 2048, 77, 1), (1000, 65_060 % 128, 78, 2)],
         },
-        // Wraps of the clock, the counter and the sequence number, with one number missing.
-        Written {
+        // Wraps of the clock, the counter and the sequence number, with a missing sequence number.
+        TaggedPacket {
             class: 3,
             stream: 1,
             lost: 4,
@@ -158,7 +158,7 @@ fn all_tags() {
             other: 3,
             events: vec![(4, (65_536 + 150) % 2048, 79, 3), (4, 149, 80, 4), (1000, 7, 81, 5)],
         },
-        Written {
+        TaggedPacket {
             class: 7,
             stream: 1,
             lost: 0,
@@ -169,7 +169,7 @@ fn all_tags() {
             events: vec![(4, 20, 0, 6)],
         },
     ];
-    let bytes: Vec<u8> = packets_written.iter().flat_map(Written::bytes).collect();
+    let bytes: Vec<u8> = packets_written.iter().flat_map(TaggedPacket::bytes).collect();
     let trace = trace(tagged().as_bytes(), &[("stream", &bytes)]);
     let observed = observed(&trace);
     assert_eq!(damage(&observed).len(), 0, "{:#?}", damage(&observed));
@@ -196,7 +196,7 @@ fn all_tags() {
     }
     let cycles: Vec<_> = events(&observed).iter().map(|e| (e.id, e.cycles, e.nanoseconds)).collect();
     let second = 65_536 + 2048 + 149;
-    // A timestamp of seven bits: the next value whose lower bits are 7.
+    // A 7-bit timestamp: the next value whose lower bits are 7.
     let third = (second / 128 + 1) * 128 + 7;
     assert!(second % 128 > 7);
     let expected = [(4, 65_050), (1000, 65_060), (4, 65_686), (4, second), (1000, third), (4, 20)];
@@ -206,23 +206,25 @@ fn all_tags() {
         .map(|event| event.fields.iter().find(|(path, _)| path == "payload.value").unwrap().1.as_str())
         .collect();
     assert_eq!(values, ["u:1", "u:2", "u:3", "u:4", "u:5", "u:6"]);
-    // The second clock is updated by packets. The third one is by events, after their headers.
+    // Packets update the second clock. Events update the third clock, after their headers.
     let others: Vec<_> = events(&observed).iter().map(|event| event.others.clone()).collect();
     assert_eq!(others[0], [(1, 9), (2, 0)]);
     assert_eq!(others[1], [(1, 9), (2, 77)]);
     assert_eq!(others[2], [(1, 256 + 3), (2, 78)]);
     // The number of events lost before the first packet is unknown.
-    use crate::reading::Observed;
+    use crate::reading::MessageReport;
     let lost: Vec<_> = observed
         .iter()
-        .filter(|observed| matches!(observed, Observed::DiscardedEvents(_) | Observed::DiscardedPackets(_)))
+        .filter(|observed| {
+            matches!(observed, MessageReport::DiscardedEvents(_) | MessageReport::DiscardedPackets(_))
+        })
         .collect();
     assert_eq!(
         lost,
         [
-            &Observed::DiscardedEvents(None),
-            &Observed::DiscardedEvents(Some(10)),
-            &Observed::DiscardedPackets(Some(1))
+            &MessageReport::DiscardedEvents(None),
+            &MessageReport::DiscardedEvents(Some(10)),
+            &MessageReport::DiscardedPackets(Some(1))
         ]
     );
 }
@@ -233,7 +235,7 @@ fn ids_are_zero_where_no_field_tells_them() {
         {"fragment":"data-stream-class","id":0},{"fragment":"data-stream-class","id":5},
         {"fragment":"event-record-class","payload-field-type":{"field-type":"int","size":12}},
         {"fragment":"event-record-class","id":1,"payload-field-type":{"field-type":"int","size":7}}]"#;
-    // No sizes: one packet of two events of 12 bits. The root is no structure.
+    // Without sizes: a single packet with two 12-bit events. The root is not a structure.
     let observed = observed(&trace(metadata.as_bytes(), &[("stream", &[0xab, 0xcd, 0xef])]));
     let values: Vec<_> = events(&observed).iter().map(|event| event.fields.clone()).collect();
     assert_eq!(
@@ -243,7 +245,7 @@ fn ids_are_zero_where_no_field_tells_them() {
     assert_eq!(damage(&observed).len(), 0);
 }
 
-/// A clock continues from packet to packet, and may be set by the context of event records.
+/// A clock continues from packet to packet, and event record contexts may set it.
 #[test]
 fn a_clock_goes_on() {
     let metadata = r#"["CTF 2",{"fragment":"trace-class","default-byte-order":"le"},

@@ -1,7 +1,7 @@
-//! PROP-1.0: every field type, made by the encoder of these tests and read by the project.
+//! PROP-1.0: every field type, encoded by these tests and read by the project.
 
 use crate::reading::refusal;
-use crate::table::{Table, integer_text, patterns, quadruples};
+use crate::table::{PayloadTable, integer_text, patterns, quadruples};
 use ichnos_testing::encoder::{Encoder, Order, bits, hex};
 
 const CONTEXT: &str = r#"
@@ -25,7 +25,7 @@ fn metadata(default_order: &str, fields: &[String]) -> String {
     )
 }
 
-fn check(table: Table, default_order: &str) {
+fn check(table: PayloadTable, default_order: &str) {
     let metadata = metadata(default_order, &table.members);
     table.check(&metadata);
 }
@@ -33,8 +33,8 @@ fn check(table: Table, default_order: &str) {
 /// Ends a chain of writes.
 fn end(_: &mut Encoder) {}
 
-fn table() -> Table {
-    let mut table = Table::new("field-type");
+fn table() -> PayloadTable {
+    let mut table = PayloadTable::new("field-type");
     table.encoder.align(64);
     table
 }
@@ -299,10 +299,10 @@ fn arrays_are_aligned_by_their_own_property_only() {
     let mut table = table();
     let byte = r#"{"field-type":"array","length":0,"element-field-type":"byte"}"#;
     table.add("bit", r#""bit""#, |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
-    // Nothing is in it: its element aligns nothing.
+    // It is empty, so its element does not align anything.
     table.add("none", byte, |_| (), &[("", "#0")]);
     table.add("bit2", r#""bit""#, |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
-    // A structure is as aligned as the array, not as its elements: 1, while elements align to 8.
+    // A structure has the array's alignment, not the elements' alignment: 1, while elements align to 8.
     table.add(
         "st",
         r#"{"field-type":"struct","fields":[{"name":"bit","field-type":"bit"},
@@ -319,7 +319,7 @@ fn arrays_are_aligned_by_their_own_property_only() {
         |e| end(e.align(4).int(6, 3, Order::Le)),
         &[("", "#1"), ("[0]", "u:6")],
     );
-    // Elements that begin within bytes, of a size that does not fit them.
+    // Elements that begin within bytes, with a size that does not match bytes.
     table.add(
         "bits",
         r#"{"field-type":"array","length":5,"alignment":16,"element-field-type":
@@ -425,7 +425,7 @@ fn alignment_of_each_type() {
 
 #[test]
 fn enumerations_of_the_document() {
-    // The labels do not change the values; the class shows that they were read.
+    // The labels do not change the values. The class shows that they were read.
     let mut table = table();
     let members = r#""members":{"NEW":[0],"TERMINATED":[-1],"READY":[2,17],"RUNNING":[-3],
         "WAITING":[{"lower":19,"upper":199},1000],
@@ -447,7 +447,7 @@ fn paths() {
     let length = r#"{"field-type":"sequence","length":PATH,"element-field-type":"bit"}"#;
     let sequence = |path: &str| length.replace("PATH", path);
     table.add("z", r#""byte""#, |e| end(e.raw(&[3])), &[("", "u:3")]);
-    // The example of "Field lookup mechanism", without its strings.
+    // Example from "Field lookup mechanism", without its strings.
     table.add(
         "y",
         &format!(
@@ -507,7 +507,7 @@ fn paths() {
         |e| end(e.int(2, 2, Order::Le)),
         &[("", "#2"), ("[0]", "u:0"), ("[1]", "u:1")],
     );
-    // Elements of arrays of structures find the members of their own element.
+    // Array elements that are structures find the members of their own element.
     table.add(
         "own",
         &format!(
@@ -537,8 +537,7 @@ fn paths() {
     check(table, "le");
 }
 
-/// The example of "Field lookup mechanism" with a variant: all paths are valid, whichever choice
-/// they fit.
+/// Example from "Field lookup mechanism" with a variant. All paths are valid, whichever choice they match.
 #[test]
 fn paths_through_variants() {
     let choices = [("choice1", 5), ("choice2", 2), ("choice3", 3), ("choice4", 4)];

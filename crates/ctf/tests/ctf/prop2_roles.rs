@@ -1,12 +1,12 @@
-//! PROP-2.0 and SPEC-2.0: roles of fields, and root fields.
+//! PROP-2.0 and SPEC-2.0: field roles and root fields.
 
 use ichnos_model::{OpenedTrace, Value};
 
-use crate::prop2_values::{BOTH, Dialect, member, uint};
-use crate::reading::{Observed, damage, events, observed, packets, trace, tree};
+use crate::prop2_values::{BOTH, JsonDialect, member, uint};
+use crate::reading::{MessageReport, damage, events, observed, packets, trace, tree};
 use ichnos_testing::encoder::{Encoder, Order};
 
-/// Roles, also of nested fields and reported twice; all root fields, each needing one before it.
+/// Roles, also in nested fields and duplicated. All root fields, each depending on an earlier root field.
 #[test]
 fn roles_and_root_fields() {
     for dialect in BOTH {
@@ -14,8 +14,8 @@ fn roles_and_root_fields() {
         let number = |name: &str, length: u64, of: &'static str| member(name, &uint(length, &role(of)));
         let plain = |name: &str| member(name, &uint(8, r#","alignment":8"#));
         let uuid_role = match dialect {
-            Dialect::Prop2 => "trace-class-uuid",
-            Dialect::Spec2 => "metadata-stream-uuid",
+            JsonDialect::Prop2 => "trace-class-uuid",
+            JsonDialect::Spec2 => "metadata-stream-uuid",
         };
         let header = dialect.structure(
             1,
@@ -39,8 +39,8 @@ fn roles_and_root_fields() {
             ],
         );
         let located = |origin: &str, path: &str| match dialect {
-            Dialect::Prop2 => format!(r#"["{origin}",{path}]"#),
-            Dialect::Spec2 => format!(r#"{{"origin":"{origin}","path":[{path}]}}"#),
+            JsonDialect::Prop2 => format!(r#"["{origin}",{path}]"#),
+            JsonDialect::Spec2 => format!(r#"{{"origin":"{origin}","path":[{path}]}}"#),
         };
         let array = |name: &str, origin: &str, path: &str| {
             member(
@@ -89,13 +89,13 @@ fn roles_and_root_fields() {
             ],
         );
         let (uuid_preamble, trace_class, clock, default) = match dialect {
-            Dialect::Prop2 => (
+            JsonDialect::Prop2 => (
                 String::new(),
                 r#"{"type":"trace-class","uuid":"00010203-0405-0607-0809-0a0b0c0d0e0f","#,
                 r#"{"type":"clock-class","name":"c","frequency":1000,"offset":{"seconds":-3,"cycles":999}}"#,
                 r#""default-clock-class-name":"c""#,
             ),
-            Dialect::Spec2 => (
+            JsonDialect::Spec2 => (
                 r#","uuid":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]"#.to_owned(),
                 r#"{"type":"trace-class","environment":{"hostname":"h","n":-1},"#,
                 r#"{"type":"clock-class","id":"c","frequency":1000,"origin":"unix-epoch",
@@ -141,7 +141,7 @@ fn roles_and_root_fields() {
         let mut stream = packet(5, 254, 1000, 1300, &[250, 0, 3]);
         stream.extend(packet(3, 2, 2000, 2001, &[]));
         let mut files = vec![("metadata", metadata.as_bytes()), ("stream", stream.as_slice())];
-        if dialect == Dialect::Prop2 {
+        if dialect == JsonDialect::Prop2 {
             files.push(("env.json", br#"{"std":{"environment":{"hostname":"h","n":-1}}}"#));
             files.push(("other.json", br#"{"my.tracer":{"version":[1,3,2]}}"#));
         }
@@ -152,10 +152,10 @@ fn roles_and_root_fields() {
         let class = &trace.trace().class;
         assert_eq!(class.environment("hostname"), Some(&Value::Text("h".into())));
         assert_eq!(class.environment("n"), Some(&Value::Integer(-1)));
-        assert_eq!(class.attributes.get("my.tracer").is_some(), dialect == Dialect::Prop2);
+        assert_eq!(class.attributes.get("my.tracer").is_some(), dialect == JsonDialect::Prop2);
         let observed = observed(trace);
         assert_eq!(damage(&observed).len(), 0, "{:#?}", damage(&observed));
-        assert_eq!(observed[0], Observed::StreamBegin(Some(1)));
+        assert_eq!(observed[0], MessageReport::StreamBegin(Some(1)));
         let ns = |cycles: i128| -3_000_000_000 + (cycles + 999) * 1_000_000;
         let facts: Vec<_> =
             packets(&observed).iter().map(|p| (p.begin, p.end, p.sequence, p.discarded)).collect();
@@ -202,15 +202,15 @@ fn roles_and_root_fields() {
         let lost: Vec<_> = observed
             .iter()
             .filter(|observed| {
-                matches!(observed, Observed::DiscardedEvents(_) | Observed::DiscardedPackets(_))
+                matches!(observed, MessageReport::DiscardedEvents(_) | MessageReport::DiscardedPackets(_))
             })
             .collect();
         assert_eq!(
             lost,
             [
-                &Observed::DiscardedEvents(None),
-                &Observed::DiscardedEvents(Some(65_534)),
-                &Observed::DiscardedPackets(Some(3))
+                &MessageReport::DiscardedEvents(None),
+                &MessageReport::DiscardedEvents(Some(65_534)),
+                &MessageReport::DiscardedPackets(Some(3))
             ]
         );
     }
@@ -221,8 +221,8 @@ fn roles_and_root_fields() {
 fn a_clock_begins_again_with_each_packet() {
     for dialect in BOTH {
         let (clock, default) = match dialect {
-            Dialect::Prop2 => (r#""name":"c""#, "default-clock-class-name"),
-            Dialect::Spec2 => (r#""id":"c""#, "default-clock-class-id"),
+            JsonDialect::Prop2 => (r#""name":"c""#, "default-clock-class-name"),
+            JsonDialect::Spec2 => (r#""id":"c""#, "default-clock-class-id"),
         };
         let total = uint(8, &format!(r#","roles":["{}"]"#, dialect.role("packet-total-length")));
         let time = uint(8, r#","roles":["default-clock-timestamp"]"#);

@@ -1,17 +1,16 @@
-//! PROP-2.0 and SPEC-2.0: every field class, made by the encoder of these tests and read by the
-//! project.
+//! PROP-2.0 and SPEC-2.0: every field class, encoded by these tests and read by the project.
 
-use crate::table::{Table, integer_text, patterns, quadruples};
+use crate::table::{PayloadTable, integer_text, patterns, quadruples};
 use ichnos_testing::encoder::{Encoder, Order, bits, hex};
 
 /// Names that differ between the two documents.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Dialect {
+pub enum JsonDialect {
     Prop2,
     Spec2,
 }
 
-impl Dialect {
+impl JsonDialect {
     pub fn members(self) -> &'static str {
         if self == Self::Prop2 { "members" } else { "member-classes" }
     }
@@ -26,7 +25,7 @@ impl Dialect {
         }
     }
 
-    /// A metadata stream of these fragments.
+    /// Returns a metadata stream with these fragments.
     pub fn metadata(self, fragments: &[String]) -> String {
         let preamble = r#"{"type":"preamble","version":2}"#.to_owned();
         let all = std::iter::once(&preamble).chain(fragments);
@@ -44,7 +43,7 @@ impl Dialect {
         )
     }
 
-    /// A location in the payload.
+    /// Returns a payload location.
     pub fn payload(self, path: &str) -> String {
         match self {
             Self::Prop2 => format!(r#"["event-record-payload",{path}]"#),
@@ -52,7 +51,7 @@ impl Dialect {
         }
     }
 
-    pub fn check(self, table: Table) {
+    pub fn check(self, table: PayloadTable) {
         let size = |name: &str, role: &'static str| {
             member(name, &uint(32, &format!(r#","alignment":8,"roles":["{}"]"#, self.role(role))))
         };
@@ -70,7 +69,7 @@ impl Dialect {
     }
 }
 
-pub const BOTH: [Dialect; 2] = [Dialect::Prop2, Dialect::Spec2];
+pub const BOTH: [JsonDialect; 2] = [JsonDialect::Prop2, JsonDialect::Spec2];
 const ORDERS: [(&str, Order); 2] = [("little-endian", Order::Le), ("big-endian", Order::Be)];
 const LENGTHS: [usize; 16] = [1, 3, 7, 8, 9, 15, 16, 31, 32, 33, 63, 64, 65, 100, 128, 200];
 
@@ -78,7 +77,7 @@ pub fn member(name: &str, class: &str) -> String {
     format!(r#"{{"name":"{name}","field-class":{class}}}"#)
 }
 
-/// An unsigned little-endian integer.
+/// Returns an unsigned little-endian integer class.
 pub fn uint(length: u64, more: &str) -> String {
     fixed("unsigned-integer", length, "little-endian", more)
 }
@@ -87,8 +86,8 @@ pub fn fixed(kind: &str, length: u64, order: &str, more: &str) -> String {
     format!(r#"{{"type":"fixed-length-{kind}","length":{length},"byte-order":"{order}"{more}}}"#)
 }
 
-fn table() -> Table {
-    let mut table = Table::new("field-class");
+fn table() -> PayloadTable {
+    let mut table = PayloadTable::new("field-class");
     table.encoder.align(64);
     table
 }
@@ -96,14 +95,14 @@ fn table() -> Table {
 /// Ends a chain of writes.
 fn end(_: &mut Encoder) {}
 
-/// All fixed-length classes but floats, in all lengths, byte orders and (SPEC-2.0) bit orders.
+/// All fixed-length classes except floats, in all lengths, byte orders and (SPEC-2.0) bit orders.
 #[test]
 fn fixed_length_fields() {
     for dialect in BOTH {
         let mut table = table();
         let bit_orders: &[(&str, Option<bool>)] = match dialect {
-            Dialect::Prop2 => &[("", None)],
-            Dialect::Spec2 => &[
+            JsonDialect::Prop2 => &[("", None)],
+            JsonDialect::Spec2 => &[
                 ("", None),
                 (r#","bit-order":"first-to-last""#, Some(true)),
                 (r#","bit-order":"last-to-first""#, Some(false)),
@@ -129,12 +128,12 @@ fn fixed_length_fields() {
                         ];
                         let mappings = r#","mappings":{"a":[[0,5]],"b":[[-3,-1],[7,7]]}"#.to_owned();
                         match dialect {
-                            Dialect::Prop2 => {
+                            JsonDialect::Prop2 => {
                                 let one = r#","mappings":{"a":[[0,5]]}"#.to_owned();
                                 kinds.push(("unsigned-enumeration", one, integer_text(&bits, false)));
                                 kinds.push(("signed-enumeration", mappings, integer_text(&bits, true)));
                             }
-                            Dialect::Spec2 => {
+                            JsonDialect::Spec2 => {
                                 kinds.push(("signed-integer", mappings, integer_text(&bits, true)));
                                 let flags = r#","flags":{"x":[[0,0]],"y":[[3,9]]}"#.to_owned();
                                 kinds.push(("bit-map", flags, format!("m:{}", hex(&bits))));
@@ -168,7 +167,7 @@ fn floating_point_numbers() {
         let mut table = table();
         for (order_name, order) in ORDERS {
             for (alignment, reversed) in [(1, false), (8, false), (32, true)] {
-                if reversed && dialect == Dialect::Prop2 {
+                if reversed && dialect == JsonDialect::Prop2 {
                     continue;
                 }
                 let place = table.members.len();
@@ -224,7 +223,7 @@ fn variable_length_fields() {
                 for signed in [false, true] {
                     let sign = if signed { "signed" } else { "unsigned" };
                     let mut kinds = vec![(format!("variable-length-{sign}-integer"), "")];
-                    if dialect == Dialect::Prop2 {
+                    if dialect == JsonDialect::Prop2 {
                         let mappings = r#","mappings":{"a":[[1,2]]}"#;
                         kinds.push((format!("variable-length-{sign}-enumeration"), mappings));
                     }
@@ -237,7 +236,7 @@ fn variable_length_fields() {
                         );
                     }
                 }
-                if dialect == Dialect::Prop2 {
+                if dialect == JsonDialect::Prop2 {
                     table.add(
                         &format!("a{groups}_{i}"),
                         r#"{"type":"variable-length-bit-array"}"#,
@@ -251,7 +250,7 @@ fn variable_length_fields() {
     }
 }
 
-/// A text in an encoding, by hand.
+/// Encodes a text manually.
 fn encoded(text: &str, encoding: &str) -> Vec<u8> {
     let units: Vec<u32> = match &encoding[..5] {
         "utf-1" => text.encode_utf16().map(u32::from).collect(),
@@ -276,20 +275,20 @@ fn strings_and_blobs() {
     for dialect in BOTH {
         let mut table = table();
         let encodings: &[&str] = match dialect {
-            Dialect::Prop2 => &["utf-8"],
-            Dialect::Spec2 => &["utf-8", "utf-16be", "utf-16le", "utf-32be", "utf-32le"],
+            JsonDialect::Prop2 => &["utf-8"],
+            JsonDialect::Spec2 => &["utf-8", "utf-16be", "utf-16le", "utf-32be", "utf-32le"],
         };
         table.add("n", &uint(8, ""), |e| end(e.raw(&[8])), &[("", "u:8")]);
         for encoding in encodings {
             let property = match dialect {
-                Dialect::Prop2 => String::new(),
-                Dialect::Spec2 => format!(r#","encoding":"{encoding}""#),
+                JsonDialect::Prop2 => String::new(),
+                JsonDialect::Spec2 => format!(r#","encoding":"{encoding}""#),
             };
             let place = table.members.len();
             let text = "a\u{0}b\u{ff00}\u{1f600}";
             let unit = encoded("\0", encoding);
             table.add(&format!("bit{place}"), &uint(1, ""), |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
-            // A zero byte is no end within UTF-16 and UTF-32.
+            // In UTF-16 and UTF-32, a single zero byte does not end a text.
             let long = "\u{100}x\u{1f600}";
             table.add(
                 &format!("nul{place}"),
@@ -358,7 +357,7 @@ fn arrays_and_alignments() {
             )
         };
         table.add("bit", &uint(1, ""), |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
-        // Even without elements, an array is aligned like them.
+        // Even without elements, an array has its elements' alignment.
         table.add("none", &array(0, &uint(3, r#","alignment":16"#), ""), |e| end(e.align(16)), &[("", "#0")]);
         table.add(
             "three",
@@ -372,7 +371,7 @@ fn arrays_and_alignments() {
             },
             &[("", "#3"), ("[0]", "u:1"), ("[1]", "u:2"), ("[2]", "u:3")],
         );
-        if dialect == Dialect::Spec2 {
+        if dialect == JsonDialect::Spec2 {
             table.add(
                 "minimum",
                 &array(1, &uint(5, ""), r#","minimum-alignment":32"#),
@@ -385,7 +384,7 @@ fn arrays_and_alignments() {
             4,
             &[member("m", &uint(2, "")), member("ones", &dynamic(r#""own","m""#, &uint(1, "")))],
         );
-        // Elements find what is in the same element; outside they find what came before.
+        // Elements find fields in the same element. Outside, they find the preceding field.
         table.add(
             "own",
             &dynamic(r#""n""#, &inner),
@@ -404,7 +403,7 @@ fn arrays_and_alignments() {
                 ("[1].ones", "#0"),
             ],
         );
-        // The alignment of a structure is that of its members, or more.
+        // A structure's alignment is at least its members' alignment.
         table.add(
             "st",
             &dialect.structure(2, &[member("a", &uint(1, "")), member("b", &uint(3, r#","alignment":16"#))]),
@@ -412,7 +411,7 @@ fn arrays_and_alignments() {
             &[(".a", "u:1"), (".b", "u:5")],
         );
         table.add("empty", &dialect.structure(32, &[]), |e| end(e.align(32)), &[]);
-        // Arrays of whole bytes are read at once: the edges of that.
+        // Byte arrays are read at once: tests the limits of this.
         for (i, length) in [8u64, 16, 32, 64].into_iter().enumerate() {
             for (order_name, order) in ORDERS {
                 table.add(
@@ -462,7 +461,7 @@ fn optionals_and_variants() {
             &[("", "b:false")],
         );
         table.add("o1", &optional(r#""yes""#, "", &three), |e| end(e.int(5, 3, Order::Le)), &present(""));
-        // An absent field aligns nothing.
+        // A missing field does not align anything.
         table.add("o2", &optional(r#""no""#, "", &uint(3, r#","alignment":64"#)), |_| (), &[("", "none")]);
         table.add("minus", &sint(70), |e| end(e.int(-5, 70, Order::Le)), &[("", "s:-5")]);
         table.add(
@@ -491,7 +490,7 @@ fn optionals_and_variants() {
             |e| end(e.align(8).int(2, 8, Order::Le).int(5, 3, Order::Le)),
             &[("<n>.k", "u:2"), ("<n>.q", "u:5")],
         );
-        // A location through an optional it is in, and selectors within variants.
+        // A location through an enclosing optional, and selectors within variants.
         table.add(
             "o5",
             &optional(
@@ -533,11 +532,11 @@ fn optionals_and_variants() {
     }
 }
 
-/// Locations without an origin, and with steps to the parent.
+/// Locations without an origin, and with parent steps.
 #[test]
 fn relative_locations() {
     let mut table = table();
-    let dialect = Dialect::Spec2;
+    let dialect = JsonDialect::Spec2;
     let at = |path: &str| {
         format!(
             r#"{{"type":"dynamic-length-array","length-field-location":{{"path":[{path}]}},"element-field-class":{}}}"#,

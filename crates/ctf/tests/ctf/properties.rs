@@ -1,4 +1,4 @@
-//! Random trees of field classes: decoding returns the values that the encoder of these tests wrote.
+//! Random field class trees: decoding must return the values encoded by these tests.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -16,12 +16,12 @@ use ichnos_model::{
 use ichnos_testing::Random;
 use proptest::prelude::*;
 
-use crate::reading::{Collect, Fields};
+use crate::reading::{FieldCollector, FieldTexts};
 use ichnos_testing::encoder::{Encoder, Order, bits, decimal, hex};
 
-/// A field on which others may depend.
+/// A field on which other fields may depend.
 #[derive(Clone)]
-struct Needed {
+struct NeededField {
     path: Vec<String>,
     kind: NeededKind,
 }
@@ -33,12 +33,12 @@ enum NeededKind {
     Selector,
 }
 
-/// Makes classes.
-struct Maker {
+/// Creates classes.
+struct ClassGenerator {
     random: Random,
     order: ByteOrder,
     names: usize,
-    /// Number of classes that may still be made.
+    /// Remaining number of classes to create.
     budget: usize,
 }
 
@@ -46,7 +46,7 @@ fn class(kind: FieldKind) -> Arc<FieldClass> {
     Arc::new(FieldClass::new(kind))
 }
 
-impl Maker {
+impl ClassGenerator {
     fn alignment(&mut self, least: u64) -> u64 {
         if self.random.percent(60) { least } else { least.max(1 << self.random.below(7)) }
     }
@@ -55,7 +55,7 @@ impl Maker {
         let mut alignment = self.alignment(1);
         let mut byte_order = self.order;
         if self.random.percent(15) {
-            // The other byte order: mostly where it may change.
+            // The other byte order: usually where it may change.
             byte_order = match byte_order {
                 ByteOrder::LittleEndian => ByteOrder::BigEndian,
                 ByteOrder::BigEndian => ByteOrder::LittleEndian,
@@ -83,8 +83,8 @@ impl Maker {
         IntegerProperties { signed, ..IntegerProperties::default() }
     }
 
-    fn location(&mut self, known: &[Needed], kind: NeededKind) -> Option<FieldLocation> {
-        let fitting: Vec<&Needed> = known.iter().filter(|needed| needed.kind == kind).collect();
+    fn location(&mut self, known: &[NeededField], kind: NeededKind) -> Option<FieldLocation> {
+        let fitting: Vec<&NeededField> = known.iter().filter(|needed| needed.kind == kind).collect();
         if fitting.is_empty() {
             return None;
         }
@@ -136,7 +136,7 @@ impl Maker {
         }
     }
 
-    fn any(&mut self, depth: u32, path: &[String], known: &[Needed]) -> FieldKind {
+    fn any(&mut self, depth: u32, path: &[String], known: &[NeededField]) -> FieldKind {
         self.budget = self.budget.saturating_sub(1);
         if depth == 0 || self.budget == 0 || self.random.percent(45) {
             return self.leaf();
@@ -223,8 +223,13 @@ impl Maker {
         }
     }
 
-    /// A structure, and its fields on which later ones may depend.
-    fn structure(&mut self, depth: u32, path: &[String], known: &[Needed]) -> (FieldKind, Vec<Needed>) {
+    /// Returns a structure, and its fields on which later fields may depend.
+    fn structure(
+        &mut self,
+        depth: u32,
+        path: &[String],
+        known: &[NeededField],
+    ) -> (FieldKind, Vec<NeededField>) {
         let mut known = known.to_vec();
         let mut new = Vec::new();
         let mut members = Vec::new();
@@ -265,13 +270,13 @@ impl Maker {
             path.push(name.clone());
             let kind = match needed {
                 Some(kind_of) => {
-                    let one = Needed { path, kind: kind_of };
+                    let one = NeededField { path, kind: kind_of };
                     known.push(one.clone());
                     new.push(one);
                     kind
                 }
                 None if depth > 0 && self.random.percent(15) => {
-                    // Later fields can depend on those in a structure.
+                    // Later fields can depend on fields in a structure.
                     let (kind, inner) = self.structure(depth - 1, &path, &known);
                     known.extend(inner.iter().cloned());
                     new.extend(inner);
@@ -286,7 +291,7 @@ impl Maker {
     }
 }
 
-/// The alignment of a class, once more.
+/// Computes a class's alignment independently.
 fn alignment(class: &FieldClass) -> u64 {
     match &class.kind {
         FieldKind::BitArray(bits)
@@ -312,18 +317,18 @@ fn alignment(class: &FieldClass) -> u64 {
     }
 }
 
-/// Writes a random instance, and the expected report of it.
-struct Writer {
+/// Writes a random instance, and the expected report.
+struct InstanceWriter {
     random: Random,
     encoder: Encoder,
-    /// Byte order of the bits before within a byte.
+    /// Byte order of the preceding bits within a byte.
     open: Option<ByteOrder>,
-    expected: Fields,
-    /// Values of selectors and lengths, by their path.
+    expected: FieldTexts,
+    /// Values of selectors and lengths, by path.
     values: HashMap<String, i128>,
 }
 
-impl Writer {
+impl InstanceWriter {
     fn needed(&self, location: &FieldLocation) -> i128 {
         let path = location.to_string();
         self.values[path.strip_prefix("event-record-payload/").unwrap()]
@@ -336,7 +341,7 @@ impl Writer {
         }
     }
 
-    /// Fails as decoding should, if the byte order changes within a byte.
+    /// Returns the decoding error if the byte order changes within a byte.
     fn fixed(&mut self, field: &BitField, bits: &[bool]) -> Result<(), DecodeError> {
         if let Some(from) = self.open
             && from != field.byte_order
@@ -361,7 +366,7 @@ impl Writer {
         }
     }
 
-    /// An integer on which others depend is small, so that it fits them.
+    /// An integer on which other fields depend is small, so that it fits them.
     fn integer_bits(&mut self, length: u64, name: &str, signed: bool) -> Vec<bool> {
         let value = if name.starts_with("len") {
             self.random.below(4) as i128
@@ -377,7 +382,7 @@ impl Writer {
         self.expected.push((path.to_owned(), value));
     }
 
-    /// `path` is the shown path, `names` are those in locations, `name` is the last of them.
+    /// `path` is the displayed path, `names` is the location path, `name` is its last name.
     fn write(&mut self, class: &FieldClass, path: &str, names: &str, name: &str) -> Result<(), DecodeError> {
         self.align(alignment(class));
         match &class.kind {
@@ -569,17 +574,17 @@ fn payload_plan(plans: &TracePlans) -> &Plan {
 fn made(seed: u64, budget: usize) -> FieldKind {
     let mut random = Random::new(seed);
     let order = random.pick(&[ByteOrder::LittleEndian, ByteOrder::BigEndian]);
-    Maker { random, order, names: 0, budget }.structure(4, &[], &[]).0
+    ClassGenerator { random, order, names: 0, budget }.structure(4, &[], &[]).0
 }
 
 type Walked = (Result<(), DecodeError>, Position);
 
-/// Walks with the collector and without a visitor: both must do the same.
-fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimits) -> (Walked, Fields) {
+/// Decodes with the collector and without a visitor. Both must agree.
+fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimits) -> (Walked, FieldTexts) {
     let plan = payload_plan(plans);
     let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
     let start = Position::at(begin);
-    let mut collect = Collect::named("payload");
+    let mut collect = FieldCollector::named("payload");
     let mut position = start;
     let result = plan.decode(bits, &mut position, &slots(), limits, &mut collect);
     let mut skipped = start;
@@ -588,8 +593,8 @@ fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimi
     ((result, position), collect.fields)
 }
 
-/// The value after the equals sign of wide floating-point numbers is not compared.
-fn without_values_of_quadruples(fields: Fields) -> Fields {
+/// Removes the value after the equals sign of wide floating-point numbers, which is not compared.
+fn without_values_of_quadruples(fields: FieldTexts) -> FieldTexts {
     fields
         .into_iter()
         .map(|(path, value)| match value.split_once('=') {
@@ -609,7 +614,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read(seed: u64, budget in 1usize..60, begin in 0u64..40, cut: u64) {
         let (payload, plans) = plans(made(seed, budget));
-        let mut writer = Writer {
+        let mut writer = InstanceWriter {
             random: Random::new(!seed),
             encoder: Encoder::default(),
             open: None,
@@ -622,7 +627,7 @@ proptest! {
         let written = writer.write(&payload, "payload", "", "");
         let content = writer.encoder.at;
         let mut data = writer.encoder.bytes;
-        // Bits after an expected error are missing: there must be some.
+        // Bits after an expected error are missing, so padding is added.
         data.resize(data.len() + 32, 0x5a);
         let bits = PacketBits { data: &data, content: if written.is_ok() { content } else { content + 256 } };
         let ((result, position), fields) = walk(&plans, bits, begin, limits());
@@ -632,7 +637,7 @@ proptest! {
             prop_assert_eq!(position.bit, content);
             prop_assert_eq!(position.open_byte(), writer.open);
         }
-        // Cut off anywhere, all before the cut is reported, and nothing else.
+        // If the data is truncated anywhere, everything before is reported, and nothing else.
         let cut = begin + cut % (content - begin + 1);
         let bits = PacketBits { data: &data, content: cut };
         let ((result, position), fields) = walk(&plans, bits, begin, limits());

@@ -1,18 +1,18 @@
-//! Constructs that PROP-1.0 and PROP-2.0 allow or forbid, one small trace for each.
+//! Constructs that PROP-1.0 and PROP-2.0 allow or forbid, each in a small trace.
 
 use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_model::{DamageKind, OpenedTrace, Severity, Wide};
 
-use crate::reading::{Happened, Observed, damage, events, observed, packets, refusal, trace, tree};
+use crate::reading::{MessageReport, ObservedEvent, damage, events, observed, packets, refusal, trace, tree};
 
-/// A metadata stream of PROP-1.0: little-endian, with these fragments.
+/// Returns a little-endian PROP-1.0 metadata stream with these fragments.
 fn prop1(fragments: &[&str]) -> String {
     format!("[\"CTF 2\", {}]", fragments.join(", "))
 }
 
-/// The same of PROP-2.0.
+/// Returns a little-endian PROP-2.0 metadata stream with these fragments.
 fn prop2(fragments: &[&str]) -> String {
     format!("[{{\"type\": \"preamble\", \"version\": 2}}, {}]", fragments.join(", "))
 }
@@ -20,7 +20,7 @@ fn prop2(fragments: &[&str]) -> String {
 const TRACE: &str = r#"{"fragment": "trace-class", "default-byte-order": "le"}"#;
 const STREAM: &str = r#"{"fragment": "data-stream-class"}"#;
 
-/// A structure of PROP-1.0.
+/// Returns a PROP-1.0 structure.
 fn fields(fields: &[(&str, &str)]) -> String {
     let field = |(name, class): &(&str, &str)| format!("{{\"name\": \"{name}\", \"field-type\": {class}}}");
     let fields: Vec<String> = fields.iter().map(field).collect();
@@ -35,7 +35,7 @@ fn enumeration(size: u32, labels: &str) -> String {
     format!("{{\"field-type\": \"enum\", \"size\": {size}, \"members\": {{{labels}}}}}")
 }
 
-/// An event record class with this payload.
+/// Returns an event record class with this payload.
 fn event(members: &[(&str, &str)]) -> String {
     format!("{{\"fragment\": \"event-record-class\", \"payload-field-type\": {}}}", fields(members))
 }
@@ -57,7 +57,7 @@ const HEADER: &str = "trace-packet-header";
 const CONTEXT: &str = "data-stream-packet-context";
 const EVENT_HEADER: &str = "data-stream-event-record-header";
 
-/// A structure of PROP-2.0.
+/// Returns a PROP-2.0 structure.
 fn members(members: &[(&str, &str)]) -> String {
     let member = |(name, class): &(&str, &str)| format!("{{\"name\": \"{name}\", \"field-class\": {class}}}");
     let members: Vec<String> = members.iter().map(member).collect();
@@ -71,31 +71,31 @@ fn unsigned(length: u32, more: &str) -> String {
 }
 
 /// Reads a trace without faults.
-fn read(metadata: &str, data: &[u8]) -> Vec<Observed> {
+fn read(metadata: &str, data: &[u8]) -> Vec<MessageReport> {
     let observed = observed(&trace(metadata.as_bytes(), &[("stream", data)]));
     assert!(damage(&observed).is_empty(), "{observed:#?}");
     observed
 }
 
-fn values(event: &Happened) -> Vec<&str> {
+fn values(event: &ObservedEvent) -> Vec<&str> {
     event.fields.iter().map(|(_, value)| value.as_str()).collect()
 }
 
-/// Values of all fields of all events.
-fn all_values(observed: &[Observed]) -> Vec<Vec<&str>> {
+/// Returns all field values of all events.
+fn all_values(observed: &[MessageReport]) -> Vec<Vec<&str>> {
     events(observed).into_iter().map(values).collect()
 }
 
-fn cycles(observed: &[Observed]) -> Vec<Option<u64>> {
+fn cycles(observed: &[MessageReport]) -> Vec<Option<u64>> {
     events(observed).iter().map(|event| event.cycles).collect()
 }
 
-/// Values of the clocks that are not the default one.
-fn others(observed: &[Observed]) -> Vec<Vec<(u16, u64)>> {
+/// Returns the values of clocks other than the default clock.
+fn others(observed: &[MessageReport]) -> Vec<Vec<(u16, u64)>> {
     events(observed).iter().map(|event| event.others.clone()).collect()
 }
 
-/// Returns the reasons of strict reading to refuse metadata; other reading accepts them.
+/// Returns strict reading's reasons to refuse metadata. Other reading accepts them.
 fn warnings(metadata: &str) -> Vec<String> {
     let read = metadata::parse(metadata.as_bytes(), &MetadataOptions::default());
     let warnings: Vec<String> = read
@@ -137,19 +137,19 @@ fn ids_may_be_wider_than_64_bits() {
         let header = format!("{{\"type\": \"trace-class\", \"packet-header-field-class\": {header}}}");
         prop2(&[&header, &class("3", 8), &class(other, 16)])
     };
-    // A small id, and one that takes all of the bits.
+    // A small id, and an id that uses all bits.
     let small = [3, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x42];
     let observed = read(&metadata("4"), &small);
-    assert_eq!(observed[0], Observed::StreamBegin(Some(7)));
+    assert_eq!(observed[0], MessageReport::StreamBegin(Some(7)));
     assert_eq!(all_values(&observed), [["u:65"], ["u:66"]]);
     let mut large = [0xff; 20];
     large[9] = 5;
     let id = (1u128 << 72) - 1;
     let observed = read(&metadata(&id.to_string()), &large);
-    assert_eq!(observed[0], Observed::StreamBegin(Some(id - 0xfa)));
+    assert_eq!(observed[0], MessageReport::StreamBegin(Some(id - 0xfa)));
     assert_eq!(all_values(&observed), [["u:65535"]]);
     assert_eq!(warnings(&metadata(&id.to_string())), Vec::<String>::new());
-    // The most that an id can be, and one more.
+    // The largest id, and a larger id.
     assert!(
         metadata::parse(metadata(&u128::MAX.to_string()).as_bytes(), &MetadataOptions::default()).is_ok()
     );
@@ -171,12 +171,12 @@ fn event_record_class_ids_may_be_wider_than_64_bits() {
     let observed = read(&metadata, &data);
     assert_eq!(events(&observed).iter().map(|event| event.id).collect::<Vec<_>>(), [1 << 64, 5]);
     assert_eq!(all_values(&observed), [["u:18446744073709551616", "u:65"], ["u:5", "u:66"]]);
-    // An id that no class has.
+    // An id without a class.
     let observed =
         crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[0, 0, 0, 0, 0, 0, 0, 0, 2, 0])]));
     let expected = Rule::EventRecordClass { data_stream_class: 0, id: 2 << 64 }.into();
     assert_eq!(damage(&observed)[0].kind, expected);
-    // In fields of more than 128 bits, it is the value that counts.
+    // In fields above 128 bits, only the value matters.
     let wide = metadata.replace("\"size\": 72", "\"size\": 136");
     let mut data = [0; 18];
     (data[0], data[17]) = (5, 0x43);
@@ -199,11 +199,11 @@ fn a_packet_without_a_total_size_is_the_only_one() {
     let packets = packets(&observed);
     assert_eq!(packets.len(), 1);
     assert_eq!((packets[0].total, packets[0].content), (56, 24));
-    // Content that is not there is missing.
+    // Content beyond the data is missing.
     let observed = crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[32, 0, 0x41])]));
     assert_eq!(all_values(&observed), [["u:65"]]);
     assert_eq!(damage(&observed)[0].kind, DamageKind::CutOff { total: 32, available: 24 });
-    // Not so in PROP-2.0.
+    // This is different in PROP-2.0.
     let context = members(&[("c", &unsigned(16, ", \"roles\": [\"packet-content-size\"]"))]);
     let metadata = prop2(&[
         &format!("{{\"type\": \"data-stream-class\", \"packet-context-field-class\": {context}}}"),
@@ -216,7 +216,7 @@ fn a_packet_without_a_total_size_is_the_only_one() {
     assert_eq!(crate::reading::packets(&observed).len(), 2);
 }
 
-/// A trace class whose packet header is one field.
+/// Returns a trace class whose packet header is a single field.
 fn trace_with_header(name: &str, class: &str, tags: &str) -> String {
     format!(
         "{{\"fragment\": \"trace-class\", \"default-byte-order\": \"le\", \
@@ -225,7 +225,7 @@ fn trace_with_header(name: &str, class: &str, tags: &str) -> String {
     )
 }
 
-/// A data stream class with these times in its event record headers.
+/// Returns a data stream class with these times in its event record headers.
 fn timed_stream(times: &[&str], tags: &[String]) -> String {
     let byte = int(8);
     let header: Vec<(&str, &str)> = times.iter().map(|name| (*name, byte.as_str())).collect();
@@ -281,7 +281,7 @@ fn a_field_can_bring_several_clocks_up_to_date() {
         (vec![Some(5), Some(6)], vec![vec![(1, 5)], vec![(1, 6)]])
     );
     assert_eq!(warnings(&metadata), Vec::<String>::new());
-    // The same field updates one clock now, and another one when the packet ends.
+    // The same field updates one clock now, and another clock when the packet ends.
     let context = fields(&[("n", &int(8)), ("e", &int(16))]);
     let tags = [
         tag("packet-total-size", "", CONTEXT, "n"),
@@ -297,7 +297,7 @@ fn a_field_can_bring_several_clocks_up_to_date() {
     let metadata =
         prop1(&[&clock("c1"), &clock("c2"), TRACE, &stream, r#"{"fragment": "event-record-class"}"#]);
     let observed = read(&metadata, &[32, 0, 1, 7, 32, 0, 2, 8]);
-    // The default clock is the one of the event record header.
+    // The default clock is the event record header's clock.
     assert_eq!(cycles(&observed), [Some(7), Some(256 + 8)]);
     assert_eq!(others(&observed), [[(0, 256)], [(0, 512)]]);
 }
@@ -313,7 +313,7 @@ fn packet_headers_count_discarded_event_records() {
     assert_eq!(warnings(&metadata), Vec::<String>::new());
     let observed = read(&metadata, &[3, 0x41]);
     assert!(
-        observed.iter().any(|observed| matches!(observed, Observed::DiscardedEvents(_))),
+        observed.iter().any(|observed| matches!(observed, MessageReport::DiscardedEvents(_))),
         "{observed:#?}"
     );
 }
@@ -333,7 +333,7 @@ fn lengths_may_be_signed() {
     assert_eq!(warnings(&metadata("sequence")), Vec::<String>::new());
     let observed = read(&metadata("textsequence"), &[2, 0x41, 0x42]);
     assert!(events(&observed)[0].fields[1].1.contains("AB"), "{observed:#?}");
-    // None is below 0.
+    // Lengths must not be below 0.
     for kind in ["sequence", "textsequence"] {
         let observed =
             crate::reading::observed(&trace(metadata(kind).as_bytes(), &[("stream", &[0xff, 0x41])]));
@@ -395,7 +395,7 @@ fn the_tag_of_a_variant_may_be_the_current_field_of_another_one() {
         events(&observed).iter().map(|event| event.fields.last().unwrap().1.as_str()).collect();
     assert_eq!(w, ["u:170", "u:52411", "u:221", "u:65518"]);
     assert_eq!(warnings(&metadata), Vec::<String>::new());
-    // A label that only one of the enumerations has selects where that one is the current field.
+    // A label in only one enumeration selects if this enumeration is the current field.
     let z = enumeration(8, r#""y": [7]"#);
     let t = variant(r#"["e"]"#, ["p", "q"], [&xy, &z]);
     let w = variant(r#"["t"]"#, ["x", "y"], [&int(8), &int(16)]);
@@ -407,7 +407,7 @@ fn the_tag_of_a_variant_may_be_the_current_field_of_another_one() {
     );
     let observed = crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[1, 0, 0xaa])]));
     assert_eq!(damage(&observed)[0].kind.to_string(), "0 selects no option of the variant");
-    // In the choice that is being decoded, only that one counts.
+    // In the choice being decoded, only this choice's tag counts.
     for tag in [r#"["t"]"#, r#"{"scope": "event-record-payload", "path": ["v", "t"]}"#] {
         let inner = variant(tag, ["x", "y"], [&int(8), &int(16)]);
         let p = fields(&[("t", &xy), ("w", &inner)]);
@@ -451,7 +451,7 @@ fn bounds_may_have_any_size() {
     assert_eq!(names(&[u64::MAX - 9, u64::MAX, 9]), "huge");
     let names: Vec<&str> = integer.mappings.as_ref().unwrap().names_of(7).collect();
     assert_eq!(names, ["large"]);
-    // A range that begins with the last value, or ends with the first one, that needs no wide bounds.
+    // A range that starts with the last value, or ends with the first value, that does not need wide bounds.
     let (last, first) = (i128::MAX, i128::MIN);
     let edges = format!("\"mappings\": {{\"up\": [[{last}, {most}]], \"down\": [[-{most}, {first}]]}}");
     let class = unsigned(192, &format!(", {edges}")).replace("unsigned-integer", "signed-enumeration");
@@ -469,12 +469,12 @@ fn bounds_may_have_any_size() {
     let of_prop1 =
         prop1(&[TRACE, STREAM, &event(&[("e", &enumeration(128, &format!("\"max\": [{spelled}]")))])]);
     assert_eq!(all_values(&read(&of_prop1, &[0xff; 16])), [[format!("u:{most}")]]);
-    // As many bits as integers may have, and no more.
+    // The maximum number of integer bits, and one more.
     let mut options = MetadataOptions::default();
     options.limits.integer_bits = 130;
     let error = metadata::parse(metadata(128).as_bytes(), &options).unwrap_err();
     assert!(error.diagnostics[0].to_string().contains("expected an integer of at most 130 bits"));
-    // Selectors have 128 bits with their sign.
+    // Selectors have 128 bits including their sign.
     let choice = format!("[{{\"name\": \"max\", \"field-type\": {}}}]", int(8));
     let variant = format!("{{\"field-type\": \"variant\", \"tag\": [\"e\"], \"choices\": {choice}}}");
     let e = enumeration(128, &format!("\"max\": [{spelled}]"));
@@ -500,7 +500,7 @@ fn texts_may_begin_within_a_byte() {
     let found = all_values(&observed);
     assert_eq!((found[0][0], found[0][2]), ("u:2", "u:5"));
     assert!(found[0][1].contains("AB"), "{found:?}");
-    // One that does not fit.
+    // An id that does not fit.
     let observed = crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[0xff, 0xff])]));
     assert_eq!(damage(&observed)[0].kind.to_string(), "a length of 7 bytes does not fit in the 13 bits left");
 }
@@ -528,7 +528,7 @@ fn fields_are_located_by_the_rules_of_prop2() {
             "{{\"type\": \"optional\", \"selector-field-location\": [\"{scope}\", \"s\"], \"field-class\": {inner}}}"
         )
     };
-    // A field of another root field is in an optional.
+    // A field in another root field is inside an optional.
     let common = members(&[
         ("s", flag),
         ("o", &optional("event-record-common-context", &members(&[("n", &unsigned(8, ""))]))),
@@ -539,7 +539,7 @@ fn fields_are_located_by_the_rules_of_prop2() {
     let metadata = prop2(&[&stream, &event(&members(&[("t", &text)]))]);
     is_one_warning(&metadata, "a field of another root field must not be in an optional");
     assert_eq!(events(&read(&metadata, &[1, 2, 0x41, 0x42])).len(), 1);
-    // A field in an array needs one that is not in the same element.
+    // A field in an array needs a field outside the element.
     let plain = r#"{"type": "data-stream-class"}"#;
     let element = located("event-record-payload", "\"n\"");
     let array =
@@ -547,11 +547,11 @@ fn fields_are_located_by_the_rules_of_prop2() {
     let metadata = prop2(&[plain, &event(&members(&[("n", &unsigned(8, "")), ("q", &array)]))]);
     is_one_warning(&metadata, "a field within an array needs a field outside its element");
     assert_eq!(events(&read(&metadata, &[2, 0x41, 0x42, 0x43, 0x44])).len(), 1);
-    // The same of optionals.
+    // The same for optionals.
     let inner = optional("event-record-payload", &members(&[("t", &element)]));
     let metadata = prop2(&[plain, &event(&members(&[("s", flag), ("n", &unsigned(8, "")), ("o", &inner)]))]);
     is_one_warning(&metadata, "a field within an optional needs a field outside this optional");
-    // All that is in the same element is right.
+    // All fields in the same element are allowed.
     let pair = members(&[("n", &unsigned(8, "")), ("t", &located("event-record-payload", "\"q\", \"n\""))]);
     let array =
         format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {pair}}}");
@@ -574,7 +574,7 @@ fn members_of_unions_are_of_one_size() {
         format!("{{\"field-type\": \"array\", \"length\": {length}, \"element-field-type\": {}}}", int(3))
     };
     is_one_warning(&union(&array(3), &int(8)), "`x` 9, `y` 8");
-    // If a size is not fixed, only reading data finds the fault.
+    // If a size varies, only reading data can find the fault.
     let text = r#"{"field-type": "string"}"#;
     assert_eq!(
         warnings(&union(text, r#"{"field-type": "int", "size": 16, "alignment": 8}"#)),
@@ -596,7 +596,7 @@ fn event_records_have_bits() {
     assert_eq!(warnings(&prop1(&[TRACE, STREAM, &some])), Vec::<String>::new());
 }
 
-/// Returns the messages about a trace of these files, apart from its data.
+/// Returns the messages about a trace with these files, except about its data.
 fn reported(metadata: &str, files: &[(&str, &[u8])], strict: bool) -> Vec<String> {
     let mut all = vec![("metadata", metadata.as_bytes())];
     all.extend(files);

@@ -31,9 +31,9 @@ const HOSTILE: [&str; 14] = [
 ];
 const KEYWORDS: [&str; 8] = ["event", "int", "align", "struct", "_Bool", "const", "env", "stream"];
 
-/// A field on which others may depend.
+/// A field on which other fields may depend.
 #[derive(Clone)]
-struct Known {
+struct KnownField {
     scope: Scope,
     path: Vec<String>,
     kind: KnownKind,
@@ -47,20 +47,20 @@ enum KnownKind {
     Labels(Mappings),
 }
 
-pub struct Maker {
+pub struct ClassMaker {
     random: Random,
     dialect: Dialect,
     names: u64,
     budget: u32,
     scope: Scope,
-    known: Vec<Known>,
+    known: Vec<KnownField>,
     path: Vec<String>,
-    /// Number of names on the path to each enclosing structure.
+    /// Path length of each enclosing structure.
     frames: Vec<usize>,
     shared: Vec<Arc<FieldClass>>,
 }
 
-impl Maker {
+impl ClassMaker {
     pub fn new(seed: u64, dialect: Dialect) -> Self {
         Self {
             random: Random::new(seed),
@@ -91,7 +91,7 @@ impl Maker {
         }
     }
 
-    /// Returns the name of a member, and `true` if it has an underscore.
+    /// Returns a member name, and `true` if it has an underscore.
     fn name(&mut self, taken: &BTreeSet<String>) -> (String, bool) {
         if self.is_json() {
             return (self.text(), false);
@@ -158,7 +158,7 @@ impl Maker {
     }
 
     fn ranges(&mut self, signed: bool, most: u64) -> RangeSet {
-        // Ranges that no other name has: the numbers only grow.
+        // Ranges that are unique to the name, because the numbers only grow.
         let count = 1 + self.random.below(3);
         RangeSet(
             (0..count)
@@ -175,7 +175,7 @@ impl Maker {
         )
     }
 
-    /// Names of values, each with values of its own.
+    /// Creates value names with distinct values.
     fn mappings(&mut self, signed: bool, for_variant: bool) -> (Mappings, Option<Arc<Vec<WideRange>>>) {
         let mut wide = Vec::new();
         let least = u64::from(!self.of(&[Dialect::Spec2, Dialect::Prop1]) || for_variant);
@@ -216,7 +216,7 @@ impl Maker {
         integer
     }
 
-    /// Wide enough for the values of its labels.
+    /// Creates an integer wide enough for its label values.
     fn integer_kind(&mut self, signed: bool) -> FieldKind {
         let integer = self.integer(signed);
         let mut bits = self.any_bits();
@@ -243,7 +243,7 @@ impl Maker {
     }
 
     fn location(&mut self, fits: impl Fn(&KnownKind) -> bool) -> Option<(Box<FieldLocation>, KnownKind)> {
-        let fitting: Vec<Known> = self.known.iter().filter(|known| fits(&known.kind)).cloned().collect();
+        let fitting: Vec<KnownField> = self.known.iter().filter(|known| fits(&known.kind)).cloned().collect();
         if fitting.is_empty() {
             return None;
         }
@@ -251,7 +251,7 @@ impl Maker {
         let mut location = FieldLocation::absolute(known.scope, known.path.clone());
         location.any_option = self.dialect == Dialect::Prop1;
         if known.scope == self.scope && self.dialect != Dialect::Prop1 && self.random.percent(50) {
-            // From the structures around that lead there, one.
+            // Chooses one of the enclosing structures on the path.
             let is_on_the_way =
                 |depth: &usize| known.path.len() > *depth && known.path[..*depth] == self.path[..*depth];
             let levels: Vec<usize> =
@@ -323,7 +323,7 @@ impl Maker {
         }
     }
 
-    /// Outer fields cannot depend on fields within something optional.
+    /// Creates optional contents. Outer fields cannot depend on fields inside.
     fn apart<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let count = self.known.len();
         let made = make(self);
@@ -423,7 +423,7 @@ impl Maker {
         FieldKind::Array { element, length, minimum_alignment, element_aligns }
     }
 
-    /// A structure of some members and random ones.
+    /// Creates a structure from some members and random members.
     fn structure(&mut self, depth: u32, mut members: Vec<Member>) -> FieldKind {
         self.frames.push(self.path.len());
         let mut taken = BTreeSet::new();
@@ -439,7 +439,7 @@ impl Maker {
             let (class, known) = self.needed().unwrap_or_else(|| (self.class(depth), None));
             member.class = class;
             if let Some(kind) = known {
-                self.known.push(Known { scope: self.scope, path: self.path.clone(), kind });
+                self.known.push(KnownField { scope: self.scope, path: self.path.clone(), kind });
             }
             self.path.pop();
             members.push(member);
@@ -448,7 +448,7 @@ impl Maker {
         FieldKind::Structure { members, minimum_alignment: self.alignment(1) }
     }
 
-    /// A field on which others may depend.
+    /// Creates a field on which other fields may depend.
     fn needed(&mut self) -> Option<(Arc<FieldClass>, Option<KnownKind>)> {
         let signed = self.random.percent(50);
         let (kind, known) = match self.random.below(10) {
@@ -553,7 +553,7 @@ impl Maker {
         clock
     }
 
-    /// A random trace class.
+    /// Creates a random trace class.
     pub fn trace(mut self) -> TraceClass {
         use Dialect::{Ctf18, Prop1, Prop2, Spec2};
         let mut trace = TraceClass { dialect: self.dialect.title().to_owned(), ..TraceClass::default() };

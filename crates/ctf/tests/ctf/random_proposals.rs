@@ -1,16 +1,16 @@
-//! Random traces of both proposals are read as their documents say.
+//! Random traces in both proposals must be read as specified.
 
 use std::collections::BTreeMap;
 
 use ichnos_testing::cases;
 use ichnos_testing::proposals::{ExpectedFields, Proposal, RandomTrace, random_trace};
 
-use crate::reading::{Observed, damage, events, observed, packets, trace};
+use crate::reading::{MessageReport, damage, events, observed, packets, trace};
 
-/// Number of traces of each document.
+/// Number of traces for each document.
 const TRACES: u64 = 110;
 
-/// Least share in percent of the traces of a document that have each of its constructs.
+/// Minimum percentage of a document's traces that contain each construct.
 const LEAST_PERCENT: usize = 5;
 
 fn compare(found: &ExpectedFields, expected: &ExpectedFields, random: &RandomTrace) {
@@ -52,7 +52,7 @@ fn all_values_are_read() {
                 values += expected.fields.len();
             }
             assert_eq!(found_events.len(), expected_events.len(), "{}", random.metadata);
-            assert!(!observed.iter().any(|one| matches!(one, Observed::DiscardedPackets(_))));
+            assert!(!observed.iter().any(|one| matches!(one, MessageReport::DiscardedPackets(_))));
         });
         println!("{}: {traces} traces with {values} values", proposal.name());
         for (construct, count) in &constructs {

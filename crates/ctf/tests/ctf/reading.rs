@@ -1,61 +1,61 @@
-//! Reads traces from memory through the public interface, and keeps everything that is reported.
+//! Reads traces from memory through the public interface, and records everything that is reported.
 
 use std::ops::ControlFlow;
 
-use ichnos_ctf::trace::{CtfOptions, CtfTrace, Opened, open};
+use ichnos_ctf::trace::{CtfOptions, CtfTrace, OpenResult, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
     BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, Field, Message, MessageKind,
     OpenedTrace, Packet, Real, Scope, StreamCursor, Text, Visitor, Wide, Window,
 };
 
-/// Names of fields, and their values as texts that begin with their kind.
-pub type Fields = Vec<(String, String)>;
+/// Field names, and values as texts that start with their kind.
+pub type FieldTexts = Vec<(String, String)>;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Observed {
+pub enum MessageReport {
     StreamBegin(Option<u128>),
     StreamEnd,
-    PacketBegin(Facts),
+    PacketBegin(PacketReport),
     PacketEnd,
-    Event(Happened),
+    Event(ObservedEvent),
     DiscardedEvents(Option<u64>),
     DiscardedPackets(Option<u64>),
     Damage(Damage),
 }
 
-/// Values of a packet.
+/// Packet values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts {
+pub struct PacketReport {
     pub begin: Option<i128>,
     pub end: Option<i128>,
     pub sequence: Option<u64>,
     pub discarded: Option<u64>,
     pub total: u64,
     pub content: u64,
-    pub fields: Fields,
+    pub fields: FieldTexts,
 }
 
 /// An event.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Happened {
+pub struct ObservedEvent {
     pub id: u128,
     pub nanoseconds: Option<i128>,
     pub cycles: Option<u64>,
     pub others: Vec<(u16, u64)>,
-    pub fields: Fields,
+    pub fields: FieldTexts,
 }
 
 /// Collects fields.
 #[derive(Default)]
-pub struct Collect {
-    pub fields: Fields,
-    /// Path of open fields, and for arrays the index of the next element.
+pub struct FieldCollector {
+    pub fields: FieldTexts,
+    /// Path of open fields. For arrays, the next element's index.
     open: Vec<(String, Option<u64>)>,
 }
 
-impl Collect {
+impl FieldCollector {
     pub fn named(root: &str) -> Self {
         Self { fields: Vec::new(), open: vec![(root.to_owned(), None)] }
     }
@@ -99,7 +99,7 @@ fn text_of(write: impl Fn(&mut Vec<u8>)) -> String {
     String::from_utf8(out).expect("digits")
 }
 
-impl Visitor for Collect {
+impl Visitor for FieldCollector {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         self.value(field, format!("u:{value}"));
     }
@@ -194,14 +194,14 @@ const SCOPES: [(Scope, &str); 6] = [
     (Scope::Payload, "payload"),
 ];
 
-fn facts(packet: Packet<'_>) -> Facts {
+fn facts(packet: Packet<'_>) -> PacketReport {
     let mut fields = Vec::new();
     for (scope, name) in &SCOPES[..2] {
-        let mut collect = Collect::named(name);
+        let mut collect = FieldCollector::named(name);
         packet.visit(*scope, &mut collect).expect("a delivered packet can be read");
         fields.append(&mut collect.fields);
     }
-    Facts {
+    PacketReport {
         begin: packet.begin.map(|value| value.nanoseconds),
         end: packet.end.map(|value| value.nanoseconds),
         sequence: packet.sequence_number,
@@ -212,11 +212,11 @@ fn facts(packet: Packet<'_>) -> Facts {
     }
 }
 
-/// All reported values except the beginnings and ends of structures.
+/// All reported values, without structure starts and ends.
 #[derive(Default)]
-struct Flat(Vec<String>);
+struct FlatValues(Vec<String>);
 
-impl Flat {
+impl FlatValues {
     fn push(&mut self, field: Field<'_>, what: &str, value: impl std::fmt::Debug) {
         let (name, index, offset, length) = (field.name(), field.index(), field.offset, field.length);
         self.0.push(format!("{what} {name:?} {index} {offset} {length}: {value:?}"));
@@ -225,7 +225,7 @@ impl Flat {
 
 macro_rules! flat {
     ($($method:ident: $type:ty),*) => {
-        impl Visitor for Flat {
+        impl Visitor for FlatValues {
             $(fn $method(&mut self, field: Field<'_>, value: $type) {
                 self.push(field, stringify!($method), value);
             })*
@@ -245,9 +245,9 @@ macro_rules! flat {
 flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
     text: Text<'_>, blob: &[u8], begin_array: u64);
 
-/// Visiting an event at once gives the same as visiting its scopes.
+/// Checks that visiting an event at once equals visiting its scopes.
 fn compare_all(event: &Event<'_>) {
-    let (mut scopes, mut at_once) = (Flat::default(), Flat::default());
+    let (mut scopes, mut at_once) = (FlatValues::default(), FlatValues::default());
     for (scope, _) in &SCOPES[3..] {
         event.visit(*scope, &mut scopes).expect("a delivered event can be read");
     }
@@ -255,15 +255,15 @@ fn compare_all(event: &Event<'_>) {
     assert_eq!(scopes.0, at_once.0);
 }
 
-fn happened(event: Event<'_>) -> Happened {
+fn happened(event: Event<'_>) -> ObservedEvent {
     compare_all(&event);
     let mut fields = Vec::new();
     for (scope, name) in &SCOPES[2..] {
-        let mut collect = Collect::named(name);
+        let mut collect = FieldCollector::named(name);
         event.visit(*scope, &mut collect).expect("a delivered event can be read");
         fields.append(&mut collect.fields);
     }
-    Happened {
+    ObservedEvent {
         id: event.class.id,
         nanoseconds: event.clock.map(|value| value.nanoseconds),
         cycles: event.clock.map(|value| value.cycles),
@@ -272,20 +272,20 @@ fn happened(event: Event<'_>) -> Happened {
     }
 }
 
-/// A tree of these files.
+/// Creates a tree with these files.
 pub fn tree(files: &[(&str, &[u8])]) -> Tree {
     let entries = files.iter().map(|(name, bytes)| Entry::of_bytes(*name, bytes.to_vec())).collect();
     Tree { name: "memory".to_owned(), entries, problems: Vec::new() }
 }
 
-/// Opens a trace of metadata and data stream files.
-pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> Opened {
+/// Opens a trace from metadata and data stream files.
+pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> OpenResult {
     let mut files = vec![("metadata", metadata)];
     files.extend(streams);
     open(&[&tree(&files)], &CtfOptions::default())
 }
 
-/// Opens a trace that must be there.
+/// Opens a trace that must exist.
 pub fn trace(metadata: &[u8], streams: &[(&str, &[u8])]) -> CtfTrace {
     crate::written_metadata::assert_same(metadata);
     let mut opened = opened(metadata, streams);
@@ -295,7 +295,7 @@ pub fn trace(metadata: &[u8], streams: &[(&str, &[u8])]) -> CtfTrace {
     opened.traces.remove(0)
 }
 
-/// The error of a trace that cannot be opened.
+/// Returns the error for a trace that cannot be opened.
 pub fn refusal(metadata: &[u8]) -> String {
     let opened = opened(metadata, &[]);
     assert!(opened.traces.is_empty(), "the trace was opened");
@@ -303,10 +303,10 @@ pub fn refusal(metadata: &[u8]) -> String {
     errors.join("\n")
 }
 
-/// All messages of all data streams, which are the same however a cursor is asked for them.
-pub fn observed(trace: &CtfTrace) -> Vec<Observed> {
+/// Returns all messages from all data streams. Checks that they do not depend on how a cursor is used.
+pub fn observed(trace: &CtfTrace) -> Vec<MessageReport> {
     let cursors = || trace.cursors(Window::default()).into_iter();
-    let observed: Vec<Observed> = cursors().flat_map(all).collect();
+    let observed: Vec<MessageReport> = cursors().flat_map(all).collect();
     for step in [0, 1_000_000, u64::MAX] {
         assert_eq!(cursors().flat_map(|cursor| handed_on(cursor, step)).collect::<Vec<_>>(), observed);
     }
@@ -335,8 +335,8 @@ pub fn observed(trace: &CtfTrace) -> Vec<Observed> {
     observed
 }
 
-/// Cursors that give back their memory at each message are at the same messages, places and times, whatever
-/// the window.
+/// Checks that cursors which are suspended at each message return the same messages, positions and times, in any
+/// window.
 fn compare_suspended(trace: &CtfTrace) {
     let messages = |mut cursor: BoxedCursor| {
         let mut messages = Vec::new();
@@ -364,7 +364,7 @@ fn compare_suspended(trace: &CtfTrace) {
     }
 }
 
-/// When a packet begins and ends.
+/// Returns a packet's begin and end times.
 fn times(message: &Message<'_>) -> Option<(Option<ClockValue>, Option<ClockValue>)> {
     match message {
         Message::PacketBegin(packet) | Message::PacketEnd(packet) => Some((packet.begin, packet.end)),
@@ -372,8 +372,8 @@ fn times(message: &Message<'_>) -> Option<(Option<ClockValue>, Option<ClockValue
     }
 }
 
-/// All messages of a cursor. Checks that heads and messages agree.
-pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Observed> {
+/// Returns all messages from a cursor. Checks that heads and messages agree.
+pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<MessageReport> {
     let mut observed = Vec::new();
     let mut end = None;
     while let Some(head) = cursor.next_head() {
@@ -385,7 +385,7 @@ pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Observed> {
                 end = packet.end.map(|value| value.nanoseconds);
             }
             Message::Event(event) => {
-                // An event after its packet comes at the end of it.
+                // An event after its packet is delivered at the packet's end.
                 let time = event.clock.map(|value| value.nanoseconds);
                 assert!(head.nanoseconds() == time || (head.nanoseconds() == end && time > end));
             }
@@ -401,8 +401,8 @@ pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Observed> {
     observed
 }
 
-/// The same by handing on, each time up to `step` after the message that comes next.
-fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<Observed> {
+/// Returns all messages by handing on, each time up to `step` after the next message.
+fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<MessageReport> {
     let mut observed = Vec::new();
     let mut limit = 0;
     if !cursor.advance() {
@@ -420,52 +420,54 @@ fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<Observed> {
     observed
 }
 
-fn one(message: &Message<'_>) -> (MessageKind, Observed) {
+fn one(message: &Message<'_>) -> (MessageKind, MessageReport) {
     match message {
-        Message::StreamBegin(stream) => (MessageKind::StreamBegin, Observed::StreamBegin(stream.id)),
-        Message::StreamEnd(_) => (MessageKind::StreamEnd, Observed::StreamEnd),
-        Message::PacketBegin(packet) => (MessageKind::PacketBegin, Observed::PacketBegin(facts(*packet))),
-        Message::PacketEnd(_) => (MessageKind::PacketEnd, Observed::PacketEnd),
-        Message::Event(event) => (MessageKind::Event, Observed::Event(happened(*event))),
+        Message::StreamBegin(stream) => (MessageKind::StreamBegin, MessageReport::StreamBegin(stream.id)),
+        Message::StreamEnd(_) => (MessageKind::StreamEnd, MessageReport::StreamEnd),
+        Message::PacketBegin(packet) => {
+            (MessageKind::PacketBegin, MessageReport::PacketBegin(facts(*packet)))
+        }
+        Message::PacketEnd(_) => (MessageKind::PacketEnd, MessageReport::PacketEnd),
+        Message::Event(event) => (MessageKind::Event, MessageReport::Event(happened(*event))),
         Message::DiscardedEvents(lost) => {
-            (MessageKind::DiscardedEvents, Observed::DiscardedEvents(lost.count))
+            (MessageKind::DiscardedEvents, MessageReport::DiscardedEvents(lost.count))
         }
         Message::DiscardedPackets(lost) => {
-            (MessageKind::DiscardedPackets, Observed::DiscardedPackets(lost.count))
+            (MessageKind::DiscardedPackets, MessageReport::DiscardedPackets(lost.count))
         }
-        Message::Damage(damage) => (MessageKind::Damage, Observed::Damage((*damage).clone())),
+        Message::Damage(damage) => (MessageKind::Damage, MessageReport::Damage((*damage).clone())),
         _ => panic!("an unknown message"),
     }
 }
 
-/// The events among messages.
-pub fn events(observed: &[Observed]) -> Vec<&Happened> {
+/// Returns the events among messages.
+pub fn events(observed: &[MessageReport]) -> Vec<&ObservedEvent> {
     observed
         .iter()
         .filter_map(|observed| match observed {
-            Observed::Event(event) => Some(event),
+            MessageReport::Event(event) => Some(event),
             _ => None,
         })
         .collect()
 }
 
-/// The packets among messages.
-pub fn packets(observed: &[Observed]) -> Vec<&Facts> {
+/// Returns the packets among messages.
+pub fn packets(observed: &[MessageReport]) -> Vec<&PacketReport> {
     observed
         .iter()
         .filter_map(|observed| match observed {
-            Observed::PacketBegin(facts) => Some(facts),
+            MessageReport::PacketBegin(facts) => Some(facts),
             _ => None,
         })
         .collect()
 }
 
-/// The damage among messages.
-pub fn damage(observed: &[Observed]) -> Vec<&Damage> {
+/// Returns the damage among messages.
+pub fn damage(observed: &[MessageReport]) -> Vec<&Damage> {
     observed
         .iter()
         .filter_map(|observed| match observed {
-            Observed::Damage(damage) => Some(damage),
+            MessageReport::Damage(damage) => Some(damage),
             _ => None,
         })
         .collect()

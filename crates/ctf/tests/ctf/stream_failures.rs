@@ -1,11 +1,11 @@
-//! Faults of one data stream: each is reported at its location, and reading of the rest and of all others
-//! continues.
+//! Faults in a data stream. Each must be reported at its location, and reading must continue with the rest and all
+//! other data streams.
 
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, OpenedTrace, StreamCursor, Window};
 
-use crate::reading::{Observed, all, trace, tree};
+use crate::reading::{MessageReport, all, trace, tree};
 use ichnos_testing::encoder::{Encoder, Order};
 
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -30,7 +30,7 @@ event { name = b; id = 1; stream_id = 1; fields := struct { u8 n; }; };
 event { name = c; id = 1; stream_id = 2; fields := struct { u8 n; }; };
 "#;
 
-/// A packet of events of ids and times.
+/// Returns a packet with events from ids and times.
 fn packet(class: u8, sequence: u64, begin: u64, end: u64, events: &[(u8, u64)]) -> Vec<u8> {
     let mut e = Encoder::default();
     e.int(0xc1fc_1fc1, 32, Order::Le).raw(&[class]);
@@ -49,7 +49,7 @@ fn good(class: u8, sequence: u64) -> Vec<u8> {
     packet(class, sequence, begin, begin + 900, &[(1, begin + 1), (1, begin + 2), (1, begin + 3)])
 }
 
-/// Damage of a trace whose only clock has 3 Hz, read with times as Babeltrace has them or exact ones.
+/// Returns times and damage of a trace whose only clock has 3 Hz, in Babeltrace's or exact arithmetic.
 fn damage_of_a_slow_clock(arithmetic: ClockArithmetic, stream: &[u8]) -> (Vec<i128>, Vec<String>) {
     let metadata = METADATA.replace("freq = 1000000000; offset_s = 100;", "freq = 3; offset_s = 0;");
     let mut options = CtfOptions::default();
@@ -59,15 +59,15 @@ fn damage_of_a_slow_clock(arithmetic: ClockArithmetic, stream: &[u8]) -> (Vec<i1
     let (mut times, mut damages) = (Vec::new(), Vec::new());
     for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
         match observed {
-            Observed::Event(event) => times.extend(event.nanoseconds),
-            Observed::Damage(damage) => damages.push(damage.kind.to_string()),
+            MessageReport::Event(event) => times.extend(event.nanoseconds),
+            MessageReport::Damage(damage) => damages.push(damage.kind.to_string()),
             _ => {}
         }
     }
     (times, damages)
 }
 
-/// Times in cycles of the events of each data stream, and the damage.
+/// Returns the event times of each data stream in cycles, and the damage.
 fn read(files: &[(&str, &[u8])]) -> (Vec<Vec<u64>>, Vec<Damage>) {
     let trace = trace(METADATA.as_bytes(), files);
     let (mut times, mut damages) = (Vec::new(), Vec::new());
@@ -77,23 +77,23 @@ fn read(files: &[(&str, &[u8])]) -> (Vec<Vec<u64>>, Vec<Damage>) {
             observed
                 .iter()
                 .filter_map(
-                    |observed| if let Observed::Event(event) = observed { event.cycles } else { None },
+                    |observed| if let MessageReport::Event(event) = observed { event.cycles } else { None },
                 )
                 .collect(),
         );
         damages.extend(observed.into_iter().filter_map(|observed| {
-            if let Observed::Damage(damage) = observed { Some(damage) } else { None }
+            if let MessageReport::Damage(damage) = observed { Some(damage) } else { None }
         }));
     }
     (times, damages)
 }
 
-/// Reads a bad stream beside a good one, which must not be affected.
+/// Reads a bad stream next to a good stream, which must not be affected.
 fn beside(class: u8, bad: &[u8]) -> (Vec<u64>, Vec<DamageKind>) {
     let whole: Vec<u8> = (0..3).flat_map(|n| good(0, n)).collect();
     let (mut times, damages) = read(&[("a_good", &whole), ("bad", bad)]);
     assert_eq!(times.len(), 2);
-    // Streams come by class, and then by file.
+    // Streams are sorted by class, and then by file.
     assert!(class > 0 || times[0] == [1001, 1002, 1003, 2001, 2002, 2003, 3001, 3002, 3003]);
     assert_eq!(times[0].len(), 9);
     assert!(damages.iter().all(|damage| damage.file.ends_with("bad")), "{damages:?}");
@@ -105,7 +105,7 @@ const LAST: u64 = 854_775_807;
 
 #[test]
 fn times_beyond_64_bits() {
-    // The clock of one data stream gets there in the second packet: that is reported once.
+    // A data stream's clock exceeds this in the second packet, which must be reported once.
     let near = LAST - 2000;
     let stream = [
         packet(1, 0, near, near + 10, &[(1, near + 1), (1, near + 2)]),
@@ -116,15 +116,15 @@ fn times_beyond_64_bits() {
     let (times, kinds) = beside(1, &stream);
     assert_eq!(times, [near + 1, near + 2, LAST - 1, LAST, LAST + 1, LAST + 2, LAST + 25]);
     assert_eq!(kinds, [DamageKind::TimeOverflow(i128::from(i64::MAX) + 1)]);
-    // All of it is there.
+    // All events are beyond it.
     let (times, kinds) = beside(1, &packet(1, 0, 1 << 40, 1 << 41, &[(1, 1 << 40), (1, (1 << 40) + 1)]));
     assert_eq!(times, [1 << 40, (1 << 40) + 1]);
     assert_eq!(kinds, [DamageKind::TimeOverflow(9_223_372_036_000_000_000 + (1 << 40))]);
-    // Below the first time of 64 bits.
+    // Below the first 64-bit time.
     let (times, kinds) = beside(2, &good(2, 0));
     assert_eq!(times, [1001, 1002, 1003]);
     assert_eq!(kinds, [DamageKind::TimeOverflow(-9_223_372_037_000_000_000 + 1001)]);
-    // A single wrong time among good ones is that, and not the end of time.
+    // A single wrong time among good times is an error, not the end of time.
     let odd = packet(0, 0, 1000, 1900, &[(1, 1001), (1, u64::MAX), (1, 1003)]);
     let (times, kinds) = beside(0, &[odd, good(0, 1)].concat());
     assert_eq!(times, [1001, u64::MAX, 1003, 2001, 2002, 2003]);
@@ -143,7 +143,7 @@ fn an_unknown_event_record_class() {
 fn times_that_go_backwards() {
     let backwards = |from, to| DamageKind::ClockBackwards { from, to };
     let odd = |events: &[(u8, u64)]| [good(0, 0), packet(0, 1, 2000, 2900, events), good(0, 2)].concat();
-    // From event to event; before the packet; and after it.
+    // Between events, before the packet, and after it.
     let (times, kinds) = beside(0, &odd(&[(1, 2005), (1, 2003), (1, 2004)]));
     assert_eq!(times, [1001, 1002, 1003, 2005, 2003, 2004, 3001, 3002, 3003]);
     assert_eq!(kinds, [backwards(2005, 2003)]);
@@ -153,12 +153,12 @@ fn times_that_go_backwards() {
     let (times, kinds) = beside(0, &odd(&[(1, 2901), (1, 2902), (1, 2003)]));
     assert_eq!(times, [1001, 1002, 1003, 2901, 2902, 2003, 3001, 3002, 3003]);
     assert_eq!(kinds, [DamageKind::EventAfterPacket { cycles: 2901, end: 2900 }]);
-    // A packet that ends after the next one has begun.
+    // A packet that ends after the next packet's begin.
     let long = packet(0, 1, 2000, 1 << 50, &[(1, 2001)]);
     let (times, kinds) = beside(0, &[good(0, 0), long, good(0, 2)].concat());
     assert_eq!(times, [1001, 1002, 1003, 2001, 3001, 3002, 3003]);
     assert_eq!(kinds, [Rule::EndAfterNext { end: 1 << 50, next: 3000 }.into()]);
-    // One that begins when others have begun long before: it keeps its place.
+    // A packet that begins long after its successors: it keeps its place.
     for begin in [0, 1500, 1 << 50] {
         let odd = packet(0, 3, begin, 4900, &[(1, 4001)]);
         let stream = [good(0, 0), good(0, 1), good(0, 2), odd, good(0, 4)].concat();
@@ -166,7 +166,7 @@ fn times_that_go_backwards() {
         assert_eq!(times[9..], [4001, 5001, 5002, 5003], "{begin}");
         assert_eq!(kinds, [Rule::Misplaced { begin }.into()]);
     }
-    // Packets that changed their places come in the order of time.
+    // Packets in the wrong places are sorted by time.
     let (times, kinds) = beside(0, &[good(0, 0), good(0, 2), good(0, 1), good(0, 3)].concat());
     assert!(times.is_sorted() && times.len() == 12);
     assert!(matches!(&kinds[..], [DamageKind::Rule(rule)] if rule.name == "packet-order"), "{kinds:?}");
@@ -177,13 +177,13 @@ fn packets_that_are_there_twice() {
     let (times, kinds) = beside(0, &[good(0, 0), good(0, 1), good(0, 1), good(0, 2)].concat());
     assert!(times.is_sorted() && times.len() == 9);
     assert_eq!(kinds, [Rule::Copy(good(0, 0).len() as u64).into()]);
-    // In another file they are those of another snapshot.
+    // In another file, they belong to another snapshot.
     let (_, damages) = read(&[("one", &good(0, 0)), ("two", &good(0, 0))]);
     assert_eq!(damages, []);
 }
 
-/// Packets without an end and a sequence number can have the same bytes: only if the clock moves within them,
-/// the second one is a copy.
+/// Packets without an end and a sequence number can have the same bytes. The second packet is a copy only if the clock
+/// moves within them.
 #[test]
 fn packets_of_the_same_bytes() {
     let metadata = METADATA
@@ -201,9 +201,10 @@ fn packets_of_the_same_bytes() {
         let names = ["one", "two"];
         let streams: Vec<(&str, &[u8])> = names.into_iter().zip(files.iter().copied()).collect();
         let trace = trace(metadata.as_bytes(), &streams);
-        let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
-        let damages = observed.iter().filter(|observed| matches!(observed, Observed::Damage(_))).count();
-        let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
+        let observed: Vec<MessageReport> =
+            trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+        let damages = observed.iter().filter(|observed| matches!(observed, MessageReport::Damage(_))).count();
+        let events = observed.iter().filter(|observed| matches!(observed, MessageReport::Event(_))).count();
         (events, damages, trace.streams().iter().map(|summary| summary.repeated_packets).sum::<u64>())
     };
     let still = packet(5, &[5, 5]);
@@ -214,11 +215,11 @@ fn packets_of_the_same_bytes() {
     assert_eq!(read(&[&[&empty[..], &empty, &still, &end].concat()]), (3, 0, 0));
     assert_eq!(read(&[&[&moving[..], &moving, &moving, &end].concat()]), (3, 2, 0));
     assert_eq!(read(&[&[&still[..], &still, &moving, &moving, &end].concat()]), (7, 1, 0));
-    // In another file they are those of another snapshot, as far as that shows.
+    // In another file, they belong to another snapshot, as far as this can be seen.
     assert_eq!(read(&[&[&moving[..], &end].concat(), &[&moving[..], &end].concat()]), (4, 0, 1));
 }
 
-/// A packet with an impossible size has that of the packet before, if the next one begins there.
+/// A packet with an impossible size gets the previous packet's size, if the next packet begins there.
 #[test]
 fn packets_with_an_impossible_size() {
     let taken = 8 * (5 + 32);
@@ -229,14 +230,14 @@ fn packets_with_an_impossible_size() {
         let (times, kinds) = beside(0, &[good(0, 0), wrong.clone(), good(0, 2)].concat());
         assert_eq!(times, [1001, 1002, 1003, 2001, 2002, 2003, 3001, 3002, 3003], "{total}");
         assert_eq!(kinds, [rule.into()]);
-        // Bytes of it are missing.
+        // Bytes are missing in it.
         wrong.remove(40);
         let (times, kinds) = beside(0, &[good(0, 0), wrong, good(0, 2)].concat());
         assert_eq!((times, kinds.len()), (vec![1001, 1002, 1003, 3001, 3002, 3003], 1), "{total}");
     }
 }
 
-/// The newest packet of a ring buffer may be open: its tracer has not written its end.
+/// A ring buffer's newest packet may be open: its tracer has not written its end.
 #[test]
 fn a_ring_buffer_with_an_open_packet() {
     let mut open = good(0, 5);
@@ -247,7 +248,7 @@ fn a_ring_buffer_with_an_open_packet() {
     assert!(!kinds.iter().any(is_of_order), "{kinds:?}");
 }
 
-/// One wrong time does not make a ring buffer of packets whose numbers are in order.
+/// A single wrong time does not make a ring buffer, if the sequence numbers are in order.
 #[test]
 fn a_wrong_begin_makes_no_ring() {
     let mut first = good(0, 0);
@@ -257,7 +258,7 @@ fn a_wrong_begin_makes_no_ring() {
     assert!(!kinds.is_empty());
 }
 
-/// Packets with wrong sizes that follow each other do not contain each other, and show no missing packets.
+/// Consecutive packets with wrong sizes do not contain each other, and do not indicate missing packets.
 #[test]
 fn packets_with_impossible_sizes_in_a_row() {
     let padded = |sequence: u64, total: u64| {
@@ -275,8 +276,8 @@ fn packets_with_impossible_sizes_in_a_row() {
         let (mut events, mut damages) = (0, Vec::new());
         for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
             match observed {
-                Observed::Event(_) => events += 1,
-                Observed::Damage(damage) => damages.push(damage.kind),
+                MessageReport::Event(_) => events += 1,
+                MessageReport::Damage(damage) => damages.push(damage.kind),
                 other => assert!(!format!("{other:?}").contains("Discarded"), "{other:?}"),
             }
         }
@@ -287,7 +288,7 @@ fn packets_with_impossible_sizes_in_a_row() {
     }
 }
 
-/// The search for the end of a packet with an impossible size ends at the next packet, whatever that is.
+/// The search for the end of a packet with an impossible size stops at the next packet, whatever it is.
 #[test]
 fn very_many_packets_with_an_impossible_size() {
     let count = 10_000;
@@ -310,7 +311,7 @@ fn very_many_packets_with_an_impossible_size() {
     assert_eq!(trace.streams[0].packets.len() as u64, 2 * count);
 }
 
-/// Packets of a class that the metadata lacks are not read as those of another one, even if that is the only one.
+/// Packets with a class that the metadata lacks are not read as another class, even if it is the only class.
 #[test]
 fn packets_of_a_class_that_the_metadata_lacks() {
     let class_begin = METADATA.find("stream { id = 1;").unwrap();
@@ -321,7 +322,7 @@ fn packets_of_a_class_that_the_metadata_lacks() {
         let trace = trace(metadata.as_bytes(), &[("good", &good(0, 9)), ("stream", &packets.concat())]);
         let observed = trace.cursors(Window::default()).into_iter().flat_map(all);
         let times = observed.filter_map(|observed| match observed {
-            Observed::Event(event) => event.cycles.filter(|time| *time < 9000),
+            MessageReport::Event(event) => event.cycles.filter(|time| *time < 9000),
             _ => None,
         });
         times.collect::<Vec<_>>()
@@ -332,13 +333,14 @@ fn packets_of_a_class_that_the_metadata_lacks() {
         [1001, 1002, 1003, 2001, 2002, 2003]
     );
     assert_eq!(times(&[good(0, 0), good(7, 1), good(7, 2)]), [1001, 1002, 1003]);
-    // One wrong id.
+    // A single wrong id.
     assert_eq!(times(&[good(0, 0), good(7, 1), good(0, 2)]).len(), 9);
     assert_eq!(times(&[good(7, 0), good(0, 1)]).len(), 6);
     assert_eq!(times(&[good(0, 0), good(7, 1)]).len(), 6);
 }
 
-/// Packets of two data streams in each of two files stay as they are, even if their numbers begin anew or wrap.
+/// If two files both contain packets from two data streams, the packets stay as they are, even if their numbers restart
+/// or wrap.
 #[test]
 fn files_of_several_data_streams() {
     let metadata = METADATA.replace("u8 stream_id;", "u8 stream_id; u8 stream_instance_id;");
@@ -349,7 +351,7 @@ fn files_of_several_data_streams() {
         bytes[6..14].copy_from_slice(&size.to_le_bytes());
         bytes
     };
-    // Of the file, each packet has the number after the one before it, of the other data stream.
+    // In this file, each packet has the number after the previous packet, which belongs to the other data stream.
     let file = |first: u64| -> Vec<u8> {
         (0..20u64).flat_map(|n| packet(1 + (n % 2) as u8, n, first + 1000 * n)).collect()
     };
@@ -358,7 +360,7 @@ fn files_of_several_data_streams() {
         let packets: Vec<_> = trace.streams.iter().map(|stream| stream.packets.len()).collect();
         assert_eq!(packets, [20, 20], "{second}");
     }
-    // A single packet of another data stream with its number in a file of another time is no double.
+    // A single packet from another data stream with its number in a file from another time is not a duplicate.
     let one = [packet(1, 0, 1000), packet(2, 1, 2000), packet(1, 2, 3000)].concat();
     let two = [packet(2, 0, 1_001_500), packet(2, 1, 1_002_500)].concat();
     let trace = trace(metadata.as_bytes(), &[("a", &one), ("b", &two)]);
@@ -366,7 +368,7 @@ fn files_of_several_data_streams() {
     assert_eq!(packets, [2, 3]);
 }
 
-/// Clocks of PROP-1.0 continue from packet to packet: corrected packets and their data streams keep their times.
+/// PROP-1.0 clocks continue from packet to packet. Corrected packets and their data streams must keep their times.
 #[test]
 fn corrected_packets_of_clocks_that_go_on() {
     let int = |name: &str, size: u32| {
@@ -413,8 +415,8 @@ fn corrected_packets_of_clocks_that_go_on() {
         let (mut times, mut damages) = (Vec::new(), Vec::new());
         for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
             match observed {
-                Observed::Event(event) => times.extend(event.cycles),
-                Observed::Damage(damage) => damages.push(damage.kind),
+                MessageReport::Event(event) => times.extend(event.cycles),
+                MessageReport::Damage(damage) => damages.push(damage.kind),
                 _ => {}
             }
         }
@@ -432,7 +434,7 @@ fn corrected_packets_of_clocks_that_go_on() {
     assert_eq!(times, [1001, 2001, 3001, 1501, 2501]);
 }
 
-/// A packet with the id of another data stream, which has its number already, belongs to the packets beside it.
+/// A packet with another data stream's id, which already has its number, belongs to the packets next to it.
 #[test]
 fn packets_with_the_id_of_another_data_stream() {
     let metadata = METADATA.replace("u8 stream_id;", "u8 stream_id; u8 stream_instance_id;");
@@ -450,8 +452,8 @@ fn packets_with_the_id_of_another_data_stream() {
         let (mut times, mut damages) = (Vec::new(), Vec::new());
         for observed in all(cursor) {
             match observed {
-                Observed::Event(event) => times.extend(event.cycles),
-                Observed::Damage(damage) => damages.push(damage.kind),
+                MessageReport::Event(event) => times.extend(event.cycles),
+                MessageReport::Damage(damage) => damages.push(damage.kind),
                 _ => {}
             }
         }
@@ -465,7 +467,7 @@ fn packets_with_the_id_of_another_data_stream() {
     assert_eq!(read.collect::<Vec<_>>(), expected);
 }
 
-/// Without a magic number, packets that follow each other show where they begin.
+/// Without a magic number, consecutive packets show where they begin.
 #[test]
 fn packets_without_a_magic_number() {
     let metadata = METADATA.replace("u32 magic; ", "");
@@ -480,11 +482,12 @@ fn packets_without_a_magic_number() {
         .collect();
     let read = |stream: &[u8]| {
         let trace = trace(metadata.as_bytes(), &[("stream", stream)]);
-        let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
-        let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
+        let observed: Vec<MessageReport> =
+            trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+        let events = observed.iter().filter(|observed| matches!(observed, MessageReport::Event(_))).count();
         (
             events,
-            observed.iter().filter(|observed| matches!(observed, Observed::Damage(_))).count()
+            observed.iter().filter(|observed| matches!(observed, MessageReport::Damage(_))).count()
                 + trace.damage().len(),
         )
     };
@@ -495,14 +498,14 @@ fn packets_without_a_magic_number() {
     assert!(events == 9 && damages > 0, "{events} {damages}");
     lie[1][1..9].copy_from_slice(&0u64.to_le_bytes());
     assert_eq!(read(&lie.concat()), (9, 1));
-    // Nothing is known of the size of the first one.
+    // The first packet's size is unknown.
     lie[0][1..9].copy_from_slice(&0u64.to_le_bytes());
     lie[1] = packets[1].clone();
     assert_eq!(read(&lie.concat()), (6, 1));
 }
 
-/// Without sequence numbers, a size that leads to a packet may be true; if it is larger than all
-/// others, it is looked into.
+/// Without sequence numbers, a size that leads to a packet may be right. If it is larger than all others, the packet is
+/// searched for others.
 #[test]
 fn packets_without_a_sequence_number() {
     let metadata = METADATA.replace(" u64 packet_seq_num;", "");
@@ -519,19 +522,19 @@ fn packets_without_a_sequence_number() {
     packets[1][5..13].copy_from_slice(&(2 * size).to_le_bytes());
     packets[3][5..13].copy_from_slice(&(2 * size).to_le_bytes());
     let trace = trace(metadata.as_bytes(), &[("stream", &packets.concat())]);
-    let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
-    let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
+    let observed: Vec<MessageReport> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+    let events = observed.iter().filter(|observed| matches!(observed, MessageReport::Event(_))).count();
     let within = DamageKind::PacketWithin { total: 2 * size, available: size };
     let damages: Vec<&DamageKind> = observed
         .iter()
         .filter_map(
-            |observed| if let Observed::Damage(damage) = observed { Some(&damage.kind) } else { None },
+            |observed| if let MessageReport::Damage(damage) = observed { Some(&damage.kind) } else { None },
         )
         .collect();
     assert_eq!((events, damages.iter().filter(|kind| ***kind == within).count()), (15, 2), "{damages:?}");
 }
 
-/// A cursor that begins in the middle continues like one that arrived there.
+/// A cursor that starts in the middle continues like a cursor that arrived there.
 #[test]
 fn reading_from_the_middle() {
     let stream = [
@@ -575,8 +578,7 @@ fn reading_from_the_middle() {
     assert!(same > 1000, "{same}");
 }
 
-/// A packet is truncated anywhere, also within its context, which then seems to continue with the beginning
-/// of the next packet.
+/// A packet is truncated anywhere, even inside its context, which then seems to continue with the next packet's start.
 #[test]
 fn a_packet_that_is_cut_off_takes_nothing_of_the_next_one() {
     let bad = good(0, 1);
@@ -590,7 +592,7 @@ fn a_packet_that_is_cut_off_takes_nothing_of_the_next_one() {
             assert_eq!(times[0][..3], [1001, 1002, 1003], "{length}");
             assert!(times[0].ends_with(&expected), "{length}: {:?}", times[0]);
             assert!(!damages.is_empty(), "{length}");
-            // The last one of the file, too.
+            // The file's last packet, too.
             let bytes = [&good(0, 0), &bad[..length], &good(0, 3)].map(|part| part.to_vec()).concat();
             let (times, _) = read(&[("bad", &bytes)]);
             assert!(times[0].ends_with(&[4001, 4002, 4003]), "{length}: {:?}", times[0]);

@@ -1,29 +1,28 @@
-//! One event of many fields, made member by member: its class, its bits and its expected values.
+//! An event with many fields, built member by member: its class, its bits and its expected values.
 
-use crate::reading::{Fields, damage, events, observed, trace};
+use crate::reading::{FieldTexts, damage, events, observed, trace};
 use ichnos_testing::encoder::{Encoder, Order, decimal, hex, unsigned_bits};
 
-/// The payload that is being made.
-pub struct Table {
-    /// Classes of the members, as JSON.
+/// Payload being built.
+pub struct PayloadTable {
+    /// Member classes, as JSON.
     pub members: Vec<String>,
     pub encoder: Encoder,
-    pub expected: Fields,
-    /// Property with the class of a member: `field-type` or `field-class`.
+    pub expected: FieldTexts,
+    /// Property name for a member's class: `field-type` or `field-class`.
     class_property: &'static str,
 }
 
-impl Table {
-    /// The packet begins with a context of two 32-bit little-endian sizes; the payload aligns to
-    /// 64 bits.
+impl PayloadTable {
+    /// Creates a packet that starts with a context of two 32-bit little-endian sizes. The payload aligns to 64 bits.
     pub fn new(class_property: &'static str) -> Self {
         let mut encoder = Encoder::default();
         encoder.int(0, 32, Order::Le).int(0, 32, Order::Le);
         Self { members: Vec::new(), encoder, expected: Vec::new(), class_property }
     }
 
-    /// Adds a member: its class, its bits (alignment included), and the values of it and of its fields, by
-    /// the rest of their path.
+    /// Adds a member: its class, its bits (alignment included), and its values and nested values, by the rest of their
+    /// path.
     pub fn add(
         &mut self,
         name: &str,
@@ -38,7 +37,7 @@ impl Table {
         }
     }
 
-    /// Ends the packet and checks all of it through the public path.
+    /// Ends the packet and checks everything through the public interface.
     pub fn check(mut self, metadata: &str) {
         let content = self.encoder.at;
         self.encoder.align(8);
@@ -57,7 +56,7 @@ impl Table {
     }
 }
 
-/// Values that try all bits of fields of a length.
+/// Returns values that try all bits in fields with this length.
 pub fn patterns(length: usize) -> Vec<Vec<bool>> {
     let alternating = (0..length).map(|i| i % 3 == 0).collect();
     let mut lone_top = vec![false; length];
@@ -66,12 +65,12 @@ pub fn patterns(length: usize) -> Vec<Vec<bool>> {
     vec![alternating, lone_top, mixed, vec![true; length], vec![false; length]]
 }
 
-/// Returns the collector's text of an integer.
+/// Returns the collector's text for an integer.
 pub fn integer_text(bits: &[bool], signed: bool) -> String {
     format!("{}:{}", if signed { "s" } else { "u" }, decimal(bits, signed))
 }
 
-/// binary128 numbers by their bits, and their values in binary64.
+/// Returns binary128 numbers as bits, and their values in binary64.
 pub fn quadruples() -> Vec<(Vec<bool>, String)> {
     let of = |high: u64, low: u64, value: &str| {
         let bits = unsigned_bits(u128::from(high) << 64 | u128::from(low), 128);

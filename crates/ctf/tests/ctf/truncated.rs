@@ -1,5 +1,5 @@
-//! A data stream file that becomes shorter while its events are read: lost data is reported, and zeros are
-//! not returned as events.
+//! A data stream file that is truncated while its events are read. The loss must be reported, and zeros must not be
+//! returned as events.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{Damage, DamageKind, Message, MessageKind, StreamCursor, Window};
 use tempfile::TempDir;
 
-/// Events of a time and of the same number once more, so that it shows which ones are right.
+/// Events with a time and the same number twice, so that valid events can be recognized.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 64; align = 8; } := u64;
 typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
@@ -22,15 +22,15 @@ stream {
 event { name = tick; fields := struct { u64 number; }; };
 "#;
 
-/// Bytes of a packet header and context, and of an event.
+/// Size in bytes of a packet header and context, and of an event.
 const HEAD: usize = 24;
 const EVENT: usize = 16;
 
-/// A directory with a trace of one data stream; goes away with it.
-struct Trace(TempDir);
+/// Temporary directory with a trace with a single data stream.
+struct TraceDirectory(TempDir);
 
-impl Trace {
-    /// Packets with these numbers of events.
+impl TraceDirectory {
+    /// Creates packets with these numbers of events.
     fn new(packets: &[u64]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
@@ -68,10 +68,10 @@ fn shorten(file: &Path, len: usize) {
     File::options().write(true).open(file).unwrap().set_len(len as u64).unwrap();
 }
 
-/// Reports of a cursor.
+/// A cursor's reports.
 #[derive(Default)]
-struct Observed {
-    /// Events that are right, and others.
+struct CursorReport {
+    /// Valid events, and other events.
     good: u64,
     bad: u64,
     damage: Vec<Damage>,
@@ -80,8 +80,8 @@ struct Observed {
     ended: bool,
 }
 
-/// Reads `most` events, or to the end.
-fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
+/// Reads up to `most` events.
+fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut CursorReport) {
     while observed.good + observed.bad < most
         && let Some(head) = cursor.next_head()
     {
@@ -103,7 +103,7 @@ fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
     }
 }
 
-fn lost(observed: &Observed) -> Vec<&Damage> {
+fn lost(observed: &CursorReport) -> Vec<&Damage> {
     let lost: Vec<&Damage> =
         observed.damage.iter().filter(|damage| matches!(damage.kind, DamageKind::Lost { .. })).collect();
     assert!(lost.iter().all(|damage| damage.file.ends_with("/stream")), "{lost:?}");
@@ -112,15 +112,15 @@ fn lost(observed: &Observed) -> Vec<&Damage> {
 
 #[test]
 fn whole_packets() {
-    // 16,024 bytes a packet.
-    let trace = Trace::new(&[1000; 20]);
+    // 16,024 bytes per packet.
+    let trace = TraceDirectory::new(&[1000; 20]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
-    let mut observed = Observed::default();
+    let mut observed = CursorReport::default();
     read(&mut cursor, 3500, &mut observed);
     shorten(&trace.stream(), 100_000);
     read(&mut cursor, u64::MAX, &mut observed);
-    // The rest of the seventh packet and all after it are missing: reported once, no zeros.
+    // The rest of the seventh packet and everything after it is missing. It is reported once, without zeros.
     assert_eq!(
         (observed.good, observed.bad, observed.ended),
         (6 * 1000 + (100_000 - 6 * 16_024 - 24) / 16, 0, true)
@@ -128,12 +128,12 @@ fn whole_packets() {
     let [damage] = observed.damage.as_slice() else { panic!("{:?}", observed.damage) };
     assert_eq!(damage.kind, DamageKind::Lost { reported: false });
     assert_eq!((damage.bit, damage.skipped), (100_000 * 8, (20 * 16_024 - 100_000) * 8));
-    // A cursor that begins now has the same.
-    let mut again = Observed::default();
+    // A new cursor must return the same.
+    let mut again = CursorReport::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut again);
     assert_eq!((again.good, again.bad, &again.damage), (observed.good, 0, &observed.damage));
     // Opening the trace now finds a truncated file.
-    let mut again = Observed::default();
+    let mut again = CursorReport::default();
     read(&mut trace.open().streams[0].cursor(Window::default()), u64::MAX, &mut again);
     assert_eq!((again.good, again.bad, again.damage.len()), (observed.good, 0, 1));
     assert!(matches!(again.damage[0].kind, DamageKind::CutOff { .. }));
@@ -142,14 +142,14 @@ fn whole_packets() {
 #[test]
 fn the_packet_that_is_being_read() {
     // 48 MB.
-    let trace = Trace::new(&[3_000_000]);
+    let trace = TraceDirectory::new(&[3_000_000]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
-    let mut observed = Observed::default();
+    let mut observed = CursorReport::default();
     read(&mut cursor, 1_000_000, &mut observed);
     shorten(&trace.stream(), 4096);
     read(&mut cursor, u64::MAX, &mut observed);
-    // Zeros have a number and a time as well, but only few of them come before the damage is reported.
+    // Zeros also have a number and a time, but only a few come before the damage is reported.
     assert_eq!((observed.good, observed.ended), (1_000_000, true));
     assert!(observed.bad <= (1 << 20) / EVENT as u64, "{}", observed.bad);
     let lost = lost(&observed);
@@ -159,14 +159,14 @@ fn the_packet_that_is_being_read() {
     assert!(observed.damage.len() <= 3, "{:?}", observed.damage);
 }
 
-/// After the end of a file there are zeros up to the end of the page, which are not reported.
+/// Zeros after the end of a file up to the end of its page must not be reported.
 #[test]
 fn within_a_page() {
-    let trace = Trace::new(&[1000; 20]);
+    let trace = TraceDirectory::new(&[1000; 20]);
     let len = 20 * 16_024;
     let opened = trace.open();
     shorten(&trace.stream(), len - EVENT);
-    let mut observed = Observed::default();
+    let mut observed = CursorReport::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut observed);
     let lost = lost(&observed);
     assert_eq!((observed.good, lost.len()), (20 * 1000 - 1, 1));
@@ -174,12 +174,12 @@ fn within_a_page() {
         (lost[0].bit, &lost[0].kind),
         ((len - EVENT) as u64 * 8, &DamageKind::Lost { reported: true })
     );
-    // A file of another name in its place is no loss, nor is one that grows.
+    // Another file in its place is not a loss, and neither is a growing file.
     let opened = trace.open();
     fs::rename(trace.stream(), trace.0.path().join("moved")).unwrap();
     fs::write(trace.stream(), b"").unwrap();
     File::options().append(true).open(trace.0.path().join("moved")).unwrap().set_len(1 << 20).unwrap();
-    let mut observed = Observed::default();
+    let mut observed = CursorReport::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut observed);
     assert!(!observed.damage.iter().any(|damage| matches!(damage.kind, DamageKind::Lost { .. })));
 }

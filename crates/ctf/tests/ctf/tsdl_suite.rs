@@ -1,4 +1,4 @@
-//! CTF 1.8 metadata of every real trace.
+//! CTF 1.8 metadata from every real trace.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ fn every_real_trace() {
             let mut problems = Problems::new(&limits);
             let unpacked = packetized::unpack(&bytes, &limits, &mut problems);
             let text = unpacked.map_or(bytes, |unpacked| unpacked.text);
-            // Old LTTng texts do not begin with the comment; those of CTF 2 begin with a separator.
+            // Old LTTng texts do not start with the comment. CTF 2 texts start with a separator.
             if text.starts_with(b"\x1e") {
                 continue;
             }
@@ -67,8 +67,8 @@ fn every_real_trace() {
     assert!(read > 90, "{read} texts are too few: are the traces all there?");
 }
 
-/// Real traces that other readers refuse as well, because of what their metadata says: a version
-/// 0.1, a variant whose tag is a structure, syntax errors.
+/// Real traces that other readers also refuse because of their metadata: version 0.1, a variant whose tag is a
+/// structure, syntax errors.
 const REFUSED: [&str; 5] = [
     "babeltrace/1/fail/fail1",
     "babeltrace/1/fail/fail2",

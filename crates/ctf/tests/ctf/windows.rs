@@ -1,15 +1,15 @@
-//! A time window gives exactly the events that filtering everything by time gives.
+//! A time window must return exactly the events that remain after filtering all events by time.
 
-use ichnos_ctf::trace::{CtfOptions, Opened, open};
+use ichnos_ctf::trace::{CtfOptions, OpenResult, open};
 use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
 
 use crate::support::traces;
 
-/// Time, class and place in the packet of each event of each data stream.
-type Events = Vec<(Option<i128>, String, u64)>;
+/// Time, class and place in the packet of each event in each data stream.
+type EventPlaces = Vec<(Option<i128>, String, u64)>;
 
-fn events(cursor: &mut dyn StreamCursor) -> Events {
+fn events(cursor: &mut dyn StreamCursor) -> EventPlaces {
     let mut events = Vec::new();
     while cursor.advance() {
         if let Some(Message::Event(event)) = cursor.current() {
@@ -21,16 +21,16 @@ fn events(cursor: &mut dyn StreamCursor) -> Events {
     events
 }
 
-fn compare(opened: &Opened) -> u64 {
+fn compare(opened: &OpenResult) -> u64 {
     let mut compared = 0;
     for trace in &opened.traces {
-        let all: Vec<Events> =
+        let all: Vec<EventPlaces> =
             trace.cursors(Window::default()).iter_mut().map(|cursor| events(cursor)).collect();
         for (i, full) in all.iter().enumerate() {
             let mut times: Vec<i128> = full.iter().filter_map(|(time, ..)| *time).collect();
             times.sort_unstable();
             let Some(last) = times.len().checked_sub(1) else { continue };
-            // Of long streams less, to be done soon.
+            // Fewer windows in long streams, to save time.
             let at = if full.len() > 2_000 { vec![last / 2] } else { vec![0, last / 2, last] };
             let mut points: Vec<Option<i128>> = at
                 .iter()
@@ -44,7 +44,7 @@ fn compare(opened: &Opened) -> u64 {
                     let wanted = |time: i128| {
                         begin.is_none_or(|begin| time >= begin) && end.is_none_or(|end| time <= end)
                     };
-                    let expected: Events =
+                    let expected: EventPlaces =
                         full.iter().filter(|(time, ..)| time.is_none_or(wanted)).cloned().collect();
                     let window = Window { begin: *begin, end: *end };
                     let found = events(&mut trace.streams[i].cursor(window));

@@ -1,4 +1,4 @@
-//! Metadata that is read, written in a dialect and read again is the same.
+//! Metadata that is read, written in a dialect and read again must be the same.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +15,11 @@ use ichnos_model::{
 };
 
 use crate::comparable::comparable;
-use crate::random_class::Maker;
+use crate::random_class::ClassMaker;
 use crate::support::traces;
 
-/// Metadata with vocabulary that only release candidates of its dialect had: the written metadata has the
-/// same meaning, but not all details of the class.
+/// Metadata with vocabulary that only occurs in release candidates of its dialect. The written metadata has the same
+/// meaning, but the class differs in details.
 const CANDIDATES: [&str; 1] = ["real/tracecompass/CTF2-7.0-debug-info"];
 
 fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
@@ -37,11 +37,11 @@ fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
 
 fn read(text: &[u8]) -> Option<(TraceClass, Dialect)> {
     let read = metadata::parse(text, &MetadataOptions::default()).ok()?;
-    // Writing loses what is not in the class.
+    // Writing drops everything outside the class.
     Some((TraceClass { unmodeled: Default::default(), ..read.trace }, read.dialect))
 }
 
-/// Writes a class and reads the text. Writing it once more gives the same text.
+/// Writes a class and reads the text. Checks that writing it again produces the same text.
 pub fn through(trace: &TraceClass, dialect: Dialect) -> Result<TraceClass, Vec<Unsupported>> {
     let written = write_metadata(trace, dialect, &Limits::default())?;
     let mut options = MetadataOptions::default();
@@ -56,7 +56,7 @@ pub fn through(trace: &TraceClass, dialect: Dialect) -> Result<TraceClass, Vec<U
     Ok(again)
 }
 
-/// Checks that metadata, if it can be read, is the same when it is written in its dialect.
+/// Checks that metadata, if readable, stays the same when it is written in its dialect.
 pub fn assert_same(text: &[u8]) {
     let Some((trace, dialect)) = read(text) else { return };
     match through(&trace, dialect) {
@@ -65,7 +65,7 @@ pub fn assert_same(text: &[u8]) {
     }
 }
 
-/// All metadata that was recorded and can be read, by name.
+/// Returns all recorded metadata that can be read, by name.
 fn recorded() -> Option<Vec<(String, TraceClass, Dialect)>> {
     let root = traces()?.join("ctf");
     let mut files = Vec::new();
@@ -127,8 +127,7 @@ fn every_recorded_metadata_in_all_dialects() {
     for ((from, to), [written, refused]) in &count {
         println!("{from} in {to}: {written} written, {refused} refused");
     }
-    // The later dialects except PROP-1.0 can express all of CTF 1.8; the rest depends on the constructs in
-    // use.
+    // The later dialects except PROP-1.0 can express all of CTF 1.8. Otherwise, it depends on the constructs in use.
     for to in ["ctf1.8", "prop2", "spec2"] {
         assert_eq!(count[&("ctf1.8", to)][1], 0, "{to}");
     }
@@ -145,7 +144,7 @@ fn random_classes_in_their_dialects_and_in_the_others() {
     let mut count: BTreeMap<(&str, &str), [usize; 2]> = BTreeMap::new();
     ichnos_testing::cases(40, |random| {
         for dialect in Dialect::ALL {
-            let trace = Maker::new(random.number(), dialect).trace();
+            let trace = ClassMaker::new(random.number(), dialect).trace();
             for other in Dialect::ALL {
                 let [written, refused] = count.entry((dialect.name(), other.name())).or_default();
                 let again = match through(&trace, other) {
@@ -169,7 +168,7 @@ fn random_classes_in_their_dialects_and_in_the_others() {
     }
 }
 
-/// A trace class of one event record class with one member.
+/// Returns a trace class with a single event record class with one member.
 fn of_member(name: &str, class: impl Into<Arc<FieldClass>>) -> TraceClass {
     let event = EventRecordClass::new("e", [Member::new(name, class)]);
     TraceClass::new("", [], [DataStreamClass::new(None, [event])])
@@ -295,7 +294,7 @@ fn labels_that_multiply_are_written_once_or_refused() {
     }
 }
 
-/// Bytes are changed, and readable metadata is written.
+/// Changes bytes, and writes the metadata that can still be read.
 #[test]
 fn damaged_metadata_that_can_be_read() {
     let Some(traces) = traces() else {

@@ -1,8 +1,8 @@
-//! Packets with a wrong content size: their events show where the content ends.
+//! Packets with a wrong content size. Their events show where the content ends.
 
 use ichnos_model::{Damage, OpenedTrace as _, Window};
 
-use crate::reading::{Observed, all, trace};
+use crate::reading::{MessageReport, all, trace};
 use crate::support::quick;
 
 const METADATA: &str = "/* CTF 1.8 */
@@ -19,13 +19,13 @@ const METADATA: &str = "/* CTF 1.8 */
     };
     event { name = tick; id = 0; fields := struct { u8 value; }; };";
 
-/// Bytes of a packet header and context without a magic number.
+/// Size in bytes of a packet header and context without a magic number.
 const HEAD: usize = 32;
 
-/// Place of the content size in a packet without a magic number.
+/// Offset of the content size in a packet without a magic number.
 const CONTENT: usize = 16;
 
-/// A packet of events at some times, which ends with padding.
+/// Returns a packet with events at these times, followed by padding.
 fn packet(times: [u64; 3], padding: &[u8]) -> Vec<u8> {
     let events = times.iter().flat_map(|time| [&[0], &(*time as u16).to_le_bytes()[..], &[7]].concat());
     let events: Vec<u8> = events.collect();
@@ -34,21 +34,21 @@ fn packet(times: [u64; 3], padding: &[u8]) -> Vec<u8> {
     [&[times[0], times[2], content, total].map(u64::to_le_bytes).concat()[..], &events, padding].concat()
 }
 
-/// Times of all events, and the number of damages.
+/// Returns all event times, and the number of damages.
 fn read(metadata: &str, stream: &[u8]) -> (Vec<u64>, usize) {
     let trace = trace(metadata.as_bytes(), &[("s", stream)]);
     let (mut times, mut damages) = (Vec::new(), trace.damage().len());
     for message in trace.cursors(Window::default()).into_iter().flat_map(all) {
         match message {
-            Observed::Event(event) => times.extend(event.cycles),
-            Observed::Damage(Damage { .. }) => damages += 1,
+            MessageReport::Event(event) => times.extend(event.cycles),
+            MessageReport::Damage(Damage { .. }) => damages += 1,
             _ => {}
         }
     }
     (times, damages)
 }
 
-/// The padding is zeros, or events that were there before.
+/// The padding is zeros, or earlier events.
 #[test]
 fn events_end_the_content() {
     let before = [[0, 10, 0, 7], [0, 11, 0, 7]].concat();
@@ -87,7 +87,7 @@ fn events_end_the_content() {
     }
 }
 
-/// Tracers write events just before the first time of their packet, and just after its last one.
+/// Tracers write events just before their packet's first time, and just after its last time.
 #[test]
 fn events_beside_the_times_of_their_packet() {
     let metadata = METADATA.replace("typealias integer { size = 16;", "typealias integer { size = 64;");
@@ -120,10 +120,10 @@ fn equal_events_without_times_are_kept() {
     packets[1][4 + CONTENT..4 + CONTENT + 8].copy_from_slice(&0_u64.to_le_bytes());
     let trace = trace(metadata.as_bytes(), &[("s", &packets.concat())]);
     let observed = trace.cursors(Window::default()).into_iter().flat_map(all);
-    assert_eq!(observed.filter(|observed| matches!(observed, Observed::Event(_))).count(), 150);
+    assert_eq!(observed.filter(|observed| matches!(observed, MessageReport::Event(_))).count(), 150);
 }
 
-/// Without a magic number, other packets are found where the ones after them show it, whatever is wrong with one.
+/// Without a magic number, packets are found through their successors, whatever is wrong with a packet.
 #[test]
 fn packets_are_found_by_those_after_them() {
     let metadata = METADATA.replace("packet.header := struct { u32 magic; };", "");
@@ -142,20 +142,20 @@ fn packets_are_found_by_those_after_them() {
     }
 }
 
-/// The padding is what an earlier packet has left in the buffer, and time stands still.
+/// The padding is left over from an earlier packet, and time stands still.
 #[test]
 fn bytes_of_the_packet_before_are_padding() {
     let metadata = METADATA.replace("packet.header := struct { u32 magic; };", "");
     let first = packet([100, 100, 100], &[]);
     let mut second = packet([100, 100, 100], &[]);
-    // One event with another value, and then those of the first packet.
+    // An event with another value, followed by the first packet's events.
     second[HEAD + 3] = 9;
     second[CONTENT..CONTENT + 8].copy_from_slice(&0_u64.to_le_bytes());
     let (times, damages) = read(&metadata, &[first, second].concat());
     assert_eq!((times, damages), (vec![100; 4], 1));
 }
 
-/// The context of each packet that is looked for seems to have a text that goes on to the end of the file.
+/// Each candidate packet's context seems to contain a text that continues to the end of the file.
 #[test]
 fn a_text_without_an_end_is_not_read_again_and_again() {
     let metadata = METADATA.replace("packet.header := struct { u32 magic; };", "");

@@ -444,7 +444,7 @@ fn fields_with_roles_stay_in_headers() {
     // In CTF 2, `cpu` is a header field without a role. Strict readers warn about it.
     for dialect in ["spec2", "prop2"] {
         let refused = convert(&source, &directory.path().join(dialect), dialect).unwrap_err();
-        assert!(refused.contains("the field `cpu` of the `event-record-header` has no role"), "{refused}");
+        assert!(refused.contains("the field `cpu` of the `event-record-header` lacks a role"), "{refused}");
     }
     let target = directory.path().join("prop1");
     convert(&source, &target, "prop1").unwrap();

@@ -42,7 +42,7 @@ fn a_stream_has_one_schema() {
     let reader = session.reader().unwrap();
     let written = reader.convert(&ArrowIpcWriter, Some(path.clone()), &ConvertOptions::default());
     let error = written.unwrap_err().to_string();
-    assert!(error.starts_with("events `hello:") && error.contains("one schema"), "{error}");
+    assert!(error.starts_with("`hello:") && error.contains("one schema"), "{error}");
     assert!(!path.exists());
 }
 

@@ -1,4 +1,4 @@
-//! Attributes that replace properties of CTF 1.8.
+//! Attributes that replace CTF 1.8 properties.
 
 use ichnos_model::{Attributes, LOG_LEVEL_NAMES, TRACER_NAMESPACES, Value};
 

@@ -1,4 +1,4 @@
-//! Auxiliary streams of PROP-2.0: data that does not fit the data streams.
+//! PROP-2.0 auxiliary streams: data outside the data streams.
 
 use ichnos_model::{Diagnostic, Limits, TextPosition, TraceClass, Value};
 
@@ -6,13 +6,13 @@ use super::object::{properties, refuse};
 use super::text::{Json, single_value};
 use crate::metadata::{Problems, memory};
 
-/// Reads an auxiliary stream (CTF2-PROP-2.0, "Auxiliary stream"): a JSON object whose only property has the
-/// namespace as its name.
+/// Reads an auxiliary stream (CTF2-PROP-2.0, "Auxiliary stream"): a JSON object with a single property, named after the
+/// namespace.
 pub fn parse_aux_stream(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<(String, Value)> {
     let errors = problems.errors();
     let node = single_value(text, limits, problems)?;
     let [property] = properties(&node, problems)? else {
-        refuse(&node, "an object of exactly one property", problems);
+        refuse(&node, "an object with exactly one property", problems);
         return None;
     };
     if &*property.name == "std"
@@ -26,9 +26,9 @@ pub fn parse_aux_stream(text: &[u8], limits: &Limits, problems: &mut Problems) -
     (problems.errors() == errors).then(|| (property.name.to_string(), value))
 }
 
-/// Adds auxiliary streams to a trace class: the environment of the namespace `std` (CTF2-PROP-2.0, "Trace
-/// environment") becomes the trace's. All other namespaces become attributes, joined with those of the
-/// metadata. A second stream of a namespace is refused.
+/// Adds auxiliary streams to a trace class. The environment in the namespace `std` (CTF2-PROP-2.0, "Trace environment")
+/// becomes the trace's environment. All other namespaces become attributes, joined with the metadata's attributes. A
+/// second stream with the same namespace is refused.
 pub fn apply_aux_streams(
     trace: &mut TraceClass,
     streams: impl IntoIterator<Item = (String, Value)>,

@@ -1,4 +1,4 @@
-//! Number and nesting depth of the classes of a description, against their limits.
+//! Class count and nesting depth, checked against their limits.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use ichnos_model::{FieldClass, Limits, TextPosition};
 
 use crate::metadata::{Problems, memory};
 
-/// Hard limit of the depth of field classes, regardless of the configured limits: walking them is recursive.
+/// Hard limit for field class depth, regardless of the configured limits, because walking them is recursive.
 const DEEPEST: u32 = 256;
 
-/// Class that others refer to by a name.
+/// Class that others refer to by name.
 pub(super) struct ClassAlias {
     pub(super) class: Arc<FieldClass>,
-    /// Number of classes that it consists of.
+    /// Number of its classes, including nested classes.
     pub(super) classes: u64,
     /// Nesting depth.
     depth: u32,
@@ -27,7 +27,7 @@ pub(super) struct ClassCounter {
     most_depth: u32,
     classes: u64,
     depth: u32,
-    /// Greatest depth of the current alias.
+    /// Maximum depth in the current alias.
     deepest: u32,
     is_over: bool,
 }
@@ -46,19 +46,19 @@ impl ClassCounter {
         }
     }
 
-    /// Starts an alias, whose classes count where it is used. Returns the number of classes before it.
+    /// Starts an alias, whose classes count at each use. Returns the class count before it.
     pub(super) fn start_alias(&mut self) -> u64 {
         self.deepest = 0;
         std::mem::take(&mut self.classes)
     }
 
-    /// Ends an alias. `before` is the number of classes before it.
+    /// Ends an alias. `before` is the class count before it.
     pub(super) fn finish_alias(&mut self, class: Option<Arc<FieldClass>>, before: u64) -> Option<ClassAlias> {
         let classes = std::mem::replace(&mut self.classes, before);
         class.map(|class| ClassAlias { class, classes, depth: self.deepest })
     }
 
-    /// Counts a use of an alias. Returns `false` if that exceeds a limit.
+    /// Counts an alias use. Returns `false` if it exceeds a limit.
     pub(super) fn count_alias(
         &mut self,
         alias: &ClassAlias,
@@ -74,13 +74,13 @@ impl ClassCounter {
         self.count(alias.classes, position, problems)
     }
 
-    /// Reports an alias that no fragment declares.
+    /// Reports an undeclared alias.
     pub(super) fn report_unknown(&self, name: &str, position: TextPosition, problems: &mut Problems) {
         let message = format!("unknown {} alias `{name}`: no earlier fragment declares it", self.noun);
         problems.error(position, message);
     }
 
-    /// Returns `true` if a class can be nested here. Reports the limit otherwise.
+    /// Returns `true` if a class can be nested here, and otherwise reports the limit.
     pub(super) fn can_nest(&self, position: TextPosition, problems: &mut Problems) -> bool {
         let can_nest = self.depth < self.most_depth;
         if !can_nest {
@@ -90,7 +90,7 @@ impl ClassCounter {
         can_nest
     }
 
-    /// Counts a class, and starts what is nested in it. Returns `false` if that exceeds a limit.
+    /// Counts a class, and opens its nested level. Returns `false` if it exceeds a limit.
     pub(super) fn enter(&mut self, position: TextPosition, problems: &mut Problems) -> bool {
         if !self.count(1, position, problems) || !problems.charge(memory::of_field_class(), position) {
             return false;
@@ -100,7 +100,7 @@ impl ClassCounter {
         true
     }
 
-    /// Ends the class that was entered last.
+    /// Leaves the last entered class.
     pub(super) fn leave(&mut self) {
         self.depth = self.depth.saturating_sub(1);
     }

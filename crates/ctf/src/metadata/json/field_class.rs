@@ -1,4 +1,4 @@
-//! Field classes of PROP-2.0 and SPEC-2.0.
+//! PROP-2.0 and SPEC-2.0 field classes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use super::class_counter::{ClassAlias, ClassCounter};
 use super::class_parts::{bit_length, element_label, float};
 use super::location::{field_location, first_overlap, flags, mappings, range_set};
 use super::object::{
-    Object, Unknown, alignment_value, array, attributes, listed, non_empty_array, or_refuse, positive,
-    refuse, text, unsigned,
+    Object, UnknownProperties, alignment_value, array, attributes, listed, non_empty_array, or_refuse,
+    positive, refuse, text, unsigned,
 };
 use super::roles;
-use super::text::{Json, Node};
+use super::text::{Json, JsonNode};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
@@ -27,7 +27,7 @@ pub(super) struct ClassReader<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     pub(super) vocabulary: Vocabulary,
-    /// Namespaces and names of the extensions that the preamble declares.
+    /// Extensions declared by the preamble: namespaces and names.
     pub(super) extensions: HashSet<(String, String)>,
     aliases: HashMap<String, Option<ClassAlias>>,
     scope: Option<Scope>,
@@ -49,8 +49,8 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Reports once that a release candidate of SPEC-2.0 wrote this.
-    pub(super) fn note_release_candidate(&mut self, position: TextPosition) {
+    /// Reports once that a release candidate of SPEC-2.0 wrote the metadata.
+    pub(super) fn report_release_candidate(&mut self, position: TextPosition) {
         if !self.release_candidate {
             self.release_candidate = true;
             let note = "release candidate vocabulary (CTF2-SPECRC-7.0)";
@@ -58,15 +58,15 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Reads attributes and extensions of an object.
+    /// Reads an object's attributes and extensions.
     pub(super) fn extras(&mut self, object: &mut Object<'_>) -> ichnos_model::Attributes {
         let found = object.get(self.vocabulary.attributes()).or_else(|| {
-            // Release candidates kept the property of PROP-2.0.
+            // Release candidates kept the PROP-2.0 property.
             let name = Vocabulary::Prop2.attributes();
             if !object.has(name) {
                 return None;
             }
-            self.note_release_candidate(object.name_position(name));
+            self.report_release_candidate(object.name_position(name));
             object.get(name)
         });
         let attributes = found.map(|node| attributes(node, self.problems)).unwrap_or_default();
@@ -76,8 +76,9 @@ impl<'a> ClassReader<'a> {
         attributes
     }
 
-    /// CTF2-SPEC-2.0, "Extensions": extensions must be declared. The preamble already refused declared ones.
-    fn extensions_of(&mut self, node: &Node) {
+    /// Checks that extensions are declared (CTF2-SPEC-2.0, "Extensions"). The preamble already refused declared
+    /// extensions.
+    fn extensions_of(&mut self, node: &JsonNode) {
         let Some(namespaces) = super::object::properties(node, self.problems) else { return };
         for namespace in namespaces {
             let declares_none = !self.extensions.iter().any(|(name, _)| **name == *namespace.name);
@@ -89,6 +90,7 @@ impl<'a> ClassReader<'a> {
                 self.problems.error(node.position, message);
                 continue;
             }
+            // A value of another kind was already reported.
             for extension in super::object::properties(&namespace.value, self.problems).unwrap_or_default() {
                 if !self.extensions.contains(&(namespace.name.to_string(), extension.name.to_string())) {
                     let message = format!(
@@ -101,9 +103,9 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Adds a field class alias (CTF2-SPEC-2.0, "Field class alias fragment"). A name whose class is invalid
-    /// is known all the same, so that its uses are not reported as well.
-    pub(super) fn add_alias(&mut self, name: &Node, class: Option<&Node>) {
+    /// Adds a field class alias (CTF2-SPEC-2.0, "Field class alias fragment"). An alias with an invalid class is still
+    /// recorded, so that its uses are not reported as well.
+    pub(super) fn add_alias(&mut self, name: &JsonNode, class: Option<&JsonNode>) {
         let Some(text) = text(name, self.problems) else {
             if let Some(class) = class {
                 self.unscoped(class);
@@ -122,16 +124,16 @@ impl<'a> ClassReader<'a> {
         self.aliases.insert(text.to_owned(), alias);
     }
 
-    /// Reads a class that is in no scope yet.
-    fn unscoped(&mut self, node: &Node) -> Option<ClassAlias> {
+    /// Reads a class outside any scope.
+    fn unscoped(&mut self, node: &JsonNode) -> Option<ClassAlias> {
         let before = self.counter.start_alias();
         self.scope = None;
         let class = self.class(node);
         self.counter.finish_alias(class, before)
     }
 
-    /// Reads the class of a root field: a structure.
-    pub(super) fn root(&mut self, node: &Node, scope: Scope, what: &str) -> Option<Arc<FieldClass>> {
+    /// Reads a root field class, which must be a structure.
+    pub(super) fn root(&mut self, node: &JsonNode, scope: Scope, what: &str) -> Option<Arc<FieldClass>> {
         self.problems.enter(what);
         self.scope = Some(scope);
         let class = self.class(node);
@@ -146,8 +148,8 @@ impl<'a> ClassReader<'a> {
         class
     }
 
-    /// Reads a field class: an object, or in SPEC-2.0 the name of an alias.
-    pub(super) fn class(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
+    /// Reads a field class: an object, or in SPEC-2.0 an alias name.
+    pub(super) fn class(&mut self, node: &JsonNode) -> Option<Arc<FieldClass>> {
         if !self.counter.can_nest(node.position, self.problems) {
             return None;
         }
@@ -188,7 +190,7 @@ impl<'a> ClassReader<'a> {
         Some(class)
     }
 
-    fn object(&mut self, node: &Node) -> Option<FieldClass> {
+    fn object(&mut self, node: &JsonNode) -> Option<FieldClass> {
         let mut object = Object::open(node, self.problems)?;
         let type_node = object.require("type", self.problems)?;
         let name = text(type_node, self.problems)?;
@@ -200,7 +202,7 @@ impl<'a> ClassReader<'a> {
         };
         if !self.has_type(type_name.1) {
             match self.vocabulary {
-                Vocabulary::Spec2 => self.note_release_candidate(type_node.position),
+                Vocabulary::Spec2 => self.report_release_candidate(type_node.position),
                 Vocabulary::Prop2 => {
                     let message = format!("PROP-2.0 does not have a field class of the type `{name}`");
                     self.problems.error(type_node.position, message);
@@ -211,32 +213,32 @@ impl<'a> ClassReader<'a> {
         let kind = self.kind(type_name.1, &mut object);
         let roles = self.roles(type_name.1, kind.as_ref(), &mut object);
         let attributes = self.extras(&mut object);
-        object.finish(Unknown::Refuse, self.problems);
+        object.finish(UnknownProperties::Refuse, self.problems);
         let declared_at = node.position.into();
         Some(FieldClass { roles, attributes, declared_at, ..FieldClass::new(kind?) })
     }
 
-    /// Returns `true` if the document of this dialect has a type.
-    fn has_type(&self, name: Type) -> bool {
+    /// Returns `true` if this dialect's document defines a type.
+    fn has_type(&self, name: ClassType) -> bool {
         match name {
-            Type::Enumeration { .. } | Type::VariableEnumeration { .. } | Type::VariableBitArray => {
-                self.vocabulary == Vocabulary::Prop2
-            }
-            Type::BitMap => self.vocabulary == Vocabulary::Spec2,
+            ClassType::Enumeration { .. }
+            | ClassType::VariableEnumeration { .. }
+            | ClassType::VariableBitArray => self.vocabulary == Vocabulary::Prop2,
+            ClassType::BitMap => self.vocabulary == Vocabulary::Spec2,
             _ => true,
         }
     }
 
-    /// PROP-2.0 allows roles on every class, if only to be refused by the requirements of each.
-    fn roles(&mut self, name: Type, kind: Option<&FieldKind>, object: &mut Object<'_>) -> Roles {
+    /// Reads roles. PROP-2.0 allows roles on every class, although each role's requirements may refuse them.
+    fn roles(&mut self, name: ClassType, kind: Option<&FieldKind>, object: &mut Object<'_>) -> Roles {
         let may = self.vocabulary == Vocabulary::Prop2
             || matches!(
                 name,
-                Type::Integer { signed: false }
-                    | Type::Enumeration { signed: false }
-                    | Type::VariableInteger { signed: false }
-                    | Type::VariableEnumeration { signed: false }
-                    | Type::StaticBlob
+                ClassType::Integer { signed: false }
+                    | ClassType::Enumeration { signed: false }
+                    | ClassType::VariableInteger { signed: false }
+                    | ClassType::VariableEnumeration { signed: false }
+                    | ClassType::StaticBlob
             );
         if !may {
             return Roles::NONE;
@@ -244,57 +246,61 @@ impl<'a> ClassReader<'a> {
         let Some(node) = object.get("roles") else { return Roles::NONE };
         let read = roles::read(node, kind, self.scope, self.vocabulary, self.problems);
         if let Some(position) = read.release_candidate {
-            self.note_release_candidate(position);
+            self.report_release_candidate(position);
         }
         read.roles
     }
 
-    fn kind(&mut self, name: Type, object: &mut Object<'_>) -> Option<FieldKind> {
+    fn kind(&mut self, name: ClassType, object: &mut Object<'_>) -> Option<FieldKind> {
         Some(match name {
-            Type::BitArray => FieldKind::BitArray(self.bits(object)?),
-            Type::BitMap => {
+            ClassType::BitArray => FieldKind::BitArray(self.bits(object)?),
+            ClassType::BitMap => {
                 let bits = self.bits(object);
                 let flags = object.require("flags", self.problems);
                 let flags = flags.and_then(|node| self.flags(node));
                 FieldKind::BitMap { bits: bits?, flags: flags? }
             }
-            Type::Boolean => FieldKind::Boolean(self.bits(object)?),
-            Type::Integer { signed } | Type::Enumeration { signed } => {
+            ClassType::Boolean => FieldKind::Boolean(self.bits(object)?),
+            ClassType::Integer { signed } | ClassType::Enumeration { signed } => {
                 let bits = self.bits(object);
-                let integer = self.integer(signed, matches!(name, Type::Enumeration { .. }), object);
+                let integer = self.integer(signed, matches!(name, ClassType::Enumeration { .. }), object);
                 FieldKind::Integer { bits: bits?, integer: integer? }
             }
-            Type::Float => {
+            ClassType::Float => {
                 let bits = self.bits(object)?;
                 return float(bits, object.get("length"), self.problems);
             }
-            Type::VariableBitArray => {
+            ClassType::VariableBitArray => {
                 FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment: 8 }
             }
-            Type::VariableInteger { signed } | Type::VariableEnumeration { signed } => {
-                let enumeration = matches!(name, Type::VariableEnumeration { .. });
+            ClassType::VariableInteger { signed } | ClassType::VariableEnumeration { signed } => {
+                let enumeration = matches!(name, ClassType::VariableEnumeration { .. });
                 let integer = self.integer(signed, enumeration, object)?;
                 FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), alignment: 8 }
             }
-            Type::NullTerminatedString => {
+            ClassType::NullTerminatedString => {
                 let encoding = self.encoding(object)?;
                 FieldKind::String { encoding, length: StringLength::NullTerminated, alignment: 8 }
             }
-            Type::StaticString => self.static_string(object)?,
-            Type::DynamicString => {
+            ClassType::StaticString => self.static_string(object)?,
+            ClassType::DynamicString => {
                 let encoding = self.encoding(object);
                 let length = self.location("length-field-location", object).map(StringLength::Dynamic);
                 FieldKind::String { encoding: encoding?, length: length?, alignment: 8 }
             }
-            Type::StaticBlob | Type::DynamicBlob => self.blob(name == Type::StaticBlob, object)?,
-            Type::Structure => {
+            ClassType::StaticBlob | ClassType::DynamicBlob => {
+                self.blob(name == ClassType::StaticBlob, object)?
+            }
+            ClassType::Structure => {
                 let minimum_alignment = self.alignment("minimum-alignment", object);
                 let members = self.members(object);
                 FieldKind::Structure { members: members?, minimum_alignment: minimum_alignment? }
             }
-            Type::StaticArray | Type::DynamicArray => self.array(name == Type::StaticArray, object)?,
-            Type::Optional => self.optional(object)?,
-            Type::Variant => {
+            ClassType::StaticArray | ClassType::DynamicArray => {
+                self.array(name == ClassType::StaticArray, object)?
+            }
+            ClassType::Optional => self.optional(object)?,
+            ClassType::Variant => {
                 let selector = self.location("selector-field-location", object);
                 let options = object.require("options", self.problems);
                 let options = options.and_then(|node| self.options(node));
@@ -343,8 +349,8 @@ impl<'a> ClassReader<'a> {
         Some(FieldKind::Optional { field: field?, selector: selector?, ranges })
     }
 
-    /// CTF2-PROP-2.0 writes the type of dynamic-length strings as `static-length-string` once: the length
-    /// field location decides.
+    /// Reads a static-length string. CTF2-PROP-2.0 once uses the type `static-length-string` for dynamic-length
+    /// strings, so the length field location decides.
     fn static_string(&mut self, object: &mut Object<'_>) -> Option<FieldKind> {
         let dynamic = object.has("length-field-location") && !object.has("length");
         if dynamic && self.vocabulary == Vocabulary::Prop2 {
@@ -396,8 +402,8 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Reads the properties that integers share (CTF2-SPEC-2.0, "Abstract integer field class"). Enumerations
-    /// of PROP-2.0 must have at least one mapping.
+    /// Reads the properties common to all integers (CTF2-SPEC-2.0, "Abstract integer field class"). PROP-2.0
+    /// enumerations must have at least one mapping.
     fn integer(
         &mut self,
         signed: bool,
@@ -436,8 +442,8 @@ impl<'a> ClassReader<'a> {
         })
     }
 
-    /// Reads the flags of a bit map: at least one, of bit indexes.
-    fn flags(&mut self, node: &Node) -> Option<ichnos_model::Mappings> {
+    /// Reads bit map flags: at least one flag, each with bit indexes.
+    fn flags(&mut self, node: &JsonNode) -> Option<ichnos_model::Mappings> {
         let flags = Some(flags(node, self.problems)?).filter(|flags| !flags.is_empty());
         let flags = or_refuse(flags, node, "at least one flag", self.problems)?;
         let negative = flags.iter().find(|flag| flag.ranges.iter().any(|range| range.lower < 0));
@@ -449,7 +455,7 @@ impl<'a> ClassReader<'a> {
         Some(flags)
     }
 
-    /// CTF2-SPEC-2.0, "Abstract string field class".
+    /// Reads a string encoding (CTF2-SPEC-2.0, "Abstract string field class").
     fn encoding(&mut self, object: &mut Object<'_>) -> Option<StringEncoding> {
         if self.vocabulary == Vocabulary::Prop2 {
             return Some(StringEncoding::Utf8);
@@ -469,14 +475,14 @@ impl<'a> ClassReader<'a> {
     fn location(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<Box<FieldLocation>> {
         let node = object.require(name, self.problems)?;
         if self.vocabulary == Vocabulary::Spec2 && matches!(node.json, Json::Array(_)) {
-            // Release candidates kept the locations of PROP-2.0.
-            self.note_release_candidate(node.position);
+            // Release candidates kept PROP-2.0 locations.
+            self.report_release_candidate(node.position);
             return field_location(node, self.scope, Vocabulary::Prop2, self.problems).map(Box::new);
         }
         field_location(node, self.scope, self.vocabulary, self.problems).map(Box::new)
     }
 
-    /// CTF2-SPEC-2.0, "Structure field member class".
+    /// Reads structure members (CTF2-SPEC-2.0, "Structure field member class").
     fn members(&mut self, object: &mut Object<'_>) -> Option<Vec<Member>> {
         let mut name = self.vocabulary.members();
         if self.vocabulary == Vocabulary::Prop2 && !object.has(name) && object.has("member-classes") {
@@ -498,7 +504,7 @@ impl<'a> ClassReader<'a> {
         (members.len() == elements.len()).then_some(members)
     }
 
-    fn member<'n>(&mut self, node: &'n Node, names: &mut HashSet<&'n str>) -> Option<Member> {
+    fn member<'n>(&mut self, node: &'n JsonNode, names: &mut HashSet<&'n str>) -> Option<Member> {
         let mut object = Object::open(node, self.problems)?;
         let name = object.require("name", self.problems).and_then(|node| {
             let name = text(node, self.problems)?;
@@ -510,17 +516,17 @@ impl<'a> ClassReader<'a> {
         });
         let class = object.require("field-class", self.problems).and_then(|node| self.class(node));
         let attributes = self.extras(&mut object);
-        object.finish(Unknown::Refuse, self.problems);
+        object.finish(UnknownProperties::Refuse, self.problems);
         let name = name?;
-        // Its name is in a set, too.
+        // A set contains its name, too.
         if !self.problems.charge(memory::of_member(name) + 32, node.position) {
             return None;
         }
         Some(Member { name: name.to_owned(), has_underscore: false, class: class?, attributes })
     }
 
-    /// CTF2-SPEC-2.0, "Variant field class option".
-    fn options(&mut self, node: &Node) -> Option<Vec<VariantOption>> {
+    /// Reads variant options (CTF2-SPEC-2.0, "Variant field class option").
+    fn options(&mut self, node: &JsonNode) -> Option<Vec<VariantOption>> {
         let elements = non_empty_array(node, "at least one option", self.problems)?;
         let mut names = HashSet::new();
         let mut options = Vec::with_capacity(elements.len());
@@ -545,7 +551,7 @@ impl<'a> ClassReader<'a> {
         Some(options)
     }
 
-    fn option<'n>(&mut self, node: &'n Node, names: &mut HashSet<&'n str>) -> Option<VariantOption> {
+    fn option<'n>(&mut self, node: &'n JsonNode, names: &mut HashSet<&'n str>) -> Option<VariantOption> {
         let mut object = Object::open(node, self.problems)?;
         let name = match object.get("name") {
             None => None,
@@ -563,7 +569,7 @@ impl<'a> ClassReader<'a> {
         let ranges = ranges.and_then(|node| range_set(node, self.problems));
         let class = object.require("field-class", self.problems).and_then(|node| self.class(node));
         let attributes = self.extras(&mut object);
-        object.finish(Unknown::Refuse, self.problems);
+        object.finish(UnknownProperties::Refuse, self.problems);
         let name = match name {
             Some(name) => Some(name?.to_owned()),
             None => None,
@@ -579,7 +585,7 @@ impl<'a> ClassReader<'a> {
 }
 
 /// Reads one of several names.
-fn choice<T: Copy>(node: &Node, choices: &[(&str, T)], problems: &mut Problems) -> Option<T> {
+fn choice<T: Copy>(node: &JsonNode, choices: &[(&str, T)], problems: &mut Problems) -> Option<T> {
     let name = text(node, problems)?;
     let found = choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     if found.is_none() {
@@ -589,9 +595,9 @@ fn choice<T: Copy>(node: &Node, choices: &[(&str, T)], problems: &mut Problems) 
     found
 }
 
-/// Types of field classes of both documents.
+/// Field class types in both documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
+enum ClassType {
     BitArray,
     BitMap,
     Boolean,
@@ -613,28 +619,28 @@ enum Type {
     Variant,
 }
 
-const TYPES: [(&str, Type); 23] = [
-    ("fixed-length-bit-array", Type::BitArray),
-    ("fixed-length-bit-map", Type::BitMap),
-    ("fixed-length-boolean", Type::Boolean),
-    ("fixed-length-unsigned-integer", Type::Integer { signed: false }),
-    ("fixed-length-signed-integer", Type::Integer { signed: true }),
-    ("fixed-length-unsigned-enumeration", Type::Enumeration { signed: false }),
-    ("fixed-length-signed-enumeration", Type::Enumeration { signed: true }),
-    ("fixed-length-floating-point-number", Type::Float),
-    ("variable-length-bit-array", Type::VariableBitArray),
-    ("variable-length-unsigned-integer", Type::VariableInteger { signed: false }),
-    ("variable-length-signed-integer", Type::VariableInteger { signed: true }),
-    ("variable-length-unsigned-enumeration", Type::VariableEnumeration { signed: false }),
-    ("variable-length-signed-enumeration", Type::VariableEnumeration { signed: true }),
-    ("null-terminated-string", Type::NullTerminatedString),
-    ("static-length-string", Type::StaticString),
-    ("dynamic-length-string", Type::DynamicString),
-    ("static-length-blob", Type::StaticBlob),
-    ("dynamic-length-blob", Type::DynamicBlob),
-    ("structure", Type::Structure),
-    ("static-length-array", Type::StaticArray),
-    ("dynamic-length-array", Type::DynamicArray),
-    ("optional", Type::Optional),
-    ("variant", Type::Variant),
+const TYPES: [(&str, ClassType); 23] = [
+    ("fixed-length-bit-array", ClassType::BitArray),
+    ("fixed-length-bit-map", ClassType::BitMap),
+    ("fixed-length-boolean", ClassType::Boolean),
+    ("fixed-length-unsigned-integer", ClassType::Integer { signed: false }),
+    ("fixed-length-signed-integer", ClassType::Integer { signed: true }),
+    ("fixed-length-unsigned-enumeration", ClassType::Enumeration { signed: false }),
+    ("fixed-length-signed-enumeration", ClassType::Enumeration { signed: true }),
+    ("fixed-length-floating-point-number", ClassType::Float),
+    ("variable-length-bit-array", ClassType::VariableBitArray),
+    ("variable-length-unsigned-integer", ClassType::VariableInteger { signed: false }),
+    ("variable-length-signed-integer", ClassType::VariableInteger { signed: true }),
+    ("variable-length-unsigned-enumeration", ClassType::VariableEnumeration { signed: false }),
+    ("variable-length-signed-enumeration", ClassType::VariableEnumeration { signed: true }),
+    ("null-terminated-string", ClassType::NullTerminatedString),
+    ("static-length-string", ClassType::StaticString),
+    ("dynamic-length-string", ClassType::DynamicString),
+    ("static-length-blob", ClassType::StaticBlob),
+    ("dynamic-length-blob", ClassType::DynamicBlob),
+    ("structure", ClassType::Structure),
+    ("static-length-array", ClassType::StaticArray),
+    ("dynamic-length-array", ClassType::DynamicArray),
+    ("optional", ClassType::Optional),
+    ("variant", ClassType::Variant),
 ];

@@ -1,16 +1,16 @@
-//! Names of an integer's values, with bounds of any size.
+//! Integer value names, with bounds of any size.
 
 use std::sync::Arc;
 
 use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPosition, WideInteger, WideRange};
 
 use super::object::{properties, refuse_duplicates};
-use super::text::Node;
+use super::text::JsonNode;
 use crate::metadata::{Problems, memory};
 
-/// Collects labels one after the other.
+/// Collects labels in order.
 pub(super) struct Labels {
-    /// `true` if the integers are signed: others cannot be below 0.
+    /// `true` if the integers are signed. Unsigned integers cannot be below 0.
     signed: bool,
     mappings: MappingsBuilder,
     wide: Vec<WideRange>,
@@ -22,14 +22,14 @@ impl Labels {
         Self { signed, mappings: MappingsBuilder::default(), wide: Vec::new() }
     }
 
-    /// Reads an object whose property names are labels. `add_ranges` adds the ranges of a property's value. `what` is the
-    /// document's word for a label.
+    /// Reads an object whose property names are labels. `add_ranges` adds the ranges from a property's value. `what` is
+    /// the document's word for a label.
     pub(super) fn read(
-        node: &Node,
+        node: &JsonNode,
         what: &str,
         signed: bool,
         problems: &mut Problems,
-        mut add_ranges: impl FnMut(&mut Self, &Node, &mut Problems) -> bool,
+        mut add_ranges: impl FnMut(&mut Self, &JsonNode, &mut Problems) -> bool,
     ) -> Option<Self> {
         let properties = properties(node, problems)?;
         refuse_duplicates(properties, problems);
@@ -44,13 +44,13 @@ impl Labels {
         are_right.then_some(labels)
     }
 
-    /// Starts a label, to which the next ranges belong. Returns `false` if there is not enough memory for it.
+    /// Starts a label, to which the next ranges belong. Returns `false` if memory is exhausted.
     fn begin(&mut self, name: &str, position: TextPosition, problems: &mut Problems) -> bool {
         problems.charge(memory::of_label(name, 0), position) && self.mappings.add_name(name)
     }
 
-    /// Adds a range that is written at a node. Returns `false` if its bounds are not in order.
-    pub(super) fn add(&mut self, lower: i128, upper: i128, node: &Node, problems: &mut Problems) -> bool {
+    /// Adds the range at a node. Returns `false` if its bounds are out of order.
+    pub(super) fn add(&mut self, lower: i128, upper: i128, node: &JsonNode, problems: &mut Problems) -> bool {
         if !are_in_order(&lower, &upper, node, problems) {
             return false;
         }
@@ -65,7 +65,7 @@ impl Labels {
         &mut self,
         lower: WideInteger,
         upper: WideInteger,
-        node: &Node,
+        node: &JsonNode,
         problems: &mut Problems,
     ) -> bool {
         if let (Some(lower), Some(upper)) = (lower.as_i128(), upper.as_i128()) {
@@ -80,7 +80,7 @@ impl Labels {
         }
         // The part that fits an `i128` is found without the wide ranges.
         let narrow = IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() };
-        // If one bound is an `i128`, the range contains it, even if it is the last possible one.
+        // If a bound is an `i128`, the range contains it, even if it is the last possible value.
         let has_narrow = range.lower.as_i128().is_some() || range.upper.as_i128().is_some();
         if (has_narrow || narrow.lower != narrow.upper) && !self.push(narrow, node, problems) {
             return false;
@@ -92,7 +92,7 @@ impl Labels {
         true
     }
 
-    fn push(&mut self, range: IntegerRange, node: &Node, problems: &mut Problems) -> bool {
+    fn push(&mut self, range: IntegerRange, node: &JsonNode, problems: &mut Problems) -> bool {
         if !problems.charge(memory::of_label("", 1), node.position) {
             return false;
         }
@@ -106,11 +106,11 @@ impl Labels {
     }
 }
 
-/// Reports bounds that are not in order.
+/// Returns `true` if bounds are in order, and otherwise reports them.
 pub(super) fn are_in_order<T: PartialOrd + std::fmt::Display>(
     lower: &T,
     upper: &T,
-    node: &Node,
+    node: &JsonNode,
     problems: &mut Problems,
 ) -> bool {
     if lower > upper {
@@ -120,7 +120,7 @@ pub(super) fn are_in_order<T: PartialOrd + std::fmt::Display>(
     lower <= upper
 }
 
-/// Reports such a range as a warning: it is harmless for the possible values.
-fn negative(range: std::fmt::Arguments<'_>, node: &Node, problems: &mut Problems) {
+/// Reports a range below 0 as a warning. It is harmless for the possible values.
+fn negative(range: std::fmt::Arguments<'_>, node: &JsonNode, problems: &mut Problems) {
     problems.warning(node.position, format!("the range {range} of an unsigned integer begins below 0"));
 }

@@ -1,4 +1,4 @@
-//! Field locations and integer ranges of PROP-2.0 and SPEC-2.0.
+//! Field locations and integer ranges in PROP-2.0 and SPEC-2.0.
 
 use ichnos_model::{
     Diagnostic, FieldLocation, IntegerRange, Limits, LocationStep, Mappings, MappingsBuilder, RangeSet, Scope,
@@ -6,16 +6,16 @@ use ichnos_model::{
 
 use super::labels::{Labels, are_in_order};
 use super::object::{
-    Object, Unknown, array, integer, listed, non_empty_array, properties, refuse, refuse_duplicates, text,
-    wide_integer,
+    Object, UnknownProperties, array, integer, listed, non_empty_array, properties, refuse,
+    refuse_duplicates, text, wide_integer,
 };
-use super::text::{Json, Node};
+use super::text::{Json, JsonNode};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Reads a field location. `within` is the scope of the class that has it, if known.
+/// Reads a field location. `within` is the scope of the class with the location, if known.
 pub(super) fn field_location(
-    node: &Node,
+    node: &JsonNode,
     within: Option<Scope>,
     vocabulary: Vocabulary,
     problems: &mut Problems,
@@ -26,8 +26,8 @@ pub(super) fn field_location(
     }
 }
 
-/// Reads the name of a scope. It must not be decoded after `within`.
-fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<Scope> {
+/// Reads a scope name. The scope must not be decoded after `within`.
+fn scope(node: &JsonNode, within: Option<Scope>, problems: &mut Problems) -> Option<Scope> {
     let name = text(node, problems)?;
     let Some(scope) = Scope::from_name(name) else {
         let names = Scope::DECODED.map(Scope::name);
@@ -47,12 +47,12 @@ fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     Some(scope)
 }
 
-/// CTF2-SPEC-2.0, "Field location".
-fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<FieldLocation> {
+/// Reads a SPEC-2.0 location (CTF2-SPEC-2.0, "Field location").
+fn spec2(node: &JsonNode, within: Option<Scope>, problems: &mut Problems) -> Option<FieldLocation> {
     let mut object = Object::open(node, problems)?;
     let origin = object.get("origin").map(|node| scope(node, within, problems));
     let path = object.require("path", problems);
-    object.finish(Unknown::Refuse, problems);
+    object.finish(UnknownProperties::Refuse, problems);
     let path = path?;
     let elements = array(path, problems)?;
     let mut steps = Vec::with_capacity(elements.len());
@@ -91,8 +91,8 @@ fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     }
 }
 
-/// CTF2-PROP-2.0, "Field location": the name of a scope, then names of members.
-fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<FieldLocation> {
+/// Reads a PROP-2.0 location (CTF2-PROP-2.0, "Field location"): a scope name, then member names.
+fn prop2(node: &JsonNode, within: Option<Scope>, problems: &mut Problems) -> Option<FieldLocation> {
     let elements = array(node, problems)?;
     let [first, names @ ..] = elements else {
         refuse(node, "the name of a scope and at least one name of a member", problems);
@@ -119,16 +119,16 @@ fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     })
 }
 
-/// Reads an integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array of at least
-/// one pair of bounds.
-pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet> {
+/// Reads an integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array with at least one pair
+/// of bounds.
+pub(super) fn range_set(node: &JsonNode, problems: &mut Problems) -> Option<RangeSet> {
     let elements = non_empty_array(node, "at least one integer range", problems)?;
     let mut ranges = Vec::with_capacity(elements.len());
     ranges.extend(elements.iter().filter_map(|element| range(element, problems)));
     (ranges.len() == elements.len()).then_some(RangeSet(ranges))
 }
 
-fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
+fn range(node: &JsonNode, problems: &mut Problems) -> Option<IntegerRange> {
     let [lower, upper] = array(node, problems)? else {
         refuse(node, "two integers", problems);
         return None;
@@ -139,8 +139,8 @@ fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
     are_in_order(&lower, &upper, node, problems).then_some(IntegerRange { lower, upper })
 }
 
-/// Reads the flags of a bit map (CTF2-SPEC-2.0, "Fixed-length bit map").
-pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
+/// Reads bit map flags (CTF2-SPEC-2.0, "Fixed-length bit map").
+pub(super) fn flags(node: &JsonNode, problems: &mut Problems) -> Option<Mappings> {
     let properties = properties(node, problems)?;
     refuse_duplicates(properties, problems);
     let mut flags = MappingsBuilder::default();
@@ -157,10 +157,10 @@ pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     (flags.len() == properties.len()).then(|| flags.finish())
 }
 
-/// Reads the mappings of an integer (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0,
-/// "Abstract integer field class"). Their bounds may have as many bits as integers.
+/// Reads integer mappings (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0, "Abstract integer field
+/// class"). Their bounds may have as many bits as integers.
 pub(super) fn mappings(
-    node: &Node,
+    node: &JsonNode,
     signed: bool,
     limits: &Limits,
     problems: &mut Problems,
@@ -170,8 +170,8 @@ pub(super) fn mappings(
     })
 }
 
-/// Adds the ranges of one mapping. Returns `false` if one of them is invalid.
-fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Problems) -> bool {
+/// Adds the ranges of a mapping. Returns `false` if any is invalid.
+fn mapping(labels: &mut Labels, node: &JsonNode, limits: &Limits, problems: &mut Problems) -> bool {
     let Some(elements) = non_empty_array(node, "at least one integer range", problems) else { return false };
     let mut are_right = true;
     for element in elements {
@@ -196,8 +196,8 @@ fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Pro
     are_right
 }
 
-/// Returns the index of the first set, sorted by lower bound, that overlaps another set. Sorting keeps this fast, as the
-/// input determines the number of sets.
+/// Returns the index of the first set, sorted by lower bound, that overlaps another set. Sorting keeps this fast, as
+/// the input determines the number of sets.
 pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
     let mut ranges: Vec<(IntegerRange, usize)> = sets
         .iter()
@@ -211,7 +211,7 @@ pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
             Some((last, other)) if last.upper >= range.lower && other != index => {
                 return Some(index.max(other));
             }
-            // Of two ranges of one set, the larger upper bound matters.
+            // Of two ranges in the same set, the larger upper bound matters.
             Some((last, _)) if last.upper >= range.upper => {}
             _ => before = Some((range, index)),
         }

@@ -1,4 +1,4 @@
-//! The JSON dialects of CTF 2 metadata.
+//! CTF 2 metadata dialects in JSON.
 //!
 //! ```text
 //! text (JSON with positions) -> object (checked access)
@@ -7,7 +7,7 @@
 //! shared: class_counter, class_parts, labels, stream_ids
 //! ```
 //!
-//! Every reader continues after a problem: it drops unreadable parts, but does not report their consequences.
+//! Every reader continues after a problem. It drops unreadable parts, but does not report the consequences.
 
 pub(super) mod attributes;
 mod aux_stream;
@@ -35,21 +35,21 @@ pub use spec2::parse_spec2;
 
 use super::Dialect;
 
-/// Recognizes the JSON dialect by the beginning of a text. Returns `None` for any other text.
+/// Recognizes the JSON dialect from the start of a text. Returns `None` for other texts.
 ///
 /// * `[` and a string: PROP-1.0, whose array begins with the string "CTF 2".
-/// * `[` otherwise: PROP-2.0, an array of fragments.
-/// * The record separator of RFC 7464, or `{` where it is missing: SPEC-2.0.
+/// * `[` without a string: PROP-2.0, an array of fragments.
+/// * The RFC 7464 record separator, or `{` if it is missing: SPEC-2.0.
 ///
 /// ```
-/// use ichnos_ctf::metadata::{Dialect, json::recognise};
-/// assert_eq!(recognise(b"[\"CTF 2\", {}]"), Some(Dialect::Prop1));
-/// assert_eq!(recognise(b"[{\"type\": \"preamble\"}]"), Some(Dialect::Prop2));
-/// assert_eq!(recognise(b"\x1e{\"type\": \"preamble\"}"), Some(Dialect::Spec2));
-/// assert_eq!(recognise(b"/* CTF 1.8 */"), None);
+/// use ichnos_ctf::metadata::{Dialect, json::recognize};
+/// assert_eq!(recognize(b"[\"CTF 2\", {}]"), Some(Dialect::Prop1));
+/// assert_eq!(recognize(b"[{\"type\": \"preamble\"}]"), Some(Dialect::Prop2));
+/// assert_eq!(recognize(b"\x1e{\"type\": \"preamble\"}"), Some(Dialect::Spec2));
+/// assert_eq!(recognize(b"/* CTF 1.8 */"), None);
 /// ```
 #[must_use]
-pub fn recognise(text: &[u8]) -> Option<Dialect> {
+pub fn recognize(text: &[u8]) -> Option<Dialect> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
     match text.split_first()? {
         (&text::RECORD_SEPARATOR | b'{', _) => Some(Dialect::Spec2),

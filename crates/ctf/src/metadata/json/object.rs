@@ -1,20 +1,20 @@
-//! Checked access to JSON values: unexpected values become problems with their positions.
+//! Checked access to JSON values. Unexpected values become problems with positions.
 
 use ichnos_model::{Attributes, Diagnostic, TextPosition, Uuid, WideInteger};
 
-use super::text::{Json, Node, Property, shortened};
-use crate::metadata::name_index::NameIndex;
+use super::text::{Json, JsonNode, Property, shortened};
+use crate::metadata::name_numbers::NameNumbers;
 use crate::metadata::{Problems, memory};
 
 /// Reports an invalid value.
-pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Problems) {
+pub(super) fn refuse(node: &JsonNode, expected: impl Into<String>, problems: &mut Problems) {
     problems.add(wrong(node, expected));
 }
 
-/// Returns a value, or reports that something else is expected.
+/// Returns a value, or reports the expected value.
 pub(super) fn or_refuse<T>(
     value: Option<T>,
-    node: &Node,
+    node: &JsonNode,
     expected: impl Into<String>,
     problems: &mut Problems,
 ) -> Option<T> {
@@ -24,12 +24,12 @@ pub(super) fn or_refuse<T>(
     value
 }
 
-/// Reports a number of bits that exceeds a limit.
-pub(super) fn refuse_at_limit(node: &Node, most: u64, limit: &'static str, problems: &mut Problems) {
+/// Reports a bit count above a limit.
+pub(super) fn refuse_at_limit(node: &JsonNode, most: u64, limit: &'static str, problems: &mut Problems) {
     problems.add(wrong(node, format!("at most {most} bits, the limit")).limit(limit));
 }
 
-fn wrong(node: &Node, expected: impl Into<String>) -> Diagnostic {
+fn wrong(node: &JsonNode, expected: impl Into<String>) -> Diagnostic {
     let message = match &node.property {
         Some(name) => format!("invalid property `{}`", shortened(name)),
         None => "invalid value".to_owned(),
@@ -47,13 +47,13 @@ pub(super) fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Reads the text of a string.
-pub(super) fn text<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n str> {
+/// Reads a string.
+pub(super) fn text<'n>(node: &'n JsonNode, problems: &mut Problems) -> Option<&'n str> {
     or_refuse(node.as_text(), node, "a string", problems)
 }
 
 /// Reads a boolean.
-pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
+pub(super) fn boolean(node: &JsonNode, problems: &mut Problems) -> Option<bool> {
     let value = match node.json {
         Json::Boolean(value) => Some(value),
         _ => None,
@@ -61,27 +61,27 @@ pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
     or_refuse(value, node, "true or false", problems)
 }
 
-/// Returns the integer of a node if it fits an `i128`.
-fn narrow(node: &Node) -> Option<i128> {
+/// Returns a node's integer if it fits an `i128`.
+fn narrow(node: &JsonNode) -> Option<i128> {
     match node.json {
         Json::Integer(value) => Some(value),
         _ => None,
     }
 }
 
-/// Description of an integer that fits an `i128`, for messages.
+/// Description of integers that fit an `i128`, for messages.
 pub(super) const NARROW: &str = "an integer from -2^127 to 2^127 - 1";
 
-/// Reads an integer of up to 128 bits including its sign.
-pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
+/// Reads an integer with up to 128 bits, including its sign.
+pub(super) fn integer(node: &JsonNode, problems: &mut Problems) -> Option<i128> {
     or_refuse(narrow(node), node, NARROW, problems)
 }
 
-/// Reads an integer of at most `most` bits without its sign.
-pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
+/// Reads an integer with up to `most` bits, excluding its sign.
+pub(super) fn wide_integer(node: &JsonNode, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let value = match &node.json {
         Json::Integer(value) => Some(WideInteger::from(*value)),
-        // With so few digits, parsing takes negligible time.
+        // Parsing so few digits takes negligible time.
         Json::BigInteger(digits) if digits.len() as u64 / 3 <= most => WideInteger::parse(digits, 10),
         _ => None,
     };
@@ -92,8 +92,8 @@ pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> O
     value
 }
 
-/// Reads the id of a class: an unsigned integer of up to 128 bits.
-pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
+/// Reads a class id: an unsigned integer with up to 128 bits.
+pub(super) fn id(node: &JsonNode, problems: &mut Problems) -> Option<u128> {
     let value = match &node.json {
         Json::Integer(value) => u128::try_from(*value).ok(),
         Json::BigInteger(digits) => digits.parse().ok(),
@@ -102,24 +102,29 @@ pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     or_refuse(value, node, "an unsigned integer of at most 128 bits", problems)
 }
 
-/// Reads an unsigned integer of up to 64 bits.
-pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
+/// Reads an unsigned integer with up to 64 bits.
+pub(super) fn unsigned(node: &JsonNode, problems: &mut Problems) -> Option<u64> {
     let value = narrow(node).and_then(|value| u64::try_from(value).ok());
     or_refuse(value, node, "an unsigned integer of at most 64 bits", problems)
 }
 
 /// Reads an unsigned integer greater than 0.
-pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn positive(node: &JsonNode, problems: &mut Problems) -> Option<u64> {
     greater_than_0(unsigned(node, problems)?, node, problems)
 }
 
 /// Checks an integer that must be greater than 0.
-pub(super) fn greater_than_0(value: u64, node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn greater_than_0(value: u64, node: &JsonNode, problems: &mut Problems) -> Option<u64> {
     or_refuse(Some(value).filter(|value| *value > 0), node, "an integer greater than 0", problems)
 }
 
 /// Checks a power of two of at least `least`.
-pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn alignment_value(
+    value: u64,
+    least: u64,
+    node: &JsonNode,
+    problems: &mut Problems,
+) -> Option<u64> {
     if value.is_power_of_two() && value >= least {
         return Some(value);
     }
@@ -131,8 +136,8 @@ pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mu
     None
 }
 
-/// Returns the elements of an array.
-pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Node]> {
+/// Returns an array's elements.
+pub(super) fn array<'n>(node: &'n JsonNode, problems: &mut Problems) -> Option<&'n [JsonNode]> {
     let elements = match &node.json {
         Json::Array(values) => Some(&values[..]),
         _ => None,
@@ -142,16 +147,16 @@ pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [
 
 /// Returns the elements of an array that must not be empty.
 pub(super) fn non_empty_array<'n>(
-    node: &'n Node,
+    node: &'n JsonNode,
     expected: &str,
     problems: &mut Problems,
-) -> Option<&'n [Node]> {
+) -> Option<&'n [JsonNode]> {
     let elements = array(node, problems)?;
     or_refuse(Some(elements).filter(|elements| !elements.is_empty()), node, expected, problems)
 }
 
-/// Returns the properties of an object.
-pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Property]> {
+/// Returns an object's properties.
+pub(super) fn properties<'n>(node: &'n JsonNode, problems: &mut Problems) -> Option<&'n [Property]> {
     let properties = match &node.json {
         Json::Object(properties) => Some(&properties[..]),
         _ => None,
@@ -159,16 +164,16 @@ pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<
     or_refuse(properties, node, "an object", problems)
 }
 
-/// Reports every property whose name occurred before.
+/// Reports every property with a duplicate name.
 pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems) {
     if properties.len() < 2 {
         return;
     }
     let name_of = |number: u32| properties.get(number as usize).map_or("", |property| &*property.name);
-    let mut names = NameIndex::default();
+    let mut names = NameNumbers::default();
     for (property, number) in properties.iter().zip(0..) {
         let is_new = match properties.len() {
-            // Comparing with each earlier one is quicker.
+            // For few properties, comparing all pairs is faster.
             0..=16 => (0..number).all(|before| name_of(before) != &*property.name),
             _ => names.add(&property.name, number, name_of).is_ok(),
         };
@@ -179,9 +184,10 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
     }
 }
 
-/// Reads attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User
-/// attributes"; CTF2-PROP-1.0, "User attributes").
-pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
+/// Reads attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User attributes";
+/// CTF2-PROP-1.0, "User attributes").
+pub(super) fn attributes(node: &JsonNode, problems: &mut Problems) -> Attributes {
+    // A value of another kind was already reported.
     let properties = properties(node, problems).unwrap_or_default();
     refuse_duplicates(properties, problems);
     let attributes: Attributes =
@@ -190,10 +196,10 @@ pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     attributes
 }
 
-/// Treatment of properties that the document does not define.
+/// Treatment of undefined properties.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unknown {
-    /// PROP-2.0 and SPEC-2.0 allow no other properties.
+pub(super) enum UnknownProperties {
+    /// PROP-2.0 and SPEC-2.0 do not allow other properties.
     Refuse,
     /// PROP-1.0 requires ignoring them.
     Ignore,
@@ -201,7 +207,7 @@ pub(super) enum Unknown {
 
 /// Object with known and unknown properties.
 pub(super) struct Object<'n> {
-    /// Position of the object.
+    /// Object position.
     pub(super) position: TextPosition,
     properties: &'n [Property],
     known: Vec<&'static str>,
@@ -209,24 +215,24 @@ pub(super) struct Object<'n> {
 
 impl<'n> Object<'n> {
     /// Opens an object, and reports duplicate names.
-    pub(super) fn open(node: &'n Node, problems: &mut Problems) -> Option<Self> {
+    pub(super) fn open(node: &'n JsonNode, problems: &mut Problems) -> Option<Self> {
         let properties = properties(node, problems)?;
         refuse_duplicates(properties, problems);
-        Some(Self::of(node, properties))
+        Some(Self::from_properties(node, properties))
     }
 
-    /// Opens an object without a check of its names.
-    pub(super) fn of(node: &'n Node, properties: &'n [Property]) -> Self {
+    /// Opens an object without checking its names.
+    pub(super) fn from_properties(node: &'n JsonNode, properties: &'n [Property]) -> Self {
         Self { position: node.position, properties, known: Vec::new() }
     }
 
-    /// Returns `true` if a property is present. It does not become known.
+    /// Returns `true` if a property is present. The property stays unknown.
     pub(super) fn has(&self, name: &str) -> bool {
         self.properties.iter().any(|property| *property.name == *name)
     }
 
-    /// Returns the value of a property, which is known from now on.
-    pub(super) fn get(&mut self, name: &'static str) -> Option<&'n Node> {
+    /// Returns a property's value, and marks the property as known.
+    pub(super) fn get(&mut self, name: &'static str) -> Option<&'n JsonNode> {
         self.known.push(name);
         self.properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
     }
@@ -237,13 +243,13 @@ impl<'n> Object<'n> {
         property.map_or(self.position, |property| property.name_position)
     }
 
-    /// Returns the position of a property's value. Without the property, it is the position of the object.
-    pub(super) fn position_of(&self, node: Option<&Node>) -> TextPosition {
+    /// Returns the position of a property's value, or the object's position if the property is missing.
+    pub(super) fn position_of(&self, node: Option<&JsonNode>) -> TextPosition {
         node.map_or(self.position, |node| node.position)
     }
 
-    /// Returns the value of a required property.
-    pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n Node> {
+    /// Returns a required property's value.
+    pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n JsonNode> {
         let value = self.get(name);
         if value.is_none() {
             problems.error(self.position, format!("the property `{name}` is missing"));
@@ -251,25 +257,25 @@ impl<'n> Object<'n> {
         value
     }
 
-    /// Returns the text of a property, if it is present.
+    /// Returns a property's text, if present.
     pub(super) fn text(&mut self, name: &'static str, problems: &mut Problems) -> Option<String> {
         self.get(name).and_then(|node| text(node, problems)).map(str::to_owned)
     }
 
     /// Reports properties that were not read.
-    pub(super) fn finish(self, unknown: Unknown, problems: &mut Problems) {
+    pub(super) fn finish(self, unknown: UnknownProperties, problems: &mut Problems) {
         for property in self.properties {
             if self.known.iter().any(|known| *known == &*property.name) {
                 continue;
             }
             let message = format!("unknown property `{}`", shortened(&property.name));
-            // Position of the value, as for all other problems of properties.
+            // Uses the value's position, as for all other property problems.
             match unknown {
-                Unknown::Refuse => problems.add(
+                UnknownProperties::Refuse => problems.add(
                     Diagnostic::error(property.value.position, message)
                         .expected(listed(&self.known), format!("`{}`", shortened(&property.name))),
                 ),
-                Unknown::Ignore => {
+                UnknownProperties::Ignore => {
                     problems.add(Diagnostic::note(property.value.position, format!("{message}: ignored")))
                 }
             }
@@ -277,8 +283,8 @@ impl<'n> Object<'n> {
     }
 }
 
-/// Reads a UUID of 16 bytes.
-pub(super) fn uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
+/// Reads a UUID from 16 bytes.
+pub(super) fn uuid(node: &JsonNode, problems: &mut Problems) -> Option<Uuid> {
     let elements = array(node, problems)?;
     let bytes: Option<Vec<u8>> = elements
         .iter()

@@ -1,4 +1,4 @@
-//! Parts that only PROP-2.0 has: an array of fragments, UUIDs as strings, clocks by name.
+//! Parts specific to PROP-2.0: fragment arrays, UUIDs as strings, clocks by name.
 
 use ichnos_model::{ClockClass, ClockOrigin, Limits, TraceClass};
 
@@ -8,9 +8,9 @@ use super::text::{Json, fragments};
 use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
 
-/// Reads a metadata stream of CTF2-PROP-2.0 ("Metadata stream"): a JSON array of fragments, perhaps without its end.
+/// Reads a CTF2-PROP-2.0 metadata stream ("Metadata stream"): a JSON array of fragments, possibly unterminated.
 ///
-/// Adds problems to `problems`; the result is `None` if one of them is an error.
+/// Adds problems to `problems`, and returns `None` if any is an error.
 pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
     let node = fragments(text, limits, problems)?;
@@ -18,7 +18,7 @@ pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     let Json::Array(fragments) = node.json else { return None };
     let mut reader = StreamReader::new(Vocabulary::Prop2, limits, problems);
     for fragment in fragments {
-        // Each is dropped after it was read: its classes take the room.
+        // Fragments are dropped after reading, because their classes need the memory.
         reader.fragment(&fragment);
     }
     let trace = reader.finish(text);
@@ -26,18 +26,18 @@ pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
 }
 
 impl StreamReader<'_> {
-    /// CTF2-PROP-2.0, "Trace class fragment".
+    /// Reads a trace class (CTF2-PROP-2.0, "Trace class fragment").
     pub(super) fn prop2_trace_class(&mut self, object: &mut Object<'_>) {
         let node = object.get("uuid");
         self.trace.uuid = node.and_then(|node| canonical_uuid(node, self.classes.problems));
     }
 
-    /// CTF2-PROP-2.0, "Clock class fragment". The default origin is the Unix epoch.
+    /// Reads a clock class (CTF2-PROP-2.0, "Clock class fragment"). The default origin is the Unix epoch.
     pub(super) fn prop2_clock_class(&mut self, object: &mut Object<'_>) -> Option<ClockClass> {
         let name_node = object.require("name", self.classes.problems);
         let name = name_node.and_then(|node| text(node, self.classes.problems));
         let frequency = self.frequency(object);
-        // A missing name or frequency was reported.
+        // A missing name or frequency was already reported.
         let mut clock = ClockClass::new(name.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
         self.offset("offset", &mut clock, object);
         let problems = &mut *self.classes.problems;

@@ -1,22 +1,22 @@
-//! Roles of PROP-2.0 and SPEC-2.0: their names, scopes and classes.
+//! PROP-2.0 and SPEC-2.0 roles: their names, scopes and classes.
 
 use ichnos_model::{
     Diagnostic, FieldClass, FieldKind, Length, Role, Roles, Scope, TextPosition, VariableLengthValue,
 };
 
 use super::object::{array, listed, text};
-use super::text::Node;
+use super::text::JsonNode;
 use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
 
-/// Name of a role in a document, and the scopes in which it is allowed.
+/// Role name in a document, and its allowed scopes.
 type RoleEntry = (&'static str, Role, &'static [Scope]);
 
 const HEADER: &[Scope] = &[Scope::PacketHeader];
 const CONTEXT: &[Scope] = &[Scope::PacketContext];
 const EVENT: &[Scope] = &[Scope::EventRecordHeader];
 
-/// CTF2-SPEC-2.0, "Roles" of the trace class and data stream class fragments.
+/// SPEC-2.0 roles (CTF2-SPEC-2.0, "Roles" of the trace class and data stream class fragments).
 const SPEC2: &[RoleEntry] = &[
     ("packet-magic-number", Role::PacketMagicNumber, HEADER),
     ("metadata-stream-uuid", Role::MetadataStreamUuid, HEADER),
@@ -31,7 +31,7 @@ const SPEC2: &[RoleEntry] = &[
     ("event-record-class-id", Role::EventRecordClassId, EVENT),
 ];
 
-/// CTF2-PROP-2.0, "Roles" of the trace class and data stream class fragments.
+/// PROP-2.0 roles (CTF2-PROP-2.0, "Roles" of the trace class and data stream class fragments).
 const PROP2: &[RoleEntry] = &[
     ("packet-magic-number", Role::PacketMagicNumber, HEADER),
     ("trace-class-uuid", Role::MetadataStreamUuid, HEADER),
@@ -47,27 +47,28 @@ const PROP2: &[RoleEntry] = &[
     ("default-clock-timestamp", Role::Timestamp, EVENT),
 ];
 
-/// Returns a document's name for a role in a scope. `None` if the scope lacks the role.
+/// Returns a document's name for a role in a scope, or `None` if the scope lacks the role.
 pub(in crate::metadata) fn name_of(role: Role, scope: Scope, vocabulary: Vocabulary) -> Option<&'static str> {
     let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
     table.iter().find(|(_, other, scopes)| *other == role && scopes.contains(&scope)).map(|(name, ..)| *name)
 }
 
-/// Roles of a `roles` property, and its position if a release candidate wrote it.
+/// Roles from a `roles` property, and its position if a release candidate wrote it.
 pub(super) struct ReadRoles {
     pub(super) roles: Roles,
     pub(super) release_candidate: Option<TextPosition>,
 }
 
-/// Reads the `roles` property of a class of `kind`. `scope` is unknown within an alias.
+/// Reads a class's `roles` property. `kind` is the class's kind. `scope` is unknown within an alias.
 pub(super) fn read(
-    node: &Node,
+    node: &JsonNode,
     kind: Option<&FieldKind>,
     scope: Option<Scope>,
     vocabulary: Vocabulary,
     problems: &mut Problems,
 ) -> ReadRoles {
     let mut read = ReadRoles { roles: Roles::NONE, release_candidate: None };
+    // A value of another kind was already reported.
     for element in array(node, problems).unwrap_or_default() {
         let Some(name) = text(element, problems) else { continue };
         let Some((_, role, scopes)) = entry(name, element, vocabulary, &mut read, problems) else { continue };
@@ -91,7 +92,7 @@ pub(super) fn read(
 
 fn entry(
     name: &str,
-    node: &Node,
+    node: &JsonNode,
     vocabulary: Vocabulary,
     read: &mut ReadRoles,
     problems: &mut Problems,
@@ -99,7 +100,7 @@ fn entry(
     let find = |table: &'static [RoleEntry], name: &str| table.iter().find(|entry| entry.0 == name);
     let found = match vocabulary {
         Vocabulary::Spec2 => find(SPEC2, name).or_else(|| {
-            // The first release candidates kept the names of PROP-2.0.
+            // The first release candidates kept the PROP-2.0 names.
             let entry = find(PROP2, name)?;
             read.release_candidate.get_or_insert(node.position);
             Some(entry)
@@ -136,7 +137,7 @@ fn refuse_scope(
     problems.add(Diagnostic::error(position, message).expected(listed(&allowed), format!("`{found}`")));
 }
 
-/// Returns the requirement of a role on its class that `kind` violates.
+/// Returns the role's requirement on its class that `kind` violates.
 pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     let is_uuid = matches!(kind, FieldKind::Blob { length: Length::Static(16), .. });
     let expected = [
@@ -147,8 +148,8 @@ pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     violated_of(role, kind, is_uuid, expected)
 }
 
-/// Returns the violated requirement on a field: the first for magic numbers, the second for UUIDs, the third for others.
-/// `is_uuid` is `true` if the class can be a UUID.
+/// Returns the violated requirement on a field. The first requirement applies to magic numbers, the second to UUIDs,
+/// the third to other fields. `is_uuid`: the class can be a UUID.
 pub(super) fn violated_of(
     role: Role,
     kind: &FieldKind,
@@ -169,8 +170,8 @@ pub(super) fn violated_of(
     (!is_right).then_some(expected)
 }
 
-/// Refuses the roles within a class that are not allowed in `scope`, at `position`: the position of an
-/// alias's use, because its class did not know the scope.
+/// Refuses roles in a class that are not allowed in `scope`. `position` is the position of an alias use, because the
+/// alias did not know the scope.
 pub(super) fn check_scope(class: &FieldClass, scope: Scope, position: TextPosition, problems: &mut Problems) {
     for role in class.roles.iter() {
         let scopes: Vec<Scope> =

@@ -1,4 +1,4 @@
-//! Requirements of the documents on headers, which are not for the user's fields.
+//! Header requirements in the documents. Headers must not contain user fields.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use ichnos_model::{FieldClass, FieldKind, LocationStep, Role, Scope, TextPositio
 
 use crate::metadata::Problems;
 
-/// Returns the position of the class with a role: the class itself or one within.
+/// Returns the position of the class with a role: the class itself or a nested class.
 pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPosition> {
     if class.roles.has(role) {
         return Some(class.declared_at.0);
@@ -15,13 +15,13 @@ pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPositi
     class.children().find_map(|child| place_of_role(child.class(), role))
 }
 
-/// Returns `true` if a class or one within has a role.
+/// Returns `true` if a class or a nested class has a role.
 pub(in crate::metadata) fn has_role(class: &FieldClass, role: Role) -> bool {
     class.exists(&mut |class| class.roles.has(role))
 }
 
-/// Checks that the magic number is the very first field of a packet header (CTF2-SPEC-2.0, "Roles" of the
-/// trace class fragment).
+/// Checks that the magic number is the very first packet header field (CTF2-SPEC-2.0, "Roles" of the trace class
+/// fragment).
 pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
     let FieldKind::Structure { members, .. } = &header.kind else { return };
     for (index, member) in members.iter().enumerate() {
@@ -38,12 +38,12 @@ pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
     }
 }
 
-/// Checks that a packet header or an event record header has no fields of the user: each must have a role,
-/// contain others, or select an option of another one anywhere in the packet (CTF2-SPEC-2.0, "Trace class
-/// fragment" and "Data stream class fragment"). Length fields are accepted as well. The first violation is
-/// reported as a warning: the field can be decoded like any other.
+/// Checks that a packet header or event record header does not contain user fields. Each field must have a role,
+/// contain others, or select an option anywhere in the packet (CTF2-SPEC-2.0, "Trace class fragment" and "Data stream
+/// class fragment"). Length fields are also accepted. Only the first violation is reported, as a warning, because the
+/// field can be decoded like any other.
 ///
-/// `others` are the classes of all other root fields that may depend on this header's fields.
+/// `others` contains the classes of all other root fields that may depend on this header's fields.
 pub(super) fn check_no_user_fields<'c>(
     header: &'c FieldClass,
     scope: Scope,
@@ -61,15 +61,15 @@ pub(super) fn check_no_user_fields<'c>(
     if let Some((name, position)) = user_field(header, None, &needed) {
         let message = match name {
             Some(name) => {
-                format!("the field `{name}` of the `{scope}` has no role, and no other field needs it")
+                format!("the field `{name}` of the `{scope}` lacks a role, and no other field needs it")
             }
-            None => format!("a field of the `{scope}` has no role, and no other field needs it"),
+            None => format!("a field of the `{scope}` lacks a role, and no other field needs it"),
         };
         problems.warning(position, message);
     }
 }
 
-/// Collects the names of the fields on which others depend, in any scope.
+/// Collects the field names on which other fields depend, in any scope.
 fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
     if let Some(LocationStep::Member(name)) =
         class.needed_location().and_then(|location| location.path.last())

@@ -1,18 +1,18 @@
-//! Parts that only SPEC-2.0 has: text sequences, clock origins, the environment.
+//! Parts specific to SPEC-2.0: text sequences, clock origins, the environment.
 
 use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPosition, TraceClass, Value};
 
-use super::object::{Object, Unknown, properties, refuse, refuse_duplicates, text, unsigned, uuid};
+use super::object::{Object, UnknownProperties, properties, refuse, refuse_duplicates, text, unsigned, uuid};
 use super::stream::StreamReader;
-use super::text::{Json, Node, Parser, RECORD_SEPARATOR};
+use super::text::{Json, JsonNode, Parser, RECORD_SEPARATOR};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Reads a metadata stream of CTF2-SPEC-2.0 ("Metadata stream"): a JSON text sequence of RFC 7464
-/// whose texts are fragments. Fragments that follow each other without a record separator are
-/// read as well, with a warning. An incomplete last fragment is ignored with a warning.
+/// Reads a CTF2-SPEC-2.0 metadata stream ("Metadata stream"): an RFC 7464 JSON text sequence with fragments as texts.
+/// Missing record separators between fragments only cause a warning. An incomplete last fragment is ignored with a
+/// warning.
 ///
-/// Adds problems to `problems`; the result is `None` if one of them is an error.
+/// Adds problems to `problems`, and returns `None` if any is an error.
 pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the metadata is longer than {} bytes, the limit", limits.metadata_bytes);
@@ -50,13 +50,14 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
 }
 
 impl StreamReader<'_> {
-    /// CTF2-SPEC-2.0, "Trace class fragment". Release candidates had the UUID here.
+    /// Reads a trace class (CTF2-SPEC-2.0, "Trace class fragment"). Release candidates put the UUID here.
     pub(super) fn spec2_trace_class(&mut self, object: &mut Object<'_>) {
         let problems = &mut *self.classes.problems;
         self.trace.namespace = object.text("namespace", problems);
         self.trace.name = object.text("name", problems);
         self.trace.uid = object.text("uid", problems);
         if let Some(node) = object.get("environment") {
+            // A value of another kind was already reported.
             let properties = properties(node, problems).unwrap_or_default();
             refuse_duplicates(properties, problems);
             for property in properties {
@@ -78,31 +79,31 @@ impl StreamReader<'_> {
             let position = object.name_position("uuid");
             let uuid = uuid(node, problems);
             self.trace.uuid = self.trace.uuid.or(uuid);
-            self.classes.note_release_candidate(position);
+            self.classes.report_release_candidate(position);
         }
     }
 
-    /// CTF2-SPEC-2.0, "Clock class fragment".
+    /// Reads a clock class (CTF2-SPEC-2.0, "Clock class fragment").
     pub(super) fn spec2_clock_class(&mut self, object: &mut Object<'_>) -> Option<ClockClass> {
         // Release candidates used the name as the key.
         let by_name = !object.has("id") && object.has("name");
         let id_node = match by_name {
             true => {
-                self.classes.note_release_candidate(object.name_position("name"));
+                self.classes.report_release_candidate(object.name_position("name"));
                 object.get("name")
             }
             false => object.require("id", self.classes.problems),
         };
         let id = id_node.and_then(|node| text(node, self.classes.problems));
         let frequency = self.frequency(object);
-        // A missing id or frequency was reported.
+        // A missing id or frequency was already reported.
         let mut clock = ClockClass::new(id.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
         self.offset("offset-from-origin", &mut clock, object);
         if object.has("uuid")
             && let Some(node) = object.get("uuid")
         {
             clock.uuid = uuid(node, self.classes.problems);
-            self.classes.note_release_candidate(object.name_position("uuid"));
+            self.classes.report_release_candidate(object.name_position("uuid"));
         }
         let problems = &mut *self.classes.problems;
         clock.namespace = object.text("namespace", problems);
@@ -112,6 +113,7 @@ impl StreamReader<'_> {
         clock.precision = object.get("precision").and_then(|node| unsigned(node, problems));
         clock.accuracy = object.get("accuracy").and_then(|node| unsigned(node, problems));
         if let Some(node) = object.get("origin") {
+            // An invalid origin was already reported.
             clock.origin = origin(node, problems).unwrap_or_default();
         }
         let id = id?;
@@ -149,8 +151,8 @@ impl StreamReader<'_> {
     }
 }
 
-/// CTF2-SPEC-2.0, "Clock origin".
-fn origin(node: &Node, problems: &mut Problems) -> Option<ClockOrigin> {
+/// Reads a clock origin (CTF2-SPEC-2.0, "Clock origin").
+fn origin(node: &JsonNode, problems: &mut Problems) -> Option<ClockOrigin> {
     match &node.json {
         Json::Text(name) if name == "unix-epoch" => Some(ClockOrigin::UnixEpoch),
         Json::Object(_) => {
@@ -158,7 +160,7 @@ fn origin(node: &Node, problems: &mut Problems) -> Option<ClockOrigin> {
             let namespace = object.text("namespace", problems);
             let name = object.require("name", problems).and_then(|node| text(node, problems));
             let uid = object.require("uid", problems).and_then(|node| text(node, problems));
-            object.finish(Unknown::Refuse, problems);
+            object.finish(UnknownProperties::Refuse, problems);
             Some(ClockOrigin::Named { namespace, name: name?.to_owned(), uid: uid?.to_owned() })
         }
         _ => {

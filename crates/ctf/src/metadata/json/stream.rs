@@ -1,4 +1,4 @@
-//! Metadata streams of PROP-2.0 and SPEC-2.0: their fragments, one after the other.
+//! PROP-2.0 and SPEC-2.0 metadata streams, read fragment by fragment.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use ichnos_model::{
 
 use super::attributes::{emf_uri, log_level};
 use super::field_class::ClassReader;
-use super::object::{Object, Unknown, id, listed, or_refuse, refuse, text, unsigned};
+use super::object::{Object, UnknownProperties, id, listed, or_refuse, refuse, text, unsigned};
 use super::root;
 use super::stream_ids::StreamIds;
-use super::text::Node;
+use super::text::JsonNode;
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Dialect, Problems, memory};
 
-/// Namespace, name and UID of a clock class.
+/// Clock class namespace, name and UID.
 pub(super) type ClockIdentity = (Option<String>, String, String);
 
 /// Reads fragments and builds the trace class.
 pub(super) struct StreamReader<'a> {
     pub(super) classes: ClassReader<'a>,
     pub(super) trace: TraceClass,
-    /// Attributes of the preamble. They are joined with the attributes of the trace class.
+    /// Preamble attributes, to be joined with the trace class attributes.
     pub(super) preamble_attributes: Attributes,
     has_preamble: bool,
     trace_class: Option<TextPosition>,
-    /// `true` if the key of a clock class is invalid. Then missing clock classes are not reported.
+    /// `true` if a clock class key is invalid. In this case, missing clock classes are not reported.
     unsure_clocks: bool,
     /// Clock classes by name or id.
     pub(super) clocks: HashMap<String, u16>,
-    /// Clock classes by their identities, which are equal for classes of the same clock.
+    /// Clock classes by identity. Classes for the same clock have the same identity.
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
     pub(super) clock_uuids: HashSet<Uuid>,
     streams: StreamIds,
@@ -62,8 +62,8 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// Reads one fragment.
-    pub(super) fn fragment(&mut self, node: &Node) {
+    /// Reads a fragment.
+    pub(super) fn fragment(&mut self, node: &JsonNode) {
         let Some(mut object) = Object::open(node, self.classes.problems) else { return };
         let Some(type_node) = object.require("type", self.classes.problems) else { return };
         let Some(name) = text(type_node, self.classes.problems) else { return };
@@ -101,8 +101,8 @@ impl<'a> StreamReader<'a> {
                     self.classes.add_alias(name, class);
                 }
                 let attributes = self.classes.extras(&mut object);
-                // A missing name was reported.
-                let name = name.and_then(Node::as_text).unwrap_or_default();
+                // A missing name was already reported.
+                let name = name.and_then(JsonNode::as_text).unwrap_or_default();
                 self.trace.unmodeled.add_alias(name, &attributes);
             }
             "trace-class" => self.any_trace_class(&mut object),
@@ -110,11 +110,11 @@ impl<'a> StreamReader<'a> {
             "data-stream-class" => self.data_stream_class(&mut object),
             _ => self.event_record_class(&mut object),
         }
-        object.finish(Unknown::Refuse, self.classes.problems);
+        object.finish(UnknownProperties::Refuse, self.classes.problems);
         self.classes.problems.leave();
     }
 
-    /// Checks the whole after the last fragment. Returns `None` if there was an error.
+    /// Checks the complete trace class after the last fragment. Returns `None` after errors.
     pub(super) fn finish(mut self, text: &[u8]) -> Option<TraceClass> {
         self.streams.remove_refused(&mut self.trace);
         let problems = &mut *self.classes.problems;
@@ -122,12 +122,12 @@ impl<'a> StreamReader<'a> {
             problems
                 .error(TextPosition::of(text, 0), "a metadata stream must begin with a preamble fragment");
         } else if self.trace.data_streams.is_empty() && problems.errors() == self.errors_before {
-            // Only without other errors, which may explain it. The rest can be read all the same.
+            // Checked only without other errors, which may explain it. Everything else can still be read.
             let position = TextPosition::of(text, text.len());
             problems.warning(position, "a metadata stream must have at least one data stream class fragment");
         }
         if problems.errors() == self.errors_before {
-            // Only now the needed fields are known.
+            // The required fields are known only now.
             let streams = &self.trace.data_streams;
             if let Some(header) = &self.trace.packet_header {
                 let others = streams.iter().flat_map(DataStreamClass::roots);
@@ -149,7 +149,7 @@ impl<'a> StreamReader<'a> {
         (problems.errors() == self.errors_before).then_some(self.trace)
     }
 
-    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Preamble fragment".
+    /// Reads the preamble (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Preamble fragment").
     fn preamble(&mut self, object: &mut Object<'_>) {
         if self.has_preamble {
             let message = "there must be only one preamble fragment, at the start";
@@ -175,10 +175,11 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// Refuses all extensions: each may change everything, and this reader supports none, so the trace must
+    /// Refuses all extensions. Any extension may change everything, and this reader supports none, so the trace must
     /// not be read (CTF2-SPEC-2.0, "Extensions").
-    fn declare_extensions(&mut self, node: &Node) {
+    fn declare_extensions(&mut self, node: &JsonNode) {
         let problems = &mut *self.classes.problems;
+        // Values of another kind were already reported.
         for namespace in super::object::properties(node, problems).unwrap_or_default() {
             for extension in super::object::properties(&namespace.value, problems).unwrap_or_default() {
                 let message = format!(
@@ -207,7 +208,7 @@ impl<'a> StreamReader<'a> {
         let errors = self.classes.problems.errors();
         let class =
             self.root_class("packet-header-field-class", Scope::PacketHeader, "packet header", object);
-        // A refused role leaves a field without one.
+        // A refused role is removed from its field.
         if let Some(class) = &class
             && self.classes.problems.errors() == errors
         {
@@ -250,13 +251,13 @@ impl<'a> StreamReader<'a> {
         self.trace.clocks.push(clock);
     }
 
-    /// Reads a frequency: greater than 0.
+    /// Reads a frequency, which must be greater than 0.
     pub(super) fn frequency(&mut self, object: &mut Object<'_>) -> Option<u64> {
         let node = object.require("frequency", self.classes.problems)?;
         super::object::positive(node, self.classes.problems)
     }
 
-    /// Reads an offset of seconds and of fewer cycles than a second has.
+    /// Reads an offset in seconds and cycles. The cycles must be less than a second.
     pub(super) fn offset(&mut self, name: &'static str, clock: &mut ClockClass, object: &mut Object<'_>) {
         let Some(node) = object.get(name) else { return };
         let problems = &mut *self.classes.problems;
@@ -276,7 +277,7 @@ impl<'a> StreamReader<'a> {
             }
             clock.offset_cycles = cycles;
         }
-        offset.finish(Unknown::Refuse, problems);
+        offset.finish(UnknownProperties::Refuse, problems);
     }
 
     fn root_class(
@@ -290,7 +291,7 @@ impl<'a> StreamReader<'a> {
         self.classes.root(node, scope, what)
     }
 
-    /// Reads namespace, name and, in SPEC-2.0, UID.
+    /// Reads the namespace, the name and, in SPEC-2.0, the UID.
     fn identity(&mut self, object: &mut Object<'_>) -> [Option<String>; 3] {
         let problems = &mut *self.classes.problems;
         let namespace = object.text("namespace", problems);
@@ -302,18 +303,18 @@ impl<'a> StreamReader<'a> {
         [namespace, name, uid]
     }
 
-    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Data stream class fragment".
+    /// Reads a data stream class (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Data stream class fragment").
     fn data_stream_class(&mut self, object: &mut Object<'_>) {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.classes.problems));
         let [namespace, name, uid] = self.identity(object);
         let clock = object.get(self.classes.vocabulary.default_clock()).or_else(|| {
-            // Release candidates kept the property of PROP-2.0.
+            // Release candidates kept the PROP-2.0 property.
             let name = Vocabulary::Prop2.default_clock();
             if !object.has(name) {
                 return None;
             }
-            self.classes.note_release_candidate(object.name_position(name));
+            self.classes.report_release_candidate(object.name_position(name));
             object.get(name)
         });
         let default_clock = clock.and_then(|node| self.clock_of(node));
@@ -356,7 +357,7 @@ impl<'a> StreamReader<'a> {
         self.streams.add(id, stream, position, &mut self.trace, self.classes.problems);
     }
 
-    /// Checks for timestamps without a default clock. SPEC-2.0 forbids them. In PROP-2.0 they are useless.
+    /// Reports timestamps without a default clock. SPEC-2.0 forbids them, and in PROP-2.0 they are useless.
     fn check_no_timestamp(&mut self, class: &FieldClass) {
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
             let Some(position) = root::place_of_role(class, role) else { continue };
@@ -368,7 +369,7 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    fn clock_of(&mut self, node: &Node) -> Option<u16> {
+    fn clock_of(&mut self, node: &JsonNode) -> Option<u16> {
         let key = text(node, self.classes.problems)?;
         let index = self.clocks.get(key).copied();
         if index.is_none() && !self.unsure_clocks {
@@ -380,7 +381,7 @@ impl<'a> StreamReader<'a> {
         index
     }
 
-    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".
+    /// Reads an event record class (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment").
     fn event_record_class(&mut self, object: &mut Object<'_>) {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.classes.problems));
@@ -426,13 +427,13 @@ impl<'a> StreamReader<'a> {
     }
 }
 
-/// Checks the seconds of a clock's offset.
-pub(super) fn seconds_of_clock(seconds: i128, node: &Node, problems: &mut Problems) -> Option<i64> {
+/// Checks the seconds of a clock offset.
+pub(super) fn seconds_of_clock(seconds: i128, node: &JsonNode, problems: &mut Problems) -> Option<i64> {
     or_refuse(i64::try_from(seconds).ok(), node, "an integer of at most 64 bits", problems)
 }
 
 /// Returns a label such as "event record class 3".
-pub(super) fn label(what: &str, key: Option<&Node>) -> String {
+pub(super) fn label(what: &str, key: Option<&JsonNode>) -> String {
     match key.map(|node| &node.json) {
         Some(super::text::Json::Integer(id)) => format!("{what} {id}"),
         Some(super::text::Json::Text(name)) => format!("{what} `{}`", super::text::shortened(name)),
@@ -442,9 +443,9 @@ pub(super) fn label(what: &str, key: Option<&Node>) -> String {
     }
 }
 
-/// Reads a UUID in its canonical form: 32 lowercase or uppercase hexadecimal digits in five groups
-/// (CTF2-PROP-1.0 and CTF2-PROP-2.0, "UUID").
-pub(super) fn canonical_uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
+/// Reads a UUID in its canonical form: 32 lowercase or uppercase hexadecimal digits in five groups (CTF2-PROP-1.0 and
+/// CTF2-PROP-2.0, "UUID").
+pub(super) fn canonical_uuid(node: &JsonNode, problems: &mut Problems) -> Option<Uuid> {
     let written = text(node, problems)?;
     let hyphens =
         written.len() == 36 && [8, 13, 18, 23].iter().all(|at| written.as_bytes().get(*at) == Some(&b'-'));

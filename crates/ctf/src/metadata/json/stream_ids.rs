@@ -1,4 +1,4 @@
-//! Data stream classes by id, and the event record classes that refer to them, in all three documents.
+//! Data stream classes by id, and their event record classes, for all three documents.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,21 +6,22 @@ use std::sync::Arc;
 use ichnos_model::memory::size;
 use ichnos_model::{DataStreamClass, EventRecordClass, Limits, TextPosition, TraceClass};
 
-use super::text::Node;
+use super::text::JsonNode;
 use crate::metadata::event_ids::EventIds;
 use crate::metadata::{Problems, memory};
 
-/// Ids of the data stream classes that were read so far, and of their event record classes.
+/// Ids of the data stream classes and event record classes read so far.
 #[derive(Default)]
 pub(super) struct StreamIds {
     by_id: HashMap<u128, usize>,
     events: EventIds,
-    /// `true` if the id of a data stream class is invalid. Then missing data stream classes are not reported.
+    /// `true` if a data stream class id is invalid. In this case, missing data stream classes are not reported.
     is_unsure: bool,
 }
 
 impl StreamIds {
-    /// Adds a data stream class to the trace class. `id` is `None` if it is invalid. `position` is its position.
+    /// Adds a data stream class to the trace class. `id` is `None` if it is invalid. `position` is the class's
+    /// position.
     pub(super) fn add(
         &mut self,
         id: Option<u128>,
@@ -37,15 +38,15 @@ impl StreamIds {
             problems.error(position, format!("duplicate data stream class id {id}"));
             return;
         }
-        // Includes its own plans and lists.
+        // Includes its plans and lists.
         if problems.charge((size::<DataStreamClass>() + 700) as u64, stream.declared_at.0) {
             self.by_id.insert(id, trace.data_streams.len());
             trace.data_streams.push(DataStreamClass { id, ..stream });
         }
     }
 
-    /// Returns the index and the id of the data stream class with this id. An event record class that does not name an id
-    /// (`is_implied`) belongs to the class 0, or to the only class.
+    /// Returns the index and the id of the data stream class with this id. If the id is not written (`is_implied`), an
+    /// event record class belongs to class 0, or to the only class.
     pub(super) fn find(
         &self,
         id: u128,
@@ -63,11 +64,11 @@ impl StreamIds {
         only_stream(&trace.data_streams, position, problems)
     }
 
-    /// Reports that the event record class at `position` names an unknown data stream class. `node` has the id.
+    /// Reports that the event record class at `position` names an unknown data stream class. `node` contains the id.
     pub(super) fn report_missing(
         &self,
         id: u128,
-        node: Option<&Node>,
+        node: Option<&JsonNode>,
         position: TextPosition,
         trace: &TraceClass,
         problems: &mut Problems,
@@ -79,8 +80,8 @@ impl StreamIds {
         }
     }
 
-    /// Adds an event record class to its data stream class, unless it exceeds a limit, its id is used already, or it is not
-    /// readable. `position` is the position of its id.
+    /// Adds an event record class to its data stream class, unless it exceeds a limit, has a duplicate id, or is
+    /// unreadable. `position` is the id's position.
     pub(super) fn add_event(
         &mut self,
         class: EventRecordClass,
@@ -101,7 +102,7 @@ impl StreamIds {
             return;
         }
         let names = [&class.namespace, &class.name, &class.uid].map(|name| name.as_deref());
-        // Its id is in a set, too.
+        // A set contains its id, too.
         if !problems.charge(memory::of_event_record_class(&names) + 96, declared_at) {
             return;
         }
@@ -112,20 +113,20 @@ impl StreamIds {
         }
     }
 
-    /// Removes the event record classes whose ids are ambiguous.
+    /// Removes event record classes with ambiguous ids.
     pub(super) fn remove_refused(&self, trace: &mut TraceClass) {
         self.events.remove_refused(&mut trace.data_streams);
     }
 }
 
-/// Returns the only data stream class and its id, for an event record class without such an id, if no class
-/// has the implied id 0.
+/// Returns the only data stream class and its id, if the implied id 0 does not exist. For event record classes that do
+/// not name a data stream class.
 fn only_stream(
     streams: &[DataStreamClass],
     position: TextPosition,
     problems: &mut Problems,
 ) -> Option<(usize, u128)> {
-    let message = "the event record class names no data stream class, and none has the id 0";
+    let message = "the event record class does not name a data stream class, and the id 0 does not exist";
     match streams {
         [] => None,
         [only] => {

@@ -1,7 +1,7 @@
-//! JSON texts with the position of every value and of every property name.
+//! JSON texts with the position of every value and property name.
 //!
-//! The usual JSON libraries lose information that this reader needs: positions, duplicate names, integers of
-//! more than 64 bits, and the record separators of text sequences (RFC 7464).
+//! Common JSON libraries drop information that this reader needs: positions, duplicate names, integers above 64 bits,
+//! and the record separators in text sequences (RFC 7464).
 
 use std::rc::Rc;
 
@@ -11,21 +11,21 @@ use ichnos_model::{Diagnostic, Limits, TextPosition, Value};
 
 use crate::metadata::{Problems, memory};
 
-/// Byte that begins each text of a text sequence (RFC 7464, section 2.2).
+/// Byte before each text in a text sequence (RFC 7464, section 2.2).
 pub(super) const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// Hard limit of the depth, regardless of the configured limits: more deeply nested values could not be
-/// dropped without exhausting a small stack.
+/// Hard depth limit, regardless of the configured limits. Dropping more deeply nested values could exhaust a small
+/// stack.
 const DEEPEST: usize = 1024;
 
-/// A value and its position.
+/// JSON value with its position.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     /// Position of its first byte.
     pub(super) position: TextPosition,
     /// Name of the property with this value, for messages.
     pub(super) property: Option<Rc<str>>,
-    /// The value itself.
+    /// JSON value.
     pub(super) json: Json,
 }
 
@@ -36,28 +36,28 @@ pub(super) enum Json {
     Boolean(bool),
     /// Number without fraction and exponent that fits 128 bits.
     Integer(i128),
-    /// Such a number that does not fit, as written.
+    /// Number without fraction and exponent that exceeds 128 bits, as written.
     BigInteger(String),
     /// Number with a fraction or an exponent, as written.
     Number(String),
     Text(String),
-    Array(Vec<Node>),
+    Array(Vec<JsonNode>),
     Object(Vec<Property>),
 }
 
-/// Property of an object. An object keeps all its properties, also if two have the same name.
+/// Object property. An object keeps all its properties, even with duplicate names.
 #[derive(Clone, Debug)]
 pub(super) struct Property {
-    /// Name of the property.
+    /// Property name.
     pub(super) name: Rc<str>,
     /// Position of the quote before the name.
     pub(super) name_position: TextPosition,
-    /// Value of the property.
-    pub(super) value: Node,
+    /// Property value.
+    pub(super) value: JsonNode,
 }
 
-impl Node {
-    /// Describes the value for messages, for instance "the string `x`".
+impl JsonNode {
+    /// Describes the value for messages, for example "the string `x`".
     pub(super) fn describe(&self) -> String {
         match &self.json {
             Json::Null => "null".to_owned(),
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    /// Returns the text of a string.
+    /// Returns a string's text.
     pub(super) fn as_text(&self) -> Option<&str> {
         match &self.json {
             Json::Text(text) => Some(text),
@@ -79,8 +79,8 @@ impl Node {
         }
     }
 
-    /// Returns the first property of this name of an object.
-    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+    /// Returns an object's first property with this name.
+    pub(super) fn get(&self, name: &str) -> Option<&JsonNode> {
         match &self.json {
             Json::Object(properties) => {
                 properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// Returns the same value without positions.
+    /// Returns the value without positions.
     pub(super) fn to_value(&self) -> Value {
         match &self.json {
             Json::Null => Value::Null,
@@ -108,7 +108,7 @@ impl Node {
     }
 }
 
-/// Shortens a text to about a line, for messages.
+/// Shortens a text to about one line, for messages.
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -117,28 +117,28 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// Returns the maximum depth of JSON for the depth of field classes in `limits`: a structure in a structure
-/// is an object in an object in an array.
+/// Returns the maximum JSON depth for the field class depth in `limits`. Each nested structure adds an object in an
+/// object in an array.
 fn json_depth(limits: &Limits) -> usize {
     (limits.depth as usize).saturating_mul(4).saturating_add(16).min(DEEPEST)
 }
 
-/// An array or object that is being read.
-enum Open {
-    Array(TextPosition, Vec<Node>),
+/// Array or object being read.
+enum JsonContainer {
+    Array(TextPosition, Vec<JsonNode>),
     Object(TextPosition, Vec<Property>, (Rc<str>, TextPosition)),
 }
 
-/// Reads JSON values one after the other.
+/// Reads a sequence of JSON values.
 pub(super) struct Parser<'t> {
     text: &'t [u8],
-    /// Reader of the text up to its end or the next record separator.
+    /// Reader for the text up to its end or the next record separator.
     reader: Reader<'t, [u8]>,
     lines: LineCounter,
     depth: usize,
-    /// Property names that occurred before. Most names are repeated often.
+    /// Previous property names, because most names occur often.
     names: Vec<Option<Rc<str>>>,
-    /// Memory of the values that were read since [`Parser::release`].
+    /// Memory of the values read since [`Parser::release`].
     charged: u64,
 }
 
@@ -158,6 +158,7 @@ impl LineCounter {
         if offset < self.line_start {
             *self = Self::default();
         }
+        // Offsets are always within the text.
         let passed = text.get(self.offset..offset).unwrap_or_default();
         for at in memchr::memchr_iter(b'\n', passed) {
             self.breaks = self.breaks.saturating_add(1);
@@ -169,31 +170,31 @@ impl LineCounter {
     }
 }
 
-/// Memory of a value, and of a property without its value: uses of a name share its counters.
-const NODE: u64 = size::<Node>() as u64;
-const PROPERTY: u64 = (size::<Property>() - size::<Node>()) as u64;
+/// Memory of a value, and of a property without its value. Equal names share their text.
+const NODE: u64 = size::<JsonNode>() as u64;
+const PROPERTY: u64 = (size::<Property>() - size::<JsonNode>()) as u64;
 
 /// Memory of a list without its values.
 const LIST: u64 = 16;
 
-/// Number of property names that are kept to be shared.
+/// Number of property names kept for sharing.
 const NAMES: usize = 64;
 
-/// Reason why a value cannot be read; `None` if it was already reported.
-type Failure = Option<Box<Diagnostic>>;
+/// Reason why a value cannot be read. `None` if it was already reported.
+type ParseFailure = Option<Box<Diagnostic>>;
 
-fn report(failure: Failure, problems: &mut Problems) {
+fn report(failure: ParseFailure, problems: &mut Problems) {
     if let Some(failure) = failure {
         problems.add(*failure);
     }
 }
 
 impl<'t> Parser<'t> {
-    /// Creates a parser at the beginning of `text`.
+    /// Creates a parser at the start of `text`.
     pub(super) fn new(text: &'t [u8], limits: &Limits) -> Self {
         let mut reader = Reader::new(text);
         if text.starts_with(b"\xef\xbb\xbf") {
-            // A byte order mark: JSON forbids writing one and allows ignoring it.
+            // Byte order mark: JSON forbids writing it and allows ignoring it.
             reader.seek(3);
         }
         Self {
@@ -225,8 +226,7 @@ impl<'t> Parser<'t> {
         self.reader.peek().is_none()
     }
 
-    /// Moves to the text after the next record separator without checking the skipped bytes. Returns `false`
-    /// if there is none.
+    /// Moves past the next record separator without checking the skipped bytes. Returns `false` at the end of the text.
     pub(super) fn next_record(&mut self) -> bool {
         let offset = self.reader.offset();
         let rest = self.text.get(offset..).unwrap_or_default();
@@ -240,7 +240,7 @@ impl<'t> Parser<'t> {
         true
     }
 
-    /// Stops reading at the next record separator from here on, if any.
+    /// Stops reading at the next record separator, if any.
     pub(super) fn stop_at_separator(&mut self) {
         let offset = self.reader.offset();
         let rest = self.text.get(offset..).unwrap_or_default();
@@ -254,17 +254,17 @@ impl<'t> Parser<'t> {
         self.reader.seek(offset);
     }
 
-    fn failure(&mut self, offset: usize, message: impl Into<String>) -> Failure {
+    fn failure(&mut self, offset: usize, message: impl Into<String>) -> ParseFailure {
         Some(Box::new(Diagnostic::error(self.position_of(offset), message)))
     }
 
-    /// Returns the failure of an unexpected byte at the current position.
-    fn unexpected(&mut self, expected: &str) -> Failure {
+    /// Returns the failure for an unexpected byte at the current position.
+    fn unexpected(&mut self, expected: &str) -> ParseFailure {
         self.reader.peek();
         self.unexpected_at(self.reader.offset(), expected)
     }
 
-    fn unexpected_at(&mut self, offset: usize, expected: &str) -> Failure {
+    fn unexpected_at(&mut self, offset: usize, expected: &str) -> ParseFailure {
         let found = match self.reader.text().get(offset) {
             None => "the end of the text".to_owned(),
             Some(byte @ 0x21..=0x7e) => format!("`{}`", char::from(*byte)),
@@ -274,8 +274,8 @@ impl<'t> Parser<'t> {
         Some(Box::new(error.expected(expected, found)))
     }
 
-    /// Converts an error of the JSON reader; `begin` is the offset of the token.
-    fn failure_of(&mut self, begin: usize, Error { offset, kind }: Error) -> Failure {
+    /// Converts a JSON reader error. `begin` is the token's offset.
+    fn failure_of(&mut self, begin: usize, Error { offset, kind }: Error) -> ParseFailure {
         match kind {
             ErrorKind::ControlCharacter(control) => {
                 let message = format!("a string must escape the control character 0x{control:02x}");
@@ -291,19 +291,19 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads the next value; trailing commas are reported as warnings. Not recursive: the input determines
-    /// the depth of nesting.
-    pub(super) fn value(&mut self, problems: &mut Problems) -> Option<Node> {
+    /// Reads the next value. Trailing commas are reported as warnings. Not recursive, because the input determines the
+    /// nesting depth.
+    pub(super) fn value(&mut self, problems: &mut Problems) -> Option<JsonNode> {
         self.read_value(problems).map_err(|failure| report(failure, problems)).ok()
     }
 
-    /// Frees the memory of all values that were read up to now, which have been dropped.
+    /// Releases the memory of all values read so far, which must have been dropped.
     pub(super) fn release(&mut self, problems: &mut Problems) {
         problems.release(std::mem::take(&mut self.charged));
     }
 
-    /// Counts the memory of a value.
-    fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), Failure> {
+    /// Counts a value's memory.
+    fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), ParseFailure> {
         if problems.charge(bytes, self.position()) {
             self.charged = self.charged.saturating_add(bytes);
             return Ok(());
@@ -311,14 +311,14 @@ impl<'t> Parser<'t> {
         Err(None)
     }
 
-    fn too_deep(&mut self) -> Failure {
+    fn too_deep(&mut self) -> ParseFailure {
         let message = format!("values nest deeper than {} levels, the limit", self.depth);
         let failure = self.failure(self.reader.offset(), message);
         failure.map(|failure| Box::new(failure.limit("depth")))
     }
 
-    fn read_value(&mut self, problems: &mut Problems) -> Result<Node, Failure> {
-        let mut stack: Vec<Open> = Vec::new();
+    fn read_value(&mut self, problems: &mut Problems) -> Result<JsonNode, ParseFailure> {
+        let mut stack: Vec<JsonContainer> = Vec::new();
         loop {
             let first = self.reader.peek();
             let position = self.position();
@@ -327,23 +327,23 @@ impl<'t> Parser<'t> {
                 Some(b'[') => {
                     self.reader.take(b'[');
                     if self.reader.take(b']') {
-                        Node { position, property: None, json: Json::Array(Vec::new()) }
+                        JsonNode { position, property: None, json: Json::Array(Vec::new()) }
                     } else {
-                        stack.push(Open::Array(position, Vec::new()));
+                        stack.push(JsonContainer::Array(position, Vec::new()));
                         continue;
                     }
                 }
                 Some(b'{') => {
                     self.reader.take(b'{');
                     if self.reader.take(b'}') {
-                        Node { position, property: None, json: Json::Object(Vec::new()) }
+                        JsonNode { position, property: None, json: Json::Object(Vec::new()) }
                     } else {
                         let name = self.name("a property name or `}`", problems)?;
-                        stack.push(Open::Object(position, Vec::new(), name));
+                        stack.push(JsonContainer::Object(position, Vec::new(), name));
                         continue;
                     }
                 }
-                _ => Node { position, property: None, json: self.scalar(first)? },
+                _ => JsonNode { position, property: None, json: self.scalar(first)? },
             };
             self.charge(NODE + memory_of_scalar(&node.json), problems)?;
             // The value ends its enclosing values as long as closing brackets follow.
@@ -351,36 +351,36 @@ impl<'t> Parser<'t> {
                 self.skip_space();
                 match stack.pop() {
                     None => return Ok(node),
-                    Some(Open::Array(position, mut values)) => {
+                    Some(JsonContainer::Array(position, mut values)) => {
                         push(&mut values, node);
                         if self.separator(b']', problems)? {
-                            stack.push(Open::Array(position, values));
+                            stack.push(JsonContainer::Array(position, values));
                             break;
                         }
                         fit(&mut values);
                         self.charge(NODE + LIST, problems)?;
-                        node = Node { position, property: None, json: Json::Array(values) };
+                        node = JsonNode { position, property: None, json: Json::Array(values) };
                     }
-                    Some(Open::Object(position, mut properties, (name, name_position))) => {
+                    Some(JsonContainer::Object(position, mut properties, (name, name_position))) => {
                         self.charge(PROPERTY, problems)?;
                         node.property = Some(name.clone());
                         push(&mut properties, Property { name, name_position, value: node });
                         if self.separator(b'}', problems)? {
                             let name = self.name("a property name", problems)?;
-                            stack.push(Open::Object(position, properties, name));
+                            stack.push(JsonContainer::Object(position, properties, name));
                             break;
                         }
                         fit(&mut properties);
                         self.charge(NODE + LIST, problems)?;
-                        node = Node { position, property: None, json: Json::Object(properties) };
+                        node = JsonNode { position, property: None, json: Json::Object(properties) };
                     }
                 }
             }
         }
     }
 
-    /// Reads a comma (`true`) or the closing bracket (`false`); a trailing comma is a warning.
-    fn separator(&mut self, close: u8, problems: &mut Problems) -> Result<bool, Failure> {
+    /// Reads a comma (`true`) or the closing bracket (`false`). A trailing comma is a warning.
+    fn separator(&mut self, close: u8, problems: &mut Problems) -> Result<bool, ParseFailure> {
         let begin = self.reader.offset();
         let next = match close {
             b'}' => self.reader.member(&mut false),
@@ -398,7 +398,11 @@ impl<'t> Parser<'t> {
         Ok(true)
     }
 
-    fn name(&mut self, expected: &str, problems: &mut Problems) -> Result<(Rc<str>, TextPosition), Failure> {
+    fn name(
+        &mut self,
+        expected: &str,
+        problems: &mut Problems,
+    ) -> Result<(Rc<str>, TextPosition), ParseFailure> {
         if self.reader.peek() != Some(b'"') {
             return Err(self.unexpected(expected));
         }
@@ -422,7 +426,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a value that is neither an array nor an object.
-    fn scalar(&mut self, first: Option<u8>) -> Result<Json, Failure> {
+    fn scalar(&mut self, first: Option<u8>) -> Result<Json, ParseFailure> {
         let begin = self.reader.offset();
         let read = match first {
             Some(b'"') => self.reader.string().map(|text| Json::Text(text.text().into_owned())),
@@ -439,7 +443,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Lists up to this length grow by one: most are short, and there can be millions.
+/// Lists up to this length grow by one, because there can be millions of lists, and most are short.
 const SHORT: usize = 8;
 
 fn push<T>(list: &mut Vec<T>, value: T) {
@@ -449,25 +453,25 @@ fn push<T>(list: &mut Vec<T>, value: T) {
     list.push(value);
 }
 
-/// Frees the unused capacity of a list.
+/// Frees a list's unused capacity.
 fn fit<T>(list: &mut Vec<T>) {
     if list.len() > SHORT {
         list.shrink_to_fit();
     }
 }
 
-/// Reads the only value of a text; anything after it is an error.
-pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
+/// Reads the only value in a text. Anything after it is an error.
+pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<JsonNode> {
     let mut parser = Parser::of_text(text, limits, problems)?;
     let node = parser.value(problems)?;
     parser.expect_end(problems);
     Some(node)
 }
 
-/// Reads the array of fragments that a text consists of. If its end is missing, because the producer is still running
-/// or was interrupted, returns the complete fragments, with a warning: fragments never change once they are written
+/// Reads the fragment array of a text. The end may be missing if the producer is still running or was interrupted. In
+/// this case, returns the complete fragments with a warning, because fragments never change after they are written
 /// (CTF2-PROP-2.0, "Metadata stream").
-pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
+pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<JsonNode> {
     let mut parser = Parser::of_text(text, limits, problems)?;
     parser.skip_space();
     let position = parser.position();
@@ -504,10 +508,10 @@ pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -
         }
     }
     fit(&mut elements);
-    Some(Node { position, property: None, json: Json::Array(elements) })
+    Some(JsonNode { position, property: None, json: Json::Array(elements) })
 }
 
-/// Returns the offset of the last token of a text, or of its end, if its first value is incomplete.
+/// Returns the offset of a text's last token, or of its end, if its first value is incomplete.
 fn incomplete_token(text: &[u8]) -> Option<usize> {
     let (mut depth, mut token, mut in_string, mut is_escaped) = (0usize, 0, false, false);
     for (offset, byte) in text.iter().enumerate() {
@@ -533,7 +537,7 @@ fn incomplete_token(text: &[u8]) -> Option<usize> {
 }
 
 impl<'t> Parser<'t> {
-    /// Creates a parser at the beginning of a text, unless that is too long.
+    /// Creates a parser at the start of a text, unless the text is too long.
     fn of_text(text: &'t [u8], limits: &Limits, problems: &mut Problems) -> Option<Self> {
         if text.len() as u64 > limits.metadata_bytes {
             let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
@@ -552,9 +556,9 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads the next value. If that is the last one of the text and incomplete, it is ignored with a warning, because
-    /// its producer is still running or was interrupted.
-    pub(super) fn value_or_cut_off(&mut self, problems: &mut Problems) -> Option<Node> {
+    /// Reads the next value. An incomplete last value is ignored with a warning, because its producer is still running
+    /// or was interrupted.
+    pub(super) fn value_or_cut_off(&mut self, problems: &mut Problems) -> Option<JsonNode> {
         let begin = self.reader.offset();
         match self.read_value(problems) {
             Ok(node) => Some(node),
@@ -578,13 +582,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Returns `true` if the value from `begin` on, which cannot be read because of a failure, is only incomplete.
+    /// Returns `true` if the value at `begin` could not be read only because it is incomplete.
     fn is_cut_off(&self, begin: usize, failure: TextPosition) -> bool {
         let token = self.text.get(begin..).and_then(incomplete_token);
         token.is_some_and(|token| failure.offset >= (begin + token) as u64)
     }
 
-    /// Reports an array of fragments without its end, after `count` elements and `rest` bytes of an incomplete one.
+    /// Reports an unterminated fragment array, with `count` elements before an incomplete element of `rest` bytes.
     fn warn_of_open_array(&mut self, count: usize, rest: usize, problems: &mut Problems) {
         let rest = match rest {
             0 => String::new(),
@@ -599,7 +603,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Returns the memory of the text of a scalar, in bytes.
+/// Returns the memory of a scalar's text, in bytes.
 fn memory_of_scalar(json: &Json) -> u64 {
     match json {
         Json::Text(text) | Json::Number(text) | Json::BigInteger(text) => memory::of_text(text),
@@ -612,7 +616,7 @@ fn memory_of_scalar(json: &Json) -> u64 {
 mod tests {
     use super::*;
 
-    fn read(text: &[u8]) -> (Option<Node>, Vec<String>) {
+    fn read(text: &[u8]) -> (Option<JsonNode>, Vec<String>) {
         let limits = Limits::default();
         let mut problems = Problems::new(&limits);
         let node = single_value(text, &limits, &mut problems);

@@ -10,7 +10,7 @@ pub(in crate::metadata) enum Vocabulary {
 }
 
 impl Vocabulary {
-    /// Property with attributes.
+    /// Property for attributes.
     pub(in crate::metadata) const fn attributes(self) -> &'static str {
         match self {
             Self::Prop2 => "user-attributes",
@@ -18,7 +18,7 @@ impl Vocabulary {
         }
     }
 
-    /// Property with the member classes of a structure.
+    /// Property for a structure's member classes.
     pub(in crate::metadata) const fn members(self) -> &'static str {
         match self {
             Self::Prop2 => "members",

@@ -1,7 +1,7 @@
 //! Parsed TSDL text: types with resolved names, and blocks.
 //!
-//! Types are shared: an alias with many uses is one tree here. Byte order, clocks and locations are kept as
-//! written, because only the use of a type determines their meaning.
+//! Types are shared: an alias with many uses is a single tree here. Byte order, clocks and locations are kept as
+//! written, because only a type's use determines their meaning.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use ichnos_model::{ByteOrder, DisplayBase, Mappings, TextPosition, Uuid, Value};
 
 /// Type with its position and nesting depth.
 ///
-/// Everything that walks types recurses, so the parser refuses types that are too deep.
+/// Walking types is recursive, so the parser refuses types that are too deep.
 #[derive(Debug)]
 pub(super) struct ParsedType {
     pub(super) at: TextPosition,
@@ -39,7 +39,7 @@ impl ParsedType {
     }
 }
 
-/// Kinds of types (CTF 1.8, section 4).
+/// Type kinds (CTF 1.8, section 4).
 #[derive(Debug)]
 pub(super) enum TypeKind {
     Integer(IntegerType),
@@ -49,22 +49,22 @@ pub(super) enum TypeKind {
         base: IntegerType,
         mappings: Mappings,
     },
-    Structure(Rc<Compound>),
+    Structure(Rc<CompoundBody>),
     Variant {
-        body: Rc<Compound>,
+        body: Rc<CompoundBody>,
         tag: Option<PathLocation>,
     },
     Array {
         element: Rc<ParsedType>,
         length: ArrayLength,
     },
-    /// Another type by its name. Relative locations within are looked up from the structure that contains the
-    /// declaration of the name (section 7.3.2).
+    /// Another type by name. Relative locations inside are looked up from the structure that declares the name (section
+    /// 7.3.2).
     Alias {
         target: Rc<ParsedType>,
         declared_in: Option<u32>,
     },
-    /// Type with an error that was reported; its uses are not reported again.
+    /// Type with an error that was reported. Its uses are not reported again.
     Broken,
 }
 
@@ -74,12 +74,12 @@ pub(super) struct IntegerType {
     pub(super) size: u64,
     pub(super) align: u64,
     pub(super) signed: bool,
-    /// Byte order; `None`: that of the trace.
+    /// Byte order. `None`: the trace's byte order.
     pub(super) byte_order: Option<ByteOrder>,
     pub(super) base: DisplayBase,
-    /// `true` if it is a character.
+    /// `true` for characters.
     pub(super) encoded: bool,
-    /// Clock that it is a value of.
+    /// Clock that provides its values.
     pub(super) clock: Option<Box<(String, TextPosition)>>,
 }
 
@@ -91,23 +91,23 @@ pub(super) struct FloatType {
     pub(super) byte_order: Option<ByteOrder>,
 }
 
-/// Body of a structure or a variant (sections 4.2.1 and 4.2.2).
+/// Structure or variant body (sections 4.2.1 and 4.2.2).
 #[derive(Debug)]
-pub(super) struct Compound {
-    /// Unique id of the body.
+pub(super) struct CompoundBody {
+    /// Unique body id.
     pub(super) id: u32,
     pub(super) fields: Vec<DeclaredField>,
     pub(super) minimum_alignment: u64,
 }
 
-/// Member of a structure or option of a variant.
+/// Structure member or variant option.
 #[derive(Debug)]
 pub(super) struct DeclaredField {
     pub(super) name: String,
     pub(super) class: Rc<ParsedType>,
 }
 
-/// Length of an array or a sequence (sections 4.2.3 and 4.2.4).
+/// Array or sequence length (sections 4.2.3 and 4.2.4).
 #[derive(Clone, Debug)]
 pub(super) enum ArrayLength {
     Static(u64),
@@ -121,7 +121,7 @@ pub(super) struct PathLocation {
     pub(super) at: TextPosition,
 }
 
-/// A whole text.
+/// A complete text.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) trace: Option<TraceBlock>,
@@ -132,7 +132,7 @@ pub(super) struct Document {
     pub(super) call_sites: Vec<Value>,
 }
 
-/// `trace` (section 7.4).
+/// `trace` block (section 7.4).
 #[derive(Debug)]
 pub(super) struct TraceBlock {
     pub(super) at: TextPosition,
@@ -141,7 +141,7 @@ pub(super) struct TraceBlock {
     pub(super) packet_header: Option<Rc<ParsedType>>,
 }
 
-/// `clock` (section 8).
+/// `clock` block (section 8).
 #[derive(Debug)]
 pub(super) struct ClockBlock {
     pub(super) at: TextPosition,
@@ -155,7 +155,7 @@ pub(super) struct ClockBlock {
     pub(super) absolute: bool,
 }
 
-/// `stream` (section 7.4).
+/// `stream` block (section 7.4).
 #[derive(Debug)]
 pub(super) struct StreamBlock {
     pub(super) at: TextPosition,
@@ -165,7 +165,7 @@ pub(super) struct StreamBlock {
     pub(super) event_context: Option<Rc<ParsedType>>,
 }
 
-/// `event` (section 7.4).
+/// `event` block (section 7.4).
 #[derive(Debug)]
 pub(super) struct EventBlock {
     pub(super) at: TextPosition,

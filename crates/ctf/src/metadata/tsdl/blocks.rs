@@ -1,4 +1,4 @@
-//! Blocks at the root of a text (CTF 1.8, sections 7.4, 8 and C.2.3).
+//! Top-level blocks in a text (CTF 1.8, sections 7.4, 8 and C.2.3).
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use ichnos_model::{ByteOrder, ClockClass, Diagnostic, Severity, TextPosition, Uu
 
 use super::super::memory;
 use super::ast::{ClockBlock, Document, EventBlock, ParsedType, StreamBlock, TraceBlock};
-use super::parser::{Expression, Operand, Read, SeenAttributes, TsdlParser};
+use super::parser::{ParseResult, SeenAttributes, TsdlExpression, TsdlOperand, TsdlParser};
 
 impl TsdlParser<'_> {
     /// Reads the whole text.
@@ -19,7 +19,7 @@ impl TsdlParser<'_> {
             let before = self.at().offset;
             if self.root_statement().is_err() {
                 self.recover();
-                // A `}` here ends nothing.
+                // A `}` does not end anything here.
                 self.accept("}");
             }
             if self.at().offset == before && !self.at_end() {
@@ -29,7 +29,7 @@ impl TsdlParser<'_> {
         self.document
     }
 
-    fn root_statement(&mut self) -> Read<()> {
+    fn root_statement(&mut self) -> ParseResult<()> {
         let at = self.at();
         let Some(word) = self.word() else {
             return Err(self.unexpected("a block or a type declaration"));
@@ -46,8 +46,8 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads a block, whose keyword is next, with its scope of type names and its `;`.
-    fn block(&mut self, what: &str, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<()> {
+    /// Reads a block, starting with its keyword, including its type name scope and its `;`.
+    fn block(&mut self, what: &str, read: impl FnOnce(&mut Self) -> ParseResult<()>) -> ParseResult<()> {
         self.within(what, |parser| {
             parser.take();
             parser.scopes.open(None);
@@ -63,13 +63,13 @@ impl TsdlParser<'_> {
         })
     }
 
-    /// Reads a statement of a block: a declaration of types, `name := type;` or `name = value;`.
+    /// Reads a statement in a block: a type declaration, `name := type;` or `name = value;`.
     fn assignment(
         &mut self,
         seen: &mut SeenAttributes,
         attributes: &[&'static str],
         roots: &[&'static str],
-    ) -> Read<Option<(&'static str, Assigned)>> {
+    ) -> ParseResult<Option<(&'static str, StatementValue)>> {
         if self.declares_type() {
             self.type_declaration()?;
             return Ok(None);
@@ -89,7 +89,7 @@ impl TsdlParser<'_> {
                 return Ok(None);
             }
             seen.add(self, root, name.at, roots)?;
-            return Ok(Some((root, Assigned::Type(class))));
+            return Ok(Some((root, StatementValue::Type(class))));
         }
         if !self.peek_mark("=") {
             return Err(self.unexpected("`=`"));
@@ -98,14 +98,14 @@ impl TsdlParser<'_> {
         self.take();
         let value = self.expression()?;
         let Some(attribute) = attribute else {
-            // Decoding uses no attributes of blocks beyond the specification, and some producers write more.
+            // Decoding does not use block attributes beyond the specification, and some producers write more.
             self.unknown_attribute(&name, attributes, Severity::Warning);
             return Ok(None);
         };
-        Ok(Some((attribute, Assigned::Value(value))))
+        Ok(Some((attribute, StatementValue::Value(value))))
     }
 
-    fn trace_block(&mut self, at: TextPosition) -> Read<()> {
+    fn trace_block(&mut self, at: TextPosition) -> ParseResult<()> {
         const KNOWN: [&str; 4] = ["major", "minor", "uuid", "byte_order"];
         let double = self.document.trace.is_some();
         if double {
@@ -116,17 +116,17 @@ impl TsdlParser<'_> {
         let (mut uuid, mut byte_order, mut packet_header) = (None, None, None);
         let clean = self.body(|parser| {
             match parser.assignment(&mut seen, &KNOWN, &["packet.header"])? {
-                Some((_, Assigned::Type(class))) => {
+                Some((_, StatementValue::Type(class))) => {
                     packet_header = Some(class);
                     return Ok(());
                 }
-                Some((name, Assigned::Value(value))) => match name {
+                Some((name, StatementValue::Value(value))) => match name {
                     "major" if parser.unsigned(name, &value)? == 1 => {}
                     "major" => {
                         return Err(parser.wrong(name, "1: only version 1.8 can be read", &value));
                     }
                     "minor" if parser.unsigned(name, &value)? == 8 => {}
-                    // Some tracers number their own versions.
+                    // Some tracers use their own version numbers.
                     "minor" => {
                         let message = "the minor version is not 8: read as version 1.8";
                         let warning = Diagnostic::warning(value.at, message);
@@ -150,15 +150,15 @@ impl TsdlParser<'_> {
         Ok(())
     }
 
-    fn uuid(&mut self, value: &Expression) -> Read<Uuid> {
+    fn uuid(&mut self, value: &TsdlExpression) -> ParseResult<Uuid> {
         let text = self.text("uuid", value)?;
         let uuid = (text.len() == 36).then(|| Uuid::try_parse(&text).ok()).flatten();
         uuid.ok_or_else(|| self.wrong("uuid", "a UUID of 36 characters", value))
     }
 
-    /// Unlike that of a type, it cannot be `native` (section 4.1.3).
-    fn trace_byte_order(&mut self, value: &Expression) -> Read<ByteOrder> {
-        if let Operand::Names(names) = &value.value {
+    /// Reads the trace byte order. Unlike a type's byte order, it cannot be `native` (section 4.1.3).
+    fn trace_byte_order(&mut self, value: &TsdlExpression) -> ParseResult<ByteOrder> {
+        if let TsdlOperand::Names(names) = &value.value {
             match names.join(".").as_str() {
                 "be" => return Ok(ByteOrder::BigEndian),
                 "le" => return Ok(ByteOrder::LittleEndian),
@@ -173,17 +173,17 @@ impl TsdlParser<'_> {
         Err(self.wrong("byte_order", "`be` or `le`", value))
     }
 
-    fn stream_block(&mut self, at: TextPosition) -> Read<()> {
+    fn stream_block(&mut self, at: TextPosition) -> ParseResult<()> {
         const ROOTS: [&str; 3] = ["packet.context", "event.header", "event.context"];
         let mut seen = SeenAttributes::default();
         let mut stream =
             StreamBlock { at, id: None, packet_context: None, event_header: None, event_context: None };
         self.body(|parser| {
             match parser.assignment(&mut seen, &["id"], &ROOTS)? {
-                Some(("packet.context", Assigned::Type(class))) => stream.packet_context = Some(class),
-                Some(("event.header", Assigned::Type(class))) => stream.event_header = Some(class),
-                Some((_, Assigned::Type(class))) => stream.event_context = Some(class),
-                Some((name, Assigned::Value(value))) => {
+                Some(("packet.context", StatementValue::Type(class))) => stream.packet_context = Some(class),
+                Some(("event.header", StatementValue::Type(class))) => stream.event_header = Some(class),
+                Some((_, StatementValue::Type(class))) => stream.event_context = Some(class),
+                Some((name, StatementValue::Value(value))) => {
                     stream.id = Some(parser.unsigned(name, &value)?);
                     return parser.expect(";");
                 }
@@ -196,7 +196,7 @@ impl TsdlParser<'_> {
         Ok(())
     }
 
-    fn event_block(&mut self, at: TextPosition) -> Read<()> {
+    fn event_block(&mut self, at: TextPosition) -> ParseResult<()> {
         const KNOWN: [&str; 5] = ["name", "id", "stream_id", "loglevel", "model.emf.uri"];
         if self.document.events.len() as u64 >= self.limits.event_record_classes {
             let most = self.limits.event_record_classes;
@@ -216,9 +216,9 @@ impl TsdlParser<'_> {
         };
         self.body(|parser| {
             match parser.assignment(&mut seen, &KNOWN, &["context", "fields"])? {
-                Some(("context", Assigned::Type(class))) => event.context = Some(class),
-                Some((_, Assigned::Type(class))) => event.fields = Some(class),
-                Some((name, Assigned::Value(value))) => {
+                Some(("context", StatementValue::Type(class))) => event.context = Some(class),
+                Some((_, StatementValue::Type(class))) => event.fields = Some(class),
+                Some((name, StatementValue::Value(value))) => {
                     match name {
                         "name" => event.name = Some(parser.text_or_name(name, &value)?),
                         "id" => event.id = Some(parser.unsigned(name, &value)?),
@@ -239,7 +239,7 @@ impl TsdlParser<'_> {
         Ok(())
     }
 
-    fn clock_block(&mut self, at: TextPosition) -> Read<()> {
+    fn clock_block(&mut self, at: TextPosition) -> ParseResult<()> {
         const KNOWN: [&str; 8] =
             ["name", "uuid", "description", "freq", "precision", "offset_s", "offset", "absolute"];
         let mut seen = SeenAttributes::default();
@@ -255,7 +255,8 @@ impl TsdlParser<'_> {
             absolute: false,
         };
         let clean = self.body(|parser| {
-            let Some((name, Assigned::Value(value))) = parser.assignment(&mut seen, &KNOWN, &[])? else {
+            let Some((name, StatementValue::Value(value))) = parser.assignment(&mut seen, &KNOWN, &[])?
+            else {
                 return Ok(());
             };
             match name {
@@ -271,8 +272,8 @@ impl TsdlParser<'_> {
                 "precision" => clock.precision = Some(parser.unsigned(name, &value)?),
                 "offset_s" => clock.offset_seconds = parser.signed(name, &value)?,
                 "offset" => match &value.value {
-                    // The specification calls it signed; tracers write all of 64 bits unsigned.
-                    Operand::Integer(cycles) => clock.offset = *cycles,
+                    // The specification makes it signed, but tracers write it as an unsigned number with 64 bits.
+                    TsdlOperand::Integer(cycles) => clock.offset = *cycles,
                     _ => return Err(parser.wrong(name, "an integer", &value)),
                 },
                 _ => clock.absolute = parser.boolean(name, &value)?,
@@ -285,19 +286,19 @@ impl TsdlParser<'_> {
         if !self.clock_names.insert(clock.name.clone()) {
             return Err(self.stop(at, format!("duplicate clock `{}`", clock.name)));
         }
-        // Fields refer to clocks by 16-bit indexes; one more may be added for unmapped fields.
+        // Fields refer to clocks by 16-bit indexes. One clock may be added later for unmapped fields.
         if self.document.clocks.len() >= usize::from(u16::MAX) - 1 {
             return Err(self.give_up(at, "there are too many clocks"));
         }
         let texts = [Some(&clock.name), clock.description.as_ref()];
         let texts: u64 = texts.into_iter().flatten().map(|text| memory::of_text(text)).sum();
-        // Includes their later classes, and an entry in each index of clocks.
+        // Includes the classes built from it, and an entry in each clock index.
         self.charge((size::<ClockBlock>() + size::<ClockClass>() + 200) as u64 + 4 * texts, at)?;
         self.document.clocks.push(clock);
         Ok(())
     }
 
-    fn environment_block(&mut self) -> Read<()> {
+    fn environment_block(&mut self) -> ParseResult<()> {
         let at = self.at();
         if std::mem::replace(&mut self.has_environment, true) {
             self.problems.warning(at, "there is more than one `env` block: their entries are merged");
@@ -312,14 +313,14 @@ impl TsdlParser<'_> {
                     .warning(at, format!("duplicate environment entry `{name}`: the first entry counts"));
                 return Ok(());
             }
-            // Includes its entry in the index.
+            // Includes its index entry.
             let bytes = memory::of_entry(&name, &value) + 24;
             environment.push((name, value));
             parser.charge(bytes, at)
         })
     }
 
-    fn call_site_block(&mut self) -> Read<()> {
+    fn call_site_block(&mut self) -> ParseResult<()> {
         let mut map = Vec::new();
         self.free_assignments(false, |parser, name, value, at| {
             parser.charge(memory::of_entry(&name, &value), at)?;
@@ -334,13 +335,13 @@ impl TsdlParser<'_> {
         Ok(())
     }
 
-    /// Reads the body of a block that assigns integers and strings to any names; `take` receives each
-    /// assignment. With `plain`, strings without quotes get a warning.
+    /// Reads the body of a block that assigns integers and strings to arbitrary names. `take` receives each assignment.
+    /// If `plain` is set, strings without quotes cause a warning.
     fn free_assignments(
         &mut self,
         plain: bool,
-        mut take: impl FnMut(&mut Self, String, Value, TextPosition) -> Read<()>,
-    ) -> Read<()> {
+        mut take: impl FnMut(&mut Self, String, Value, TextPosition) -> ParseResult<()>,
+    ) -> ParseResult<()> {
         self.body(|parser| {
             if parser.declares_type() {
                 return parser.type_declaration();
@@ -350,9 +351,9 @@ impl TsdlParser<'_> {
             let value = parser.expression()?;
             let (found, at) = (value.value.describe(), value.at);
             let value = match value.value {
-                Operand::Integer(value) => Value::Integer(value),
-                Operand::Text(text) => Value::Text(text),
-                Operand::Names(names) => {
+                TsdlOperand::Integer(value) => Value::Integer(value),
+                TsdlOperand::Text(text) => Value::Text(text),
+                TsdlOperand::Names(names) => {
                     if plain {
                         let message = "the value of an environment entry is not quoted: read as a string";
                         let warning = Diagnostic::warning(at, message);
@@ -372,8 +373,8 @@ impl TsdlParser<'_> {
     }
 }
 
-/// Value of a block's statement.
-enum Assigned {
-    Value(Expression),
+/// Value of a statement in a block.
+enum StatementValue {
+    Value(TsdlExpression),
     Type(Rc<ParsedType>),
 }

@@ -1,4 +1,4 @@
-//! Builds the class model from blocks: everything that depends on the use of a type.
+//! Builds the class model from blocks: everything that depends on a type's use.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -15,16 +15,16 @@ use super::super::event_ids::EventIds;
 use super::super::json::root::has_role;
 use super::super::{Problems, choices, memory};
 use super::ast::{
-    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, ParsedType, PathLocation,
+    ArrayLength, ClockBlock, CompoundBody, Document, EventBlock, IntegerType, ParsedType, PathLocation,
     StreamBlock, TypeKind,
 };
-use super::lookup::{OpenStructure, Resolved, View, shown};
-use super::parser::{Read, Stop};
+use super::lookup::{OpenStructure, ResolvedLocation, VisibleFields, shown};
+use super::parser::{ParseResult, Stop};
 
-/// Number of classes that lookups may visit, for each field class that the limits allow.
+/// Number of class visits allowed for lookups, per field class that the limits allow.
 const VISITS: u64 = 16;
 
-/// Builds the trace class of a text; problems are reported.
+/// Builds the trace class from a text, and reports problems.
 pub(super) fn build(mut document: Document, limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let environment = std::mem::take(&mut document.environment);
     let call_sites = std::mem::take(&mut document.call_sites);
@@ -35,7 +35,7 @@ pub(super) fn build(mut document: Document, limits: &Limits, problems: &mut Prob
     Some(trace)
 }
 
-/// Returns the CTF 2 namespace of the tracer's traces: TSDL itself has no namespaces.
+/// Returns the CTF 2 namespace for the tracer's traces, because TSDL lacks namespaces.
 fn namespace_of_tracer(trace: &TraceClass) -> Option<&'static str> {
     let tracer = trace.environment("tracer_name")?.as_text()?;
     tracer.starts_with("lttng").then_some("lttng.org,2009")
@@ -52,7 +52,7 @@ fn build_classes(
         problems.error(start, "the `trace` block is missing");
         return None;
     };
-    let mut builder = Builder {
+    let mut builder = TraceBuilder {
         document,
         limits,
         problems,
@@ -96,7 +96,7 @@ fn build_classes(
     })
 }
 
-struct Builder<'a> {
+struct TraceBuilder<'a> {
     document: &'a Document,
     limits: &'a Limits,
     problems: &'a mut Problems,
@@ -104,9 +104,9 @@ struct Builder<'a> {
     clocks: Vec<ClockClass>,
     clock_indexes: HashMap<&'a str, u16>,
     environment: &'a [(String, Value)],
-    /// Environment entries by name, built for the first array length that names one.
+    /// Environment entries by name, built for the first array length that needs them.
     lengths: Option<HashMap<&'a str, &'a Value>>,
-    /// Clock of the stream that is being built.
+    /// Clock of the stream being built.
     default_clock: Option<u16>,
     roots: [Option<Arc<FieldClass>>; 6],
     scope: Scope,
@@ -114,23 +114,23 @@ struct Builder<'a> {
     innermost: Option<usize>,
     /// Names from the root field to the current field.
     path: Vec<String>,
-    /// The block that is being built.
+    /// Block being built.
     context: String,
-    /// Number of field classes that may still be built.
+    /// Remaining number of field classes to build.
     left: u64,
-    /// Number of classes that lookups may still visit.
+    /// Remaining number of class visits for lookups.
     visits: u64,
     exhausted: bool,
 }
 
-/// Name of a field; `direct` is `true` for a member of a root field itself.
+/// Field name. `direct` is `true` for a direct member of a root field.
 #[derive(Clone, Copy)]
 struct NamedField<'n> {
     name: &'n str,
     direct: bool,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> TraceBuilder<'a> {
     fn error(&mut self, at: TextPosition, message: impl Into<String>) -> Stop {
         self.add(Diagnostic::error(at, message))
     }
@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
         if block.absolute {
             clock.origin = ClockOrigin::UnixEpoch;
         }
-        // Move whole seconds of the cycles to the seconds: the sum is the same.
+        // Moves whole seconds from the cycles to the seconds, with the same sum.
         let frequency = i128::from(block.frequency.max(1));
         let seconds = i128::from(block.offset_seconds) + block.offset.div_euclid(frequency);
         match i64::try_from(seconds) {
@@ -201,7 +201,7 @@ impl<'a> Builder<'a> {
             blocks.push((id, Some(block)));
             events.push(Vec::new());
         }
-        // A text without `stream` blocks has one stream without declarations (section 7.4).
+        // A text without `stream` blocks has a single stream without declarations (section 7.4).
         let implicit = blocks.is_empty();
         let only = match self.document.streams.as_slice() {
             [only] => only.id.unwrap_or(0),
@@ -218,7 +218,7 @@ impl<'a> Builder<'a> {
                     blocks.len() - 1
                 }
                 None if event.stream_id.is_none() => {
-                    let message = "the `event` block names no `stream` block, and none has the id 0: \
+                    let message = "the `event` block does not name a `stream` block, and the id 0 does not exist: \
                                    its events are not read";
                     self.problems.warning(at, message);
                     continue;
@@ -229,7 +229,7 @@ impl<'a> Builder<'a> {
                 }
             };
             if event.stream_id.is_none() && id != 0 {
-                let message = "the `event` block names no `stream` block, and none has the id 0";
+                let message = "the `event` block does not name a `stream` block, and the id 0 does not exist";
                 let message = format!("{message}: it is assumed to belong to the only `stream` block, {id}");
                 self.problems.warning(at, message);
             }
@@ -239,7 +239,7 @@ impl<'a> Builder<'a> {
         }
         for ((id, block), events) in blocks.into_iter().zip(events) {
             let at = block.map_or(TextPosition::default(), |block| block.at);
-            // Includes its own plans and lists.
+            // Includes its plans and lists.
             if self.exhausted || self.charge_memory((size::<DataStreamClass>() + 700) as u64, at).is_err() {
                 break;
             }
@@ -311,7 +311,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Builds a root field, to which locations can then lead.
+    /// Builds a root field, which later locations can refer to.
     fn root(&mut self, scope: Scope, class: Option<&Rc<ParsedType>>) -> Option<Arc<FieldClass>> {
         self.scope = scope;
         self.frames.clear();
@@ -330,7 +330,12 @@ impl<'a> Builder<'a> {
         made
     }
 
-    fn class(&mut self, class: &ParsedType, at: TextPosition, slot: NamedField<'_>) -> Read<Arc<FieldClass>> {
+    fn class(
+        &mut self,
+        class: &ParsedType,
+        at: TextPosition,
+        slot: NamedField<'_>,
+    ) -> ParseResult<Arc<FieldClass>> {
         if let TypeKind::Alias { target, declared_in } = &class.kind {
             let outer = self.innermost;
             let frame = declared_in.and_then(|body| self.frames.iter().rposition(|frame| frame.body == body));
@@ -351,7 +356,7 @@ impl<'a> Builder<'a> {
                 self.integer(integer, None)
             }
             TypeKind::Enumeration { base, mappings } => {
-                // Printing the classes prints all labels for each use.
+                // Printing the classes prints all labels at each use.
                 self.charge(mappings.ranges() as u64 / 8, at)?;
                 roles = self.integer_roles(base, at, slot)?;
                 self.integer(base, Some(mappings.clone()))
@@ -379,8 +384,8 @@ impl<'a> Builder<'a> {
         Ok(Arc::new(FieldClass { roles, declared_at: at.into(), ..FieldClass::new(kind) }))
     }
 
-    /// Counts field classes, and data that takes as much memory as this number of them.
-    fn charge(&mut self, classes: u64, at: TextPosition) -> Read<()> {
+    /// Counts field classes, or other data with the memory of this many field classes.
+    fn charge(&mut self, classes: u64, at: TextPosition) -> ParseResult<()> {
         match self.left.checked_sub(classes) {
             Some(left) => {
                 self.left = left;
@@ -398,8 +403,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Counts memory of the trace class.
-    fn charge_memory(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
+    /// Counts trace class memory.
+    fn charge_memory(&mut self, bytes: u64, at: TextPosition) -> ParseResult<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
         }
@@ -421,14 +426,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns the roles of an integer: from special names (sections 5 and 6.1) and clocks (section 8). A
-    /// signed integer has none.
+    /// Returns an integer's roles, from special names (sections 5 and 6.1) and clocks (section 8). Signed integers do
+    /// not have roles.
     fn integer_roles(
         &mut self,
         integer: &IntegerType,
         at: TextPosition,
         slot: NamedField<'_>,
-    ) -> Read<Roles> {
+    ) -> ParseResult<Roles> {
         let mut clock = None;
         if let Some((name, at)) = integer.clock.as_deref() {
             let Some(index) = self.clock_indexes.get(name.as_str()) else {
@@ -476,9 +481,9 @@ impl<'a> Builder<'a> {
         Ok(roles)
     }
 
-    /// Returns the clock of a timestamp that names none: the only one, or one of nanoseconds if the text has
-    /// no clocks (section 8).
-    fn only_clock(&mut self, at: TextPosition) -> Read<u16> {
+    /// Returns the clock for a timestamp that does not name a clock: the only clock, or a nanosecond clock if the text
+    /// lacks clocks (section 8).
+    fn only_clock(&mut self, at: TextPosition) -> ParseResult<u16> {
         match (self.clocks.len(), self.default_clock) {
             (0, _) => {
                 let mut clock = ClockClass::new("default", 1_000_000_000);
@@ -492,7 +497,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn structure(&mut self, body: &Compound) -> Read<FieldKind> {
+    fn structure(&mut self, body: &CompoundBody) -> ParseResult<FieldKind> {
         let outer = self.innermost;
         let direct = self.frames.is_empty();
         self.innermost = Some(self.frames.len());
@@ -521,7 +526,7 @@ impl<'a> Builder<'a> {
                     frame.members.push(member);
                 }
                 _ => {
-                    // Later members may depend on this one: one problem is enough.
+                    // Later members may depend on this one, so a single problem is enough.
                     result = Err(Stop);
                     break;
                 }
@@ -533,9 +538,14 @@ impl<'a> Builder<'a> {
         result.map(|()| FieldKind::Structure { members, minimum_alignment: body.minimum_alignment })
     }
 
-    fn variant(&mut self, body: &Compound, tag: Option<&PathLocation>, at: TextPosition) -> Read<FieldKind> {
+    fn variant(
+        &mut self,
+        body: &CompoundBody,
+        tag: Option<&PathLocation>,
+        at: TextPosition,
+    ) -> ParseResult<FieldKind> {
         let Some(tag) = tag else { return Err(self.error(at, "a variant is used without a tag")) };
-        let Resolved { location: selector, classes } = self.locate(tag)?;
+        let ResolvedLocation { location: selector, classes } = self.locate(tag)?;
         let tags: Vec<&Mappings> = classes.iter().filter_map(|class| class.mappings()).collect();
         if let (Some(class), true) = (classes.first(), tags.is_empty()) {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
@@ -554,7 +564,7 @@ impl<'a> Builder<'a> {
             let first = ranges.next().flatten();
             if ranges.any(|other| other != first) {
                 let message =
-                    format!("the tag can be one of several enumerations that differ about `{}`", field.name);
+                    format!("the tag matches several enumerations that disagree about `{}`", field.name);
                 return Err(self.error(tag.at, message));
             }
             let own = size::<VariantOption>() as u64 + memory::of_text(name);
@@ -567,7 +577,7 @@ impl<'a> Builder<'a> {
             });
         }
         let has_label = |name: &str| tags.iter().any(|tags| tags.contains_key(name));
-        // If the tag is no field at all, the check of the trace reports that.
+        // If the tag does not exist, the trace class check reports it.
         let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
         let unlabelled = unlabelled.map(|field| field.name.clone());
         let names: HashSet<&str> = names().collect();
@@ -583,7 +593,7 @@ impl<'a> Builder<'a> {
         Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
     }
 
-    fn array(&mut self, element: &ParsedType, length: &ArrayLength) -> Read<FieldKind> {
+    fn array(&mut self, element: &ParsedType, length: &ArrayLength) -> ParseResult<FieldKind> {
         let length = self.length(length)?;
         let encoded = match &element.resolved().kind {
             TypeKind::Integer(integer) => integer.encoded && integer.size == 8 && integer.align == 8,
@@ -604,7 +614,7 @@ impl<'a> Builder<'a> {
         Ok(FieldKind::Array { element, length, minimum_alignment: 1, element_aligns: true })
     }
 
-    fn length(&mut self, length: &ArrayLength) -> Read<Length> {
+    fn length(&mut self, length: &ArrayLength) -> ParseResult<Length> {
         let location = match length {
             ArrayLength::Static(length) => return Ok(Length::Static(*length)),
             ArrayLength::Located(location) => location,
@@ -630,8 +640,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns the value of an environment entry.
-    fn in_environment(&mut self, key: &str, at: TextPosition) -> Read<Option<&'a Value>> {
+    /// Returns an environment entry's value.
+    fn in_environment(&mut self, key: &str, at: TextPosition) -> ParseResult<Option<&'a Value>> {
         if self.lengths.is_none() {
             let entry = (size::<(&str, &Value)>() + 1) as u64 * 3 / 2;
             self.charge_memory(entry * self.environment.len() as u64, at)?;
@@ -641,14 +651,18 @@ impl<'a> Builder<'a> {
         Ok(self.lengths.get_or_insert_with(|| entries().collect()).get(key).copied())
     }
 
-    /// Resolves the location of a field.
-    fn locate(&mut self, location: &PathLocation) -> Read<Resolved> {
+    /// Resolves a field's location.
+    fn locate(&mut self, location: &PathLocation) -> ParseResult<ResolvedLocation> {
         if super::lookup::absolute(&location.names).is_some_and(|(_, rest)| rest.is_empty()) {
             let message = format!("`{}` is a root field, not a field in one", location.names.join("."));
             return Err(self.error(location.at, message));
         }
-        let view =
-            View { scope: self.scope, frames: &self.frames, innermost: self.innermost, roots: &self.roots };
+        let view = VisibleFields {
+            scope: self.scope,
+            frames: &self.frames,
+            innermost: self.innermost,
+            roots: &self.roots,
+        };
         let found = view.find(location, &mut self.visits);
         if self.visits == 0 {
             self.exhausted = true;

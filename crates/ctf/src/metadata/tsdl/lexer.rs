@@ -1,35 +1,35 @@
-//! Lexer for words, constants and punctuation of TSDL (CTF 1.8, section C.1), each with its position.
+//! Lexer for TSDL words, constants and punctuation (CTF 1.8, section C.1), each with its position.
 
 use ichnos_model::TextPosition;
 
-/// Kind and value of a token.
+/// Token kind and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lexeme<'a> {
     /// Identifier or keyword, depending on its context.
     Word(&'a str),
-    /// Integer constant; `None`: it needs more than 64 bits.
+    /// Integer constant. `None`: more than 64 bits.
     Integer(Option<u64>),
-    /// String or character constant, without quotes and escapes.
+    /// Unescaped string or character constant, without quotes.
     Text(String),
     /// Punctuation.
     Mark(&'static str),
     /// Invalid token, with the reason.
     Bad(String),
-    /// End of the text.
+    /// End of text.
     End,
 }
 
-/// A token and its position.
+/// Token with its position.
 #[derive(Clone, Debug)]
-pub(super) struct Token<'a> {
+pub(super) struct TsdlToken<'a> {
     pub(super) lexeme: Lexeme<'a>,
     /// Position of its first byte.
     pub(super) at: TextPosition,
-    /// Position of the byte after its last one.
+    /// Position after its last byte.
     pub(super) end: TextPosition,
 }
 
-impl Token<'_> {
+impl TsdlToken<'_> {
     /// Describes the token for messages.
     pub(super) fn describe(&self) -> String {
         match &self.lexeme {
@@ -45,7 +45,7 @@ impl Token<'_> {
     }
 }
 
-/// Returns the punctuation at the beginning of a text.
+/// Returns the punctuation at the start of a text.
 fn mark(text: &[u8]) -> Option<&'static str> {
     Some(match text {
         [b'.', b'.', b'.', ..] => "...",
@@ -73,7 +73,7 @@ fn mark(text: &[u8]) -> Option<&'static str> {
 }
 
 /// Splits a text into tokens.
-pub(super) struct Lexer<'a> {
+pub(super) struct TsdlLexer<'a> {
     text: &'a [u8],
     offset: usize,
     line: u32,
@@ -82,12 +82,12 @@ pub(super) struct Lexer<'a> {
     pub(super) warnings: Vec<(TextPosition, String)>,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> TsdlLexer<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
         Self { text, offset: 0, line: 1, line_start: 0, warnings: Vec::new() }
     }
 
-    /// Adds a warning. A single string could be full of them: some are enough.
+    /// Adds a warning. The number is limited, because a single string could cause very many.
     fn warning(&mut self, warning: (TextPosition, String)) {
         if self.warnings.len() < 16 {
             self.warnings.push(warning);
@@ -112,7 +112,7 @@ impl<'a> Lexer<'a> {
         self.text.get(self.offset..).unwrap_or_default()
     }
 
-    /// Takes a byte; only this counts lines.
+    /// Takes a byte. This is the only place that counts lines.
     fn take(&mut self) -> Option<u8> {
         let byte = self.peek(0)?;
         self.offset += 1;
@@ -123,7 +123,7 @@ impl<'a> Lexer<'a> {
         Some(byte)
     }
 
-    /// Takes fitting bytes, which must not include newlines.
+    /// Takes matching bytes, which must not include newlines.
     fn take_while(&mut self, fits: impl Fn(u8) -> bool) -> &'a [u8] {
         let rest = self.rest();
         let length = rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len());
@@ -131,13 +131,12 @@ impl<'a> Lexer<'a> {
         rest.get(..length).unwrap_or_default()
     }
 
-    /// Skips to the end: nothing after the error can be trusted.
+    /// Skips to the end, because nothing after the error can be trusted.
     pub(super) fn give_up(&mut self) {
         while self.take().is_some() {}
     }
 
-    /// Skips white space, comments and line continuations. Returns the position of a comment without an end
-    /// as an error.
+    /// Skips white space, comments and line continuations. Returns the position of an unterminated comment as an error.
     fn skip_blanks(&mut self) -> Result<(), TextPosition> {
         loop {
             let rest = self.rest();
@@ -181,15 +180,15 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Returns the next token; at the end, always [`Lexeme::End`].
-    pub(super) fn next(&mut self) -> Token<'a> {
+    /// Returns the next token. At the end, always returns [`Lexeme::End`].
+    pub(super) fn next(&mut self) -> TsdlToken<'a> {
         if let Err(start) = self.skip_blanks() {
             let lexeme = Lexeme::Bad("unterminated comment".to_owned());
-            return Token { lexeme, at: start, end: self.position() };
+            return TsdlToken { lexeme, at: start, end: self.position() };
         }
         let at = self.position();
         let lexeme = self.lexeme(at);
-        Token { lexeme, at, end: self.position() }
+        TsdlToken { lexeme, at, end: self.position() }
     }
 
     fn lexeme(&mut self, at: TextPosition) -> Lexeme<'a> {
@@ -223,8 +222,8 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Reads an integer constant (section C.1.5; tracers also write binary ones). Characters after the last
-    /// digit that are no suffix are left for the next token.
+    /// Reads an integer constant (section C.1.5). Tracers also write binary constants. Trailing characters other than a
+    /// suffix are left for the next token.
     fn integer(&mut self) -> Lexeme<'a> {
         let digit = |byte: Option<u8>, radix: u32| byte.is_some_and(|b| char::from(b).is_digit(radix));
         let radix = match (self.peek(0), self.peek(1)) {
@@ -288,8 +287,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads an escape after its backslash. An unknown escape gives a warning and means the character after
-    /// the backslash, as in other readers.
+    /// Reads an escape after its backslash. An unknown escape causes a warning, and means the character after the
+    /// backslash, as in other readers.
     fn escape(&mut self, position: TextPosition, bytes: &mut Vec<u8>) {
         let Some(byte) = self.take() else { return };
         let plain = match byte {
@@ -309,7 +308,7 @@ impl<'a> Lexer<'a> {
                     value = value * 8 + digit;
                     self.take();
                 }
-                // Three octal digits reach 0o777; as in C, only the low byte counts.
+                // Three octal digits reach 0o777. As in C, only the low byte counts.
                 (value & 0xff) as u8
             }
             b'x' if self.peek(0).is_some_and(|b| b.is_ascii_hexdigit()) => {
@@ -338,7 +337,7 @@ impl<'a> Lexer<'a> {
         bytes.push(plain);
     }
 
-    /// Takes the character of a universal character name of this number of digits, if it is one.
+    /// Takes a universal character name with this number of digits, if it is valid.
     fn universal(&mut self, digits: usize) -> Option<char> {
         let text = std::str::from_utf8(self.rest().get(..digits)?).ok()?;
         if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -362,7 +361,7 @@ mod tests {
     use super::*;
 
     fn lexemes(text: &str) -> Vec<Lexeme<'_>> {
-        let mut lexer = Lexer::new(text.as_bytes());
+        let mut lexer = TsdlLexer::new(text.as_bytes());
         let mut all = Vec::new();
         loop {
             let token = lexer.next();
@@ -391,14 +390,14 @@ mod tests {
     fn strings_with_escapes() {
         let text = |text: &str| Lexeme::Text(text.to_owned());
         assert_eq!(lexemes(r#""a\n\x41\101\u00e9\"" 'c' L"w""#), [text("a\nAAé\""), text("c"), text("w")]);
-        let mut lexer = Lexer::new(b"\"\\u yeah \\q\"");
+        let mut lexer = TsdlLexer::new(b"\"\\u yeah \\q\"");
         assert_eq!(lexer.next().lexeme, text("u yeah q"));
         assert_eq!(lexer.warnings.len(), 2);
     }
 
     #[test]
     fn comments_continuations_and_places() {
-        let mut lexer = Lexer::new(b"/* one\n two */ a // b\n\tc \\\n d");
+        let mut lexer = TsdlLexer::new(b"/* one\n two */ a // b\n\tc \\\n d");
         let positions: Vec<_> = std::iter::from_fn(|| {
             let token = lexer.next();
             (token.lexeme != Lexeme::End).then(|| token.at.to_string())

@@ -1,4 +1,4 @@
-//! Lookup of the fields that lengths and tags name (CTF 1.8, section 7.3.2).
+//! Lookup of fields named by lengths and tags (CTF 1.8, section 7.3.2).
 
 use std::sync::Arc;
 
@@ -6,38 +6,38 @@ use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, S
 
 use super::ast::PathLocation;
 
-/// A structure that is being built: its members so far can be found.
+/// Structure being built. The members built so far can be found.
 pub(super) struct OpenStructure {
-    /// Id of the body of which it is an instance.
+    /// Id of the body being instantiated.
     pub(super) body: u32,
-    /// Next frame to search for names that this one does not have.
+    /// Next frame to search for names missing here.
     pub(super) parent: Option<usize>,
     /// Names from the root field to this structure.
     pub(super) path: Vec<String>,
     pub(super) members: Vec<Member>,
 }
 
-/// Fields that are visible at a location.
-pub(super) struct View<'a> {
-    /// Scope of the root field that is being built.
+/// Fields visible at a location.
+pub(super) struct VisibleFields<'a> {
+    /// Scope of the root field being built.
     pub(super) scope: Scope,
     /// Enclosing structures, the root field first.
     pub(super) frames: &'a [OpenStructure],
-    /// Frame in which relative locations begin.
+    /// Frame where relative locations begin.
     pub(super) innermost: Option<usize>,
-    /// Complete root fields, in the order of [`Scope::DECODED`].
+    /// Complete root fields, indexed like [`Scope::DECODED`].
     pub(super) roots: &'a [Option<Arc<FieldClass>>; 6],
 }
 
 /// Resolved location, and the classes there.
-pub(super) struct Resolved {
+pub(super) struct ResolvedLocation {
     pub(super) location: FieldLocation,
-    /// Classes at the location: several if it goes through variants; empty if there is no such field (which
-    /// is reported when the whole trace class is checked).
+    /// Classes at the location. There are several if it passes variants, and none if the field does not exist, which
+    /// the check of the whole trace class reports.
     pub(super) classes: Vec<Arc<FieldClass>>,
 }
 
-/// Returns the words of a scope at the beginning of absolute locations.
+/// Returns a scope's prefix in absolute locations.
 pub(crate) const fn location_prefix(scope: Scope) -> Option<&'static str> {
     Some(match scope {
         Scope::PacketHeader => "trace.packet.header",
@@ -50,7 +50,7 @@ pub(crate) const fn location_prefix(scope: Scope) -> Option<&'static str> {
     })
 }
 
-/// Returns the root field at the beginning of an absolute location, and the rest of it.
+/// Returns the root field at the start of an absolute location, and the rest of the location.
 pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
     Scope::DECODED.into_iter().find_map(|scope| {
         let mut words = location_prefix(scope)?.split('.');
@@ -61,10 +61,10 @@ pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
     })
 }
 
-impl View<'_> {
-    /// Looks up a location. Returns `None` for a relative location with an unknown first name. `budget` is
-    /// the number of classes that may still be visited.
-    pub(super) fn find(&self, location: &PathLocation, budget: &mut u64) -> Option<Resolved> {
+impl VisibleFields<'_> {
+    /// Looks up a location. Returns `None` for a relative location with an unknown first name. `budget` is the
+    /// remaining number of class visits.
+    pub(super) fn find(&self, location: &PathLocation, budget: &mut u64) -> Option<ResolvedLocation> {
         let (scope, path, classes) = match absolute(&location.names) {
             Some((scope, rest)) => {
                 let (path, classes) = self.find_absolute(scope, rest, budget);
@@ -81,7 +81,7 @@ impl View<'_> {
             any_option: false,
             declared_at: location.at.into(),
         };
-        Some(Resolved { location, classes })
+        Some(ResolvedLocation { location, classes })
     }
 
     fn find_absolute(
@@ -92,8 +92,8 @@ impl View<'_> {
     ) -> (Vec<String>, Vec<Arc<FieldClass>>) {
         let mut classes = Vec::new();
         let path = if scope == self.scope {
-            // The location leaves the part of the tree that is still being built at the deepest enclosing
-            // structure on its way. Of two options with fields of one name, that is the one selected here.
+            // The location leaves the unfinished part of the tree at the deepest enclosing structure on its path. If
+            // two options have fields with the same name, this is the option selected here.
             let frame = self
                 .frames
                 .iter()
@@ -135,7 +135,7 @@ impl View<'_> {
     }
 }
 
-/// Follows names from one of the members on. Returns `None` if they lead nowhere.
+/// Follows names, starting from a member. Returns `None` if the field does not exist.
 fn follow_member(
     members: &[Member],
     names: &[String],
@@ -149,8 +149,8 @@ fn follow_member(
     Some(path)
 }
 
-/// Follows names into a class, through the elements of arrays and the options of variants. Returns the names
-/// in the spelling of field locations: some producers also name the option.
+/// Follows names into a class, through array elements and variant options. Returns the names in the spelling of field
+/// locations, because some producers also name the option.
 fn follow(
     class: &Arc<FieldClass>,
     names: &[String],
@@ -185,8 +185,8 @@ fn follow(
     }
 }
 
-/// Returns a name for display: without the underscore that producers put before names that could be reserved
-/// words (CTF 1.8, sections 4.2.1 and 7.3.2).
+/// Returns a name for display. Removes the underscore that producers put before names that could be reserved words (CTF
+/// 1.8, sections 4.2.1 and 7.3.2).
 pub(super) fn shown(name: &str) -> &str {
     name.strip_prefix('_').unwrap_or(name)
 }

@@ -1,7 +1,7 @@
 //! CTF 1.8: TSDL, the Trace Stream Description Language (section 7).
 //!
 //! ```text
-//! text -> lexer -> parser (types, blocks; names of types resolved) -> build (one class per use)
+//! text -> lexer -> parser (types, blocks; type names resolved) -> build (a class per use)
 //! ```
 
 mod ast;
@@ -24,11 +24,11 @@ use ichnos_model::{Limits, TextPosition, TraceClass, Value};
 
 use super::{Problems, memory};
 
-/// Reads a TSDL text (CTF 1.8, section 7 and appendix C), whose packets must have been removed before.
-/// Returns `None` if errors make it unreadable; `problems` has them.
+/// Reads a TSDL text (CTF 1.8, section 7 and appendix C), already unpacked. Returns `None` if errors make it
+/// unreadable, and adds them to `problems`.
 ///
-/// The check of the whole trace class comes later: it checks that located fields exist and fit, and that
-/// fields with roles have the right kind.
+/// A later check of the whole trace class ensures that located fields exist and fit, and that fields with roles have
+/// the right kind.
 pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let before = problems.errors();
     if text.len() as u64 > limits.metadata_bytes {
@@ -39,7 +39,7 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
     let left = problems.bytes_left();
     let document = parser::TsdlParser::new(text, limits, problems).document();
     if problems.errors() > before {
-        // Classes of half-read types would only add false problems.
+        // Classes from partially read types would only cause spurious problems.
         return None;
     }
     let entries = document.environment.iter().map(|(name, value)| memory::of_entry(name, value) + 24);
@@ -47,7 +47,7 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
     let kept = entries.sum::<u64>() + call_sites.sum::<u64>();
     let of_document = left.saturating_sub(problems.bytes_left()).saturating_sub(kept);
     let trace = build::build(document, limits, problems);
-    // Only environment and call sites of the document are kept.
+    // Only the document's environment and call sites are kept.
     problems.release(of_document);
     if problems.errors() > before { None } else { trace }
 }

@@ -1,27 +1,26 @@
 //! Parser basics: tokens with lookahead, recovery, names and values.
 //!
-//! The grammar itself is in [`super::types`] (types of fields) and [`super::blocks`] (the rest), parsed by
-//! recursive descent. A function that finds an error and cannot continue reports it and returns [`Stop`]; the
-//! loop over the statements of the innermost body then skips to the next statement, so that one run finds
-//! many problems.
+//! The grammar is in [`super::types`] (field types) and [`super::blocks`] (everything else), parsed by recursive
+//! descent. A function that cannot continue after an error reports it and returns [`Stop`]. The statement loop of the
+//! innermost body then skips to the next statement, so a single run finds many problems.
 
 use std::collections::{HashSet, VecDeque};
 
 use ichnos_model::memory::size;
 use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
 
-use super::super::name_index::NameIndex;
+use super::super::name_numbers::NameNumbers;
 use super::super::{Problems, memory};
 use super::ast::{Document, PathLocation};
-use super::lexer::{Lexeme, Lexer, Token};
+use super::lexer::{Lexeme, TsdlLexer, TsdlToken};
 use super::scopes::TypeScopes;
 
-/// The statement cannot be read further; the problem was reported.
+/// Marks an unreadable statement. The problem was already reported.
 #[derive(Debug)]
 pub(super) struct Stop;
 
-/// Result of reading.
-pub(super) type Read<T> = Result<T, Stop>;
+/// Read result.
+pub(super) type ParseResult<T> = Result<T, Stop>;
 
 /// Words that cannot name a field or a type (CTF 1.8, section C.1.2), except the C type words.
 const RESERVED: [&str; 16] = [
@@ -43,7 +42,7 @@ const RESERVED: [&str; 16] = [
     "const",
 ];
 
-/// Words of C for names of types.
+/// C words in type names.
 const C_TYPE_WORDS: [&str; 13] = [
     "void",
     "char",
@@ -60,26 +59,26 @@ const C_TYPE_WORDS: [&str; 13] = [
     "const",
 ];
 
-/// Returns `true` if the word is a keyword other than those of C's types.
+/// Returns `true` for keywords other than C type words.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// Returns `true` if the word is one of those in names of C types.
+/// Returns `true` for words in C type names.
 pub(crate) fn is_c_type_word(word: &str) -> bool {
     C_TYPE_WORDS.contains(&word)
 }
 
 /// Right side of an assignment.
 #[derive(Debug)]
-pub(super) struct Expression {
+pub(super) struct TsdlExpression {
     pub(super) at: TextPosition,
-    pub(super) value: Operand,
+    pub(super) value: TsdlOperand,
 }
 
-/// Value of an assignment.
+/// Assigned value.
 #[derive(Debug)]
-pub(super) enum Operand {
+pub(super) enum TsdlOperand {
     /// Integer between -2^63 and 2^64 - 1.
     Integer(i128),
     Text(String),
@@ -87,7 +86,7 @@ pub(super) enum Operand {
     Names(Vec<String>),
 }
 
-impl Operand {
+impl TsdlOperand {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Integer(value) => format!("the integer {value}"),
@@ -99,33 +98,33 @@ impl Operand {
 
 /// Parser for a text.
 pub(super) struct TsdlParser<'a> {
-    lexer: Lexer<'a>,
-    ahead: VecDeque<Token<'a>>,
-    /// End of the last token that was taken.
+    lexer: TsdlLexer<'a>,
+    ahead: VecDeque<TsdlToken<'a>>,
+    /// End of the last token taken.
     pub(super) last_end: TextPosition,
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     pub(super) scopes: TypeScopes,
-    /// Duplicate names that a statement declared, to be reported at its end.
+    /// Duplicate names declared by the current statement, to be reported at its end.
     pub(super) doubles: Vec<String>,
     /// Current nesting depth.
     pub(super) depth: u32,
     pub(super) bodies: u32,
     /// `true` if the end of the text was reported.
     ended: bool,
-    /// Names of clocks found so far.
+    /// Clock names found so far.
     pub(super) clock_names: HashSet<String>,
-    /// `true` if there was an `env` block.
+    /// `true` after an `env` block.
     pub(super) has_environment: bool,
     /// Environment entries by name.
-    pub(super) environment_names: NameIndex,
+    pub(super) environment_names: NameNumbers,
     pub(super) document: Document,
 }
 
 impl<'a> TsdlParser<'a> {
     pub(super) fn new(text: &'a [u8], limits: &'a Limits, problems: &'a mut Problems) -> Self {
         Self {
-            lexer: Lexer::new(text),
+            lexer: TsdlLexer::new(text),
             ahead: VecDeque::new(),
             last_end: TextPosition { line: 1, column: 1, offset: 0 },
             problems,
@@ -137,13 +136,13 @@ impl<'a> TsdlParser<'a> {
             ended: false,
             clock_names: HashSet::new(),
             has_environment: false,
-            environment_names: NameIndex::default(),
+            environment_names: NameNumbers::default(),
             document: Document::default(),
         }
     }
 
-    /// Returns the token after the next `skip` ones.
-    pub(super) fn peek_at(&mut self, skip: usize) -> &Token<'a> {
+    /// Returns the token after the next `skip` tokens.
+    pub(super) fn peek_at(&mut self, skip: usize) -> &TsdlToken<'a> {
         while self.ahead.len() <= skip {
             let token = self.lexer.next();
             for (position, message) in self.lexer.warnings.drain(..) {
@@ -155,7 +154,7 @@ impl<'a> TsdlParser<'a> {
         &self.ahead[skip]
     }
 
-    pub(super) fn peek(&mut self) -> &Token<'a> {
+    pub(super) fn peek(&mut self) -> &TsdlToken<'a> {
         self.peek_at(0)
     }
 
@@ -164,14 +163,14 @@ impl<'a> TsdlParser<'a> {
         self.peek().at
     }
 
-    pub(super) fn take(&mut self) -> Token<'a> {
+    pub(super) fn take(&mut self) -> TsdlToken<'a> {
         self.peek();
         let token = self.ahead.pop_front().unwrap_or_else(|| self.lexer.next());
         self.last_end = token.end;
         token
     }
 
-    /// Returns the next token's word, if it is one.
+    /// Returns the next token's word, if it is a word.
     pub(super) fn word(&mut self) -> Option<&'a str> {
         self.word_at(0)
     }
@@ -205,7 +204,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Takes the mark or stops.
-    pub(super) fn expect(&mut self, mark: &str) -> Read<()> {
+    pub(super) fn expect(&mut self, mark: &str) -> ParseResult<()> {
         if self.accept(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}`"))) }
     }
 
@@ -213,7 +212,7 @@ impl<'a> TsdlParser<'a> {
     pub(super) fn unexpected(&mut self, expected: &str) -> Stop {
         let token = self.peek().clone();
         if token.lexeme == Lexeme::End && std::mem::replace(&mut self.ended, true) {
-            // The end of the text ends every open body: once is enough.
+            // The end of the text ends every open body, so a single report is enough.
             return Stop;
         }
         let diagnostic = match &token.lexeme {
@@ -230,7 +229,7 @@ impl<'a> TsdlParser<'a> {
         Stop
     }
 
-    /// Reports an error and skips the rest: more reading would only repeat it.
+    /// Reports an error and skips the rest, because reading on would only repeat it.
     pub(super) fn give_up(&mut self, at: TextPosition, message: impl Into<String>) -> Stop {
         self.problems.error(at, message);
         self.skip_rest();
@@ -249,8 +248,8 @@ impl<'a> TsdlParser<'a> {
         Stop
     }
 
-    /// Counts memory that the statement is about to allocate; stops reading if it is too much.
-    pub(super) fn charge(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
+    /// Counts memory that the statement is about to allocate. Stops reading if it is too much.
+    pub(super) fn charge(&mut self, bytes: u64, at: TextPosition) -> ParseResult<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
         }
@@ -265,7 +264,7 @@ impl<'a> TsdlParser<'a> {
         self.lexer.warnings.clear();
     }
 
-    /// Runs `work` in a context that its problems contain.
+    /// Runs `work` in a context that its problems will contain.
     pub(super) fn within<T>(&mut self, what: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         self.problems.enter(what);
         let result = work(self);
@@ -274,7 +273,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Ends a statement: takes its `;` and reports its duplicate names.
-    pub(super) fn end_statement(&mut self) -> Read<()> {
+    pub(super) fn end_statement(&mut self) -> ParseResult<()> {
         let ended = self.expect(";");
         for name in std::mem::take(&mut self.doubles) {
             self.problems
@@ -283,8 +282,8 @@ impl<'a> TsdlParser<'a> {
         ended
     }
 
-    /// Skips the rest of a statement after a [`Stop`]: past the next `;`, or to the `}` that ends its body.
-    /// Nested blocks are skipped as a whole.
+    /// Skips the rest of a statement after a [`Stop`], past the next `;` or up to the `}` that ends its body. Nested
+    /// blocks are skipped as a whole.
     pub(super) fn recover(&mut self) {
         self.doubles.clear();
         let mut depth = 0u64;
@@ -304,8 +303,11 @@ impl<'a> TsdlParser<'a> {
         }
     }
 
-    /// Reads statements up to the `}`, which is taken. Returns `true` if there was no problem.
-    pub(super) fn body(&mut self, mut statement: impl FnMut(&mut Self) -> Read<()>) -> Read<bool> {
+    /// Reads statements up to the `}`, which is taken. Returns `true` if all were read without problems.
+    pub(super) fn body(
+        &mut self,
+        mut statement: impl FnMut(&mut Self) -> ParseResult<()>,
+    ) -> ParseResult<bool> {
         self.expect("{")?;
         let errors = self.problems.errors();
         loop {
@@ -322,20 +324,20 @@ impl<'a> TsdlParser<'a> {
             if statement(self).is_err() {
                 self.recover();
             }
-            // The loop always advances, whatever a statement does.
+            // The loop must advance after every statement.
             if self.at().offset == before && !self.peek_mark("}") && !self.at_end() {
                 self.take();
             }
         }
     }
 
-    /// Reads a dotted name, from its first word on.
-    pub(super) fn names(&mut self, what: &str) -> Read<PathLocation> {
+    /// Reads a dotted name, starting at its first word.
+    pub(super) fn names(&mut self, what: &str) -> ParseResult<PathLocation> {
         let at = self.at();
         let mut names = Vec::new();
         loop {
             let Some(word) = self.word() else { return Err(self.unexpected(what)) };
-            // Real names are shorter; a hostile text could be a single one.
+            // Real names are shorter, but a hostile text could be a single name.
             if names.len() >= 16 {
                 self.charge(size::<String>() as u64 + memory::of_text(word), at)?;
             }
@@ -348,7 +350,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Reads an integer constant with its sign.
-    pub(super) fn integer(&mut self, what: &str) -> Read<(i128, TextPosition)> {
+    pub(super) fn integer(&mut self, what: &str) -> ParseResult<(i128, TextPosition)> {
         let at = self.at();
         let negative = if self.peek_mark("-") {
             true
@@ -389,75 +391,75 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Reads the right side of an assignment, up to its `;`.
-    pub(super) fn expression(&mut self) -> Read<Expression> {
+    pub(super) fn expression(&mut self) -> ParseResult<TsdlExpression> {
         const WHAT: &str = "an integer, a string or a name";
         let at = self.at();
-        // Not recursive: there is at most one level of parentheses.
+        // Not recursive, because there is at most one level of parentheses.
         let enclosed = self.accept("(");
         let value = self.operand(WHAT)?;
         if enclosed {
             self.expect(")")?;
         }
-        // Check this first: without the `;`, it is not the whole value.
-        if self.peek_mark(";") { Ok(Expression { at, value }) } else { Err(self.unexpected("`;`")) }
+        // Check this first: without the `;`, the value is incomplete.
+        if self.peek_mark(";") { Ok(TsdlExpression { at, value }) } else { Err(self.unexpected("`;`")) }
     }
 
-    fn operand(&mut self, what: &str) -> Read<Operand> {
+    fn operand(&mut self, what: &str) -> ParseResult<TsdlOperand> {
         match &self.peek().lexeme {
             Lexeme::Text(text) => {
                 let text = text.clone();
                 self.take();
-                Ok(Operand::Text(text))
+                Ok(TsdlOperand::Text(text))
             }
-            Lexeme::Word(_) => Ok(Operand::Names(self.names(what)?.names)),
-            _ => Ok(Operand::Integer(self.integer(what)?.0)),
+            Lexeme::Word(_) => Ok(TsdlOperand::Names(self.names(what)?.names)),
+            _ => Ok(TsdlOperand::Integer(self.integer(what)?.0)),
         }
     }
 
     /// Reports an attribute with a value of the wrong kind.
-    pub(super) fn wrong(&mut self, name: &str, expected: &str, found: &Expression) -> Stop {
+    pub(super) fn wrong(&mut self, name: &str, expected: &str, found: &TsdlExpression) -> Stop {
         let message = format!("invalid value of the attribute `{name}`");
         self.problems.add(Diagnostic::error(found.at, message).expected(expected, found.value.describe()));
         Stop
     }
 
-    pub(super) fn unsigned(&mut self, name: &str, value: &Expression) -> Read<u64> {
+    pub(super) fn unsigned(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<u64> {
         match &value.value {
-            Operand::Integer(integer) => u64::try_from(*integer).ok(),
+            TsdlOperand::Integer(integer) => u64::try_from(*integer).ok(),
             _ => None,
         }
         .ok_or_else(|| self.wrong(name, "an unsigned integer", value))
     }
 
-    pub(super) fn signed(&mut self, name: &str, value: &Expression) -> Read<i64> {
+    pub(super) fn signed(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<i64> {
         match &value.value {
-            Operand::Integer(integer) => i64::try_from(*integer).ok(),
+            TsdlOperand::Integer(integer) => i64::try_from(*integer).ok(),
             _ => None,
         }
         .ok_or_else(|| self.wrong(name, "an integer of 64 bits", value))
     }
 
-    pub(super) fn text(&mut self, name: &str, value: &Expression) -> Read<String> {
+    pub(super) fn text(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<String> {
         match &value.value {
-            Operand::Text(text) => Ok(text.clone()),
+            TsdlOperand::Text(text) => Ok(text.clone()),
             _ => Err(self.wrong(name, "a string", value)),
         }
     }
 
-    /// Returns a string or a single name.
-    pub(super) fn text_or_name(&mut self, name: &str, value: &Expression) -> Read<String> {
+    /// Returns a string or an undotted name.
+    pub(super) fn text_or_name(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<String> {
         match &value.value {
-            Operand::Text(text) => Ok(text.clone()),
-            Operand::Names(names) => Ok(names.join(".")),
-            Operand::Integer(_) => Err(self.wrong(name, "a string or a name", value)),
+            TsdlOperand::Text(text) => Ok(text.clone()),
+            TsdlOperand::Names(names) => Ok(names.join(".")),
+            TsdlOperand::Integer(_) => Err(self.wrong(name, "a string or a name", value)),
         }
     }
 
-    pub(super) fn boolean(&mut self, name: &str, value: &Expression) -> Read<bool> {
+    pub(super) fn boolean(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<bool> {
         let found = match &value.value {
-            Operand::Integer(0) => Some(false),
-            Operand::Integer(1) => Some(true),
-            Operand::Names(names) => match names.as_slice() {
+            TsdlOperand::Integer(0) => Some(false),
+            TsdlOperand::Integer(1) => Some(true),
+            TsdlOperand::Names(names) => match names.as_slice() {
                 [word] if word == "true" || word == "TRUE" => Some(true),
                 [word] if word == "false" || word == "FALSE" => Some(false),
                 _ => None,
@@ -468,12 +470,12 @@ impl<'a> TsdlParser<'a> {
     }
 }
 
-/// Attributes that a block had so far.
+/// Attributes already present in a block.
 #[derive(Default)]
 pub(super) struct SeenAttributes(Vec<&'static str>);
 
 impl SeenAttributes {
-    /// Returns `true` if the attribute was found.
+    /// Returns `true` if the attribute is already present.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains(&name)
     }
@@ -485,7 +487,7 @@ impl SeenAttributes {
         name: &str,
         at: TextPosition,
         known: &[&'static str],
-    ) -> Read<Option<&'static str>> {
+    ) -> ParseResult<Option<&'static str>> {
         let Some(found) = known.iter().find(|known| **known == name) else { return Ok(None) };
         if self.has(found) {
             return Err(parser.stop(at, format!("duplicate attribute `{name}`")));

@@ -1,4 +1,4 @@
-//! Names of types and their scopes (CTF 1.8, section 7.3.1).
+//! Type names and their scopes (CTF 1.8, section 7.3.1).
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,36 +8,36 @@ use ichnos_model::memory::size;
 use super::super::memory;
 use super::ast::ParsedType;
 
-/// A named type.
+/// Named type.
 #[derive(Clone)]
-pub(super) struct Named {
+pub(super) struct NamedType {
     pub(super) class: Rc<ParsedType>,
     /// Body of the innermost structure around the declaration.
     pub(super) declared_in: Option<u32>,
 }
 
-struct Scope {
-    names: HashMap<String, Named>,
+struct TypeScope {
+    names: HashMap<String, NamedType>,
     /// Structure whose body this is.
     structure: Option<u32>,
 }
 
-/// Nested scopes of type names, the root at the bottom.
+/// Nested type name scopes, the root scope first.
 ///
 /// Names are spelled with single spaces: `unsigned long`, `struct point`, `void *`.
 pub(super) struct TypeScopes {
-    stack: Vec<Scope>,
+    stack: Vec<TypeScope>,
 }
 
 impl TypeScopes {
     /// Creates the root scope.
     pub(super) fn new() -> Self {
-        Self { stack: vec![Scope { names: HashMap::new(), structure: None }] }
+        Self { stack: vec![TypeScope { names: HashMap::new(), structure: None }] }
     }
 
-    /// Opens a scope; `structure` is the structure whose body it is.
+    /// Opens a scope. `structure` is the structure whose body it is.
     pub(super) fn open(&mut self, structure: Option<u32>) {
-        self.stack.push(Scope { names: HashMap::new(), structure });
+        self.stack.push(TypeScope { names: HashMap::new(), structure });
     }
 
     /// Closes the innermost scope.
@@ -47,25 +47,25 @@ impl TypeScopes {
         }
     }
 
-    /// Returns the type of that name, from the innermost scope out.
-    pub(super) fn find(&self, name: &str) -> Option<&Named> {
+    /// Returns the type with this name, from the innermost scope outwards.
+    pub(super) fn find(&self, name: &str) -> Option<&NamedType> {
         self.stack.iter().rev().find_map(|scope| scope.names.get(name))
     }
 
     /// Returns the approximate memory of a declared name, in bytes.
     pub(super) fn memory_of(name: &str) -> u64 {
-        // A map has a byte beside each entry, and room for more than twice as many when it grows.
-        (size::<(String, Named)>() + 1) as u64 * 3 + memory::of_text(name)
+        // A map has a byte next to each entry, and room for more than twice as many entries when it grows.
+        (size::<(String, NamedType)>() + 1) as u64 * 3 + memory::of_text(name)
     }
 
-    /// Declares a type in the innermost scope. Returns the name as an error if it is known; its type stays.
+    /// Declares a type in the innermost scope. If the name already exists, returns it as an error, and keeps its type.
     pub(super) fn declare(&mut self, name: String, class: Rc<ParsedType>) -> Result<(), String> {
         let declared_in = self.stack.iter().rev().find_map(|scope| scope.structure);
         let Some(scope) = self.stack.last_mut() else { return Ok(()) };
         if scope.names.contains_key(&name) {
             return Err(name);
         }
-        scope.names.insert(name, Named { class, declared_in });
+        scope.names.insert(name, NamedType { class, declared_in });
         Ok(())
     }
 }

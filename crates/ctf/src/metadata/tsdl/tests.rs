@@ -30,13 +30,13 @@ fn errors(text: &str) -> Vec<String> {
     diagnostics.iter().map(ToString::to_string).collect()
 }
 
-/// The payload of the first event of a trace with these fields.
+/// Returns the first event's payload in a trace with these fields.
 fn payload(fields: &str) -> FieldClass {
     let trace = read(&format!("{TRACE} event {{ fields := struct {{ {fields} }}; }};"));
     trace.data_streams[0].event_records[0].payload.as_deref().unwrap().clone()
 }
 
-/// The member at a path of names; options of variants are entered by their names, elements of arrays by `[]`.
+/// Returns the member at a path of names. Variant options are entered by their names, array elements by `[]`.
 fn member<'a>(class: &'a FieldClass, path: &str) -> &'a FieldClass {
     path.split('/').fold(class, |class, name| match &class.kind {
         FieldKind::Structure { members, .. } => {
@@ -78,7 +78,7 @@ fn relative_lookups_go_outwards_and_backwards() {
 
 #[test]
 fn a_type_is_looked_up_from_where_it_was_declared() {
-    // The example of section 4.2.2: the tag is the `x` beside the declaration.
+    // Example from section 4.2.2: the tag is the `x` next to the declaration.
     let class = payload(
         "enum : u8 { a = 1, b = 2 } x;
          typedef variant <x> { u8 a; u8 b; } example;
@@ -253,7 +253,7 @@ fn hostile_nesting_is_an_error_and_no_more() {
     assert!(found[0].contains("exceeds the limit of 64 levels"), "{found:?}");
     let found = errors(&format!("{TRACE} event {{ fields := {}", "variant <a> { ".repeat(10_000)));
     assert_eq!(found.len(), 1);
-    // Nesting by name, one level per line.
+    // Nesting by name, a level per line.
     let mut text = format!("{TRACE} struct s0 {{ u8 x; }};");
     for i in 1..10_000 {
         text.push_str(&format!("struct s{i} {{ struct s{} x; }};\n", i - 1));
@@ -264,7 +264,7 @@ fn hostile_nesting_is_an_error_and_no_more() {
         errors(&format!("{TRACE} event {{ fields := struct {{ {dimensions} }}; }};"))[0]
             .contains("the limit of 64 levels")
     );
-    // Aliases of aliases are no nesting.
+    // Aliases of aliases do not count as nesting.
     let mut text = format!("{TRACE} typedef u8 t0;");
     for i in 1..1000 {
         text.push_str(&format!("typedef t{} t{i};", i - 1));

@@ -1,17 +1,17 @@
-//! Attributes of types: the bodies of integers, floating-point numbers and strings (CTF 1.8, section 4.1).
+//! Type attributes: the bodies of integers, floating-point numbers and strings (CTF 1.8, section 4.1).
 
 use ichnos_model::{ByteOrder, DisplayBase, Severity, TextPosition};
 
 use super::ast::{FloatType, IntegerType};
-use super::parser::{Expression, Operand, Read, SeenAttributes, Stop, TsdlParser};
+use super::parser::{ParseResult, SeenAttributes, Stop, TsdlExpression, TsdlOperand, TsdlParser};
 
 impl TsdlParser<'_> {
-    /// Reads an attribute of a type. Returns `None` for an unknown one.
+    /// Reads a type attribute. Returns `None` if it is unknown.
     pub(super) fn attribute(
         &mut self,
         seen: &mut SeenAttributes,
         known: &[&'static str],
-    ) -> Read<Option<(&'static str, Expression)>> {
+    ) -> ParseResult<Option<(&'static str, TsdlExpression)>> {
         let name = self.names("an attribute")?;
         if !self.peek_mark("=") {
             return Err(self.unexpected("`=`"));
@@ -33,15 +33,15 @@ impl TsdlParser<'_> {
         Stop
     }
 
-    pub(super) fn alignment(&mut self, value: i128, at: TextPosition) -> Read<u64> {
+    pub(super) fn alignment(&mut self, value: i128, at: TextPosition) -> ParseResult<u64> {
         match u64::try_from(value) {
             Ok(value) if value.is_power_of_two() => Ok(value),
             _ => Err(self.stop(at, format!("an alignment must be a power of two, not {value}"))),
         }
     }
 
-    /// Reads `native`, `network`, `be` or `le`; `None` is that of the trace.
-    pub(super) fn byte_order(&mut self, value: &Expression) -> Read<Option<ByteOrder>> {
+    /// Reads `native`, `network`, `be` or `le`. `None` means the trace's byte order.
+    pub(super) fn byte_order(&mut self, value: &TsdlExpression) -> ParseResult<Option<ByteOrder>> {
         match self.word_value("byte_order", value)?.as_str() {
             "native" => Ok(None),
             "network" | "be" => Ok(Some(ByteOrder::BigEndian)),
@@ -50,12 +50,12 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Returns `true` if there is an encoding.
-    pub(super) fn encoding(&mut self, value: &Expression) -> Read<bool> {
+    /// Returns `true` if the value is an encoding, `false` for `none`.
+    pub(super) fn encoding(&mut self, value: &TsdlExpression) -> ParseResult<bool> {
         let name = match &value.value {
-            Operand::Names(names) => names.join("."),
-            Operand::Text(text) => text.clone(),
-            Operand::Integer(_) => String::new(),
+            TsdlOperand::Names(names) => names.join("."),
+            TsdlOperand::Text(text) => text.clone(),
+            TsdlOperand::Integer(_) => String::new(),
         };
         match name.as_str() {
             "none" | "NONE" => Ok(false),
@@ -64,14 +64,14 @@ impl TsdlParser<'_> {
         }
     }
 
-    pub(super) fn word_value(&mut self, name: &str, value: &Expression) -> Read<String> {
+    pub(super) fn word_value(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<String> {
         match &value.value {
-            Operand::Names(names) => Ok(names.join(".")),
+            TsdlOperand::Names(names) => Ok(names.join(".")),
             _ => Err(self.wrong(name, "a name", value)),
         }
     }
 
-    pub(super) fn integer_body(&mut self, at: TextPosition) -> Read<IntegerType> {
+    pub(super) fn integer_body(&mut self, at: TextPosition) -> ParseResult<IntegerType> {
         const KNOWN: [&str; 7] = ["size", "align", "signed", "byte_order", "base", "encoding", "map"];
         let mut seen = SeenAttributes::default();
         let (mut size, mut align) = (None, None);
@@ -108,7 +108,7 @@ impl TsdlParser<'_> {
         Ok(integer)
     }
 
-    pub(super) fn integer_size(&mut self, value: &Expression) -> Read<u64> {
+    pub(super) fn integer_size(&mut self, value: &TsdlExpression) -> ParseResult<u64> {
         let size = self.unsigned("size", value)?;
         if size == 0 {
             return Err(self.stop(value.at, "an integer must have at least one bit"));
@@ -122,24 +122,24 @@ impl TsdlParser<'_> {
         Ok(size)
     }
 
-    pub(super) fn display_base(&mut self, value: &Expression) -> Read<DisplayBase> {
+    pub(super) fn display_base(&mut self, value: &TsdlExpression) -> ParseResult<DisplayBase> {
         let base = match &value.value {
-            Operand::Integer(radix) => u32::try_from(*radix).ok().and_then(DisplayBase::from_radix),
-            Operand::Names(names) => match names.join(".").as_str() {
+            TsdlOperand::Integer(radix) => u32::try_from(*radix).ok().and_then(DisplayBase::from_radix),
+            TsdlOperand::Names(names) => match names.join(".").as_str() {
                 "decimal" | "dec" | "d" | "i" | "u" => Some(DisplayBase::Decimal),
                 "hexadecimal" | "hex" | "x" | "X" | "p" => Some(DisplayBase::Hexadecimal),
                 "octal" | "oct" | "o" => Some(DisplayBase::Octal),
                 "binary" | "bin" | "b" => Some(DisplayBase::Binary),
                 _ => None,
             },
-            Operand::Text(_) => None,
+            TsdlOperand::Text(_) => None,
         };
         base.ok_or_else(|| self.wrong("base", "2, 8, 10, 16 or the name of such a base", value))
     }
 
     /// Reads `clock.NAME.value`.
-    pub(super) fn clock_name(&mut self, value: &Expression) -> Read<String> {
-        if let Operand::Names(names) = &value.value
+    pub(super) fn clock_name(&mut self, value: &TsdlExpression) -> ParseResult<String> {
+        if let TsdlOperand::Names(names) = &value.value
             && let [clock, name, last] = names.as_slice()
             && clock == "clock"
             && last == "value"
@@ -149,7 +149,7 @@ impl TsdlParser<'_> {
         Err(self.wrong("map", "`clock.NAME.value`", value))
     }
 
-    pub(super) fn float_body(&mut self, at: TextPosition) -> Read<FloatType> {
+    pub(super) fn float_body(&mut self, at: TextPosition) -> ParseResult<FloatType> {
         const KNOWN: [&str; 4] = ["exp_dig", "mant_dig", "byte_order", "align"];
         let mut seen = SeenAttributes::default();
         let (mut exponent, mut mantissa) = (None, None);
@@ -182,7 +182,7 @@ impl TsdlParser<'_> {
         Ok(FloatType { size, align, byte_order })
     }
 
-    pub(super) fn string_body(&mut self) -> Read<()> {
+    pub(super) fn string_body(&mut self) -> ParseResult<()> {
         let mut seen = SeenAttributes::default();
         self.body(|parser| {
             if let Some((_, value)) = parser.attribute(&mut seen, &["encoding"])? {
@@ -194,7 +194,7 @@ impl TsdlParser<'_> {
     }
 }
 
-/// Returns `true` if a float of this size has an exponent of that many digits (IEEE 754-2008, table 3.5).
+/// Returns `true` if a float of this size has this number of exponent digits (IEEE 754-2008, table 3.5).
 fn is_float(size: u64, exponent: u64) -> bool {
     match size {
         16 => exponent == 5,

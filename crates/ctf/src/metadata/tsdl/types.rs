@@ -1,4 +1,4 @@
-//! Types, which describe fields (CTF 1.8, sections 4 and C.2.2).
+//! Field types (CTF 1.8, sections 4 and C.2.2).
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -7,28 +7,28 @@ use ichnos_model::memory::{allocated, size};
 use ichnos_model::{Diagnostic, IntegerRange, Mappings, MappingsBuilder, TextPosition};
 
 use super::super::memory;
-use super::super::name_index::NameIndex;
-use super::ast::{ArrayLength, Compound, DeclaredField, IntegerType, ParsedType, PathLocation, TypeKind};
+use super::super::name_numbers::NameNumbers;
+use super::ast::{ArrayLength, CompoundBody, DeclaredField, IntegerType, ParsedType, PathLocation, TypeKind};
 use super::lexer::Lexeme;
-use super::parser::{Read, Stop, TsdlParser, is_c_type_word, is_reserved};
+use super::parser::{ParseResult, Stop, TsdlParser, is_c_type_word, is_reserved};
 use super::scopes::TypeScopes;
 
-/// Position of a type in a declaration. It determines the number of words in the type name, and the message if the type is
+/// Place of a type in a declaration. It determines the number of words in the type name, and the message if the type is
 /// unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TypePosition {
-    /// Before the name of a member or of a new type.
+    /// Before a member name or a new type name.
     BeforeName,
     /// Before `:=`.
     BeforeAssignment,
-    /// After the `:` of an enumeration.
+    /// After an enumeration's `:`.
     AfterColon,
-    /// After the `:=` of a root field.
+    /// After a root field's `:=`.
     Alone,
 }
 
 impl TsdlParser<'_> {
-    /// Returns `true` if a declaration of types begins here, and not an attribute.
+    /// Returns `true` if a type declaration begins here instead of an attribute.
     pub(super) fn declares_type(&mut self) -> bool {
         match self.word() {
             Some("typealias" | "typedef") => true,
@@ -37,8 +37,8 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads a declaration of types, with its `;`.
-    pub(super) fn type_declaration(&mut self) -> Read<()> {
+    /// Reads a type declaration, including its `;`.
+    pub(super) fn type_declaration(&mut self) -> ParseResult<()> {
         match self.word() {
             Some("typealias") => self.within("`typealias`", Self::type_alias),
             Some("typedef") => self.within("`typedef`", Self::type_definition),
@@ -49,12 +49,12 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads the type of a root field, after `:=`.
-    pub(super) fn root_type(&mut self) -> Read<Rc<ParsedType>> {
+    /// Reads a root field's type, after `:=`.
+    pub(super) fn root_type(&mut self) -> ParseResult<Rc<ParsedType>> {
         self.type_specifier(TypePosition::Alone)
     }
 
-    fn declare(&mut self, name: String, class: Rc<ParsedType>) -> Read<()> {
+    fn declare(&mut self, name: String, class: Rc<ParsedType>) -> ParseResult<()> {
         let at = self.last_end;
         self.charge(TypeScopes::memory_of(&name), at)?;
         if let Err(name) = self.scopes.declare(name, class) {
@@ -64,7 +64,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads `typealias type := name;`.
-    fn type_alias(&mut self) -> Read<()> {
+    fn type_alias(&mut self) -> ParseResult<()> {
         self.take();
         let class = match self.aliased_type() {
             Ok(class) => class,
@@ -87,14 +87,14 @@ impl TsdlParser<'_> {
         self.end_statement()
     }
 
-    fn aliased_type(&mut self) -> Read<Rc<ParsedType>> {
+    fn aliased_type(&mut self) -> ParseResult<Rc<ParsedType>> {
         let class = self.type_specifier(TypePosition::BeforeAssignment)?;
         let class = self.array_lengths(class)?;
         if self.peek_mark(":=") { Ok(class) } else { Err(self.unexpected("`:=`")) }
     }
 
-    /// Skips to the `:=` of this statement, if it has one.
-    fn skip_to_assignment(&mut self) -> Read<()> {
+    /// Skips to the `:=` in this statement, if it has one.
+    fn skip_to_assignment(&mut self) -> ParseResult<()> {
         let mut depth = 0u64;
         loop {
             match self.peek().lexeme {
@@ -109,8 +109,8 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads the name that a `typealias` declares: words and asterisks.
-    fn new_type_name(&mut self) -> Read<String> {
+    /// Reads the name declared by a `typealias`: words and asterisks.
+    fn new_type_name(&mut self) -> ParseResult<String> {
         let mut name: Vec<&str> = Vec::new();
         loop {
             if let Some(word) = self.word() {
@@ -133,7 +133,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads `typedef type name[length], ...;`.
-    fn type_definition(&mut self) -> Read<()> {
+    fn type_definition(&mut self) -> ParseResult<()> {
         self.take();
         let class = self.type_specifier(TypePosition::BeforeName)?;
         loop {
@@ -145,8 +145,8 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads a name and the lengths of arrays after it.
-    fn declarator(&mut self, class: &Rc<ParsedType>) -> Read<(String, Rc<ParsedType>)> {
+    /// Reads a name and the array lengths after it.
+    fn declarator(&mut self, class: &Rc<ParsedType>) -> ParseResult<(String, Rc<ParsedType>)> {
         let at = self.at();
         let Some(name) = self.word() else { return Err(self.unexpected("a name")) };
         if is_reserved(name) || is_c_type_word(name) {
@@ -161,8 +161,8 @@ impl TsdlParser<'_> {
         Ok((name.to_owned(), class))
     }
 
-    /// Reads the lengths of arrays after a name: as in C, the first one is the outermost.
-    fn array_lengths(&mut self, element: Rc<ParsedType>) -> Read<Rc<ParsedType>> {
+    /// Reads the array lengths after a name. As in C, the first length is the outermost.
+    fn array_lengths(&mut self, element: Rc<ParsedType>) -> ParseResult<Rc<ParsedType>> {
         let mut lengths = Vec::new();
         while self.accept("[") {
             let at = self.at();
@@ -189,8 +189,8 @@ impl TsdlParser<'_> {
         Ok(class)
     }
 
-    /// Reads a path to a field (section 7.3.2).
-    fn location(&mut self) -> Read<PathLocation> {
+    /// Reads a field path (section 7.3.2).
+    fn location(&mut self) -> ParseResult<PathLocation> {
         let mut location = self.names("a field")?;
         location.names.shrink_to_fit();
         let names: u64 = location.names.iter().map(|name| memory::of_text(name)).sum();
@@ -206,7 +206,7 @@ impl TsdlParser<'_> {
     }
 
     /// Creates a type, unless it is too deep.
-    fn new_type(&mut self, at: TextPosition, kind: TypeKind) -> Read<Rc<ParsedType>> {
+    fn new_type(&mut self, at: TextPosition, kind: TypeKind) -> ParseResult<Rc<ParsedType>> {
         let class = ParsedType::new(at, kind);
         if class.depth > self.limits.depth {
             return Err(self.too_deep(at));
@@ -222,7 +222,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads a type, up to its declarators.
-    fn type_specifier(&mut self, position: TypePosition) -> Read<Rc<ParsedType>> {
+    fn type_specifier(&mut self, position: TypePosition) -> ParseResult<Rc<ParsedType>> {
         let at = self.at();
         if self.depth >= self.limits.depth {
             let most = self.limits.depth;
@@ -235,7 +235,11 @@ impl TsdlParser<'_> {
         class
     }
 
-    fn type_specifier_inner(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
+    fn type_specifier_inner(
+        &mut self,
+        at: TextPosition,
+        position: TypePosition,
+    ) -> ParseResult<Rc<ParsedType>> {
         if self.word() == Some("const") && self.word_at(1).is_some_and(|word| !is_c_type_word(word)) {
             self.take();
         }
@@ -265,10 +269,10 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads the name of a type: one or several words, perhaps with asterisks.
-    fn named_type(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
-        // Words up to the next punctuation. In a declaration, the last word is the declared name, unless
-        // asterisks follow: then the name comes after them.
+    /// Reads a type name: a word or several words, possibly with asterisks.
+    fn named_type(&mut self, at: TextPosition, position: TypePosition) -> ParseResult<Rc<ParsedType>> {
+        // Takes words up to the next punctuation. In a declaration, the last word is the declared name, unless
+        // asterisks follow: in that case, the name comes after them.
         let mut words = Vec::new();
         while words.len() < 16 {
             let Some(word) = self.word_at(words.len()) else { break };
@@ -313,11 +317,11 @@ impl TsdlParser<'_> {
     }
 
     /// Returns the type with this name, as used at `at`.
-    fn use_alias(&mut self, name: &str, at: TextPosition) -> Read<Option<Rc<ParsedType>>> {
+    fn use_alias(&mut self, name: &str, at: TextPosition) -> ParseResult<Option<Rc<ParsedType>>> {
         let Some(named) = self.scopes.find(name) else { return Ok(None) };
         let (mut target, mut declared_in) = (Rc::clone(&named.class), named.declared_in);
-        // An alias of an alias is one alias, or chains of them would count as nesting. Lookups begin at the
-        // declaration of the innermost one that is in a structure.
+        // An alias to an alias is flattened, because chains would count as nesting. Lookups begin at the innermost
+        // declaration inside a structure.
         if let TypeKind::Alias { target: inner, declared_in: inside } = &target.kind {
             declared_in = inside.or(declared_in);
             target = Rc::clone(inner);
@@ -325,14 +329,14 @@ impl TsdlParser<'_> {
         self.new_type(at, TypeKind::Alias { target, declared_in }).map(Some)
     }
 
-    /// Reads a tagged type by its name, for instance `struct point`.
+    /// Reads a tagged type by its name, for example `struct point`.
     fn tagged_type(
         &mut self,
         kind: &str,
         name: &str,
         at: TextPosition,
         position: TypePosition,
-    ) -> Read<Rc<ParsedType>> {
+    ) -> ParseResult<Rc<ParsedType>> {
         let mut key = format!("{kind} {name}");
         while self.accept("*") {
             key.push_str(" *");
@@ -345,7 +349,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads `struct name { ... } align(...)`.
-    fn structure(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
+    fn structure(&mut self, at: TextPosition, position: TypePosition) -> ParseResult<Rc<ParsedType>> {
         self.take();
         let name = match self.word() {
             Some("align") if self.peek_mark_at(1, "(") => None,
@@ -355,7 +359,7 @@ impl TsdlParser<'_> {
             self.take();
         }
         if let (Some(name), false) = (name, self.peek_mark("{")) {
-            // `struct name * := ` and the like are names of other types.
+            // `struct name * := ` and similar texts are names of other types.
             return self.tagged_type("struct", name, at, position);
         }
         let id = self.new_body();
@@ -369,7 +373,7 @@ impl TsdlParser<'_> {
             self.expect(")")?;
         }
         self.distinct(at, &fields)?;
-        let body = Rc::new(Compound { id, fields, minimum_alignment });
+        let body = Rc::new(CompoundBody { id, fields, minimum_alignment });
         let class = self.new_type(at, TypeKind::Structure(body))?;
         if let Some(name) = name {
             self.declare(format!("struct {name}"), Rc::clone(&class))?;
@@ -378,7 +382,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads `variant name <tag> { ... }`.
-    fn variant(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
+    fn variant(&mut self, at: TextPosition, position: TypePosition) -> ParseResult<Rc<ParsedType>> {
         self.take();
         let name = self.word();
         if name.is_some() {
@@ -405,7 +409,7 @@ impl TsdlParser<'_> {
         if fields.is_empty() {
             self.problems.warning(at, "a variant lacks options");
         }
-        let body = Rc::new(Compound { id, fields, minimum_alignment: 1 });
+        let body = Rc::new(CompoundBody { id, fields, minimum_alignment: 1 });
         let class = self.new_type(at, TypeKind::Variant { body, tag })?;
         if let Some(name) = name {
             self.declare(format!("variant {name}"), Rc::clone(&class))?;
@@ -418,8 +422,8 @@ impl TsdlParser<'_> {
         self.bodies
     }
 
-    /// Reads the members of a structure or the options of a variant.
-    fn compound_body(&mut self, id: u32, structure: bool) -> Read<Vec<DeclaredField>> {
+    /// Reads structure members or variant options.
+    fn compound_body(&mut self, id: u32, structure: bool) -> ParseResult<Vec<DeclaredField>> {
         let mut fields = Vec::new();
         self.scopes.open(structure.then_some(id));
         let at = self.last_end;
@@ -427,13 +431,13 @@ impl TsdlParser<'_> {
         self.scopes.close();
         read?;
         fields.shrink_to_fit();
-        // Includes the list and the body themselves.
-        self.charge(16 + allocated(size::<Compound>() + 16), at)?;
+        // Includes the list and the body.
+        self.charge(16 + allocated(size::<CompoundBody>() + 16), at)?;
         Ok(fields)
     }
 
-    /// Reads a statement in the body of a structure or a variant: members, or a declaration of types.
-    fn member(&mut self, fields: &mut Vec<DeclaredField>) -> Read<()> {
+    /// Reads a statement in a structure or variant body: members, or a type declaration.
+    fn member(&mut self, fields: &mut Vec<DeclaredField>) -> ParseResult<()> {
         if matches!(self.word(), Some("typealias" | "typedef")) {
             return self.type_declaration();
         }
@@ -457,8 +461,8 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Checks that no two fields have the same name; a duplicate is an error at `at`.
-    fn distinct(&mut self, at: TextPosition, fields: &[DeclaredField]) -> Read<()> {
+    /// Checks that field names are unique. A duplicate is an error at `at`.
+    fn distinct(&mut self, at: TextPosition, fields: &[DeclaredField]) -> ParseResult<()> {
         let mut names = HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !names.insert(field.name.as_str())) {
             Some(field) => Err(self.stop(at, format!("duplicate field `{}`", field.name))),
@@ -467,7 +471,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads `enum name : base { label = value ... value, ... }` (section 4.1.8).
-    fn enumeration(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
+    fn enumeration(&mut self, at: TextPosition, position: TypePosition) -> ParseResult<Rc<ParsedType>> {
         self.take();
         let name = self.word();
         if name.is_some() {
@@ -523,11 +527,11 @@ impl TsdlParser<'_> {
         }
     }
 
-    fn enumerators(&mut self, at: TextPosition, base: &IntegerType) -> Read<Mappings> {
+    fn enumerators(&mut self, at: TextPosition, base: &IntegerType) -> ParseResult<Mappings> {
         self.expect("{")?;
         let mut misfit = None;
         let Ok(mappings) = self.labels(base, &mut misfit) else {
-            // Labels are no statements: the enclosing loop would take the `}` as its own.
+            // Labels are not statements: the enclosing loop would take the `}` as its own.
             self.skip_block();
             return Err(Stop);
         };
@@ -543,10 +547,14 @@ impl TsdlParser<'_> {
         Ok(mappings)
     }
 
-    /// Reads the labels of an enumeration; `misfit` is set to the first one with values outside of the type.
-    fn labels(&mut self, base: &IntegerType, misfit: &mut Option<(String, IntegerRange)>) -> Read<Mappings> {
+    /// Reads enumeration labels. `misfit` receives the first label with values outside the type.
+    fn labels(
+        &mut self,
+        base: &IntegerType,
+        misfit: &mut Option<(String, IntegerRange)>,
+    ) -> ParseResult<Mappings> {
         let mut mappings = MappingsBuilder::default();
-        let mut index = NameIndex::default();
+        let mut index = NameNumbers::default();
         let mut next = 0i128;
         let fitting = fitting(base);
         while !self.peek_mark("}") {
@@ -578,7 +586,7 @@ impl TsdlParser<'_> {
             if (range.lower < fitting.lower && !is_below || range.upper > fitting.upper) && misfit.is_none() {
                 *misfit = Some((label.to_owned(), range));
             }
-            // Includes its entry in the index.
+            // Includes its index entry.
             self.charge(memory::of_label(label, 1) + 24, at)?;
             let name_of = |number: u32| mappings.name(number as usize).unwrap_or_default();
             match index.add(label, mappings.len() as u32, name_of) {
@@ -594,11 +602,11 @@ impl TsdlParser<'_> {
         Ok(mappings.finish())
     }
 
-    fn enumerator_value(&mut self, base: &IntegerType) -> Read<(i128, TextPosition)> {
+    fn enumerator_value(&mut self, base: &IntegerType) -> ParseResult<(i128, TextPosition)> {
         let what = if base.signed { "a signed integer" } else { "an unsigned integer" };
         let (value, at) = self.integer(what)?;
         if !base.signed && value < 0 {
-            // No value of the type is below 0: the label is read, but has no effect.
+            // Values of the type cannot be below 0, so the label is read without any effect.
             self.problems.warning(at, format!("the value {value} of an unsigned enumeration is below 0"));
         }
         let fits = !base.signed || i64::try_from(value).is_ok();
@@ -606,7 +614,7 @@ impl TsdlParser<'_> {
     }
 }
 
-/// Returns the values that an integer type can have; beyond 126 bits, all that can be written.
+/// Returns the possible values of an integer type. Beyond 126 bits, returns all values that can be written.
 fn fitting(base: &IntegerType) -> IntegerRange {
     let bits = base.size.min(126) as u32;
     if base.signed {

@@ -1,4 +1,4 @@
-//! Aliases of field classes that are used several times.
+//! Aliases for field classes that are used several times.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use ichnos_model::{FieldClass, Value};
 
 use super::json;
 
-/// Aliases of JSON metadata: a shared class is written once, with a name, before its uses.
+/// JSON metadata aliases. A shared class is written once, with a name, before its uses.
 pub(super) struct Aliases {
-    /// Prefix of all names.
+    /// Name prefix.
     prefix: &'static str,
     names: HashMap<*const FieldClass, String>,
-    /// Aliases that are not written yet.
+    /// Unwritten aliases.
     new: Vec<(String, Value)>,
 }
 
 impl Aliases {
-    /// Creates an empty list; `prefix` is the prefix of all names.
+    /// Creates an empty list. `prefix` is the prefix of all names.
     pub(super) fn new(prefix: &'static str) -> Self {
         Self { prefix, names: HashMap::new(), new: Vec::new() }
     }
 
-    /// Returns the name of a class, if it has one.
+    /// Returns a class's name, if it has one.
     pub(super) fn get(&self, class: &Arc<FieldClass>) -> Option<Value> {
         self.names.get(&Arc::as_ptr(class)).map(|name| json::text(name))
     }
 
-    /// Names a class; `written` is the class as JSON.
+    /// Names a class. `written` is the class as JSON.
     pub(super) fn add(&mut self, class: &Arc<FieldClass>, written: Value) -> Value {
         let name = format!("{}-{}", self.prefix, self.names.len() + 1);
         self.names.insert(Arc::as_ptr(class), name.clone());

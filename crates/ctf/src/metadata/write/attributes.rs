@@ -10,7 +10,7 @@ use super::unsupported::Refusals;
 use crate::metadata::json::attributes::{emf_uri, log_level};
 use crate::metadata::json::{STANDARD, standard_base, standard_name};
 
-/// Returns the attributes of an event record class with those for its log level and its EMF URI.
+/// Returns an event record class's attributes, including its log level and EMF URI.
 pub(super) fn with_log_level<'c>(
     event: &'c EventRecordClass,
     refusals: &mut Refusals,
@@ -23,19 +23,19 @@ pub(super) fn with_log_level<'c>(
                 let value = name.map_or(Value::Integer(level.into()), |name| Value::Text((*name).to_owned()));
                 set(attributes.to_mut(), "log-level", value, refusals);
             }
-            None => refusals.refuse("attributes that name a log level, of a class without one"),
+            None => refusals.refuse("attributes with a log level, in a class without a log level"),
         }
     }
     if emf_uri(&attributes) != event.emf_uri {
         match &event.emf_uri {
             Some(uri) => set(attributes.to_mut(), "emf-uri", Value::Text(uri.clone()), refusals),
-            None => refusals.refuse("attributes that name an EMF URI, of a class without one"),
+            None => refusals.refuse("attributes with an EMF URI, in a class without an EMF URI"),
         }
     }
     attributes
 }
 
-/// Returns the attributes of a trace class with its environment, for the dialect without such a property.
+/// Returns a trace class's attributes including its environment, for the dialect without an environment property.
 pub(super) fn with_environment<'c>(trace: &'c TraceClass, refusals: &mut Refusals) -> Cow<'c, Attributes> {
     let mut attributes = Cow::Borrowed(&trace.attributes);
     if attributes
@@ -51,7 +51,7 @@ pub(super) fn with_environment<'c>(trace: &'c TraceClass, refusals: &mut Refusal
     attributes
 }
 
-/// Sets the attributes for the namespace and the name of a class, for the dialect without such properties.
+/// Sets the attributes for a class's namespace and name, for the dialect without these properties.
 pub(super) fn set_name(
     attributes: &mut Cow<'_, Attributes>,
     namespace: &Option<String>,
@@ -66,15 +66,14 @@ pub(super) fn set_name(
                 Some(text) => {
                     set_under(STANDARD, attributes.to_mut(), property, Value::Text(text.clone()), refusals)
                 }
-                None => {
-                    refusals.refuse(format!("attributes that name a `{property}`, of a class without one"))
-                }
+                None => refusals
+                    .refuse(format!("attributes with a `{property}`, in a class without this property")),
             }
         }
     }
 }
 
-/// Returns the attributes of a field class with the one for the base in which it is shown.
+/// Returns a field class's attributes, including its display base.
 pub(super) fn with_base<'c>(class: &'c FieldClass, refusals: &mut Refusals) -> Cow<'c, Attributes> {
     let mut attributes = Cow::Borrowed(&class.attributes);
     if let Some(integer) = class.integer()
@@ -86,7 +85,7 @@ pub(super) fn with_base<'c>(class: &'c FieldClass, refusals: &mut Refusals) -> C
     attributes
 }
 
-/// Sets a value under the namespace that readers try first.
+/// Sets a value in the namespace that readers try first.
 fn set(attributes: &mut Attributes, name: &str, value: Value, refusals: &mut Refusals) {
     let [namespace, ..] = TRACER_NAMESPACES;
     set_under(namespace, attributes, name, value, refusals);
@@ -111,8 +110,8 @@ fn set_under(
     attributes.set(namespace, Value::Map(entries));
 }
 
-/// Returns `true` if the attributes of a namespace, of an event record class, contain only its log level, its EMF URI and
-/// its name: then nothing is lost without them.
+/// Returns `true` if a namespace in an event record class's attributes contains only its log level, its EMF URI and its
+/// name. In this case, it can be dropped without loss.
 pub(crate) fn repeat_event(event: &EventRecordClass, (namespace, value): &(String, Value)) -> bool {
     let Value::Map(entries) = value else { return false };
     let is_said = |(name, value): &(String, Value)| match name.as_str() {
@@ -130,7 +129,7 @@ pub(crate) fn repeat_event(event: &EventRecordClass, (namespace, value): &(Strin
     entries.iter().all(is_said)
 }
 
-/// Returns `true` if the attributes of a namespace, of a field class, contain only its base.
+/// Returns `true` if a namespace in a field class's attributes contains only its base.
 pub(crate) fn repeat_class(class: &FieldClass, (namespace, value): &(String, Value)) -> bool {
     let base = class.integer().map(|integer| Value::Integer(integer.preferred_base.radix().into()));
     let Value::Map(entries) = value else { return false };

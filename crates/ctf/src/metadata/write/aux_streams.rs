@@ -1,4 +1,4 @@
-//! Auxiliary streams of PROP-2.0.
+//! PROP-2.0 auxiliary streams.
 
 use std::collections::HashSet;
 
@@ -7,27 +7,27 @@ use ichnos_model::{TraceClass, Value};
 use super::json;
 use super::unsupported::Refusals;
 
-/// Namespace of the stream with the environment.
+/// Namespace of the environment stream.
 const STANDARD: &str = "std";
 
-/// File with the environment.
+/// Environment file name.
 pub(crate) const ENVIRONMENT: &str = "environment.json";
 
-/// Maximum number of bytes of a file name that is made of a namespace.
+/// Maximum length in bytes of a file name derived from a namespace.
 const LONGEST_NAME: usize = 100;
 
-/// An auxiliary stream.
+/// Auxiliary stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenAuxStream {
-    /// Name of its file, beside the metadata.
+    /// File name, next to the metadata.
     pub file: String,
-    /// Content of the file.
+    /// File content.
     pub text: String,
 }
 
 /// Writes the environment (CTF2-PROP-2.0, "Trace environment") and the other auxiliary streams of a trace class
-/// ("Auxiliary stream"), a file for each namespace.
+/// ("Auxiliary stream"), each namespace in its own file.
 pub(super) fn write(trace: &TraceClass, refusals: &mut Refusals) -> Vec<WrittenAuxStream> {
     let streams = &trace.unmodeled.aux_streams;
     let mut written = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn write(trace: &TraceClass, refusals: &mut Refusals) -> Vec<WrittenA
             .within(format!("auxiliary stream `{namespace}`"), |refusals| json::check(value, 0, refusals));
         let mut file = file_name(namespace);
         let mut number = 1_u64;
-        // Some file systems do not tell capital letters from others.
+        // Some file systems do not distinguish upper and lower case.
         while !files.insert(file.to_lowercase()) {
             file = format!("auxiliary-{number}.json");
             number += 1;
@@ -51,7 +51,7 @@ pub(super) fn write(trace: &TraceClass, refusals: &mut Refusals) -> Vec<WrittenA
     written
 }
 
-/// Returns the content of the stream of the standard namespace: the environment, and what else the source had in it.
+/// Returns the standard namespace's stream: the environment, and the source's further entries.
 fn standard_stream(trace: &TraceClass, others: Option<&Value>, refusals: &mut Refusals) -> Option<Value> {
     let mut names = HashSet::new();
     for (name, value) in &trace.environment {
@@ -60,7 +60,7 @@ fn standard_stream(trace: &TraceClass, others: Option<&Value>, refusals: &mut Re
             json::check(value, 0, refusals);
         });
     }
-    let mut content = json::Object::default();
+    let mut content = json::JsonObject::default();
     if !trace.environment.is_empty() {
         content.set("environment", Value::Map(trace.environment.clone()));
     }
@@ -87,7 +87,7 @@ fn standard_stream(trace: &TraceClass, others: Option<&Value>, refusals: &mut Re
 }
 
 fn stream(file: String, namespace: &str, value: Value) -> WrittenAuxStream {
-    let mut object = json::Object::default();
+    let mut object = json::JsonObject::default();
     object.set(namespace, value);
     let mut text = String::new();
     json::write(&mut text, &object.finish(), 0);
@@ -95,7 +95,7 @@ fn stream(file: String, namespace: &str, value: Value) -> WrittenAuxStream {
     WrittenAuxStream { file, text }
 }
 
-/// Returns the name of the file of a namespace: the namespace itself if every file system accepts it.
+/// Returns a namespace's file name: the namespace itself if every file system accepts it.
 fn file_name(namespace: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_name = namespace.starts_with(|c: char| c.is_ascii_alphanumeric())

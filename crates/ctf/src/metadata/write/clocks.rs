@@ -1,4 +1,4 @@
-//! Keys and identities of clocks in dialects.
+//! Clock keys and identities in dialects.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use ichnos_model::{ClockClass, Uuid};
 
 use super::unsupported::Refusals;
 
-/// Returns the keys by which other classes refer to clock classes: ids, or names in the dialects without ids.
+/// Returns the keys by which other classes refer to clock classes: ids, or names in dialects without ids.
 pub(super) fn keys(clocks: &[ClockClass], by_name: bool, refusals: &mut Refusals) -> Vec<String> {
     let mut known = HashSet::new();
     let mut keys = Vec::with_capacity(clocks.len());
@@ -21,7 +21,7 @@ pub(super) fn keys(clocks: &[ClockClass], by_name: bool, refusals: &mut Refusals
     keys
 }
 
-/// Returns the UID of a clock class in the dialect that has no UUIDs of clocks: the UUID is its default.
+/// Returns a clock class's UID in the dialect without clock UUIDs. The UUID is the default.
 pub(super) fn uid(clock: &ClockClass, refusals: &mut Refusals) -> Option<String> {
     let uuid = clock.uuid.map(|uuid| uuid.hyphenated().to_string());
     if let (Some(uid), Some(uuid)) = (&clock.uid, &uuid)
@@ -32,7 +32,7 @@ pub(super) fn uid(clock: &ClockClass, refusals: &mut Refusals) -> Option<String>
     clock.uid.clone().or(uuid)
 }
 
-/// Returns the UUID of a clock class in the dialects that have no UIDs: a UID that is a UUID is its default.
+/// Returns a clock class's UUID in dialects without UIDs. A UID that is a UUID is the default.
 pub(super) fn uuid(clock: &ClockClass, refusals: &mut Refusals) -> Option<Uuid> {
     let Some(uid) = &clock.uid else { return clock.uuid };
     let of_uid = Uuid::try_parse(uid).ok().filter(|uuid| uuid.hyphenated().to_string() == *uid);
@@ -41,12 +41,12 @@ pub(super) fn uuid(clock: &ClockClass, refusals: &mut Refusals) -> Option<Uuid> 
     clock.uuid.or(of_uid)
 }
 
-/// Returns the offset with fewer cycles than a second has.
+/// Returns the offset, with the cycles below a second.
 pub(super) fn offset(clock: &ClockClass, refusals: &mut Refusals) -> (i64, u64) {
     let frequency = clock.frequency.max(1);
     refusals.refuse_if(clock.frequency == 0, "a clock with the frequency 0");
     let whole = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
     let seconds = i64::try_from(whole);
-    refusals.refuse_if(seconds.is_err(), "an offset of a clock that does not fit 64 bits of seconds");
+    refusals.refuse_if(seconds.is_err(), "a clock offset that does not fit 64 bits of seconds");
     (seconds.unwrap_or(clock.offset_seconds), clock.offset_cycles % frequency)
 }

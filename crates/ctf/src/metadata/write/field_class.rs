@@ -1,4 +1,4 @@
-//! Field classes of PROP-2.0 and SPEC-2.0.
+//! PROP-2.0 and SPEC-2.0 field classes.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use ichnos_model::{
 };
 
 use super::aliases::Aliases;
-use super::json::{self, Object};
-use super::places::{LocationTarget, RootClasses, RootPosition};
-use super::ranges::{self, Bounds};
-use super::sizes::Sizes;
+use super::json::{self, JsonObject};
+use super::places::{PathTarget, RootClasses, RootPosition};
+use super::ranges::{self, MappingRange};
+use super::sizes::ClassSizes;
 use super::unsupported::Refusals;
 use crate::metadata::json::roles;
 use crate::metadata::json::vocabulary::Vocabulary;
 
-/// Default media type of BLOBs (CTF2-SPEC-2.0, "Static-length BLOB field class").
+/// Default BLOB media type (CTF2-SPEC-2.0, "Static-length BLOB field class").
 pub(super) const ANY_BYTES: &str = "application/octet-stream";
 
 /// Writes field classes.
-pub(super) struct ClassWriter<'c> {
+pub(super) struct FieldClassWriter<'c> {
     pub(super) vocabulary: Vocabulary,
     pub(super) refusals: Refusals,
-    pub(super) sizes: Sizes,
-    /// Clock of the timestamps of the data stream class.
+    pub(super) sizes: ClassSizes,
+    /// Timestamp clock of the data stream class.
     pub(super) default_clock: Option<u16>,
-    /// Number of classes that may still be visited to follow locations.
+    /// Remaining number of class visits for following locations.
     pub(super) visits: u64,
-    /// Names of shared classes.
+    /// Shared class names.
     pub(super) aliases: Aliases,
     place: RootPosition<'c>,
 }
 
-impl<'c> ClassWriter<'c> {
-    pub(super) fn new(vocabulary: Vocabulary, sizes: Sizes, refusals: Refusals, visits: u64) -> Self {
+impl<'c> FieldClassWriter<'c> {
+    pub(super) fn new(vocabulary: Vocabulary, sizes: ClassSizes, refusals: Refusals, visits: u64) -> Self {
         Self {
             vocabulary,
             refusals,
@@ -47,7 +47,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    /// Returns the class of a root field.
+    /// Returns a root field's class.
     pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: RootClasses<'c>) -> Value {
         self.place = RootPosition::new(scope, roots);
         self.refusals.enter(scope.name());
@@ -58,7 +58,7 @@ impl<'c> ClassWriter<'c> {
         value
     }
 
-    /// Returns a field class: an object, or the name of an alias.
+    /// Returns a field class: an object, or an alias name.
     fn class(&mut self, class: &'c Arc<FieldClass>) -> Value {
         if self.vocabulary == Vocabulary::Prop2 || !self.sizes.is_shared(class) {
             return self.object(class);
@@ -71,10 +71,10 @@ impl<'c> ClassWriter<'c> {
     }
 
     fn object(&mut self, class: &'c FieldClass) -> Value {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         let is_uuid = class.roles.has(Role::MetadataStreamUuid) && is_bytes_of_uuid(class);
         if is_uuid {
-            // CTF 1.8 and PROP-1.0 have an array of bytes there.
+            // CTF 1.8 and PROP-1.0 use a byte array instead.
             object.set("type", "static-length-blob");
             object.set("length", 16u64);
         } else {
@@ -94,7 +94,7 @@ impl<'c> ClassWriter<'c> {
         self.refusals.refuse(what);
     }
 
-    fn kind(&mut self, class: &'c FieldClass, object: &mut Object) {
+    fn kind(&mut self, class: &'c FieldClass, object: &mut JsonObject) {
         match &class.kind {
             FieldKind::BitArray(bits) => self.bits("fixed-length-bit-array", *bits, object),
             FieldKind::BitMap { bits, flags } if self.is_spec2() => {
@@ -147,7 +147,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut Object) {
+    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut JsonObject) {
         match value {
             VariableLengthValue::BitArray if !self.is_spec2() => {
                 object.set("type", "variable-length-bit-array");
@@ -161,7 +161,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn element(&mut self, element: &'c Arc<FieldClass>, object: &mut Object) {
+    fn element(&mut self, element: &'c Arc<FieldClass>, object: &mut JsonObject) {
         self.refusals.enter("element");
         let element = self.class(element);
         self.refusals.leave();
@@ -173,7 +173,7 @@ impl<'c> ClassWriter<'c> {
         field: &'c Arc<FieldClass>,
         selector: &FieldLocation,
         ranges: Option<&RangeSet>,
-        object: &mut Object,
+        object: &mut JsonObject,
     ) {
         object.set("type", "optional");
         self.location("selector-field-location", selector, object);
@@ -185,7 +185,7 @@ impl<'c> ClassWriter<'c> {
         object.set("field-class", field);
     }
 
-    /// Returns the name of the type of an integer. PROP-2.0 has separate types for enumerations.
+    /// Returns an integer's type name. PROP-2.0 has separate types for enumerations.
     fn integer_type(&self, is_fixed: bool, integer: &IntegerProperties) -> &'static str {
         let is_enumeration = !self.is_spec2() && integer.mappings.is_some();
         match (is_fixed, integer.signed, is_enumeration) {
@@ -200,7 +200,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn bits(&mut self, name: &str, bits: BitField, object: &mut Object) {
+    fn bits(&mut self, name: &str, bits: BitField, object: &mut JsonObject) {
         object.set("type", name);
         object.set("length", bits.length);
         object.set("byte-order", bits.byte_order.name());
@@ -223,7 +223,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn integer(&mut self, integer: &IntegerProperties, object: &mut Object) {
+    fn integer(&mut self, integer: &IntegerProperties, object: &mut JsonObject) {
         if integer.preferred_base != DisplayBase::Decimal {
             object.set("preferred-display-base", u64::from(integer.preferred_base.radix()));
         }
@@ -238,22 +238,23 @@ impl<'c> ClassWriter<'c> {
     }
 
     fn mappings(&mut self, mappings: &Mappings, wide: &[WideRange], what: &str) -> Value {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         let refusals = &mut self.refusals;
         ranges::each(mappings, wide, what, refusals, |name, bounds, refusals| {
             refusals.refuse_if(bounds.is_empty(), "a name without values");
-            object.set(name, Value::Array(bounds.iter().map(Bounds::to_pair).collect()));
+            object.set(name, Value::Array(bounds.iter().map(MappingRange::to_pair).collect()));
         });
         object.finish()
     }
 
     fn range_set(&mut self, ranges: &RangeSet) -> Value {
         self.refusals.refuse_if(ranges.0.is_empty(), "no selector value");
-        let pair = |range: &ichnos_model::IntegerRange| Bounds::Narrow(range.lower, range.upper).to_pair();
+        let pair =
+            |range: &ichnos_model::IntegerRange| MappingRange::Narrow(range.lower, range.upper).to_pair();
         Value::Array(ranges.0.iter().map(pair).collect())
     }
 
-    fn string(&mut self, encoding: StringEncoding, length: &'c StringLength, object: &mut Object) {
+    fn string(&mut self, encoding: StringEncoding, length: &'c StringLength, object: &mut JsonObject) {
         match length {
             StringLength::NullTerminated => object.set("type", "null-terminated-string"),
             StringLength::Static(length) => {
@@ -274,7 +275,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn length(&mut self, kind: &str, length: &'c Length, object: &mut Object) {
+    fn length(&mut self, kind: &str, length: &'c Length, object: &mut JsonObject) {
         match length {
             Length::Static(length) => {
                 object.set("type", format!("static-length-{kind}").as_str());
@@ -287,13 +288,13 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    /// Writes the alignment of an array, which is at least that of its elements here.
+    /// Writes an array's alignment. Here, the element alignment is the minimum.
     fn array_alignment(
         &mut self,
         class: &FieldClass,
         element: &FieldClass,
         minimum: u64,
-        object: &mut Object,
+        object: &mut JsonObject,
     ) {
         let own = class.alignment();
         let of_element = element.alignment();
@@ -311,21 +312,21 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn location(&mut self, name: &str, location: &FieldLocation, object: &mut Object) {
+    fn location(&mut self, name: &str, location: &FieldLocation, object: &mut JsonObject) {
         let target = self.place.single_target(location, &mut self.visits, &mut self.refusals);
         if let Some(target) = target {
             object.set(name, self.field_location(location, &target));
         }
     }
 
-    fn field_location(&self, location: &FieldLocation, target: &LocationTarget<'c>) -> Value {
+    fn field_location(&self, location: &FieldLocation, target: &PathTarget<'c>) -> Value {
         let names = target.members.iter().map(|member| json::text(&member.name));
         match self.vocabulary {
             Vocabulary::Prop2 => {
                 Value::Array(std::iter::once(json::text(target.scope.name())).chain(names).collect())
             }
             Vocabulary::Spec2 => {
-                let mut object = Object::default();
+                let mut object = JsonObject::default();
                 let path = match location.origin {
                     Some(origin) => {
                         object.set("origin", origin.name());
@@ -348,7 +349,7 @@ impl<'c> ClassWriter<'c> {
         for member in members {
             self.refusals.enter(format!("member `{}`", member.name));
             self.place.enter_member(member);
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.set("name", &member.name);
             let class = self.class(&member.class);
             object.set("field-class", class);
@@ -370,7 +371,7 @@ impl<'c> ClassWriter<'c> {
                 Some(name) => format!("option `{name}`"),
                 None => format!("option {}", index + 1),
             });
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.set_some("name", option.name.as_ref());
             let ranges = self.range_set(&option.ranges);
             object.set("selector-field-ranges", ranges);
@@ -384,7 +385,7 @@ impl<'c> ClassWriter<'c> {
         Value::Array(values)
     }
 
-    fn roles(&mut self, class: &FieldClass, object: &mut Object) {
+    fn roles(&mut self, class: &FieldClass, object: &mut JsonObject) {
         if !class.clock_updates().is_empty() {
             self.refuse("a field that updates several clocks");
         }
@@ -406,7 +407,7 @@ impl<'c> ClassWriter<'c> {
     }
 }
 
-/// Returns a relative location with the written names of members.
+/// Returns a relative location with the written member names.
 fn relative(location: &FieldLocation, members: &[&Member]) -> Vec<Value> {
     let names = location.path.iter().filter(|step| matches!(step, LocationStep::Member(_))).count();
     let mut rest = members.iter().skip(members.len().saturating_sub(names));
@@ -414,14 +415,14 @@ fn relative(location: &FieldLocation, members: &[&Member]) -> Vec<Value> {
     let is_plain = is_plain.into_iter().all(|step| *step != LocationStep::Parent);
     let step = |step: &LocationStep| match step {
         LocationStep::Parent => Value::Null,
-        // Names between steps to parents are unchanged.
+        // Names between parent steps are unchanged.
         LocationStep::Member(name) if !is_plain => json::text(name),
         LocationStep::Member(name) => rest.next().map_or_else(|| json::text(name), |it| json::text(&it.name)),
     };
     location.path.iter().map(step).collect()
 }
 
-/// Returns `true` if a class is a UUID's 16 bytes in CTF 1.8 and PROP-1.0, with the layout of a BLOB.
+/// Returns `true` if a class contains a UUID's 16 bytes in CTF 1.8 or PROP-1.0, with a BLOB's layout.
 pub(super) fn is_bytes_of_uuid(class: &FieldClass) -> bool {
     let FieldKind::Array { element, length: Length::Static(16), .. } = &class.kind else { return false };
     let FieldKind::Integer { bits, .. } = &element.kind else { return false };

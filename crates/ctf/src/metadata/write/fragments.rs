@@ -1,14 +1,14 @@
-//! Fragments of PROP-2.0 and SPEC-2.0.
+//! PROP-2.0 and SPEC-2.0 fragments.
 
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, Limits, Scope, TraceClass, Uuid,
     Value,
 };
 
-use super::field_class::ClassWriter;
-use super::json::{self, Fragments, Object};
+use super::field_class::FieldClassWriter;
+use super::json::{self, Fragments, JsonObject};
 use super::places::{RootClasses, RootField};
-use super::sizes::{Sizes, roots_of};
+use super::sizes::{ClassSizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, clocks};
 use crate::metadata::json::vocabulary::Vocabulary;
@@ -17,15 +17,15 @@ use crate::metadata::json::vocabulary::Vocabulary;
 pub(super) fn write(
     trace: &TraceClass,
     vocabulary: Vocabulary,
-    sizes: Sizes,
+    sizes: ClassSizes,
     refusals: Refusals,
     limits: &Limits,
 ) -> Result<String, Vec<Unsupported>> {
     let visits = limits.field_classes.saturating_mul(super::VISITS);
-    let mut writer = Writer {
+    let mut writer = FragmentWriter {
         trace,
         clock_keys: Vec::new(),
-        classes: ClassWriter::new(vocabulary, sizes, refusals, visits),
+        classes: FieldClassWriter::new(vocabulary, sizes, refusals, visits),
         fragments: Fragments::new(vocabulary == Vocabulary::Prop2, limits.metadata_bytes),
     };
     writer.preamble();
@@ -48,21 +48,21 @@ pub(super) fn write(
     }
 }
 
-struct Writer<'c> {
+struct FragmentWriter<'c> {
     trace: &'c TraceClass,
-    /// Keys of the clock classes for data stream classes.
+    /// Clock class keys for data stream classes.
     clock_keys: Vec<String>,
-    classes: ClassWriter<'c>,
+    classes: FieldClassWriter<'c>,
     fragments: Fragments,
 }
 
-impl<'c> Writer<'c> {
+impl<'c> FragmentWriter<'c> {
     fn is_spec2(&self) -> bool {
         self.classes.vocabulary == Vocabulary::Spec2
     }
 
-    /// Adds a fragment, after the fragments of the aliases that it uses.
-    fn add(&mut self, fragment: Object) {
+    /// Adds a fragment, after the alias fragments that it uses.
+    fn add(&mut self, fragment: JsonObject) {
         for (name, class) in self.classes.aliases.take_new() {
             let mut alias = fragment_of("field-class-alias");
             alias.set("name", &name);
@@ -72,13 +72,13 @@ impl<'c> Writer<'c> {
         self.fragments.push(&fragment.finish());
     }
 
-    fn set_attributes(&mut self, fragment: &mut Object, attributes: &Attributes) {
+    fn set_attributes(&mut self, fragment: &mut JsonObject, attributes: &Attributes) {
         let value = json::attributes(attributes, &mut self.classes.refusals);
         fragment.set_some(self.classes.vocabulary.attributes(), value);
     }
 
     /// Adds the root field classes.
-    fn set_roots(&mut self, fields: &[RootField<'c>], roots: RootClasses<'c>, fragment: &mut Object) {
+    fn set_roots(&mut self, fields: &[RootField<'c>], roots: RootClasses<'c>, fragment: &mut JsonObject) {
         for (property, scope, class) in fields {
             if let Some(class) = class {
                 let class = self.classes.root(class, *scope, roots);
@@ -125,7 +125,7 @@ impl<'c> Writer<'c> {
         self.add(fragment);
     }
 
-    /// Returns the environment (CTF2-SPEC-2.0, "Trace class fragment"): integers and strings.
+    /// Returns the environment as integers and strings (CTF2-SPEC-2.0, "Trace class fragment").
     fn environment(&mut self) -> Value {
         let mut names = std::collections::HashSet::new();
         for (name, value) in &self.trace.environment {
@@ -185,7 +185,7 @@ impl<'c> Writer<'c> {
         }
         let offset = clocks::offset(clock, refusals);
         if offset != (0, 0) {
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.set_unless("seconds", offset.0, 0);
             object.set_unless("cycles", offset.1, 0);
             let name =
@@ -195,7 +195,7 @@ impl<'c> Writer<'c> {
         match (self.classes.vocabulary, &clock.origin) {
             (Vocabulary::Spec2, ClockOrigin::UnixEpoch) => fragment.set("origin", "unix-epoch"),
             (Vocabulary::Spec2, ClockOrigin::Named { namespace, name, uid }) => {
-                let mut origin = Object::default();
+                let mut origin = JsonObject::default();
                 origin.set_some("namespace", namespace.as_ref());
                 origin.set("name", name);
                 origin.set("uid", uid);
@@ -252,7 +252,7 @@ impl<'c> Writer<'c> {
         namespace: &Option<String>,
         name: &Option<String>,
         uid: &Option<String>,
-        fragment: &mut Object,
+        fragment: &mut JsonObject,
     ) {
         fragment.set_some("namespace", namespace.as_ref());
         fragment.set_some("name", name.as_ref());
@@ -263,13 +263,13 @@ impl<'c> Writer<'c> {
     }
 }
 
-fn fragment_of(kind: &str) -> Object {
-    let mut fragment = Object::default();
+fn fragment_of(kind: &str) -> JsonObject {
+    let mut fragment = JsonObject::default();
     fragment.set("type", kind);
     fragment
 }
 
-/// Returns a UUID as an array of bytes, as in SPEC-2.0.
+/// Returns a UUID as a byte array, as in SPEC-2.0.
 fn bytes(uuid: Uuid) -> Value {
     Value::Array(uuid.as_bytes().iter().map(|byte| Value::Integer((*byte).into())).collect())
 }

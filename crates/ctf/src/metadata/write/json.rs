@@ -1,4 +1,4 @@
-//! JSON writer: indented, lists of plain values on one line, properties in the order they were added.
+//! JSON writer. It indents, writes lists of plain values on a single line, and keeps the property order.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -9,28 +9,28 @@ use ichnos_model::{Attributes, Value};
 
 use super::unsupported::Refusals;
 
-/// Maximum depth of attribute values, which is the default limit of readers.
+/// Maximum depth of attribute values, equal to the readers' default limit.
 const DEEPEST: u32 = 128;
 
-/// Object whose properties are added one after the other.
+/// Object to which properties are added.
 #[derive(Debug, Default)]
-pub(super) struct Object(Vec<(String, Value)>);
+pub(super) struct JsonObject(Vec<(String, Value)>);
 
-impl Object {
+impl JsonObject {
     /// Adds a property.
-    pub(super) fn set(&mut self, name: &str, value: impl Into<Property>) {
+    pub(super) fn set(&mut self, name: &str, value: impl Into<PropertyValue>) {
         self.0.push((name.to_owned(), value.into().0));
     }
 
-    /// Adds a property if there is a value.
-    pub(super) fn set_some(&mut self, name: &str, value: Option<impl Into<Property>>) {
+    /// Adds a property if it has a value.
+    pub(super) fn set_some(&mut self, name: &str, value: Option<impl Into<PropertyValue>>) {
         if let Some(value) = value {
             self.set(name, value);
         }
     }
 
     /// Adds a property unless its value equals the default.
-    pub(super) fn set_unless<T: Into<Property> + PartialEq>(&mut self, name: &str, value: T, absent: T) {
+    pub(super) fn set_unless<T: Into<PropertyValue> + PartialEq>(&mut self, name: &str, value: T, absent: T) {
         if value != absent {
             self.set(name, value);
         }
@@ -42,46 +42,46 @@ impl Object {
     }
 }
 
-/// Value of a property.
-pub(super) struct Property(Value);
+/// Property value.
+pub(super) struct PropertyValue(Value);
 
-impl From<Value> for Property {
+impl From<Value> for PropertyValue {
     fn from(value: Value) -> Self {
         Self(value)
     }
 }
 
-impl From<&str> for Property {
+impl From<&str> for PropertyValue {
     fn from(text: &str) -> Self {
         Self(Value::Text(text.to_owned()))
     }
 }
 
-impl From<&String> for Property {
+impl From<&String> for PropertyValue {
     fn from(text: &String) -> Self {
         Self(Value::Text(text.clone()))
     }
 }
 
-impl From<bool> for Property {
+impl From<bool> for PropertyValue {
     fn from(value: bool) -> Self {
         Self(Value::Boolean(value))
     }
 }
 
-impl From<i64> for Property {
+impl From<i64> for PropertyValue {
     fn from(value: i64) -> Self {
         Self(Value::Integer(value.into()))
     }
 }
 
-impl From<u64> for Property {
+impl From<u64> for PropertyValue {
     fn from(value: u64) -> Self {
         Self(Value::Integer(value.into()))
     }
 }
 
-impl From<u128> for Property {
+impl From<u128> for PropertyValue {
     fn from(value: u128) -> Self {
         Self(match i128::try_from(value) {
             Ok(value) => Value::Integer(value),
@@ -95,7 +95,7 @@ pub(super) fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
-/// Returns attributes as an object, or `None` if there are none.
+/// Returns attributes as an object, or `None` if they are empty.
 pub(super) fn attributes(attributes: &Attributes, refusals: &mut Refusals) -> Option<Value> {
     if attributes.is_empty() {
         return None;
@@ -110,7 +110,7 @@ pub(super) fn attributes(attributes: &Attributes, refusals: &mut Refusals) -> Op
     Some(Value::Map(attributes.entries().to_vec()))
 }
 
-/// Refuses values that JSON does not have.
+/// Refuses values that JSON does not support.
 pub(super) fn check(value: &Value, depth: u32, refusals: &mut Refusals) {
     if depth >= DEEPEST {
         return refusals.refuse(format!("values that nest deeper than {DEEPEST} levels"));
@@ -123,7 +123,7 @@ pub(super) fn check(value: &Value, depth: u32, refusals: &mut Refusals) {
     }
 }
 
-/// Metadata stream of JSON, built fragment by fragment.
+/// JSON metadata stream, built fragment by fragment.
 pub(super) struct Fragments {
     text: String,
     /// `true` for an array, `false` for a text sequence (RFC 7464).
@@ -132,7 +132,7 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    /// Creates an empty stream. A text of more than `most` bytes stays incomplete: it is too long to be read.
+    /// Creates an empty stream. A text above `most` bytes stays incomplete, because it is too long to be read.
     pub(super) fn new(is_array: bool, most: u64) -> Self {
         Self { text: String::new(), is_array, most }
     }
@@ -152,7 +152,7 @@ impl Fragments {
         }
     }
 
-    /// Returns the whole text.
+    /// Returns the complete text.
     pub(super) fn finish(mut self) -> String {
         if self.is_array {
             self.text.push_str("\n]\n");
@@ -161,7 +161,7 @@ impl Fragments {
     }
 }
 
-/// Appends a value after `indent` steps of indentation.
+/// Appends a value after `indent` indentation steps.
 pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Null => out.push_str("null"),
@@ -189,8 +189,8 @@ pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// Returns `true` if a value is written on one line: plain values, lists of them, pairs of them in lists, and
-/// objects of up to two plain values.
+/// Returns `true` if a value fits a single line: plain values, lists of plain values, lists with pairs of them, and
+/// objects with up to two plain values.
 fn is_line(value: &Value) -> bool {
     let is_plain = |value: &Value| !matches!(value, Value::Array(_) | Value::Map(_));
     let is_list = |value: &Value| {
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn texts_are_escaped_and_values_indented() {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.set("a\"b", "x\\\u{0}\u{1f}\u{7f}\u{ffff}\u{10ffff}/\n");
         object.set("list", Value::Array(vec![Value::Integer(1), Value::Array(vec![Value::Null])]));
         object.set("maps", Value::Array(vec![Value::Map(vec![])]));

@@ -1,25 +1,25 @@
-//! Metadata writer for any dialect; [`parse`](super::parse) reads the text back as the same classes.
+//! Metadata writer for any dialect. [`parse`](super::parse) reads the text back as the same classes.
 //!
 //! ```text
 //! TraceClass -> fragments (SPEC-2.0, PROP-2.0) | prop1 | tsdl -> text -> read back -> WrittenMetadata
 //!                 field_class, places (field locations), ranges, sizes (shared classes), clocks, attributes
 //! ```
 //!
-//! Nothing is changed to fit a dialect: parts that it cannot express are [`Unsupported`]. Only the spelling
+//! Classes are never changed to fit a dialect: parts that it cannot express are [`Unsupported`]. Only the spelling
 //! differs, as the last table shows.
 //!
-//! # Features of dialects
-//! A dash means "cannot be expressed". Alignments are powers of two; "8" means only 8.
+//! # Dialect features
+//! A dash means "cannot be expressed". Alignments are powers of two, and "8" means only 8.
 //!
 //! | field class | SPEC-2.0 | PROP-2.0 | PROP-1.0 | CTF 1.8 |
 //! |---|---|---|---|---|
 //! | bit array, boolean | yes | yes | yes | - |
-//! | bit map, of at least one flag | yes | - | - | - |
+//! | bit map with at least one flag | yes | - | - | - |
 //! | integer | yes | yes | yes | yes |
-//! | other than natural bit order | yes | - | - | - |
-//! | mappings: minimum number; minimum ranges of each | 0; 1 | 1; 1 | 0; 0 | 0; 1 |
-//! | values of mappings | any | any | any | -2^63 to 2^64 - 1 |
-//! | epoch of an integer | - | - | - | - |
+//! | bit order other than natural | yes | - | - | - |
+//! | mappings: minimum count, minimum ranges in each | 0, 1 | 1, 1 | 0, 0 | 0, 1 |
+//! | mapped values | any | any | any | -2^63 to 2^64 - 1 |
+//! | integer epoch | - | - | - | - |
 //! | floating-point number | yes | yes | yes | yes |
 //! | variable-length integer | 8 | 8 | 8 and more | - |
 //! | variable-length bit array | - | 8 | 8 and more | - |
@@ -27,64 +27,64 @@
 //! | null-terminated string | 8 | 8 | 8 and more | 8 |
 //! | static-length, dynamic-length string | 8 | 8 | any alignment | 8 |
 //! | encoding | UTF-8, UTF-16, UTF-32 | UTF-8 | UTF-8 | UTF-8 |
-//! | BLOB, with its media type | 8 | 8 | - | - |
+//! | BLOB with its media type | 8 | 8 | - | - |
 //! | structure | yes | yes | yes | yes |
-//! | array | any minimum alignment | no minimum of its own | any alignment | no minimum of its own |
+//! | array | any minimum alignment | element alignment | any alignment | element alignment |
 //! | optional | yes | yes | - | - |
-//! | variant | at least one option, each of at least one value | the same | options are labels of the selector | the same |
+//! | variant | at least one option, each with at least one value | same | options are selector labels | same |
 //! | union, null | - | - | yes | - |
-//! | GUID, padding, length-prefixed string, fields of values alone | - | - | - | - |
+//! | GUID, padding, length-prefixed string, value-only fields | - | - | - | - |
 //!
-//! Options of a variant that are labels have a name, and the values of that label; in CTF 1.8, the selector
-//! is of fixed length, and the label is an identifier, perhaps with an underscore before the name. Root
-//! fields are structures, except in PROP-1.0. An array of PROP-1.0 that is not aligned like its elements can
-//! be expressed if that does not change its alignment.
+//! Variant options that are labels have the label as name, and its values. In CTF 1.8, the selector must have a fixed
+//! length, and the label must be an identifier, possibly with an underscore before the name. Root fields are
+//! structures, except in PROP-1.0. A PROP-1.0 array whose alignment differs from its elements can be expressed if this
+//! does not change its alignment.
 //!
 //! | | SPEC-2.0 | PROP-2.0 | PROP-1.0 | CTF 1.8 |
 //! |---|---|---|---|---|
-//! | location that fits only some options of a variant | - | - | yes | - |
-//! | location of a root field itself | - | - | yes | - |
-//! | roles | in the scopes of the document | the same | the same; timestamps anywhere | of the right names: [`tsdl_name_of_role`] |
-//! | role of elements of an array that are no structures | yes | yes | - | timestamps |
-//! | timestamp of another clock than the default one | - | - | yes | yes |
+//! | location that fits only some variant options | - | - | yes | - |
+//! | location that is a root field | - | - | yes | - |
+//! | roles | in the document's scopes | same | same, timestamps anywhere | by name: [`tsdl_name_of_role`] |
+//! | role on array elements other than structures | yes | yes | - | timestamps |
+//! | timestamp of another clock than the default clock | - | - | yes | yes |
 //! | field that updates several clocks | - | - | yes | - |
-//! | default clock | any, or none | any, or none | that of the first tag | that of the first field that is mapped |
-//! | namespace, name of the trace class | yes | - | - | - |
-//! | environment | integers, strings | any values | any values | integers of 64 bits, strings; names are identifiers |
+//! | default clock | any, or none | any, or none | the first tag's clock | the first mapped field's clock |
+//! | trace class: namespace, name | yes | - | - | - |
+//! | environment | integers, strings | any values | any values | 64-bit integers, strings, with identifiers as names |
 //! | call sites | - | - | - | yes |
 //! | clock class: namespace, accuracy, named origin | yes | - | - | - |
 //! | clock class: description | yes | yes | - | yes |
 //! | clock class: UID | yes | if it is a UUID | if it is a UUID | if it is a UUID |
-//! | clock class: UUID beside another UID | - | yes | yes | yes |
+//! | clock class: UUID and a different UID | - | yes | yes | yes |
 //! | data stream class, event record class: id | 128 bits | 128 bits | 128 bits | 64 bits |
 //! | data stream class: namespace, name | yes | yes | yes | - |
 //! | event record class: namespace | yes | yes | yes | - |
 //! | other UIDs | yes | - | - | - |
 //! | attributes | yes | yes | yes | - |
-//! | names of members | any | any | any | identifiers, after an underscore where one is needed |
-//! | names of clocks that fields are mapped to | any | any | any | identifiers |
-//! | class of resources | - | - | - | - |
+//! | member names | any | any | any | identifiers, with an underscore if needed |
+//! | names of mapped clocks | any | any | any | identifiers |
+//! | resource class | - | - | - | - |
 //!
-//! A duplicate of a name or a namespace that must be unique cannot be expressed.
+//! Duplicate names or namespaces cannot be expressed where they must be unique.
 //!
-//! # Spelling in dialects
+//! # Dialect spelling
 //! | | SPEC-2.0 | PROP-2.0 | PROP-1.0 | CTF 1.8 |
 //! |---|---|---|---|---|
-//! | clock class: reference to it | its id | its name | its name | its name |
+//! | clock class: referenced by | id | name | name | name |
 //! | clock class: UUID | as UID | yes | yes | yes |
-//! | clock class: no precision | yes | 0 | 0 | yes; 0 is meant |
-//! | UUID field of packet headers | BLOB | BLOB | array of bytes | array of bytes |
+//! | clock class: no precision | omitted | 0 | 0 | omitted, meaning 0 |
+//! | UUID field in packet headers | BLOB | BLOB | byte array | byte array |
 //! | log level, EMF URI | attributes | attributes | attributes | properties |
-//! | name, namespace of other classes than clocks | properties | properties | attributes | property |
-//! | base of an integer | property | property | attribute | property |
-//! | location | relative or absolute | absolute | absolute | a name alone, or absolute |
-//! | environment | trace class | auxiliary stream | attributes of the trace class | block |
-//! | auxiliary stream | attributes of the trace class | a file of its own | attributes of the trace class | - |
-//! | class that is used several times | alias | at each use | alias | at each use |
+//! | name, namespace of other classes | properties | properties | attributes | property |
+//! | integer base | property | property | attribute | property |
+//! | location | relative or absolute | absolute | absolute | single name, or absolute |
+//! | environment | trace class | auxiliary stream | trace class attributes | block |
+//! | auxiliary stream | trace class attributes | separate file | trace class attributes | - |
+//! | class with several uses | alias | repeated | alias | repeated |
 //!
-//! CTF 1.8 omits ids to which no field of the data refers: Babeltrace 2 refuses them. The offset of a clock
-//! has fewer cycles than a second, except in PROP-1.0. Facts that are not metadata are ignored: meanings,
-//! roles of events, log roles, the implied namespace, the clocks of a data stream other than its default one.
+//! CTF 1.8 metadata omits ids without a corresponding field in the data, because Babeltrace 2 refuses them. A clock
+//! offset's cycles are less than a second, except in PROP-1.0. Facts other than metadata are ignored: meanings, event
+//! roles, log roles, the implied namespace, and a data stream's further clocks.
 
 mod aliases;
 pub(crate) mod attributes;
@@ -107,30 +107,30 @@ pub use unsupported::Unsupported;
 
 use ichnos_model::{ByteOrder, EventRecordClass, Limits, RangeSet, Severity, TraceClass};
 
-use self::sizes::Sizes;
+use self::sizes::ClassSizes;
 use self::unsupported::Refusals;
 use super::json::vocabulary::Vocabulary;
 use super::{Dialect, MetadataOptions};
 
-/// Number of classes that following field locations may visit, for each field class that the limits allow.
+/// Number of class visits allowed for following field locations, per field class that the limits allow.
 const VISITS: u64 = 16;
 
-/// Hard limit of the depth of field classes, regardless of the configured limits: walking them is recursive.
+/// Hard limit for field class depth, regardless of the configured limits, because walking them is recursive.
 const DEEPEST: u32 = 256;
 
-/// A trace class in a dialect.
+/// Trace class in a dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenMetadata {
     /// Metadata stream.
     pub text: String,
-    /// Auxiliary streams, in the dialect that has them (PROP-2.0).
+    /// Auxiliary streams (PROP-2.0 only).
     pub aux_streams: Vec<WrittenAuxStream>,
 }
 
-/// Writes a trace class in a dialect. The same class gives the same text.
+/// Writes a trace class in a dialect. Equal classes produce equal texts.
 ///
-/// The text can be read within the limits, and gives the same class.
+/// The text can be read within the limits, and reading it returns the same class.
 ///
 /// # Errors
 /// Returns everything that the dialect cannot express, with its place.
@@ -141,7 +141,7 @@ pub fn write_metadata(
 ) -> Result<WrittenMetadata, Vec<Unsupported>> {
     let mut refusals = Refusals::new(limits.diagnostics);
     let deepest = limits.depth.min(DEEPEST);
-    let sizes = Sizes::of(trace, deepest);
+    let sizes = ClassSizes::for_trace(trace, deepest);
     if sizes.classes > limits.field_classes {
         refusals.refuse(format!(
             "{} field classes, with shared classes counted once per use: the limit is {}",
@@ -185,7 +185,7 @@ fn read_back(text: &str, dialect: Dialect, limits: &Limits) -> Result<(), Vec<Un
     Err(refusals.into_unsupported())
 }
 
-/// Returns the label of an event record class for messages.
+/// Returns an event record class's label for messages.
 fn label_of(event: &EventRecordClass) -> String {
     match &event.name {
         Some(name) => format!("event record class {} `{name}`", event.id),
@@ -193,7 +193,7 @@ fn label_of(event: &EventRecordClass) -> String {
     }
 }
 
-/// Returns the name of a byte order in TSDL and PROP-1.0.
+/// Returns a byte order's name in TSDL and PROP-1.0.
 const fn be_or_le(byte_order: ByteOrder) -> &'static str {
     match byte_order {
         ByteOrder::BigEndian => "be",
@@ -201,7 +201,7 @@ const fn be_or_le(byte_order: ByteOrder) -> &'static str {
     }
 }
 
-/// Returns `true` if two lists of ranges are the same in any order.
+/// Returns `true` if two range lists are equal in any order.
 fn range_lists_agree(a: &RangeSet, b: &RangeSet) -> bool {
     let sorted = |set: &RangeSet| {
         let mut ranges = set.0.clone();

@@ -1,4 +1,4 @@
-//! Finds the targets of field locations, whose paths dialects spell differently.
+//! Finds the targets of field locations, because dialects spell paths differently.
 
 use std::sync::Arc;
 
@@ -6,43 +6,43 @@ use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, S
 
 use super::unsupported::Refusals;
 
-/// Classes of the root fields, by scope.
+/// Root field classes, by scope.
 pub(super) type RootClasses<'c> = [Option<&'c FieldClass>; 6];
 
-/// Root field: the name of its property in a dialect, its scope, its class.
+/// Root field: its property name in a dialect, its scope, its class.
 pub(super) type RootField<'c> = (&'static str, Scope, &'c Option<Arc<FieldClass>>);
 
-/// A structure or union whose members are being written.
+/// Structure or union whose members are being written.
 struct OpenContainer<'c> {
     members: &'c [Member],
-    /// Number of members on the path to it from the root field.
+    /// Number of members on its path from the root field.
     depth: usize,
 }
 
-/// Position of the writer in a root field.
+/// Writer position in a root field.
 pub(super) struct RootPosition<'c> {
     /// Current scope.
     pub(super) scope: Scope,
-    /// Classes of this and the other scopes.
+    /// Classes of all root fields, including the current root field.
     pub(super) roots: RootClasses<'c>,
     frames: Vec<OpenContainer<'c>>,
     path: Vec<&'c Member>,
 }
 
-/// Target of a location.
-pub(super) struct LocationTarget<'c> {
-    /// Scope of the target.
+/// Location target.
+pub(super) struct PathTarget<'c> {
+    /// Target scope.
     pub(super) scope: Scope,
-    /// Members on the path to it from the root field.
+    /// Members on the path from the root field to the target.
     pub(super) members: Vec<&'c Member>,
-    /// Number of them up to the structure that also contains the field with the location, if there is one.
+    /// Length of the common path to a structure that also contains the field with the location, if it exists.
     pub(super) shared: Option<usize>,
-    /// Number of them on the path to an enclosing structure, if the target is its member and can be found by
-    /// its name alone: no structure between has a member of that name.
+    /// Path length to an enclosing structure, if the target is its member and its name alone is enough: no structure in
+    /// between has a member with this name.
     pub(super) around: Option<usize>,
-    /// Classes of the fields that may be there: several if the path leads through variants.
+    /// Classes of the fields that may be there. There are several if the path leads through variants.
     pub(super) classes: Vec<&'c FieldClass>,
-    /// `true` if the path leads to a field for all selections of the variants on it.
+    /// `true` if the path leads to a field for all variant selections on it.
     pub(super) fits_all: bool,
 }
 
@@ -52,7 +52,7 @@ impl<'c> RootPosition<'c> {
         Self { scope, roots, frames: Vec::new(), path: Vec::new() }
     }
 
-    /// Returns `true` if the members of the root field itself are being written.
+    /// Returns `true` if direct members of the root field are being written.
     pub(super) fn is_direct(&self) -> bool {
         self.frames.len() == 1
     }
@@ -77,14 +77,14 @@ impl<'c> RootPosition<'c> {
         self.path.pop();
     }
 
-    /// Returns the target of a location; refuses a location that cannot be written. `visits` is the number of
-    /// classes that may still be visited.
+    /// Returns a location's target. Refuses a location that cannot be written. `visits` is the remaining number of
+    /// class visits.
     pub(super) fn target(
         &self,
         location: &FieldLocation,
         visits: &mut u64,
         refusals: &mut Refusals,
-    ) -> Option<LocationTarget<'c>> {
+    ) -> Option<PathTarget<'c>> {
         if location.is_of_values() {
             refusals.refuse("a field without a length in the data: only its values determine it");
             return None;
@@ -96,13 +96,14 @@ impl<'c> RootPosition<'c> {
         target
     }
 
-    /// The same for dialects whose locations lead to one field for all selections of variants on the path.
+    /// Returns a location's target, for dialects whose locations must lead to a single field for all variant selections
+    /// on the path.
     pub(super) fn single_target(
         &self,
         location: &FieldLocation,
         visits: &mut u64,
         refusals: &mut Refusals,
-    ) -> Option<LocationTarget<'c>> {
+    ) -> Option<PathTarget<'c>> {
         let target = self.target(location, visits, refusals)?;
         if target.members.is_empty() {
             refusals.refuse("the location of a root field itself");
@@ -115,8 +116,8 @@ impl<'c> RootPosition<'c> {
         Some(target)
     }
 
-    /// Returns `None` if there is no target, or the names on the path differ between targets.
-    fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<LocationTarget<'c>> {
+    /// Returns `None` if the target is missing, or if the names on the path differ between targets.
+    fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<PathTarget<'c>> {
         let innermost = self.frames.last().map(|frame| frame.depth);
         let mut level = self.frames.len().checked_sub(1);
         let mut names: Vec<&str> = Vec::new();
@@ -131,7 +132,7 @@ impl<'c> RootPosition<'c> {
         let found = match location.origin {
             None => self.within(level?, &names, visits),
             Some(scope) if scope == self.scope => {
-                // The path leaves the enclosing structures at the deepest one that it passes.
+                // The path leaves the enclosing structures at the deepest structure it passes.
                 let around = (0..self.frames.len()).rev().find_map(|level| {
                     let depth = self.frames.get(level)?.depth;
                     let (head, rest) = names.split_at_checked(depth)?;
@@ -147,7 +148,7 @@ impl<'c> RootPosition<'c> {
             Some(scope) => self.in_root(scope, &names, visits),
         };
         let mut target = found.filter(|_| *visits > 0)?;
-        // A root field that is no structure has none around it.
+        // A root field other than a structure lacks enclosing structures.
         if let Some(around) = innermost.and_then(|depth| self.path.get(..depth)) {
             let is_around = target.scope == self.scope
                 && target.members.len() == around.len() + 1
@@ -158,8 +159,8 @@ impl<'c> RootPosition<'c> {
         Some(target)
     }
 
-    /// See [`LocationTarget::around`].
-    fn level_around(&self, target: &LocationTarget<'c>) -> Option<usize> {
+    /// See [`PathTarget::around`].
+    fn level_around(&self, target: &PathTarget<'c>) -> Option<usize> {
         let (last, before) = target.members.split_last()?;
         if target.scope != self.scope {
             return None;
@@ -173,28 +174,28 @@ impl<'c> RootPosition<'c> {
         (!inner.any(|member| member.name == last.name)).then_some(before.len())
     }
 
-    fn within(&self, level: usize, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
+    fn within(&self, level: usize, names: &[&str], visits: &mut u64) -> Option<PathTarget<'c>> {
         let frame = self.frames.get(level)?;
         let mut found = follow_member(frame.members, names, visits)?;
         let mut members = self.path.get(..frame.depth)?.to_vec();
         members.append(&mut found.members);
-        Some(LocationTarget { scope: self.scope, members, ..found })
+        Some(PathTarget { scope: self.scope, members, ..found })
     }
 
-    fn in_root(&self, scope: Scope, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
+    fn in_root(&self, scope: Scope, names: &[&str], visits: &mut u64) -> Option<PathTarget<'c>> {
         let root = self.roots.get(scope as usize).copied().flatten()?;
-        Some(LocationTarget { scope, ..follow(root, names, visits)? })
+        Some(PathTarget { scope, ..follow(root, names, visits)? })
     }
 }
 
-/// Returns `true` if any of several fields can replace the others.
+/// Returns `true` if any of the fields can replace the others.
 fn agree(classes: &[&FieldClass]) -> bool {
     let mut mappings = classes.iter().map(|class| class.integer().map(|integer| &integer.mappings));
     let first = mappings.next();
     mappings.all(|other| Some(other) == first)
 }
 
-fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
+fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) -> Option<PathTarget<'c>> {
     let (first, rest) = names.split_first()?;
     *visits = visits.saturating_sub(members.len() as u64 / 16);
     let member = members.iter().find(|member| member.is_called(first))?;
@@ -203,14 +204,14 @@ fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) ->
     Some(found)
 }
 
-/// Follows names into a class, through the elements of arrays, optionals and the options of variants.
-fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
+/// Follows names into a class, through array elements, optionals and variant options.
+fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option<PathTarget<'c>> {
     *visits = visits.checked_sub(1)?;
     match &class.kind {
         FieldKind::Array { element, .. } if !names.is_empty() => follow(element, names, visits),
         FieldKind::Optional { field, .. } => follow(field, names, visits),
         FieldKind::Variant { options, .. } => {
-            let mut all: Option<LocationTarget<'c>> = None;
+            let mut all: Option<PathTarget<'c>> = None;
             let mut fits_all = true;
             for option in options {
                 let Some(found) = follow(&option.class, names, visits) else {
@@ -220,7 +221,7 @@ fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option
                 match &mut all {
                     None => all = Some(found),
                     Some(all) => {
-                        let spelled = |target: &LocationTarget<'c>| -> Vec<bool> {
+                        let spelled = |target: &PathTarget<'c>| -> Vec<bool> {
                             target.members.iter().map(|member| member.has_underscore).collect()
                         };
                         if spelled(all) != spelled(&found) {
@@ -231,12 +232,12 @@ fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option
                     }
                 }
             }
-            all.map(|all| LocationTarget { fits_all: all.fits_all && fits_all, ..all })
+            all.map(|all| PathTarget { fits_all: all.fits_all && fits_all, ..all })
         }
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } if !names.is_empty() => {
             follow_member(members, names, visits)
         }
-        _ if names.is_empty() => Some(LocationTarget {
+        _ if names.is_empty() => Some(PathTarget {
             scope: Scope::PacketHeader,
             members: Vec::new(),
             shared: None,

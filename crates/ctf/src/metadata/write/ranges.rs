@@ -1,4 +1,4 @@
-//! Original ranges of mappings: the model keeps those beyond 128 bits apart.
+//! Original mapping ranges. The model stores ranges beyond 128 bits separately.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use ichnos_model::{IntegerRange, Mappings, Value, WideInteger, WideRange};
 
 use super::unsupported::Refusals;
 
-/// Range of values.
+/// Value range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Bounds {
+pub(super) enum MappingRange {
     Narrow(i128, i128),
     Wide(WideInteger, WideInteger),
 }
 
-impl Bounds {
+impl MappingRange {
     /// Returns both bounds as JSON.
     pub(super) fn to_pair(&self) -> Value {
         Value::Array(match self {
@@ -34,7 +34,7 @@ pub(super) fn each(
     wide: &[WideRange],
     what: &str,
     refusals: &mut Refusals,
-    mut write: impl FnMut(&str, &[Bounds], &mut Refusals),
+    mut write: impl FnMut(&str, &[MappingRange], &mut Refusals),
 ) {
     let mut names = HashSet::new();
     let mut wide = wide.iter().peekable();
@@ -44,12 +44,12 @@ pub(super) fn each(
         let mut bounds = Vec::new();
         let mut narrow = mapping.ranges.iter().peekable();
         while let Some(range) = wide.next_if(|range| range.mapping == index) {
-            // The part that fits 128 bits is among the others, too.
+            // The part that fits 128 bits is also among the narrow ranges.
             if let Some(part) = narrow_part(range) {
                 loop {
                     match narrow.next() {
                         Some(other) if other == part => break,
-                        Some(other) => bounds.push(Bounds::Narrow(other.lower, other.upper)),
+                        Some(other) => bounds.push(MappingRange::Narrow(other.lower, other.upper)),
                         None => {
                             refusals.refuse("ranges that contradict each other");
                             break;
@@ -57,16 +57,16 @@ pub(super) fn each(
                     }
                 }
             }
-            bounds.push(Bounds::Wide(range.lower.clone(), range.upper.clone()));
+            bounds.push(MappingRange::Wide(range.lower.clone(), range.upper.clone()));
         }
-        bounds.extend(narrow.map(|range| Bounds::Narrow(range.lower, range.upper)));
+        bounds.extend(narrow.map(|range| MappingRange::Narrow(range.lower, range.upper)));
         write(mapping.name, &bounds, refusals);
         refusals.leave();
     }
-    refusals.refuse_if(wide.next().is_some(), "ranges that are not in the order of their names");
+    refusals.refuse_if(wide.next().is_some(), "ranges that are not sorted by name");
 }
 
-/// Returns the part of a range that fits 128 bits with its sign.
+/// Returns the part of a range that fits 128 bits, including the sign.
 fn narrow_part(range: &WideRange) -> Option<IntegerRange> {
     let is_some = range.lower.as_i128().is_some() || range.upper.as_i128().is_some();
     let part = IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() };

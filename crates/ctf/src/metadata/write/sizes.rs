@@ -1,4 +1,4 @@
-//! Size of metadata to write: classes may be shared, so that few of them represent very many.
+//! Size of the metadata to write. Classes may be shared, so a few objects can represent a very large number of classes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Map
 use super::places::RootClasses;
 use crate::metadata::{Dialect, memory};
 
-/// Number of classes (shared ones are counted once for each use), their nesting depth, and the shared ones.
+/// Class count and nesting depth, and the shared classes.
 #[derive(Debug, Default)]
-pub(super) struct Sizes {
-    /// All classes, shared ones once for each use.
+pub(super) struct ClassSizes {
+    /// Class count. Shared classes count at each use.
     pub(super) classes: u64,
-    /// Levels of nesting.
+    /// Nesting depth.
     pub(super) depth: u32,
-    /// Approximate memory of all classes when they are read, in bytes, shared ones once for each use; without labels.
+    /// Approximate memory in bytes of all classes when they are read, without labels. Shared classes count at each use.
     memory: u64,
-    /// The same of labels, for each use of their classes.
+    /// Approximate label memory in bytes. Shared classes count at each use.
     labels: u64,
-    /// The same of labels, once for each class.
+    /// Approximate label memory in bytes. Shared classes count once.
     own_labels: u64,
     has_relative: bool,
     known: HashMap<*const FieldClass, Size>,
@@ -35,9 +35,9 @@ struct Size {
     has_relative: bool,
 }
 
-impl Sizes {
-    /// Visits all root fields of a trace class; no deeper than `most` levels.
-    pub(super) fn of(trace: &TraceClass, most: u32) -> Self {
+impl ClassSizes {
+    /// Visits all root fields in a trace class, up to `most` levels deep.
+    pub(super) fn for_trace(trace: &TraceClass, most: u32) -> Self {
         let mut sizes = Self::default();
         for root in trace.roots() {
             let size = sizes.visit(root, most);
@@ -50,8 +50,8 @@ impl Sizes {
         sizes
     }
 
-    /// Returns a lower bound, in bytes, of the memory needed to read the metadata in a dialect. Shared
-    /// classes need memory again if a dialect repeats them.
+    /// Returns a lower bound in bytes of the memory for reading the metadata in a dialect. Shared classes need memory
+    /// again if a dialect repeats them.
     pub(super) fn memory_in(&self, dialect: Dialect) -> u64 {
         match dialect {
             Dialect::Spec2 => 0,
@@ -60,14 +60,14 @@ impl Sizes {
         }
     }
 
-    /// Returns `true` if a class is used several times and large enough to be written only once.
+    /// Returns `true` if a class is used several times and large enough for an alias.
     pub(super) fn is_shared(&self, class: &Arc<FieldClass>) -> bool {
         let is_empty = matches!(&class.kind, FieldKind::Structure { members, .. } if members.is_empty());
         let is_large = class.is_compound() && !is_empty || class.mappings().is_some();
         is_large && self.known.get(&Arc::as_ptr(class)).is_some_and(|size| size.uses > 1)
     }
 
-    /// Returns `true` if there are relative field locations in a class.
+    /// Returns `true` if a class contains relative field locations.
     pub(super) fn has_relative(&self, class: &Arc<FieldClass>) -> bool {
         self.known.get(&Arc::as_ptr(class)).is_some_and(|size| size.has_relative)
     }
@@ -98,7 +98,7 @@ impl Sizes {
     }
 }
 
-/// Returns the approximate memory of a class itself, in bytes: without labels, and of its labels.
+/// Returns the approximate memory of a class itself in bytes: without labels, and for its labels.
 fn own_memory(class: &FieldClass) -> (u64, u64) {
     let of_names = |mappings: &Mappings| -> u64 {
         mappings.iter().map(|label| memory::of_label(label.name, label.ranges.len())).sum()
@@ -110,12 +110,12 @@ fn own_memory(class: &FieldClass) -> (u64, u64) {
     (memory::of_field_class() + memory::of_attributes(&class.attributes) + members, labels)
 }
 
-/// Returns `true` if a class has a relative field location itself.
+/// Returns `true` if a class itself has a relative field location.
 fn is_relative(class: &FieldClass) -> bool {
     class.needed_location().is_some_and(|location| location.origin.is_none())
 }
 
-/// Returns the root field classes on which a field of these classes can depend.
+/// Returns the root field classes on which a field in these classes can depend.
 pub(super) fn roots_of<'c>(
     trace: &'c TraceClass,
     stream: Option<&'c DataStreamClass>,

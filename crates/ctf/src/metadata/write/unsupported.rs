@@ -4,13 +4,13 @@ use std::fmt;
 
 use ichnos_model::{Diagnostic, FieldClass};
 
-/// Something that a dialect cannot express.
+/// Part that a dialect cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unsupported {
-    /// Path to it from the outside in: the class, the scope, members.
+    /// Path to the part from outside in: class, scope, members.
     pub path: Vec<String>,
-    /// Description for people.
+    /// Description for users.
     pub what: String,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for Unsupported {
     }
 }
 
-/// Collects parts that cannot be expressed while a class is walked.
+/// Collects unsupported parts while a class is walked.
 #[derive(Debug)]
 pub(super) struct Refusals {
     found: Vec<Unsupported>,
@@ -33,12 +33,12 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Creates an empty list; at most `most` are kept, the others counted.
+    /// Creates an empty list. At most `most` refusals are kept, and the others are counted.
     pub(super) fn new(most: usize) -> Self {
         Self { found: Vec::new(), path: Vec::new(), most: most.max(1), left_out: 0 }
     }
 
-    /// Enters a part, which is added to the path of refusals.
+    /// Enters a part, which becomes part of the path.
     pub(super) fn enter(&mut self, part: impl Into<String>) {
         self.path.push(part.into());
     }
@@ -48,7 +48,7 @@ impl Refusals {
         self.path.pop();
     }
 
-    /// Runs `work` within a part.
+    /// Runs `work` inside a part.
     pub(super) fn within<T>(&mut self, part: impl Into<String>, work: impl FnOnce(&mut Self) -> T) -> T {
         self.enter(part);
         let result = work(self);
@@ -56,24 +56,24 @@ impl Refusals {
         result
     }
 
-    /// Notes a part that cannot be expressed.
+    /// Records an unsupported part.
     pub(super) fn refuse(&mut self, what: impl Into<String>) {
         self.add(Unsupported { path: self.path.clone(), what: what.into() });
     }
 
-    /// Notes a field class whose kind the dialect does not have.
+    /// Records a field class whose kind the dialect lacks.
     pub(super) fn refuse_kind(&mut self, class: &FieldClass) {
         self.refuse(class.kind_with_article());
     }
 
-    /// Notes a part that cannot be expressed, if `is` is `true`.
+    /// Records an unsupported part, if `is` is `true`.
     pub(super) fn refuse_if(&mut self, is: bool, what: &str) {
         if is {
             self.refuse(what);
         }
     }
 
-    /// Notes a problem of reading the written text.
+    /// Records a problem found while reading the written text.
     pub(super) fn refuse_problem(&mut self, problem: &Diagnostic) {
         let mut what = problem.message.clone();
         if let Some((expected, found)) = problem.expected.as_ref().zip(problem.found.as_ref()) {
@@ -90,12 +90,12 @@ impl Refusals {
         }
     }
 
-    /// Returns `true` if nothing was refused.
+    /// Returns `true` if everything is supported.
     pub(super) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// Returns all refusals; the last one counts those that were dropped.
+    /// Returns all refusals. If some were dropped, a final refusal counts them.
     pub(super) fn into_unsupported(mut self) -> Vec<Unsupported> {
         if self.left_out > 0 {
             let what = format!("{} more problems", self.left_out);

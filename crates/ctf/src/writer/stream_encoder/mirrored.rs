@@ -1,4 +1,4 @@
-//! Packets that are made from source packets, one for one.
+//! Packets created one-to-one from source packets.
 
 use super::{LATE_EVENT, StreamEncoder};
 use crate::writer::added_counter::width_of;
@@ -17,18 +17,18 @@ use ichnos_model::{
 };
 use std::sync::Arc;
 
-/// Losses where a known tracer bug makes packet times wrong.
+/// Losses caused by known tracer bugs in packet times.
 const CORRECTED_BEGIN: &str = "packet begin after the first event: used that event's time";
 const CORRECTED_END: &str = "packet end before the last event: used that event's time";
 
-/// Loss of a size or an id that the reader has corrected.
+/// Loss for a size or an id that the reader has corrected.
 const WRONG_HEAD: &str = "impossible size or id: used the value that fits the neighboring packets";
 
-/// Loss of a time that the reader has corrected.
+/// Loss for a time that the reader has corrected.
 const DAMAGED_TIME: &str = "time of a damaged packet: used a time between the neighboring packets";
 
 impl StreamEncoder {
-    /// Returns `true` if a packet's header and time allow copying it as a whole.
+    /// Returns `true` if a packet's header and times allow copying it as a whole.
     pub(in crate::writer) fn can_copy(&self, packet: &Packet<'_>) -> bool {
         let (config, window) = (&*self.config, self.window);
         let is_within = |time: Option<ClockValue>| {
@@ -36,7 +36,7 @@ impl StreamEncoder {
             window.begin.is_none_or(|begin| time.nanoseconds >= begin)
                 && window.end.is_none_or(|end| time.nanoseconds <= end)
         };
-        // LTTng writes such times for packets that were open when it crashed: their end is not known yet.
+        // LTTng writes such times for packets that were open during a crash: their end is unknown.
         let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
         config.packets.copies
             && !self.header.is_common
@@ -51,7 +51,7 @@ impl StreamEncoder {
             && (!has_no_end || window.end.is_none())
     }
 
-    /// Returns a packet header before and after replacing values, if its size in the source stays the same.
+    /// Returns a packet header before and after replacing values, if its size stays the same as in the source.
     pub(super) fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         let config = Arc::clone(&self.config);
         let end = packet.scopes.begins().get(Scope::PacketContext as usize)?.bit;
@@ -59,7 +59,7 @@ impl StreamEncoder {
         let mut encode = |roles: RoleValues| {
             let mut out = BitWriter::default();
             let mut encoder = FieldEncoder::new(&mut out, &config, roles, None, &mut self.lengths);
-            // Headers whose values change have other bits, and are not copied.
+            // If header values change, their bits differ, so the headers are not copied.
             let mut losses = PacketLosses::default();
             config.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, &mut losses).ok()?;
             let is_encoded = encoder.error.is_none();
@@ -68,7 +68,7 @@ impl StreamEncoder {
         Some((encode(RoleValues::default())?, encode(replaced)?))
     }
 
-    /// Opens a packet that is made from a source packet.
+    /// Opens a packet that is created from a source packet.
     pub(in crate::writer) fn open_mirrored(&mut self, packet: &Packet<'_>) {
         let config = Arc::clone(&self.config);
         self.close_without_end(&config);
@@ -95,7 +95,7 @@ impl StreamEncoder {
             packets.uncertain.drain(..).for_each(|event| digest.add(event));
             digest.begin_packet(&config, packet);
         }
-        // Without the end of the content, padding would be read as events.
+        // Without the content end, padding would be read as events.
         let keeps_size = is_whole(packet) && config.packets.keeps && ends_in_byte(&placed, true);
         let mut open = OpenPacket {
             head: bytes,
@@ -129,7 +129,7 @@ impl StreamEncoder {
         packets.open = Some(open);
     }
 
-    /// Closes an open packet whose end was lost in damage.
+    /// Closes an open packet whose end was lost to damage.
     pub(super) fn close_without_end(&mut self, config: &EncoderConfig) {
         match self.lanes[0].open.take() {
             Some(open) if config.repairs => self.close_repaired(open),
@@ -138,12 +138,12 @@ impl StreamEncoder {
         }
     }
 
-    /// Writes the header and the context of a packet. Returns the problem if they cannot be written.
+    /// Writes a packet's header and context. Returns the problem if they cannot be written.
     fn put_head(&mut self, packet: &Packet<'_>, config: &EncoderConfig) -> Result<PacketHead, String> {
-        // An event after the end of the previous packet may be after the start of this packet.
+        // An event after the previous packet's end may be later than this packet's start.
         let raises = packet.has_late_events && config.timestamp.are_whole();
         let earliest = if raises { self.lanes[0].last_event } else { 0 };
-        // Timestamp fields can have other sizes than before. A time that cannot be read does not move the clock.
+        // Timestamp fields can have other sizes than before. An unreadable time does not move the clock.
         let time = cycles(packet.begin).or(config.default_clock.map(|_| 0));
         self.record_moved_start(time.is_some_and(|time| time < earliest), false);
         let begin = cycles(packet.begin).unwrap_or(0).max(earliest);
@@ -160,7 +160,7 @@ impl StreamEncoder {
         Ok(head)
     }
 
-    /// Writes the fields of a source packet's header and context, and the ids that its header lacks.
+    /// Writes the fields from a source packet's header and context, and the ids that its header lacks.
     fn put_source_fields(
         &mut self,
         packet: &Packet<'_>,
@@ -211,7 +211,7 @@ impl StreamEncoder {
             self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), CORRECTED_BEGIN);
         }
         if changed_times > 0 && !config.repairs {
-            // The reader knows times that fit between the packets around it.
+            // The reader knows times that fit between the neighboring packets.
             self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
         Ok(())
@@ -232,7 +232,7 @@ impl StreamEncoder {
         }
         let end = cycles(packet.end);
         if config.clock.adds_begin {
-            // The packet starts at the time of its first event, if it has events.
+            // The packet starts at the time of its first event, if any.
             let latest = end.filter(|end| *end >= head.begin).unwrap_or(u64::MAX);
             head.begin = head.begin.max(packets.end).min(latest);
         }
@@ -250,22 +250,22 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns `true` if the source's times of a packet can be right, and the latest possible time of its events.
+    /// Returns `true` if the source's packet times are credible, and the latest possible event time.
     fn source_times(&self, packet: &Packet<'_>, config: &EncoderConfig) -> (bool, u64) {
         let begin = cycles(packet.begin).unwrap_or(0);
         // For other formats and repaired traces, the events determine the end.
         if config.repairs || !config.frame.is_ctf {
             return (true, u64::MAX);
         }
-        // For tracers with known bugs, the reader determines it when the packet ends.
+        // For tracers with known bugs, the reader determines the end when the packet ends.
         let known_end = cycles(packet.end).filter(|end| !packet.has_corrected_times || begin <= *end);
         let is_before_next = |end: u64| self.repair.next_begin().is_none_or(|next| end <= next);
         let has_right_times = known_end.is_none_or(|end| begin <= end && is_before_next(end));
-        // Events can be after its end if the tracer is known for that.
+        // Events can be after its end if the tracer is known for this.
         (has_right_times, known_end.filter(|_| !packet.has_late_events).unwrap_or(u64::MAX))
     }
 
-    /// Moves the start of a packet into the window and behind the previous packet.
+    /// Moves a packet's start into the window and after the previous packet.
     fn move_start(
         &mut self,
         packet: &Packet<'_>,
@@ -287,7 +287,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Makes the values of a packet's header and context consistent.
+    /// Makes a packet's header and context values consistent.
     fn repair_head(&mut self, packet: &Packet<'_>, open: &mut OpenPacket, config: &EncoderConfig) {
         let packets = &mut self.lanes[0];
         let changes = self.repair.begin(packets.end, open, &config.clock, packet.has_late_events);
@@ -300,8 +300,8 @@ impl StreamEncoder {
         }
     }
 
-    /// Records that a packet starts later than in the source, because it started before the last event or the end of
-    /// the previous packet.
+    /// Records that a packet starts later than in the source, because it started before the last event or the previous
+    /// packet's end.
     pub(in crate::writer) fn record_moved_start(&self, is_before_event: bool, is_before_end: bool) {
         let losses = [
             (
@@ -322,7 +322,7 @@ impl StreamEncoder {
         self.record_loss(LossKind::Dropped, "", "packet.context", &what);
     }
 
-    /// Ends a packet that is made from a source packet, with the source's start and end.
+    /// Ends a packet that is created from a source packet, with the source's start and end.
     pub(in crate::writer) fn close_mirrored(&mut self, packet: PacketRange) {
         let config = Arc::clone(&self.config);
         let packets = &mut self.lanes[0];
@@ -336,7 +336,7 @@ impl StreamEncoder {
         let is_before = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
         let is_behind = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
         if open.events == 0 && (is_before || is_behind) {
-            // None of it is in the window.
+            // The packet is completely outside the window.
             packets.out.go_back(0);
             return;
         }
@@ -346,15 +346,15 @@ impl StreamEncoder {
             end = Some(last.max(open.now));
         } else if packets.inserted > 0 || open.is_corrected {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
-            is_corrected = config.packets.keeps && open.is_corrected && open.says_other_end(end);
+            is_corrected = config.packets.keeps && open.is_corrected && open.has_other_end(end);
         } else if !config.frame.is_ctf && config.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
         } else if config.clock.depends_on_ends() {
-            // The recorded end of a damaged packet may be after the begin of the next one.
+            // A damaged packet's recorded end may be later than the next packet's begin.
             end = packet.end.map(|end| end.cycles.max(open.now));
-            is_changed = open.says_other_end(end);
+            is_changed = open.has_other_end(end);
         }
-        // The next one cannot begin before.
+        // The next packet cannot begin earlier.
         let recorded = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
         packets.end = packets.end.max(recorded);
         packets.close(open, end);
@@ -365,7 +365,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the time of an event, or the previous event's time if most other events contradict it.
+    /// Returns an event's time, or the previous event's time if most other events contradict it.
     pub(super) fn possible_time(&mut self, event: &Event<'_>, cycles: u64) -> u64 {
         let latest = self.repair.times.latest(event);
         let Some(open) = &self.lanes[0].open else { return cycles };
@@ -382,7 +382,7 @@ impl StreamEncoder {
         now
     }
 
-    /// Returns the time of an event, or the previous event's time if the source's packets are out of order.
+    /// Returns an event's time, or the previous event's time if the source's packets are out of order.
     pub(super) fn time_in_order(&mut self, cycles: u64, name: &str) -> u64 {
         let packets = &mut self.lanes[0];
         let Some(open) = &mut packets.open else { return cycles };
@@ -408,10 +408,10 @@ impl StreamEncoder {
         packets.close(open, Some(end));
     }
 
-    /// Writes lost events of a source without packets: readers see the loss between two packets.
+    /// Writes lost events from a source without packets. Readers see the loss between two packets.
     pub(in crate::writer) fn discarded_events(&mut self, discarded: &Discarded<'_>) {
         if self.config.frame.mirrors {
-            // The counters of its packets show the loss.
+            // The counters in its packets show the loss.
             if !self.config.frame.is_ctf && !has_counter(self.config.stream.class()) {
                 let what = "discarded events: packets do not count them";
                 self.record_loss(LossKind::Dropped, "", "", what);
@@ -440,11 +440,11 @@ impl StreamEncoder {
     }
 }
 
-/// Header and context of a packet that is being written.
+/// Header and context of a packet being written.
 struct PacketHead {
     placed: Vec<PlacedField>,
     elements: EmptyElements,
-    /// Value of the default clock at the start of the packet.
+    /// Default clock value at the packet's start.
     begin: u64,
 }
 
@@ -463,9 +463,9 @@ fn header_values(
     values
 }
 
-/// Returns the values that replace a source packet's context values. The packet starts at a clock value.
+/// Returns the values that replace a source packet's context values. The packet starts at the clock value `begin`.
 fn context_values(begin: Option<u64>, packet: &Packet<'_>) -> RoleValues {
-    // Packets of some tracers may all begin later than recorded. Other corrections are known.
+    // Packets from some tracers may all begin later than recorded. Other corrections are known.
     let begins_by_bug =
         packet.has_corrected_times && (!packet.has_late_events || begin != cycles(packet.begin));
     RoleValues {
@@ -480,7 +480,7 @@ fn cycles(time: Option<ClockValue>) -> Option<u64> {
     time.map(|time| time.cycles)
 }
 
-/// Returns `true` if all data of a packet exist: the size of a truncated packet is not credible.
+/// Returns `true` if all the packet's data exists. A truncated packet's size is not credible.
 fn is_whole(packet: &Packet<'_>) -> bool {
     packet.scopes.bits.data.len() as u64 * 8 == packet.total_length
 }
@@ -489,7 +489,7 @@ fn is_whole(packet: &Packet<'_>) -> bool {
 pub(in crate::writer) fn close_unended(packets: &mut Packets, open: OpenPacket, config: &EncoderConfig) {
     let now = open.now;
     packets.end = packets.end.max(now);
-    // The end in a packet of CTF is right, except for known bugs of its tracer.
+    // The end in a CTF packet is right, except with known tracer bugs.
     let end = match !config.frame.is_ctf && config.default_clock.is_some() {
         true => Some(now),
         false => open.end_without_message(),
@@ -504,14 +504,14 @@ pub(super) fn has_counter(class: &DataStreamClass) -> bool {
     members.iter().any(|member| member.class.roles.has(Role::DiscardedEventCounter))
 }
 
-/// Begin and end of a packet of the source.
+/// Begin and end of a source packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::writer) struct PacketRange {
     pub(in crate::writer) begin: Option<ClockValue>,
     pub(in crate::writer) end: Option<ClockValue>,
 }
 
-/// Returns the clock value at which a packet of these times begins instead of `before`, if a window cuts it.
+/// Returns the clock value at which a packet with these times begins instead of `before`, if a window cuts it.
 pub(in crate::writer) fn begin_in_window(
     config: &EncoderConfig,
     window: Window,
@@ -521,13 +521,13 @@ pub(in crate::writer) fn begin_in_window(
 ) -> Option<u64> {
     let first = window_cycles(&config.stream, window.begin)?;
     begin.filter(|begin| begin.cycles < first)?;
-    // It may end before the window, and have events after its end.
+    // It may end before the window, and contain events after its end.
     let wanted = end.map_or(first, |end| first.min(end.cycles.max(before)));
-    // A timestamp of few bits may be too short: then the begin is unchanged.
+    // A narrow timestamp may be too short. In this case, the begin is unchanged.
     config.clock.can_begin(wanted, before, config.timestamp).then_some(wanted)
 }
 
-/// Returns the first or last value of the default clock in a window.
+/// Returns the first or last default clock value in a window.
 pub(in crate::writer) fn window_cycles(stream: &DataStream, time: Option<i128>) -> Option<u64> {
     let clock = stream.clock()?;
     let time = time?;

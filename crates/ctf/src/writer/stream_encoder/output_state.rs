@@ -1,16 +1,16 @@
-//! Part of an encoder's state that belongs to one of several outputs.
+//! Output-specific part of an encoder's state.
 
 use super::StreamEncoder;
 use crate::writer::class_set::ClassSet;
 use crate::writer::packets::Packets;
 use crate::writer::untimed::UntimedEvents;
-use crate::writer::usage::{ExcessElements, Usage};
+use crate::writer::usage::{ExcessElements, LimitUsage};
 use crate::writer::written_digest::WrittenDigest;
 use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossKind;
 use std::sync::{Arc, Mutex};
 
-/// State of one output of an encoder that alternates between several parts.
+/// State for a single output of an encoder that alternates between several parts.
 #[derive(Debug)]
 pub(in crate::writer) struct OutputState {
     pub(in crate::writer) lanes: Vec<Packets>,
@@ -23,7 +23,7 @@ pub(in crate::writer) struct OutputState {
 }
 
 impl OutputState {
-    /// Creates an empty state. `digest` receives the digest of the output, if it is compared.
+    /// Creates an empty state. `digest` receives the output's digest, if it is compared.
     pub(in crate::writer) fn new(digest: Option<&Arc<Mutex<TraceDigest>>>) -> Self {
         Self {
             lanes: vec![Packets::default()],
@@ -38,7 +38,7 @@ impl OutputState {
 }
 
 impl StreamEncoder {
-    /// Exchanges the state of the output.
+    /// Swaps the output state.
     pub(in crate::writer) fn swap_output(&mut self, other: &mut OutputState) {
         use std::mem::swap;
         swap(&mut self.lanes, &mut other.lanes);
@@ -50,8 +50,8 @@ impl StreamEncoder {
         swap(&mut self.has_copies, &mut other.has_copies);
     }
 
-    /// Ends the output, once nothing waits any more.
-    pub(in crate::writer) fn end_output(&mut self, usage: &Usage) {
+    /// Ends the output, after all waiting data was written.
+    pub(in crate::writer) fn end_output(&mut self, usage: &LimitUsage) {
         self.give_up_leading();
         if let Some(digest) = &mut self.digest {
             self.lanes

@@ -1,4 +1,4 @@
-//! Resolution of PROP-1.0 field paths, relative to the field that has them.
+//! Resolution of PROP-1.0 field paths relative to their fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use ichnos_model::{
 
 use crate::metadata::{Problems, choices};
 
-/// Classes of the root fields that are known so far.
-pub(super) type Roots<'c> = [Option<&'c Arc<FieldClass>>; 6];
+/// Root field classes known so far.
+pub(super) type EarlierRoots<'c> = [Option<&'c Arc<FieldClass>>; 6];
 
 /// Structure or union on the current path.
-struct Frame<'c> {
-    /// Members that are decoded before the current member.
+struct ContainerFrame<'c> {
+    /// Members decoded before the current member.
     before: HashMap<&'c str, &'c Member>,
-    /// Length of the path to it.
+    /// Length of its path.
     path: usize,
 }
 
-/// Makes all paths within a root field absolute, and sets the values that select the choices of a variant.
-pub(super) struct Resolver<'c, 'p> {
+/// Makes all paths within a root field absolute, and sets the values that select variant choices.
+pub(super) struct PathResolver<'c, 'p> {
     scope: Scope,
-    roots: Roots<'c>,
-    frames: Vec<Frame<'c>>,
+    roots: EarlierRoots<'c>,
+    frames: Vec<ContainerFrame<'c>>,
     path: Vec<&'c str>,
     problems: &'p mut Problems,
-    /// Number of classes that may still be visited on paths, in the whole metadata.
+    /// Remaining number of class visits on paths, for the whole metadata.
     visits: &'p mut u64,
 }
 
-impl<'c, 'p> Resolver<'c, 'p> {
-    /// Creates a resolver for `scope`. `roots` are the classes of this and all earlier scopes.
+impl<'c, 'p> PathResolver<'c, 'p> {
+    /// Creates a resolver for `scope`. `roots` contains the classes of this scope and all earlier scopes.
     pub(super) fn new(
         scope: Scope,
-        roots: Roots<'c>,
+        roots: EarlierRoots<'c>,
         problems: &'p mut Problems,
         visits: &'p mut u64,
     ) -> Self {
@@ -89,7 +89,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
     }
 
     fn members(&mut self, members: &'c [Member], what: &str) -> Option<Vec<Member>> {
-        self.frames.push(Frame { before: HashMap::new(), path: self.path.len() });
+        self.frames.push(ContainerFrame { before: HashMap::new(), path: self.path.len() });
         let mut resolved: Vec<(usize, Arc<FieldClass>)> = Vec::new();
         for (index, member) in members.iter().enumerate() {
             self.path.push(&member.name);
@@ -124,8 +124,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
         position: TextPosition,
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
-        // If there are several tags, each selects by its own labels when data is decoded. Here only the presence
-        // of labels counts, and the ranges of the first tag that has them.
+        // If there are several tags, each selects by its own labels during decoding. Here only the presence of labels
+        // matters, so the first tag with labels provides the ranges.
         let mut enumerations: Vec<HashMap<&str, Ranges<'_>>> = Vec::new();
         for labels in targets.iter().filter_map(|target| target.mappings()) {
             let names = options.iter().filter_map(|option| option.name.as_deref());
@@ -159,14 +159,15 @@ impl<'c, 'p> Resolver<'c, 'p> {
             if !self.problems.charge(choices::memory_of(ranges), position) {
                 return None;
             }
+            // A missing label was already reported: nothing selects this option.
             let ranges = ranges.map(Ranges::to_set).unwrap_or_default();
             resolved.push(VariantOption { class, ranges, ..option.clone() });
         }
         Some(FieldKind::Variant { options: resolved, selector: Box::new(selector), alignment })
     }
 
-    /// Returns the absolute location and the classes of the fields that may be there: several if it passes
-    /// variants. Reports a problem and returns `None` if there is no such field.
+    /// Returns the absolute location, and the classes of the fields that may be there. There are several classes if the
+    /// path passes variants. Reports a problem and returns `None` if the field does not exist.
     fn location(&mut self, location: &FieldLocation) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
         if *self.visits == 0 {
             return None;
@@ -179,7 +180,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 return None;
             }
             Some(scope) => {
-                // The choice of an enclosing variant is known: it is on the current path.
+                // The choice of an enclosing variant is known, because it is on the current path.
                 let around = if scope == self.scope { self.within(0, &path) } else { Vec::new() };
                 let root = self.roots.get(scope as usize).copied().flatten().filter(|_| around.is_empty());
                 let targets = root.map_or(around, |root| visit(root, &path, self.visits));
@@ -201,8 +202,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
         found
     }
 
-    /// Returns the classes of the fields before the current field to which a path may lead, from an enclosing structure or
-    /// union on. A name of the path may be the current member itself, which may have such fields already.
+    /// Returns the classes of the earlier fields to which a path may lead, starting from an enclosing structure or
+    /// union. The current member may be on the path, because it may already contain such fields.
     fn within(&mut self, index: usize, path: &[&str]) -> Vec<&'c FieldClass> {
         let (Some(frame), Some((first, rest))) = (self.frames.get(index), path.split_first()) else {
             return Vec::new();
@@ -214,8 +215,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
         }
     }
 
-    /// CTF2-PROP-1.0, "Field lookup mechanism": back into the current structure or union, then back into its
-    /// parent, and so on.
+    /// Resolves a relative path (CTF2-PROP-1.0, "Field lookup mechanism"): back into the current structure or union,
+    /// then back into its parent, and so on.
     fn relative(
         &mut self,
         path: &[&str],
@@ -235,7 +236,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
     }
 }
 
-/// Returns the names of a PROP-1.0 location, which does not have steps to parents.
+/// Returns the names in a PROP-1.0 location, which does not have parent steps.
 pub(super) fn names(location: &FieldLocation) -> Vec<&str> {
     let names = location.path.iter().filter_map(|step| match step {
         LocationStep::Member(name) => Some(name.as_str()),
@@ -244,12 +245,12 @@ pub(super) fn names(location: &FieldLocation) -> Vec<&str> {
     names.collect()
 }
 
-/// Returns the classes of the fields to which a path from a field of `class` may lead.
+/// Returns the classes of the fields to which a path from a field of class `class` may lead.
 pub(super) fn follow<'c>(class: &'c FieldClass, path: &[&str]) -> Vec<&'c FieldClass> {
     visit(class, path, &mut { u64::MAX })
 }
 
-/// The same, limited to `visits` classes.
+/// Follows a path, visiting at most `visits` classes.
 fn visit<'c>(class: &'c FieldClass, path: &[&str], visits: &mut u64) -> Vec<&'c FieldClass> {
     if *visits == 0 {
         return Vec::new();
@@ -272,8 +273,8 @@ fn visit<'c>(class: &'c FieldClass, path: &[&str], visits: &mut u64) -> Vec<&'c 
     }
 }
 
-/// Applies `work` to the classes of all fields to which a path may lead. Classes are shared between the uses
-/// of an alias: those on the way become unique.
+/// Applies `work` to the classes of all fields to which a path may lead. Alias uses share classes, so the classes on
+/// the path are copied first.
 pub(super) fn change(class: &mut Arc<FieldClass>, path: &[&str], work: &mut dyn FnMut(&mut FieldClass)) {
     if follow(class, path).is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Field types of PROP-1.0.
+//! PROP-1.0 field types.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use super::super::class_counter::{ClassAlias, ClassCounter};
 use super::super::class_parts::{bit_length, element_label, float};
 use super::super::labels::Labels;
 use super::super::object::{
-    Object, Unknown, alignment_value, array, attributes, boolean, listed, or_refuse, refuse,
+    Object, UnknownProperties, alignment_value, array, attributes, boolean, listed, or_refuse, refuse,
     refuse_duplicates, text,
 };
-use super::super::text::{Json, Node, Property};
+use super::super::text::{Json, JsonNode, Property};
 use super::constant::{positive, unsigned, wide_integer};
 use crate::metadata::{Problems, memory};
 
-/// Namespace of the attributes that replace properties of CTF 1.8.
+/// Namespace of attributes that replace CTF 1.8 properties.
 pub(in crate::metadata) const STANDARD: &str = "diamon.org/ctf/ns/std";
 
-/// Error about an unknown field type, which is reported unless the field can be ignored.
+/// Error about an unknown field type. Reported unless the field can be ignored.
 type UnknownType = Option<Box<Diagnostic>>;
 
-/// Reads field types. Paths stay as written, and the choices of a variant do not have ranges yet. Both depend on
-/// the use of the type.
+/// Reads field types. Paths stay as written, and variant choices do not have ranges yet, because both depend on the
+/// type's use.
 pub(super) struct TypeReader<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     /// Byte order meant by `default`.
     pub(super) default_byte_order: Option<ByteOrder>,
-    /// Named field types. An error if the type cannot be read, with the unknown field type that is the reason.
+    /// Named field types. An error if the type cannot be read, with the unknown field type that caused it.
     aliases: HashMap<String, Result<ClassAlias, UnknownType>>,
-    /// Unknown field type within the current type, which cannot be decoded because of it.
+    /// Unknown field type inside the current type, which makes the current type undecodable.
     pub(super) unknown: UnknownType,
     scope: Option<Scope>,
     counter: ClassCounter,
@@ -58,12 +58,12 @@ impl<'a> TypeReader<'a> {
         }
     }
 
-    /// `user-attrs` of any object (CTF2-PROP-1.0, "User attributes").
+    /// Reads an object's `user-attrs` (CTF2-PROP-1.0, "User attributes").
     pub(super) fn attributes(&mut self, object: &mut Object<'_>) -> Attributes {
         object.get("user-attrs").map(|node| attributes(node, self.problems)).unwrap_or_default()
     }
 
-    /// CTF2-PROP-1.0, "Field type alias fragment".
+    /// Reads an alias (CTF2-PROP-1.0, "Field type alias fragment").
     pub(super) fn alias_fragment(&mut self, object: &mut Object<'_>) -> Attributes {
         let class = object.require("field-type", self.problems);
         let name_node = object.require("name", self.problems);
@@ -82,7 +82,7 @@ impl<'a> TypeReader<'a> {
             if self.aliases.contains_key(name) {
                 self.problems.error(node.position, format!("duplicate field type alias `{name}`"));
             } else {
-                // An alias with an invalid type is known all the same, so that its uses are not reported too.
+                // An alias with an invalid type is still recorded, so that its uses are not reported too.
                 self.aliases.insert(name.to_owned(), alias);
             }
         }
@@ -90,16 +90,16 @@ impl<'a> TypeReader<'a> {
         attributes
     }
 
-    /// Reads the type of a root field. It need not be a structure.
-    pub(super) fn root(&mut self, node: &Node, scope: Scope) -> Option<Arc<FieldClass>> {
+    /// Reads a root field's type, which may differ from a structure.
+    pub(super) fn root(&mut self, node: &JsonNode, scope: Scope) -> Option<Arc<FieldClass>> {
         self.scope = Some(scope);
         let class = self.field_type(node);
         self.scope = None;
         class
     }
 
-    /// Reads a field type: an object, or the name of an alias.
-    fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
+    /// Reads a field type: an object, or an alias name.
+    fn field_type(&mut self, node: &JsonNode) -> Option<Arc<FieldClass>> {
         if !self.counter.can_nest(node.position, self.problems) {
             return None;
         }
@@ -132,14 +132,14 @@ impl<'a> TypeReader<'a> {
                 return None;
             }
         };
-        // Each use resolves its own paths: it becomes a copy, with its members.
+        // Each use resolves its own paths, so it becomes a copy, including its members.
         let bytes = (memory::of_field_class() + memory::of_member("name")).saturating_mul(alias.classes);
         let fits =
             self.counter.count_alias(alias, position, self.problems) && self.problems.charge(bytes, position);
         fits.then(|| alias.class.clone())
     }
 
-    fn object(&mut self, node: &Node, properties: &[Property]) -> Option<FieldClass> {
+    fn object(&mut self, node: &JsonNode, properties: &[Property]) -> Option<FieldClass> {
         let element = second_field_type(properties);
         match element {
             Some(second) => {
@@ -148,36 +148,36 @@ impl<'a> TypeReader<'a> {
             }
             None => refuse_duplicates(properties, self.problems),
         }
-        let mut object = Object::of(node, properties);
+        let mut object = Object::from_properties(node, properties);
         let type_node = object.require("field-type", self.problems)?;
         let name = text(type_node, self.problems)?;
         let Some(found) = TYPES.iter().find(|(known, _)| *known == name) else {
             if name == "integer" {
                 self.problems.warning(type_node.position, "the field type `integer` is called `int`");
-                return self.of_type(Type::Integer, node, object, element);
+                return self.of_type(Prop1Type::Integer, node, object, element);
             }
             let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
             let error = Diagnostic::error(type_node.position, "an unknown field type cannot be decoded");
             self.unknown = Some(Box::new(error.expected(listed(&names), type_node.describe())));
             return None;
         };
-        // The document's tables name these types wrongly. Their properties identify them.
+        // The document's tables misname these types. Their properties identify them.
         let meant = match found.1 {
-            Type::VariableInteger if object.has("members") => {
+            Prop1Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
                 self.problems.warning(type_node.position, message);
-                Type::VariableEnumeration
+                Prop1Type::VariableEnumeration
             }
-            Type::TextSequence if object.has("choices") => {
+            Prop1Type::TextSequence if object.has("choices") => {
                 let message = "a `textsequence` with the property `choices`: read as `variant`";
                 self.problems.warning(type_node.position, message);
-                Type::Variant
+                Prop1Type::Variant
             }
-            Type::Enumeration if !object.has("size") => {
-                // Except size and byte order, the two have the same properties.
+            Prop1Type::Enumeration if !object.has("size") => {
+                // Apart from size and byte order, both have the same properties.
                 let message = "an `enum` without the property `size`: read as `varenum`";
                 self.problems.warning(node.position, message);
-                Type::VariableEnumeration
+                Prop1Type::VariableEnumeration
             }
             other => other,
         };
@@ -186,78 +186,79 @@ impl<'a> TypeReader<'a> {
 
     fn of_type(
         &mut self,
-        name: Type,
-        node: &Node,
+        name: Prop1Type,
+        node: &JsonNode,
         mut object: Object<'_>,
         element: Option<&Property>,
     ) -> Option<FieldClass> {
         let attributes = self.attributes(&mut object);
         let kind = self.kind(name, &mut object, element, &attributes);
-        object.finish(Unknown::Ignore, self.problems);
+        object.finish(UnknownProperties::Ignore, self.problems);
         Some(FieldClass { attributes, declared_at: node.position.into(), ..FieldClass::new(kind?) })
     }
 
     fn kind(
         &mut self,
-        name: Type,
+        name: Prop1Type,
         object: &mut Object<'_>,
         element: Option<&Property>,
         attributes: &Attributes,
     ) -> Option<FieldKind> {
         let alignment = self.alignment(name.least_alignment(), object);
         Some(match name {
-            Type::Null => FieldKind::Null { alignment: alignment? },
-            Type::BitArray => FieldKind::BitArray(self.bits(alignment, object)?),
-            Type::Boolean => FieldKind::Boolean(self.bits(alignment, object)?),
-            Type::Integer | Type::Enumeration => {
+            Prop1Type::Null => FieldKind::Null { alignment: alignment? },
+            Prop1Type::BitArray => FieldKind::BitArray(self.bits(alignment, object)?),
+            Prop1Type::Boolean => FieldKind::Boolean(self.bits(alignment, object)?),
+            Prop1Type::Integer | Prop1Type::Enumeration => {
                 let bits = self.bits(alignment, object);
-                let integer = self.integer(name == Type::Enumeration, object, attributes);
+                let integer = self.integer(name == Prop1Type::Enumeration, object, attributes);
                 FieldKind::Integer { bits: bits?, integer: integer? }
             }
-            Type::Float => {
+            Prop1Type::Float => {
                 let bits = self.bits(alignment, object)?;
                 return float(bits, object.get("size"), self.problems);
             }
-            Type::VariableBitArray => {
+            Prop1Type::VariableBitArray => {
                 FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment: alignment? }
             }
-            Type::VariableBoolean => {
+            Prop1Type::VariableBoolean => {
                 FieldKind::VariableLength { value: VariableLengthValue::Boolean, alignment: alignment? }
             }
-            Type::VariableInteger | Type::VariableEnumeration => {
-                let integer = self.integer(name == Type::VariableEnumeration, object, attributes)?;
+            Prop1Type::VariableInteger | Prop1Type::VariableEnumeration => {
+                let integer = self.integer(name == Prop1Type::VariableEnumeration, object, attributes)?;
                 let value = VariableLengthValue::Integer(integer);
                 FieldKind::VariableLength { value, alignment: alignment? }
             }
-            // Texts are arrays of bytes, and aligned like arrays. Decoding then refuses texts that do not
-            // begin at a byte.
-            Type::String | Type::TextArray | Type::TextSequence => {
+            // Texts are byte arrays, and aligned like arrays. Decoding then refuses texts that do not begin at a byte.
+            Prop1Type::String | Prop1Type::TextArray | Prop1Type::TextSequence => {
                 let length = match name {
-                    Type::TextArray => self.static_length(object).map(StringLength::Static),
-                    Type::TextSequence => self.length_path(object).map(StringLength::Dynamic),
+                    Prop1Type::TextArray => self.static_length(object).map(StringLength::Static),
+                    Prop1Type::TextSequence => self.length_path(object).map(StringLength::Dynamic),
                     _ => Some(StringLength::NullTerminated),
                 };
                 let encoding = StringEncoding::Utf8;
                 FieldKind::String { encoding, length: length?, alignment: alignment? }
             }
-            Type::Structure => {
+            Prop1Type::Structure => {
                 let members = match object.get("fields") {
                     None => Some(Vec::new()),
                     Some(node) => self.fields(node, "field", false),
                 };
                 FieldKind::Structure { members: members?, minimum_alignment: alignment? }
             }
-            Type::Union => FieldKind::Union { members: self.union_members(object)?, alignment: alignment? },
-            Type::Array => {
+            Prop1Type::Union => {
+                FieldKind::Union { members: self.union_members(object)?, alignment: alignment? }
+            }
+            Prop1Type::Array => {
                 let element = self.element(element, object);
                 let length = self.array_length(element.as_deref(), object).map(Length::Static);
                 array_of(element?, length?, alignment?)
             }
-            Type::Sequence => {
+            Prop1Type::Sequence => {
                 let length = self.length_path(object).map(Length::Dynamic);
                 array_of(self.element(element, object)?, length?, alignment?)
             }
-            Type::Variant => self.variant(alignment, object)?,
+            Prop1Type::Variant => self.variant(alignment, object)?,
         })
     }
 
@@ -266,7 +267,7 @@ impl<'a> TypeReader<'a> {
         length.and_then(|node| unsigned(node, self.problems))
     }
 
-    /// Reads the path of a length field.
+    /// Reads a length field's path.
     fn length_path(&mut self, object: &mut Object<'_>) -> Option<Box<FieldLocation>> {
         let length = object.require("length", self.problems);
         length.and_then(|node| self.path(node)).map(Box::new)
@@ -305,7 +306,7 @@ impl<'a> TypeReader<'a> {
         })
     }
 
-    /// Reads the alignment, which the examples spell `align` as well.
+    /// Reads the alignment, which the specification's examples also spell `align`.
     fn alignment(&mut self, least: u64, object: &mut Object<'_>) -> Option<u64> {
         let mut node = object.get("alignment");
         if node.is_none() && object.has("align") {
@@ -356,7 +357,7 @@ impl<'a> TypeReader<'a> {
         let mappings = match enumeration {
             true => {
                 let members = object.require("members", self.problems);
-                // An invalid sign was reported. The labels are only read to report what else is wrong.
+                // An invalid sign was already reported. The labels are only read to report further errors.
                 Some(members.and_then(|node| self.labels(node, signed.unwrap_or(false))))
             }
             false => None,
@@ -372,8 +373,8 @@ impl<'a> TypeReader<'a> {
         Some(IntegerProperties { signed: signed?, preferred_base, mappings, wide_ranges, wall_clock: None })
     }
 
-    /// Reads the labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
-    fn labels(&mut self, node: &Node, signed: bool) -> Option<Labels> {
+    /// Reads enumeration labels (CTF2-PROP-1.0, "Enumeration field type member m-value").
+    fn labels(&mut self, node: &JsonNode, signed: bool) -> Option<Labels> {
         let most = self.limits.integer_bits;
         Labels::read(node, "label", signed, self.problems, |labels, node, problems| {
             let Some(elements) = array(node, problems) else { return false };
@@ -383,9 +384,9 @@ impl<'a> TypeReader<'a> {
         })
     }
 
-    /// CTF2-PROP-1.0, "Structure/union/variant field type field".
-    /// If `can_ignore`, fields with an unknown type are ignored, because no other field is decoded after them.
-    fn fields(&mut self, node: &Node, what: &str, can_ignore: bool) -> Option<Vec<Member>> {
+    /// Reads the fields of a structure, union or variant (CTF2-PROP-1.0, "Structure/union/variant field type field").
+    /// If `can_ignore`, ignores fields with an unknown type, because no other field is decoded after them.
+    fn fields(&mut self, node: &JsonNode, what: &str, can_ignore: bool) -> Option<Vec<Member>> {
         let elements = array(node, self.problems)?;
         let mut ignored = 0;
         let mut names = HashSet::with_capacity(elements.len());
@@ -413,8 +414,8 @@ impl<'a> TypeReader<'a> {
                     ignored += 1;
                 }
                 let attributes = self.attributes(&mut object);
-                object.finish(Unknown::Ignore, self.problems);
-                // Resolving paths makes a copy, and the name is in a set.
+                object.finish(UnknownProperties::Ignore, self.problems);
+                // Resolving paths makes a copy, and a set contains the name.
                 let bytes = 3 * name.map_or(0, memory::of_member);
                 if let (Some(name), Some(class)) = (name, class)
                     && self.problems.charge(bytes, element.position)
@@ -439,7 +440,7 @@ impl<'a> TypeReader<'a> {
     }
 
     /// Reads a relative or absolute path (CTF2-PROP-1.0, "Field path m-value").
-    fn path(&mut self, node: &Node) -> Option<FieldLocation> {
+    fn path(&mut self, node: &JsonNode) -> Option<FieldLocation> {
         match node.json {
             Json::Object(_) => absolute_path(node, self.problems),
             _ => {
@@ -460,8 +461,8 @@ fn array_of(element: Arc<FieldClass>, length: Length, alignment: u64) -> FieldKi
     FieldKind::Array { element, length, minimum_alignment: alignment, element_aligns: false }
 }
 
-/// Adds a value or a range of values to the last label, each of at most `most` bits. Returns `Some(true)` if it is valid.
-fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Problems) -> Option<bool> {
+/// Adds a value or a value range to the last label, with at most `most` bits each. Returns `Some(true)` if it is valid.
+fn label_range(node: &JsonNode, most: u64, labels: &mut Labels, problems: &mut Problems) -> Option<bool> {
     if let Json::Integer(value) = node.json {
         return Some(labels.add(value, value, node, problems));
     }
@@ -475,16 +476,16 @@ fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Probl
         node.and_then(|node| wide_integer(node, most, problems))
     };
     let (lower, upper) = (bound("lower"), bound("upper"));
-    object.finish(Unknown::Ignore, problems);
+    object.finish(UnknownProperties::Ignore, problems);
     Some(labels.add_wide(lower?, upper?, node, problems))
 }
 
-/// CTF2-PROP-1.0, "Absolute field path": an empty path leads to the root field itself.
-pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<FieldLocation> {
+/// Reads an absolute path (CTF2-PROP-1.0, "Absolute field path"). An empty path leads to the root field itself.
+pub(super) fn absolute_path(node: &JsonNode, problems: &mut Problems) -> Option<FieldLocation> {
     let mut object = Object::open(node, problems)?;
     let origin = object.require("scope", problems).and_then(|node| scope(node, problems));
     let path = object.require("path", problems).and_then(|node| names(node, problems));
-    object.finish(Unknown::Ignore, problems);
+    object.finish(UnknownProperties::Ignore, problems);
     Some(FieldLocation {
         origin: Some(origin?),
         path: path?,
@@ -493,7 +494,7 @@ pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<Fiel
     })
 }
 
-/// Scopes by the names of PROP-1.0.
+/// PROP-1.0 scope names.
 pub(in crate::metadata) const SCOPES: [(&str, Scope); 6] = [
     ("trace-packet-header", Scope::PacketHeader),
     ("data-stream-packet-context", Scope::PacketContext),
@@ -503,7 +504,7 @@ pub(in crate::metadata) const SCOPES: [(&str, Scope); 6] = [
     ("event-record-payload", Scope::Payload),
 ];
 
-fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
+fn scope(node: &JsonNode, problems: &mut Problems) -> Option<Scope> {
     let name = text(node, problems)?;
     if let Some((_, scope)) = SCOPES.iter().find(|(known, _)| *known == name) {
         return Some(*scope);
@@ -518,10 +519,10 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
     None
 }
 
-/// Reads the names of fields to follow. One of the examples has a single name without its brackets.
-fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
+/// Reads the names of a path. One of the specification's examples has a single name without brackets.
+fn names(node: &JsonNode, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     if let Json::Text(name) = &node.json {
-        problems.warning(node.position, "a path is an array of names, even of a single one");
+        problems.warning(node.position, "a path must be an array of names, even for a single name");
         return Some(vec![LocationStep::Member(name.clone())]);
     }
     let elements = array(node, problems)?;
@@ -533,8 +534,8 @@ fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     (steps.len() == elements.len()).then_some(steps)
 }
 
-/// Returns the second of two properties `field-type` of an array or a sequence: the examples write the type
-/// of the elements so.
+/// Returns the second of two `field-type` properties in an array or sequence. The specification's examples write the
+/// element type this way.
 fn second_field_type(properties: &[Property]) -> Option<&Property> {
     let mut types = properties.iter().filter(|property| &*property.name == "field-type");
     let first = types.next()?.value.as_text()?;
@@ -543,20 +544,21 @@ fn second_field_type(properties: &[Property]) -> Option<&Property> {
     (matches!(first, "array" | "sequence") && alone).then_some(second)
 }
 
-/// Returns the display base of integers from attributes. PROP-1.0 lacks a property for it.
+/// Returns the display base of integers from attributes, because PROP-1.0 lacks a property for it.
 pub(in crate::metadata) fn standard_base(attributes: &Attributes) -> DisplayBase {
     let base = attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
     let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
+    // Missing or unknown bases only affect the display.
     base.unwrap_or_default()
 }
 
-/// Returns `true` if a class can be a byte of a UUID.
+/// Returns `true` if a class can be a UUID byte.
 pub(super) fn is_byte(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::Integer { bits, .. } if bits.length == 8)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
+enum Prop1Type {
     Null,
     BitArray,
     Boolean,
@@ -577,8 +579,8 @@ enum Type {
     Union,
 }
 
-impl Type {
-    /// Returns the smallest alignment, which is also the default. Types that consist of whole bytes align to bytes.
+impl Prop1Type {
+    /// Returns the minimum alignment, which is also the default. Types made of whole bytes are byte-aligned.
     const fn least_alignment(self) -> u64 {
         match self {
             Self::String
@@ -591,24 +593,24 @@ impl Type {
     }
 }
 
-/// CTF2-PROP-1.0, "Available field types".
-const TYPES: [(&str, Type); 18] = [
-    ("null", Type::Null),
-    ("bitarray", Type::BitArray),
-    ("bool", Type::Boolean),
-    ("int", Type::Integer),
-    ("float", Type::Float),
-    ("enum", Type::Enumeration),
-    ("varbitarray", Type::VariableBitArray),
-    ("varbool", Type::VariableBoolean),
-    ("varint", Type::VariableInteger),
-    ("varenum", Type::VariableEnumeration),
-    ("string", Type::String),
-    ("struct", Type::Structure),
-    ("array", Type::Array),
-    ("textarray", Type::TextArray),
-    ("sequence", Type::Sequence),
-    ("textsequence", Type::TextSequence),
-    ("variant", Type::Variant),
-    ("union", Type::Union),
+/// Type names (CTF2-PROP-1.0, "Available field types").
+const TYPES: [(&str, Prop1Type); 18] = [
+    ("null", Prop1Type::Null),
+    ("bitarray", Prop1Type::BitArray),
+    ("bool", Prop1Type::Boolean),
+    ("int", Prop1Type::Integer),
+    ("float", Prop1Type::Float),
+    ("enum", Prop1Type::Enumeration),
+    ("varbitarray", Prop1Type::VariableBitArray),
+    ("varbool", Prop1Type::VariableBoolean),
+    ("varint", Prop1Type::VariableInteger),
+    ("varenum", Prop1Type::VariableEnumeration),
+    ("string", Prop1Type::String),
+    ("struct", Prop1Type::Structure),
+    ("array", Prop1Type::Array),
+    ("textarray", Prop1Type::TextArray),
+    ("sequence", Prop1Type::Sequence),
+    ("textsequence", Prop1Type::TextSequence),
+    ("variant", Prop1Type::Variant),
+    ("union", Prop1Type::Union),
 ];

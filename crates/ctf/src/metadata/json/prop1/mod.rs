@@ -1,4 +1,4 @@
-//! Fragments of PROP-1.0.
+//! PROP-1.0 fragments.
 
 mod constant;
 mod field_path;
@@ -14,28 +14,27 @@ use ichnos_model::{
 };
 
 use self::constant::{id, integer, positive, unsigned};
-use self::field_path::Resolver;
+use self::field_path::PathResolver;
 use self::field_type::TypeReader;
 pub(in crate::metadata) use self::field_type::{SCOPES, STANDARD, standard_base};
 pub(in crate::metadata) use self::tag::TAGS;
-use self::tag::{ClockUse, Owner};
+use self::tag::{ClockUse, FragmentKind};
 use super::attributes::{emf_uri, log_level};
-use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
+use super::object::{Object, UnknownProperties, array, boolean, listed, refuse, text};
 use super::stream::{canonical_uuid, label, seconds_of_clock};
 use super::stream_ids::StreamIds;
-use super::text::{self, Node};
+use super::text::{self, JsonNode};
 use crate::metadata::{Dialect, Problems};
 
-/// Number of classes that following paths may visit, for each field type that the limits allow.
+/// Number of class visits allowed for following paths, per field type that the limits allow.
 const VISITS: u64 = 16;
 
-/// Reads a metadata stream of CTF2-PROP-1.0 ("Metadata mdt:array"): a JSON array that begins with
-/// the string "CTF 2".
+/// Reads a CTF2-PROP-1.0 metadata stream ("Metadata mdt:array"): a JSON array that begins with the string "CTF 2".
 ///
-/// Adds problems to `problems`; the result is `None` if one of them is an error. Unknown properties are
-/// ignored with a note, as the document requires. So are members of unions and choices of variants with an unknown field
-/// type. Elsewhere, nothing after such a field can be decoded: event record classes with one are refused, and so is the
-/// trace if packets or all event records have one.
+/// Adds problems to `problems`, and returns `None` if any is an error. Unknown properties are ignored with a note, as
+/// the document requires. Union members and variant choices with an unknown field type are ignored too. Elsewhere,
+/// nothing after such a field can be decoded. So event record classes with such a field are refused, and the trace is
+/// refused if packets or all event records have such a field.
 pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
     let node = text::fragments(text, limits, problems)?;
@@ -49,7 +48,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     if version.as_text() != Some("CTF 2") {
         refuse(version, "the string `CTF 2`", problems);
     }
-    // Aliases may be before the trace class, whose default byte order they need.
+    // Aliases may precede the trace class, whose default byte order they need.
     let default_byte_order = fragments.iter().filter(|f| is_of(f, "trace-class")).find_map(|fragment| {
         match fragment.get("default-byte-order")?.as_text()? {
             "be" => Some(ByteOrder::BigEndian),
@@ -91,8 +90,8 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     (problems.errors() == errors).then_some(trace)
 }
 
-fn is_of(fragment: &Node, name: &str) -> bool {
-    fragment.get("fragment").and_then(Node::as_text) == Some(name)
+fn is_of(fragment: &JsonNode, name: &str) -> bool {
+    fragment.get("fragment").and_then(JsonNode::as_text) == Some(name)
 }
 
 /// Root field classes, by scope.
@@ -101,29 +100,29 @@ type Roots = [Option<Arc<FieldClass>>; 6];
 struct Prop1Reader<'a> {
     types: TypeReader<'a>,
     trace: TraceClass,
-    /// Classes of the root fields that later fragments share. A data stream class stores its own.
+    /// Root field classes that later fragments share. A data stream class stores its own.
     roots: Roots,
     has_trace_class: bool,
     header_clocks: Vec<ClockUse>,
-    /// `true` if the event record class that is being read has an unknown field type.
+    /// `true` if the current event record class has an unknown field type.
     has_unknown_type: bool,
     streams: StreamIds,
     clocks: HashMap<String, u16>,
-    /// Number of classes that may still be visited to follow paths.
+    /// Remaining number of class visits for following paths.
     visits: u64,
 }
 
 impl Prop1Reader<'_> {
-    fn fragment(&mut self, node: &Node) {
+    fn fragment(&mut self, node: &JsonNode) {
         let Some(mut object) = Object::open(node, self.types.problems) else { return };
         let Some(kind) = object.require("fragment", self.types.problems) else { return };
         let Some(name) = text(kind, self.types.problems) else { return };
         if name == "field-type-alias" {
             let attributes = self.types.alias_fragment(&mut object);
-            // A missing name was reported.
-            let name = node.get("name").and_then(Node::as_text).unwrap_or_default();
+            // A missing name was already reported.
+            let name = node.get("name").and_then(JsonNode::as_text).unwrap_or_default();
             self.trace.unmodeled.add_alias(name, &attributes);
-            object.finish(Unknown::Ignore, self.types.problems);
+            object.finish(UnknownProperties::Ignore, self.types.problems);
             return;
         }
         let names = [
@@ -151,15 +150,15 @@ impl Prop1Reader<'_> {
             "data-stream-class" => self.data_stream_class(&mut object, attributes),
             _ => self.event_record_class(&mut object, attributes),
         }
-        object.finish(Unknown::Ignore, self.types.problems);
+        object.finish(UnknownProperties::Ignore, self.types.problems);
         self.types.problems.leave();
     }
 
-    /// Reads the types of the root fields of a fragment, resolves their paths and applies its tags.
+    /// Reads the types of a fragment's root fields, resolves their paths and applies its tags.
     fn roots(
         &mut self,
         fields: &[(&'static str, Scope, &str)],
-        owner: Owner,
+        owner: FragmentKind,
         mut roots: Roots,
         object: &mut Object<'_>,
     ) -> (Roots, Vec<ClockUse>) {
@@ -169,7 +168,7 @@ impl Prop1Reader<'_> {
             let class = self.types.root(node, *scope);
             if let Some(unknown) = self.types.unknown.take() {
                 // All other event records can be read.
-                if matches!(owner, Owner::EventRecord) {
+                if matches!(owner, FragmentKind::EventRecord) {
                     self.has_unknown_type = true;
                     self.types.problems.begin_part();
                 }
@@ -181,7 +180,7 @@ impl Prop1Reader<'_> {
             }
             let known = roots.each_ref().map(Option::as_ref);
             let root = known.get(*scope as usize).copied().flatten();
-            let mut resolver = Resolver::new(*scope, known, self.types.problems, &mut self.visits);
+            let mut resolver = PathResolver::new(*scope, known, self.types.problems, &mut self.visits);
             let resolved = root.and_then(|root| resolver.class(root));
             if let (Some(slot), Some(resolved)) = (roots.get_mut(*scope as usize), resolved) {
                 *slot = Some(resolved);
@@ -193,7 +192,7 @@ impl Prop1Reader<'_> {
         (roots, clocks.unwrap_or_default())
     }
 
-    /// CTF2-PROP-1.0, "Trace class fragment".
+    /// Reads a trace class (CTF2-PROP-1.0, "Trace class fragment").
     fn trace_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         if self.has_trace_class {
             self.types.problems.error(object.position, "there is more than one trace class fragment");
@@ -210,7 +209,7 @@ impl Prop1Reader<'_> {
         let uuid = object.get("uuid");
         self.trace.uuid = uuid.and_then(|node| canonical_uuid(node, self.types.problems));
         let fields = [("packet-header-field-type", Scope::PacketHeader, "packet header")];
-        (self.roots, self.header_clocks) = self.roots(&fields, Owner::Trace, Roots::default(), object);
+        (self.roots, self.header_clocks) = self.roots(&fields, FragmentKind::Trace, Roots::default(), object);
         self.trace.packet_header = self.root(Scope::PacketHeader);
         let tagged = self
             .trace
@@ -230,13 +229,13 @@ impl Prop1Reader<'_> {
         self.roots.get(scope as usize).cloned().flatten()
     }
 
-    /// CTF2-PROP-1.0, "Data stream clock class fragment".
+    /// Reads a clock class (CTF2-PROP-1.0, "Data stream clock class fragment").
     fn clock_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let problems = &mut *self.types.problems;
         let name_node = object.require("name", problems);
         let name = name_node.and_then(|node| text(node, problems)).map(str::to_owned);
         let frequency = object.require("freq", problems).and_then(|node| positive(node, problems));
-        // A missing name or frequency was reported.
+        // A missing name or frequency was already reported.
         let mut clock = ClockClass::new(name.clone().unwrap_or_default(), frequency.unwrap_or(1));
         clock.name = name;
         clock.uuid = object.get("uuid").and_then(|node| canonical_uuid(node, problems));
@@ -252,7 +251,7 @@ impl Prop1Reader<'_> {
         {
             match u64::try_from(cycles) {
                 Ok(cycles) => clock.offset_cycles = cycles,
-                // Move whole seconds of the cycles to the seconds: the sum is the same.
+                // Moves whole seconds from the cycles to the seconds, with the same sum.
                 Err(_) => {
                     let frequency = i128::from(clock.frequency);
                     let seconds = cycles.div_euclid(frequency).checked_add(clock.offset_seconds.into());
@@ -279,7 +278,7 @@ impl Prop1Reader<'_> {
         }
     }
 
-    /// CTF2-PROP-1.0, "Data stream class fragment".
+    /// Reads a data stream class (CTF2-PROP-1.0, "Data stream class fragment").
     fn data_stream_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
@@ -288,7 +287,7 @@ impl Prop1Reader<'_> {
             ("event-record-header-field-type", Scope::EventRecordHeader, "event record header"),
             ("event-record-context-field-type", Scope::CommonContext, "event record common context"),
         ];
-        let (mut roots, clocks) = self.roots(&fields, Owner::DataStream, self.roots.clone(), object);
+        let (mut roots, clocks) = self.roots(&fields, FragmentKind::DataStream, self.roots.clone(), object);
         let default_clock = default_clock(&clocks, &self.header_clocks);
         prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
@@ -312,7 +311,7 @@ impl Prop1Reader<'_> {
         self.streams.add(id, stream, position, &mut self.trace, self.types.problems);
     }
 
-    /// Returns the root fields that event record classes of a data stream class share, and its default clock.
+    /// Returns a data stream class's default clock, and the root fields shared by its event record classes.
     fn roots_of_stream(&self, index: Option<usize>) -> (Roots, Option<u16>) {
         let mut roots = self.roots.clone();
         let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) else {
@@ -325,7 +324,7 @@ impl Prop1Reader<'_> {
         (roots, stream.default_clock)
     }
 
-    /// CTF2-PROP-1.0, "Event record class fragment".
+    /// Reads an event record class (CTF2-PROP-1.0, "Event record class fragment").
     fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
@@ -341,7 +340,7 @@ impl Prop1Reader<'_> {
             ("context-field-type", Scope::SpecificContext, "specific context"),
             ("payload-field-type", Scope::Payload, "payload"),
         ];
-        let (mut roots, _) = self.roots(&fields, Owner::EventRecord, roots, object);
+        let (mut roots, _) = self.roots(&fields, FragmentKind::EventRecord, roots, object);
         let is_readable = !std::mem::take(&mut self.has_unknown_type);
         prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
@@ -374,15 +373,15 @@ impl Prop1Reader<'_> {
     }
 }
 
-/// Puts the default clock first in each field with several clock tags, which can be in any order.
+/// Puts the default clock first in fields with several clock tags, whose order is arbitrary.
 fn prefer_clock(roots: &mut Roots, default_clock: Option<u16>) {
     if let Some(clock) = default_clock {
         roots.iter_mut().flatten().for_each(|root| FieldClass::prefer_clock(root, clock));
     }
 }
 
-/// Returns the default clock of a data stream: the first one that the event record header updates, otherwise
-/// one that is updated at the beginning of a packet.
+/// Returns a data stream's default clock: the first clock that the event record header updates, otherwise a clock that
+/// is updated at the start of packets.
 fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
     let first =
         |scope: Scope| stream.iter().chain(header).find(|(of, _)| *of == scope).map(|(_, clock)| *clock);
@@ -392,7 +391,7 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
         .or_else(|| first(Scope::CommonContext))
 }
 
-/// Removes the environment from the attributes of the trace class. PROP-1.0 leaves it to attributes ("Changes since CTF
+/// Removes the environment from the trace class attributes. PROP-1.0 expresses it as attributes ("Changes since CTF
 /// 1").
 fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
     let Some(Value::Map(entries)) = attributes.get(STANDARD) else { return Vec::new() };
@@ -411,7 +410,7 @@ fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
     }
 }
 
-/// Returns namespace and name of a class from attributes. PROP-1.0 lacks properties for them.
+/// Returns a class's namespace and name from attributes, because PROP-1.0 lacks properties for them.
 pub(in crate::metadata) fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
     let get = |name: &str| {
         let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));

@@ -1,4 +1,4 @@
-//! Field tags of PROP-1.0, which become roles.
+//! PROP-1.0 field tags, which become roles.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use ichnos_model::{ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPosition};
 
 use super::super::class_parts::element_label;
-use super::super::object::{Object, Unknown, array, listed, refuse, text};
+use super::super::object::{Object, UnknownProperties, array, listed, refuse, text};
 use super::super::roles::violated_of;
-use super::super::text::Node;
+use super::super::text::JsonNode;
 use super::field_path::{change, follow, names};
 use super::field_type::{SCOPES, absolute_path, is_byte};
 use crate::metadata::Problems;
 
-/// Fragment that has tags.
+/// Fragment with tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum FragmentKind {
     Trace,
     DataStream,
     EventRecord,
 }
 
-impl Owner {
+impl FragmentKind {
     /// Scopes to which its tags may apply.
     const fn scopes(self) -> &'static [Scope] {
         match self {
@@ -51,18 +51,19 @@ pub(in crate::metadata) const TAGS: [(&str, Role, &[Scope]); 11] = [
     (AFTER, Role::PacketEndTimestamp, &[Scope::PacketContext]),
 ];
 
-/// Clock that a tag names: the tag's scope, and the clock's index.
+/// Clock named by a tag: the tag's scope, and the clock index.
 pub(super) type ClockUse = (Scope, u16);
 
 /// Reads `tags` and sets the roles of the located classes. Returns the clocks that tags name.
 pub(super) fn apply(
-    node: &Node,
-    owner: Owner,
+    node: &JsonNode,
+    owner: FragmentKind,
     roots: &mut [Option<Arc<FieldClass>>; 6],
     clocks: &HashMap<String, u16>,
     problems: &mut Problems,
 ) -> Vec<ClockUse> {
     let mut uses = Vec::new();
+    // A value of another kind was already reported.
     for (index, element) in array(node, problems).unwrap_or_default().iter().enumerate() {
         problems.enter(element_label("tag", "tag", element, index));
         uses.extend(apply_one(element, owner, roots, clocks, problems));
@@ -72,8 +73,8 @@ pub(super) fn apply(
 }
 
 fn apply_one(
-    node: &Node,
-    owner: Owner,
+    node: &JsonNode,
+    owner: FragmentKind,
     roots: &mut [Option<Arc<FieldClass>>; 6],
     clocks: &HashMap<String, u16>,
     problems: &mut Problems,
@@ -97,7 +98,7 @@ fn apply_one(
             }
         }
     }
-    object.finish(Unknown::Ignore, problems);
+    object.finish(UnknownProperties::Ignore, problems);
     let clock = match clock {
         Some(node) => Some(clock_index(node?, clocks, problems)?),
         None => None,
@@ -138,7 +139,7 @@ fn apply_one(
     clock.map(|clock| (scope, clock))
 }
 
-fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Problems) -> Option<u16> {
+fn clock_index(node: &JsonNode, clocks: &HashMap<String, u16>, problems: &mut Problems) -> Option<u16> {
     let name = text(node, problems)?;
     let index = clocks.get(name).copied();
     if index.is_none() {
@@ -150,7 +151,7 @@ fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Proble
     index
 }
 
-/// Returns `true` if a path leads to the first field of a header.
+/// Returns `true` if a path leads to the first field in a header.
 fn is_first(root: &FieldClass, path: &[&str]) -> bool {
     match (&root.kind, path) {
         (FieldKind::Structure { members, .. }, [name]) => {
@@ -183,7 +184,7 @@ fn mark(
     }
 }
 
-/// Returns the requirement of a tag on the class of its field that `kind` violates.
+/// Returns the tag's requirement on the field class that `kind` violates.
 fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     let is_uuid = matches!(kind, FieldKind::Array { element, length: Length::Static(16), .. }
         if is_byte(element) && element.alignment() % 8 == 0);

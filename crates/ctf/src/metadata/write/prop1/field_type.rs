@@ -1,4 +1,4 @@
-//! Field types of PROP-1.0.
+//! PROP-1.0 field types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,28 +12,33 @@ use crate::metadata::choices;
 use crate::metadata::json::SCOPES;
 use crate::metadata::write::aliases::Aliases;
 use crate::metadata::write::field_class::ANY_BYTES;
-use crate::metadata::write::json::{self, Object};
-use crate::metadata::write::places::{LocationTarget, RootClasses, RootPosition};
-use crate::metadata::write::ranges::{self, Bounds};
-use crate::metadata::write::sizes::Sizes;
+use crate::metadata::write::json::{self, JsonObject};
+use crate::metadata::write::places::{PathTarget, RootClasses, RootPosition};
+use crate::metadata::write::ranges::{self, MappingRange};
+use crate::metadata::write::sizes::ClassSizes;
 use crate::metadata::write::unsupported::Refusals;
 use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
 
 /// Writes field types.
-pub(super) struct TypeWriter<'c> {
+pub(super) struct Prop1TypeWriter<'c> {
     pub(super) refusals: Refusals,
-    pub(super) sizes: Sizes,
+    pub(super) sizes: ClassSizes,
     /// Default byte order.
     pub(super) byte_order: Option<ByteOrder>,
-    /// Number of classes that may still be visited to follow locations.
+    /// Remaining number of class visits for following locations.
     pub(super) visits: u64,
-    /// Names of shared classes.
+    /// Shared class names.
     pub(super) aliases: Aliases,
     place: RootPosition<'c>,
 }
 
-impl<'c> TypeWriter<'c> {
-    pub(super) fn new(byte_order: Option<ByteOrder>, sizes: Sizes, refusals: Refusals, visits: u64) -> Self {
+impl<'c> Prop1TypeWriter<'c> {
+    pub(super) fn new(
+        byte_order: Option<ByteOrder>,
+        sizes: ClassSizes,
+        refusals: Refusals,
+        visits: u64,
+    ) -> Self {
         Self {
             refusals,
             sizes,
@@ -44,7 +49,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Returns the type of a root field.
+    /// Returns a root field's type.
     pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: RootClasses<'c>) -> Value {
         self.place = RootPosition::new(scope, roots);
         self.refusals.enter(scope.name());
@@ -53,8 +58,8 @@ impl<'c> TypeWriter<'c> {
         value
     }
 
-    /// Returns a field type: an object, or the name of an alias. Locations are absolute here, so shared
-    /// classes cannot have relative ones.
+    /// Returns a field type: an object, or an alias name. Locations are absolute here, so shared classes cannot contain
+    /// relative locations.
     fn field_type(&mut self, class: &'c Arc<FieldClass>) -> Value {
         if !self.sizes.is_shared(class) || self.sizes.has_relative(class) {
             return self.object(class);
@@ -67,7 +72,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     fn object(&mut self, class: &'c FieldClass) -> Value {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         self.kind(class, &mut object);
         let attributes = attributes::with_base(class, &mut self.refusals);
         object.set_some("user-attrs", json::attributes(&attributes, &mut self.refusals));
@@ -78,7 +83,7 @@ impl<'c> TypeWriter<'c> {
         self.refusals.refuse(what);
     }
 
-    fn kind(&mut self, class: &'c FieldClass, object: &mut Object) {
+    fn kind(&mut self, class: &'c FieldClass, object: &mut JsonObject) {
         match &class.kind {
             FieldKind::BitArray(bits) => self.bits("bitarray", *bits, object),
             FieldKind::Boolean(bits) => self.bits("bool", *bits, object),
@@ -120,7 +125,7 @@ impl<'c> TypeWriter<'c> {
             }
             FieldKind::Array { element, length, .. } => {
                 self.length(length, object);
-                // Arrays are not aligned like their elements here, so this one has its own alignment.
+                // Arrays have an explicit alignment here, because elements do not affect it.
                 object.set_unless("alignment", class.alignment(), 1);
                 self.refusals.enter("element");
                 let element = self.field_type(element);
@@ -142,7 +147,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    fn bits(&mut self, name: &str, bits: BitField, object: &mut Object) {
+    fn bits(&mut self, name: &str, bits: BitField, object: &mut JsonObject) {
         object.set("field-type", name);
         object.set("size", bits.length);
         if Some(bits.byte_order) != self.byte_order {
@@ -155,7 +160,7 @@ impl<'c> TypeWriter<'c> {
         object.set_unless("alignment", bits.alignment, 1);
     }
 
-    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut Object) {
+    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut JsonObject) {
         let name = match value {
             VariableLengthValue::BitArray => "varbitarray",
             VariableLengthValue::Boolean => "varbool",
@@ -168,8 +173,8 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Writes the type of an array, which depends on its length.
-    fn length(&mut self, length: &Length, object: &mut Object) {
+    /// Writes an array type, which depends on its length.
+    fn length(&mut self, length: &Length, object: &mut JsonObject) {
         match length {
             Length::Static(length) => {
                 object.set("field-type", "array");
@@ -182,11 +187,11 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    fn bytes_of_uuid(&mut self, alignment: u64, object: &mut Object) {
+    fn bytes_of_uuid(&mut self, alignment: u64, object: &mut JsonObject) {
         object.set("field-type", "array");
         object.set("length", 16u64);
         object.set_unless("alignment", alignment, 1);
-        let mut element = Object::default();
+        let mut element = JsonObject::default();
         self.bits(
             "int",
             BitField::new(8, self.byte_order.unwrap_or(ByteOrder::LittleEndian), 8),
@@ -195,11 +200,11 @@ impl<'c> TypeWriter<'c> {
         object.set("element-field-type", element.finish());
     }
 
-    fn integer(&mut self, integer: &IntegerProperties, object: &mut Object) {
+    fn integer(&mut self, integer: &IntegerProperties, object: &mut JsonObject) {
         object.set_unless("signed", integer.signed, false);
         self.refusals.refuse_if(integer.wall_clock.is_some(), "the epoch of an integer");
         let Some(mappings) = &integer.mappings else { return };
-        let mut members = Object::default();
+        let mut members = JsonObject::default();
         let refusals = &mut self.refusals;
         ranges::each(mappings, integer.wide_ranges(), "label", refusals, |name, bounds, _| {
             members.set(name, Value::Array(bounds.iter().map(value_or_range).collect()));
@@ -207,7 +212,7 @@ impl<'c> TypeWriter<'c> {
         object.set("members", members.finish());
     }
 
-    fn string(&mut self, length: &'c StringLength, alignment: u64, object: &mut Object) {
+    fn string(&mut self, length: &'c StringLength, alignment: u64, object: &mut JsonObject) {
         let usual = match length {
             StringLength::NullTerminated => {
                 object.set("field-type", "string");
@@ -232,8 +237,8 @@ impl<'c> TypeWriter<'c> {
         &mut self,
         name: &str,
         location: &FieldLocation,
-        object: &mut Object,
-    ) -> Option<LocationTarget<'c>> {
+        object: &mut JsonObject,
+    ) -> Option<PathTarget<'c>> {
         let target = self.place.target(location, &mut self.visits, &mut self.refusals)?;
         object.set(name, path(target.scope, target.members.iter().map(|member| member.name.as_str())));
         Some(target)
@@ -255,12 +260,12 @@ impl<'c> TypeWriter<'c> {
         Value::Array(fields)
     }
 
-    /// Returns the choices, which the labels with their names select.
+    /// Returns the choices, which are selected by the labels with their names.
     fn choices(
         &mut self,
         options: &'c [VariantOption],
         selector: &FieldLocation,
-        target: Option<&LocationTarget<'c>>,
+        target: Option<&PathTarget<'c>>,
     ) -> Value {
         let tags = target.iter().flat_map(|target| &target.classes);
         let tags: Vec<&Mappings> = tags.filter_map(|class| class.integer()?.mappings.as_ref()).collect();
@@ -273,7 +278,7 @@ impl<'c> TypeWriter<'c> {
         let labels: Vec<HashMap<&str, Ranges<'_>>> =
             tags.iter().map(|mappings| choices::by_option(mappings, names())).collect();
         let is_enumeration = match (target, selector.any_option) {
-            // One of several is enough.
+            // One of several labels is enough.
             (Some(_), true) => !labels.is_empty(),
             (Some(target), false) => labels.len() == target.classes.len(),
             (None, _) => true,
@@ -281,6 +286,7 @@ impl<'c> TypeWriter<'c> {
         self.refusals.refuse_if(!is_enumeration, "a variant whose selector is not an enumeration");
         let mut choices = Vec::with_capacity(options.len());
         for option in options {
+            // A missing name is refused below.
             let name = option.name.as_deref().unwrap_or_default();
             self.refusals.enter(format!("option `{name}`"));
             self.refusals.refuse_if(option.name.is_none(), "an option without a name");
@@ -295,7 +301,7 @@ impl<'c> TypeWriter<'c> {
             };
             self.refusals.refuse_if(
                 is_enumeration && !is_label,
-                "an option without a label of the same name and values in the selector",
+                "an option without a selector label of the same name and values",
             );
             let class = self.field_type(&option.class);
             let attributes = json::attributes(&option.attributes, &mut self.refusals);
@@ -306,9 +312,9 @@ impl<'c> TypeWriter<'c> {
     }
 }
 
-/// Returns a field of a structure or a union, or a choice of a variant.
+/// Returns a structure or union field, or a variant choice.
 fn field(name: &str, class: Value, attributes: Option<Value>) -> Value {
-    let mut field = Object::default();
+    let mut field = JsonObject::default();
     field.set("name", name);
     field.set("field-type", class);
     field.set_some("user-attrs", attributes);
@@ -317,22 +323,22 @@ fn field(name: &str, class: Value, attributes: Option<Value>) -> Value {
 
 /// Returns an absolute path.
 pub(super) fn path<'n>(scope: Scope, names: impl Iterator<Item = &'n str>) -> Value {
-    let mut path = Object::default();
+    let mut path = JsonObject::default();
     let name = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
     path.set("scope", name);
     path.set("path", Value::Array(names.map(json::text).collect()));
     path.finish()
 }
 
-fn value_or_range(bounds: &Bounds) -> Value {
+fn value_or_range(bounds: &MappingRange) -> Value {
     let [lower, upper] = match bounds {
-        Bounds::Narrow(lower, upper) => [Value::Integer(*lower), Value::Integer(*upper)],
-        Bounds::Wide(lower, upper) => [ranges::number(lower), ranges::number(upper)],
+        MappingRange::Narrow(lower, upper) => [Value::Integer(*lower), Value::Integer(*upper)],
+        MappingRange::Wide(lower, upper) => [ranges::number(lower), ranges::number(upper)],
     };
     if lower == upper {
         return lower;
     }
-    let mut range = Object::default();
+    let mut range = JsonObject::default();
     range.set("lower", lower);
     range.set("upper", upper);
     range.finish()

@@ -1,4 +1,4 @@
-//! Fragments of PROP-1.0.
+//! PROP-1.0 fragments.
 
 mod field_type;
 mod tags;
@@ -9,18 +9,18 @@ use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, Limits, Scope, TraceClass, Value,
 };
 
-use self::field_type::TypeWriter;
-use self::tags::{Clocks, FieldTags};
-use super::json::{self, Fragments, Object};
+use self::field_type::Prop1TypeWriter;
+use self::tags::{FieldTags, TagClocks};
+use super::json::{self, Fragments, JsonObject};
 use super::places::RootField;
-use super::sizes::{Sizes, roots_of};
+use super::sizes::{ClassSizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, be_or_le, clocks};
 
 /// Writes a trace class.
 pub(super) fn write(
     trace: &TraceClass,
-    sizes: Sizes,
+    sizes: ClassSizes,
     mut refusals: Refusals,
     limits: &Limits,
 ) -> Result<String, Vec<Unsupported>> {
@@ -30,11 +30,11 @@ pub(super) fn write(
         trace,
         clock_names,
         header_clock: None,
-        types: TypeWriter::new(trace.default_byte_order, sizes, refusals, visits),
+        types: Prop1TypeWriter::new(trace.default_byte_order, sizes, refusals, visits),
         fragments: Fragments::new(true, limits.metadata_bytes),
     };
     writer.fragments.push(&json::text("CTF 2"));
-    // Tags of the packet header name clocks.
+    // Packet header tags name clocks.
     for (index, clock) in trace.clocks.iter().enumerate() {
         writer.types.refusals.enter(format!("clock class `{}`", clock.id));
         writer.clock_class(clock, index);
@@ -61,15 +61,15 @@ pub(super) fn write(
 struct Prop1Writer<'c> {
     trace: &'c TraceClass,
     clock_names: Vec<String>,
-    /// Clock of the first tag about the packet header.
+    /// Clock of the first packet header tag.
     header_clock: Option<u16>,
-    types: TypeWriter<'c>,
+    types: Prop1TypeWriter<'c>,
     fragments: Fragments,
 }
 
 impl<'c> Prop1Writer<'c> {
-    /// Adds a fragment, after the fragments of the aliases that it uses.
-    fn add(&mut self, fragment: Object) {
+    /// Adds a fragment, after the alias fragments that it uses.
+    fn add(&mut self, fragment: JsonObject) {
         for (name, class) in self.types.aliases.take_new() {
             let mut alias = fragment_of("field-type-alias");
             alias.set("name", &name);
@@ -79,17 +79,17 @@ impl<'c> Prop1Writer<'c> {
         self.fragments.push(&fragment.finish());
     }
 
-    fn set_attributes(&mut self, fragment: &mut Object, attributes: &Attributes) {
+    fn set_attributes(&mut self, fragment: &mut JsonObject, attributes: &Attributes) {
         fragment.set_some("user-attrs", json::attributes(attributes, &mut self.types.refusals));
     }
 
-    /// Adds the types and the tags of root fields. Returns the first clock that tags name, by scope.
+    /// Adds root field types and tags. Returns the first clock that tags name, by scope.
     fn roots(
         &mut self,
         fields: &[RootField<'c>],
         stream: Option<&'c DataStreamClass>,
         event: Option<&'c EventRecordClass>,
-        fragment: &mut Object,
+        fragment: &mut JsonObject,
     ) -> [Option<u16>; 6] {
         let roots = roots_of(self.trace, stream, event);
         let mut all = Vec::new();
@@ -99,7 +99,7 @@ impl<'c> Prop1Writer<'c> {
             let value = self.types.root(class, *scope, roots);
             fragment.set(property, value);
             let default = stream.and_then(|stream| stream.default_clock);
-            let named = Clocks { names: &self.clock_names, default };
+            let named = TagClocks { names: &self.clock_names, default };
             let FieldTags { values, first_clock } =
                 tags::of_root(class, *scope, &named, &mut self.types.refusals);
             all.extend(values);
@@ -194,8 +194,8 @@ impl<'c> Prop1Writer<'c> {
     }
 }
 
-fn fragment_of(kind: &str) -> Object {
-    let mut fragment = Object::default();
+fn fragment_of(kind: &str) -> JsonObject {
+    let mut fragment = JsonObject::default();
     fragment.set("fragment", kind);
     fragment
 }

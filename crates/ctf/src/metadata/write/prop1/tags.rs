@@ -1,4 +1,4 @@
-//! Tags of PROP-1.0, which express roles.
+//! PROP-1.0 tags, which express roles.
 
 use std::collections::HashMap;
 
@@ -6,36 +6,36 @@ use ichnos_model::{FieldClass, FieldKind, Role, Scope, Value};
 
 use super::field_type::path;
 use crate::metadata::json::TAGS;
-use crate::metadata::write::json::{self, Object};
+use crate::metadata::write::json::{self, JsonObject};
 use crate::metadata::write::unsupported::Refusals;
 
-/// Tags of the fields of one root field, and the clocks that they name.
+/// Field tags in a root field, and the clocks they name.
 pub(super) struct FieldTags {
     pub(super) values: Vec<Value>,
-    /// Clock of the first tag that names one.
+    /// Clock in the first tag that names a clock.
     pub(super) first_clock: Option<u16>,
 }
 
 /// Clocks for tags.
-pub(super) struct Clocks<'n> {
-    /// Names of the clocks.
+pub(super) struct TagClocks<'n> {
+    /// Clock names.
     pub(super) names: &'n [String],
-    /// Clock of timestamps that name none.
+    /// Clock for timestamps that do not name a clock.
     pub(super) default: Option<u16>,
 }
 
-/// Returns the tags of a root field.
+/// Returns a root field's tags.
 pub(super) fn of_root(
     root: &FieldClass,
     scope: Scope,
-    clocks: &Clocks<'_>,
+    clocks: &TagClocks<'_>,
     refusals: &mut Refusals,
 ) -> FieldTags {
     refusals.enter(scope.name());
     let mut found = RoleFields { default: clocks.default, fields: Vec::new() };
     found.collect(&[root], &mut Vec::new(), refusals);
     let fields = found.fields;
-    // Readers use the clock of the first tag as the default one.
+    // Readers use the first tag's clock as the default clock.
     let clock_of = |field: &TaggedField<'_>| field.tags.iter().find_map(|(_, clock)| *clock);
     let is_first = |field: &&TaggedField<'_>| clocks.default.is_some() && clock_of(field) == clocks.default;
     let (first, others): (Vec<_>, Vec<_>) = fields.iter().partition(is_first);
@@ -50,25 +50,25 @@ pub(super) fn of_root(
     FieldTags { values, first_clock }
 }
 
-/// A field that has roles: its path and its tags.
+/// Field with roles: its path and its tags.
 struct TaggedField<'c> {
     names: Vec<&'c str>,
     tags: Vec<RoleTag>,
 }
 
-/// A role with its clock.
+/// Role and its clock.
 type RoleTag = (Role, Option<u16>);
 
-/// Fields that have roles.
+/// Fields with roles.
 struct RoleFields<'c> {
-    /// Clock of timestamps that name none.
+    /// Clock for timestamps that do not name a clock.
     default: Option<u16>,
     fields: Vec<TaggedField<'c>>,
 }
 
 impl<'c> RoleFields<'c> {
-    /// Collects the roles of all classes on one path, to all of which a tag applies. A path through variants
-    /// leads to several classes.
+    /// Collects the roles of all classes on a path. A tag applies to all of them: a path through variants leads to
+    /// several classes.
     fn collect(&mut self, classes: &[&'c FieldClass], names: &mut Vec<&'c str>, refusals: &mut Refusals) {
         let mut pending = Vec::new();
         classes.iter().for_each(|class| push_options(class, &mut pending));
@@ -76,7 +76,7 @@ impl<'c> RoleFields<'c> {
         let tags = all.next().unwrap_or_default();
         if all.any(|other| other != tags) {
             refusals.refuse(format!(
-                "roles of some of the fields at {}, of several options of a variant",
+                "roles of the fields at {} that differ between variant options",
                 names.join("/")
             ));
         }
@@ -115,7 +115,7 @@ impl<'c> RoleFields<'c> {
     }
 }
 
-/// Adds a class, or those of the options of a variant.
+/// Adds a class, or the option classes of a variant.
 fn push_options<'c>(class: &'c FieldClass, classes: &mut Vec<&'c FieldClass>) {
     match &class.kind {
         FieldKind::Variant { options, .. } => {
@@ -125,7 +125,7 @@ fn push_options<'c>(class: &'c FieldClass, classes: &mut Vec<&'c FieldClass>) {
     }
 }
 
-/// Returns the roles of a class as tags, in the order in which a reader adds them.
+/// Returns a class's roles as tags, in the order in which a reader adds them.
 fn tags_of(class: &FieldClass, default: Option<u16>) -> Vec<RoleTag> {
     let own = class.roles.iter().map(|role| match role {
         Role::Timestamp | Role::PacketEndTimestamp => (role, class.roles.clock.or(default)),
@@ -139,7 +139,7 @@ fn tag(
     clock: Option<u16>,
     scope: Scope,
     names: &[&str],
-    clocks: &Clocks<'_>,
+    clocks: &TagClocks<'_>,
     refusals: &mut Refusals,
 ) -> Option<Value> {
     let known = TAGS.iter().find(|(_, other, scopes)| *other == role && scopes.contains(&scope));
@@ -147,7 +147,7 @@ fn tag(
         refusals.refuse(format!("the role {role} in the {scope}"));
         return None;
     };
-    let mut tag = Object::default();
+    let mut tag = JsonObject::default();
     tag.set("tag", *name);
     tag.set("path", path(scope, names.iter().copied()));
     if matches!(role, Role::Timestamp | Role::PacketEndTimestamp) {

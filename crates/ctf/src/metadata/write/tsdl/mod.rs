@@ -1,4 +1,4 @@
-//! TSDL of CTF 1.8, with the indentation of LTTng.
+//! CTF 1.8 TSDL with LTTng's indentation.
 
 mod names;
 mod roles;
@@ -15,7 +15,7 @@ use ichnos_model::{
     Limits, Role, Scope, TraceClass, Value,
 };
 
-use self::types::{TypeWriter, is_constant};
+use self::types::{TsdlTypeWriter, is_constant};
 use super::places::{RootClasses, RootField, RootPosition};
 use super::sizes::roots_of;
 use super::unsupported::{Refusals, Unsupported};
@@ -32,7 +32,7 @@ pub(super) fn write(
     let byte_order = trace.default_byte_order.or_else(|| first_byte_order(trace));
     let mut writer = TsdlWriter {
         trace,
-        types: TypeWriter {
+        types: TsdlTypeWriter {
             out: "/* CTF 1.8 */\n".to_owned(),
             refusals,
             byte_order: byte_order.unwrap_or(ByteOrder::LittleEndian),
@@ -75,7 +75,7 @@ pub(super) fn write(
 
 struct TsdlWriter<'c> {
     trace: &'c TraceClass,
-    types: TypeWriter<'c>,
+    types: TsdlTypeWriter<'c>,
 }
 
 impl<'c> TsdlWriter<'c> {
@@ -156,7 +156,7 @@ impl<'c> TsdlWriter<'c> {
         self.types.refusals.leave();
     }
 
-    /// Writes a block that assigns integers and strings to any names.
+    /// Writes a block that assigns integers and strings to arbitrary names.
     fn entries(&mut self, block: &str, entries: &[(String, Value)]) {
         self.open(block);
         for (name, value) in entries {
@@ -178,7 +178,7 @@ impl<'c> TsdlWriter<'c> {
         self.refuse_if(!clock.attributes.is_empty(), "attributes of a clock class");
         let is_named = matches!(clock.origin, ClockOrigin::Named { .. });
         self.refuse_if(is_named, "a named origin of a clock");
-        // All clocks got their names before.
+        // All clocks were named before.
         let name = self.types.clocks.get(index).cloned().unwrap_or_default();
         let uuid = clocks::uuid(clock, &mut self.types.refusals);
         let (seconds, cycles) = clocks::offset(clock, &mut self.types.refusals);
@@ -229,8 +229,8 @@ impl<'c> TsdlWriter<'c> {
         self.close();
     }
 
-    /// Returns `true` if packets have no id of their data stream class, because there is only one: Babeltrace
-    /// 2 refuses ids then.
+    /// Returns `true` if packets lack a data stream class id because there is only one class. Babeltrace 2 refuses ids
+    /// in this case.
     fn is_stream_id_implied(&self, id: u128) -> bool {
         let has_role = |class: &Arc<FieldClass>| has_role(class, Role::DataStreamClassId);
         id == 0
@@ -273,7 +273,7 @@ impl<'c> TsdlWriter<'c> {
     }
 }
 
-/// Returns the byte order of the first field that has one: in most traces it is that of all fields.
+/// Returns the first field's byte order. In most traces, all fields have the same byte order.
 fn first_byte_order(trace: &TraceClass) -> Option<ByteOrder> {
     fn of_class(class: &FieldClass) -> Option<ByteOrder> {
         let of_bits = |bits: &BitField| Some(bits.byte_order);

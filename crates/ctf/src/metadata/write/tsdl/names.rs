@@ -1,4 +1,4 @@
-//! Identifiers and strings of TSDL (CTF 1.8, section C.1).
+//! TSDL identifiers and strings (CTF 1.8, section C.1).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,20 +7,20 @@ use ichnos_model::Member;
 
 use crate::metadata::tsdl::{is_c_type_word, is_reserved};
 
-/// Returns `true` if a text is an identifier and no keyword.
+/// Returns `true` if a text is an identifier, but not a keyword.
 pub(super) fn is_identifier(text: &str) -> bool {
     is_word(text) && !is_reserved(text) && !is_c_type_word(text)
 }
 
-/// Returns `true` if a text has the form of identifiers and keywords.
+/// Returns `true` if a text looks like an identifier or keyword.
 fn is_word(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Returns the written name of a member: with an underscore, which readers remove, if it has or needs one.
-/// Returns `None` if no written name is read as the name.
+/// Returns a member's written name. It gets an underscore, which readers remove, if it has or needs one. Returns `None`
+/// if the name cannot be written so that readers restore it.
 pub(super) fn of_member(member: &Member) -> Option<Cow<'_, str>> {
     let name = member.name.as_str();
     if !member.has_underscore && !name.starts_with('_') && is_identifier(name) {
@@ -41,7 +41,7 @@ pub(super) fn write_text(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\0'..='\u{1f}' | '\u{7f}' => {
-                // Three digits: a digit may follow. Writing to a text cannot fail.
+                // Three digits, because a digit may follow. Writing to a text cannot fail.
                 let _ = write!(out, "\\{:03o}", u32::from(character));
             }
             _ => out.push(character),
@@ -73,7 +73,7 @@ mod tests {
             ("a b", None),
             ("a-b", None),
             ("caf\u{e9}", None),
-            // With an underscore before it, it is a keyword.
+            // Without the underscore, it would be a keyword.
             ("Bool", Some("Bool")),
         ] {
             assert_eq!(written(name, false).as_deref(), expected, "{name}");

@@ -1,25 +1,25 @@
-//! Roles in TSDL, which names and clocks imply (CTF 1.8, sections 5, 6 and 8).
+//! TSDL roles, which names and clocks imply (CTF 1.8, sections 5, 6 and 8).
 
 use ichnos_model::{FieldClass, FieldKind, Length, Role, Roles, Scope};
 
-/// Name of a field; `is_direct` is `true` for a member of a root field itself.
+/// Field name. `is_direct` is `true` for a direct member of a root field.
 #[derive(Clone, Copy)]
-pub(super) struct NamedField<'n> {
+pub(super) struct FieldSlot<'n> {
     pub(super) name: &'n str,
     pub(super) is_direct: bool,
 }
 
-impl NamedField<'_> {
-    /// Slot without a name.
+impl FieldSlot<'_> {
+    /// Field without a name.
     pub(super) const NONE: Self = Self { name: "", is_direct: false };
 }
 
-/// Returns the roles of a field that its class, its place and its clock imply. Returns `None` if the field is
-/// a timestamp at its place, so that it must be mapped to a clock.
+/// Returns the roles that a field's class, place and clock imply. Returns `None` if the field is a timestamp at its
+/// place, so that it must be mapped to a clock.
 pub(super) fn implied(
     class: &FieldClass,
     scope: Scope,
-    slot: NamedField<'_>,
+    slot: FieldSlot<'_>,
     clock: Option<u16>,
 ) -> Option<Roles> {
     let mut roles = Roles::NONE;
@@ -45,8 +45,8 @@ pub(super) fn implied(
     Some(roles)
 }
 
-/// Returns the role that the name of an unsigned integer implies, except for timestamps.
-fn of_name(scope: Scope, slot: NamedField<'_>) -> Option<Role> {
+/// Returns the role that an unsigned integer's name implies, except for timestamps.
+fn of_name(scope: Scope, slot: FieldSlot<'_>) -> Option<Role> {
     Some(match (scope, slot.is_direct, slot.name) {
         (Scope::PacketHeader, true, "magic") => Role::PacketMagicNumber,
         (Scope::PacketHeader, _, "stream_id") => Role::DataStreamClassId,
@@ -60,7 +60,7 @@ fn of_name(scope: Scope, slot: NamedField<'_>) -> Option<Role> {
     })
 }
 
-/// Returns `true` if an unsigned integer of this name is a timestamp even if it names no clock.
+/// Returns `true` if an unsigned integer with this name is a timestamp even without a clock.
 fn is_timestamp(scope: Scope, name: &str) -> bool {
     match scope {
         Scope::PacketContext => matches!(name, "timestamp_begin" | "timestamp_end"),
@@ -75,9 +75,9 @@ fn is_uuid(class: &FieldClass) -> bool {
     matches!(&element.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment == 8)
 }
 
-/// Returns the name that gives a field a role in a scope of CTF 1.8, and `true` if the field must be a member
-/// of the root field itself. In a packet context, a timestamp that is no end may have any name without the
-/// suffix `_end`; in other scopes any name. Returns `None` if the scope has no such role.
+/// Returns the name that gives a field a role in a CTF 1.8 scope, and `true` if the field must be a direct member of
+/// the root field. In a packet context, a timestamp other than the end may have any name without the suffix `_end`. In
+/// other scopes, it may have any name. Returns `None` if the scope lacks the role.
 ///
 /// ```
 /// use ichnos_ctf::metadata::write::tsdl_name_of_role;
@@ -100,7 +100,7 @@ pub fn tsdl_name_of_role(role: Role, scope: Scope) -> Option<(&'static str, bool
         (Scope::PacketContext, Role::DiscardedEventCounter) => ("events_discarded", true),
         (Scope::PacketContext, Role::PacketSequenceNumber) => ("packet_seq_num", true),
         (Scope::PacketContext, Role::Timestamp) => ("timestamp_begin", false),
-        // Babeltrace takes a field in another field for a time before the first event.
+        // Babeltrace treats a nested field as a time before the first event.
         (Scope::PacketContext, Role::PacketEndTimestamp) => ("timestamp_end", true),
         (Scope::EventRecordHeader, Role::EventRecordClassId) => ("id", false),
         (scope, Role::Timestamp) if scope != Scope::Resource => ("timestamp", false),

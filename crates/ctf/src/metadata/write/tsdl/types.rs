@@ -1,4 +1,4 @@
-//! Types of TSDL (CTF 1.8, section 4).
+//! TSDL types (CTF 1.8, section 4).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,35 +9,35 @@ use ichnos_model::{
 };
 
 use super::names;
-use super::roles::{self, NamedField};
+use super::roles::{self, FieldSlot};
 use crate::metadata::choices;
 use crate::metadata::tsdl::location_prefix;
 use crate::metadata::write::field_class::ANY_BYTES;
-use crate::metadata::write::places::{LocationTarget, RootClasses, RootPosition};
-use crate::metadata::write::ranges::{self, Bounds};
+use crate::metadata::write::places::{PathTarget, RootClasses, RootPosition};
+use crate::metadata::write::ranges::{self, MappingRange};
 use crate::metadata::write::unsupported::Refusals;
 use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
 
 /// Writes types.
-pub(super) struct TypeWriter<'c> {
+pub(super) struct TsdlTypeWriter<'c> {
     pub(super) out: String,
     pub(super) refusals: Refusals,
     /// Default byte order.
     pub(super) byte_order: ByteOrder,
-    /// Names of the clocks.
+    /// Clock names.
     pub(super) clocks: Vec<String>,
-    /// Clock of timestamps that name none.
+    /// Clock for timestamps that do not name a clock.
     pub(super) default_clock: Option<u16>,
-    /// First clock that a field of the stream is mapped to: readers use it as the default one.
+    /// First clock mapped to a field in the stream. Readers use it as the default clock.
     pub(super) first_clock: Option<u16>,
-    /// Number of classes that may still be visited to follow locations.
+    /// Remaining number of class visits for following locations.
     pub(super) visits: u64,
     /// Maximum length of the text in bytes.
     pub(super) most: u64,
     pub(super) place: RootPosition<'c>,
 }
 
-impl<'c> TypeWriter<'c> {
+impl<'c> TsdlTypeWriter<'c> {
     /// Writes `NAME := TYPE;` for a root field.
     pub(super) fn root(
         &mut self,
@@ -50,21 +50,15 @@ impl<'c> TypeWriter<'c> {
         self.refusals.enter(scope.name());
         let _ = write!(self.out, "\t{name} := ");
         if matches!(class.kind, FieldKind::Structure { .. }) {
-            self.declaration(class, None, NamedField::NONE, 1);
+            self.declaration(class, None, FieldSlot::NONE, 1);
         } else {
             self.refusals.refuse("a root field that is not a structure");
         }
         self.refusals.leave();
     }
 
-    /// Writes a type, a name and the lengths of arrays.
-    fn declaration(
-        &mut self,
-        class: &'c FieldClass,
-        name: Option<&str>,
-        slot: NamedField<'_>,
-        indent: usize,
-    ) {
+    /// Writes a type, a name and the array lengths.
+    fn declaration(&mut self, class: &'c FieldClass, name: Option<&str>, slot: FieldSlot<'_>, indent: usize) {
         if self.out.len() as u64 > self.most {
             // The text is already too long, and is refused as a whole.
             return;
@@ -88,11 +82,11 @@ impl<'c> TypeWriter<'c> {
                     self.refusals.enter("element");
                     depth += 1;
                     class = element;
-                    slot = NamedField::NONE;
+                    slot = FieldSlot::NONE;
                 }
                 FieldKind::String { length, .. } if *length != StringLength::NullTerminated => {
                     self.text_length(length, &mut lengths);
-                    break Base::Character;
+                    break TypePrefix::Character;
                 }
                 FieldKind::Blob { length: Length::Static(16), media_type, alignment }
                     if class.roles.has(Role::MetadataStreamUuid) =>
@@ -100,15 +94,17 @@ impl<'c> TypeWriter<'c> {
                     self.refusals.refuse_if(*alignment != 8, "the alignment of a BLOB");
                     self.refusals.refuse_if(media_type != ANY_BYTES, "the media type of a BLOB");
                     lengths.push_str("[16]");
-                    break Base::Byte;
+                    break TypePrefix::Byte;
                 }
-                _ => break Base::Class(clock),
+                _ => break TypePrefix::Class(clock),
             }
         };
         match base {
-            Base::Character => self.character(class),
-            Base::Byte => self.integer_body(BitField::new(8, self.byte_order, 8), &Default::default(), None),
-            Base::Class(clock) => self.specifier(class, clock, indent),
+            TypePrefix::Character => self.character(class),
+            TypePrefix::Byte => {
+                self.integer_body(BitField::new(8, self.byte_order, 8), &Default::default(), None)
+            }
+            TypePrefix::Class(clock) => self.specifier(class, clock, indent),
         }
         for _ in 0..depth {
             self.refusals.leave();
@@ -126,8 +122,8 @@ impl<'c> TypeWriter<'c> {
         self.refusals.refuse_if(is_lost, "attributes of a field class");
     }
 
-    /// Returns the clock that a class is mapped to. Refuses roles that its place and its name do not imply.
-    fn clock(&mut self, class: &FieldClass, slot: NamedField<'_>) -> Option<u16> {
+    /// Returns the clock mapped to a class. Refuses roles that its place and its name do not imply.
+    fn clock(&mut self, class: &FieldClass, slot: FieldSlot<'_>) -> Option<u16> {
         let mut roles = class.roles;
         if !class.clock_updates().is_empty() {
             self.refusals.refuse("a field that updates several clocks");
@@ -140,7 +136,7 @@ impl<'c> TypeWriter<'c> {
         }
         let clock = roles.clock.filter(|_| is_timestamp);
         roles.clock = clock;
-        // A BLOB that is a UUID becomes an array of bytes.
+        // A BLOB with the UUID role becomes a byte array.
         let is_blob = matches!(class.kind, FieldKind::Blob { length: Length::Static(16), .. });
         let (scope, is_uuid) = (self.place.scope, slot.is_direct && slot.name == "uuid");
         let implied = match roles::implied(class, scope, slot, clock) {
@@ -250,7 +246,7 @@ impl<'c> TypeWriter<'c> {
                         names::write_text(out, name);
                     }
                     match bounds {
-                        Bounds::Narrow(lower, upper) if is_constant(*lower) && is_constant(*upper) => {
+                        MappingRange::Narrow(lower, upper) if is_constant(*lower) && is_constant(*upper) => {
                             let _ = write!(out, " = {lower}");
                             if upper != lower {
                                 let _ = write!(out, " ... {upper}");
@@ -292,7 +288,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Writes the type of the bytes of a text that is not terminated.
+    /// Writes the byte type of an unterminated text.
     fn character(&mut self, class: &FieldClass) {
         if let FieldKind::String { encoding, alignment, .. } = &class.kind {
             self.text_properties(*encoding, *alignment);
@@ -326,8 +322,8 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Returns the target of a location, if it can be written.
-    fn target(&mut self, location: &FieldLocation) -> Option<LocationTarget<'c>> {
+    /// Returns a location's target, if it can be written.
+    fn target(&mut self, location: &FieldLocation) -> Option<PathTarget<'c>> {
         self.place.single_target(location, &mut self.visits, &mut self.refusals)
     }
 
@@ -339,9 +335,9 @@ impl<'c> TypeWriter<'c> {
         self.visits > 0
     }
 
-    /// Returns the text of a location: a name alone if the field is in the same structure or in an enclosing
-    /// one. In Babeltrace 2, selectors of variants have no other way out of a structure.
-    fn path(&self, target: &LocationTarget<'c>) -> String {
+    /// Returns a location's text: a name alone if the field is in the same structure or an enclosing structure. In
+    /// Babeltrace 2, variant selectors cannot leave a structure in any other way.
+    fn path(&self, target: &PathTarget<'c>) -> String {
         let mut path = String::new();
         let around = target.shared.or(target.around);
         if around.is_none() {
@@ -376,7 +372,7 @@ impl<'c> TypeWriter<'c> {
             };
             self.place.enter_member(member);
             self.indent(indent + 1);
-            let slot = NamedField { name: &member.name, is_direct };
+            let slot = FieldSlot { name: &member.name, is_direct };
             self.declaration(&member.class, Some(&name), slot, indent + 1);
             self.place.leave_member();
             self.refusals.leave();
@@ -430,12 +426,12 @@ impl<'c> TypeWriter<'c> {
             match candidates.iter().find(is_label) {
                 Some(label) => {
                     self.indent(indent + 1);
-                    let slot = NamedField { name, is_direct: false };
+                    let slot = FieldSlot { name, is_direct: false };
                     self.declaration(&option.class, Some(label), slot, indent + 1);
                 }
-                None => self
-                    .refusals
-                    .refuse("an option without a label of the same name and values in the selector"),
+                None => {
+                    self.refusals.refuse("an option without a selector label of the same name and values")
+                }
             }
             self.refusals.leave();
         }
@@ -445,8 +441,8 @@ impl<'c> TypeWriter<'c> {
 }
 
 /// Type before a name.
-enum Base {
-    /// Type of the class, mapped to a clock.
+enum TypePrefix {
+    /// Class type, mapped to a clock.
     Class(Option<u16>),
     Character,
     Byte,

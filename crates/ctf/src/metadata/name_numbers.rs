@@ -1,22 +1,22 @@
-//! Finds earlier names among millions of them.
+//! Finds duplicates among millions of names.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// Numbers of names that are stored elsewhere, by name: some 15 bytes for each, while a map with copies of
-/// the names takes a hundred.
+/// Index of names stored elsewhere. It needs about 15 bytes for each name, while a map with copied names needs a
+/// hundred.
 #[derive(Default)]
-pub(super) struct NameIndex {
-    /// Numbers with half of the hash of the name, so that growing the table does not need the names.
+pub(super) struct NameNumbers {
+    /// Name numbers with half of the name's hash, so that growing the table does not need the names.
     numbers: HashTable<(u32, u32)>,
     hash: RandomState,
 }
 
-impl NameIndex {
-    /// Adds a name by its number. Returns the number of an existing name as an error; `name_of` returns the
-    /// names of the numbers that were added.
+impl NameNumbers {
+    /// Adds a name by its number. If the name exists, returns its number as an error. `name_of` must return the names
+    /// of added numbers.
     pub(super) fn add<'n>(
         &mut self,
         name: &str,
@@ -35,7 +35,7 @@ impl NameIndex {
     }
 }
 
-/// Returns a hash of 64 bits from one of 32.
+/// Returns a 64-bit hash from a 32-bit hash.
 fn spread(half: u32) -> u64 {
     u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -48,7 +48,7 @@ mod tests {
     fn names_are_found_by_their_numbers() {
         let names: Vec<String> = (0..1000).map(|number| format!("name{number}")).collect();
         let name_of = |number: u32| names.get(number as usize).map_or("", String::as_str);
-        let mut index = NameIndex::default();
+        let mut index = NameNumbers::default();
         for (name, number) in names.iter().zip(0..) {
             assert_eq!(index.add(name, number, name_of), Ok(()));
         }

@@ -1,26 +1,26 @@
-//! Limits over all data of a trace. Readers refuse data beyond them, and writers do not write it.
+//! Limits for all data in a trace. Readers refuse data beyond them, and writers do not write it.
 
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::{Cost, DamageKind, TraceClass};
 
 /// Maximum cost of a trace's data.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowed {
-    /// Size of all data in bits.
+pub(crate) struct DataLimits {
+    /// Total size in bits.
     pub(crate) bits: u64,
     /// Maximum number of fields.
     pub(crate) fields: u64,
 }
 
-impl Allowed {
-    /// Returns the reason to refuse instances of this cost, if they exceed the limit.
+impl DataLimits {
+    /// Returns the reason to refuse instances with this cost, if they exceed the limit.
     pub(crate) fn too_many(&self, cost: Cost, what: &'static str) -> Option<DamageKind> {
         let (bits, most) = (self.bits, self.fields);
         let fields = cost.fields_in(bits);
         (fields > most).then_some(DamageKind::TooManyFields { what, bits, fields, most })
     }
 
-    /// Returns the limits of the packets of a trace.
+    /// Returns the limits for packets in a trace.
     pub(crate) fn packets(self, trace: &TraceClass, limits: DecodeLimits) -> PacketLimits {
         let classes = &trace.data_streams;
         let packets: Vec<Cost> = classes.iter().map(|stream| Cost::of_packet(trace, stream)).collect();
@@ -34,33 +34,33 @@ impl Allowed {
             empty_elements: empty_elements.unwrap_or(0),
             refused: packets.iter().find_map(|cost| self.too_many(*cost, "packets")),
         };
-        packet_limits.heads = packet_limits.of_each(most_packets.unwrap_or(0));
+        packet_limits.heads = packet_limits.for_each_packet(most_packets.unwrap_or(0));
         packet_limits
     }
 }
 
-/// Limits of the packets of a trace.
+/// Limits for packets in a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketLimits {
     limits: DecodeLimits,
-    /// Limits of packet headers and contexts, for any number of packets.
+    /// Limits for packet headers and contexts, regardless of the packet count.
     pub(crate) heads: DecodeLimits,
-    /// Maximum number of zero-size array elements in all packets together.
+    /// Maximum number of zero-size array elements, summed over all packets.
     empty_elements: u64,
-    /// Reason to refuse every packet, if there is one.
+    /// Reason to refuse every packet.
     pub(crate) refused: Option<DamageKind>,
 }
 
 impl PacketLimits {
-    /// Returns the limits of each whole packet, for this number of packets.
-    pub(crate) fn of_each(&self, packets: u64) -> DecodeLimits {
+    /// Returns the limits for each whole packet if there are this many packets.
+    pub(crate) fn for_each_packet(&self, packets: u64) -> DecodeLimits {
         let most = self.empty_elements / packets.max(1);
         DecodeLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
     }
 
-    /// Returns the limits of event records that are decoded again after their packet was read.
-    pub(crate) fn of_events(&self, packets: u64) -> DecodeLimits {
-        let mut limits = self.of_each(packets);
+    /// Returns the limits for event records that are decoded again after their packet was read.
+    pub(crate) fn for_events(&self, packets: u64) -> DecodeLimits {
+        let mut limits = self.for_each_packet(packets);
         limits.zero_size_elements = limits.zero_size_elements.max(self.heads.zero_size_elements);
         limits
     }
