@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if choice & 0x40 != 0 {
         let Some((proposal, numbers)) = rest.split_first() else { return };
         let proposal = Proposal::ALL[usize::from(proposal & 1)];
-        let trace = random_trace(proposal, &mut Random::of_bytes(numbers));
+        let trace = random_trace(proposal, &mut Random::from_bytes(numbers));
         let Some(stream) = trace.streams.first() else { return };
         return ichnos_fuzz::roundtrip::roundtrip(trace.metadata.as_bytes(), &stream.bytes, *choice);
     }

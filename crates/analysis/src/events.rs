@@ -1,19 +1,19 @@
-//! What events mean on a timeline: spans, counters, instants, thread switches, and the tracks that they belong to.
+//! Timeline elements made from events: spans, counters, instants, thread switches, and their tracks.
 //!
-//! It follows from the [role](ichnos_model::EventRole) of the event's class and the [meanings](ichnos_model::Meaning) of its
-//! members alone, whatever its format:
+//! The [role](ichnos_model::EventRole) of an event class and the [meanings](ichnos_model::Meaning) of its members
+//! decide, for every format:
 //!
 //! | event | becomes |
 //! |---|---|
-//! | begin, end without a key | begin and end of a slice of its thread |
-//! | begin, end with a key | begin and end of a slice of a track of its own |
-//! | counter | a value of a counter for each of its values |
+//! | begin, end without a key | start and end of a slice on its thread's track |
+//! | begin, end with a key | start and end of a slice on a separate track |
+//! | counter | a value for each counter value |
 //! | sample with a call stack | a sample |
-//! | other events | an instant of the thread |
-//! | operation with causes | ends of flows |
-//! | discarded events and packets, damage | an instant of the track *losses and damage* |
+//! | other events | an instant on the thread's track |
+//! | operation with causes | flow ends |
+//! | discarded events and packets, damage | an instant on the track *losses and damage* |
 //!
-//! An event without a thread is on the track of its process, else of its processor, else of its data stream.
+//! An event without a thread goes to the track of its process, else of its processor, else of its data stream.
 
 pub mod class;
 pub mod counter;

@@ -1,8 +1,8 @@
-//! Answers about traces: statistics ([`StatsReport`]), thread states ([`ThreadReport`]), call stack profiles
-//! ([`StackProfile`]), tasks ([`TaskGraph`], [`TaskTable`], [`TaskDiff`]) and the classes of a trace ([`schema`]), as text
-//! and as JSON. JSON is written as members of an object, so that it can be a part of any document.
+//! Answers about traces as text and JSON: statistics ([`StatsReport`]), thread states ([`ThreadReport`]), call stack
+//! profiles ([`StackProfile`]), tasks ([`TaskGraph`], [`TaskTable`], [`TaskDiff`]) and trace classes ([`schema`]). JSON
+//! is written as object members, so that it can be part of any document.
 //!
-//! [`events`] says what an event means on a timeline, for statistics, threads and viewers alike.
+//! [`events`] turns events into timeline elements for statistics, threads and viewers.
 #![forbid(unsafe_code)]
 
 pub mod events;

@@ -1,4 +1,4 @@
-//! Classes of a trace, as text and as JSON.
+//! Trace classes as text and JSON.
 
 mod json;
 mod text;
@@ -8,12 +8,12 @@ use ichnos_model::{IntegerProperties, IntegerRange, Mapping, TraceClass, WideRan
 pub use json::{write_clocks, write_trace_class};
 pub use text::{attributes_tree, clock_text, trace_tree, value_text};
 
-/// Returns the id of a trace's clock.
+/// Returns the id of a trace clock.
 fn clock_id(index: u16, trace: &TraceClass) -> Option<&str> {
     trace.clocks.get(usize::from(index)).map(|clock| clock.id.as_str())
 }
 
-/// Returns the ranges of a mapping that are no clamped ones, and those beyond 128 bits.
+/// Returns the exact ranges of a mapping, and the ranges beyond 128 bits.
 fn ranges_of<'i>(
     integer: &'i IntegerProperties,
     index: usize,

@@ -1,15 +1,15 @@
-//! Names of spans, from the names of the events that begin and end them.
+//! Span names, derived from event names.
 
 use ichnos_model::Event;
 
-/// Endings of names that are no part of the name without its category: FXT's kinds of events.
+/// FXT event kinds. They end class names, and are not part of the span name.
 const KINDS: [&str; 4] = [":async_begin", ":async_end", ":begin", ":end"];
 
 const ENDINGS: [&str; 11] =
     ["_begin", "_end", "_enter", "_entry", "_exit", "_start", "_stop", "Begin", "End", "Start", "Stop"];
 
-/// Returns the name of the span that events of the class of `event` begin or end: that of its
-/// [`EventDisplay`](ichnos_model::EventDisplay), or else that of the class without its ending.
+/// Returns the name of the spans that events of this class start or end: from its
+/// [`EventDisplay`](ichnos_model::EventDisplay), or else the class name without the event kind.
 pub(crate) fn span_name<'a>(event: &Event<'a>) -> &'a str {
     match event.class.display.as_deref().and_then(|display| display.name.as_deref()) {
         Some(name) => name,
@@ -17,9 +17,9 @@ pub(crate) fn span_name<'a>(event: &Event<'a>) -> &'a str {
     }
 }
 
-/// Returns the category of an event, and the name of the span that it begins or ends, without its ending.
+/// Returns the category of an event, and its span name without the event kind.
 pub(crate) fn category_and_span<'a>(event: &Event<'a>) -> (&'a str, &'a str) {
-    // A name without a category would be taken for one.
+    // A name without a category would be mistaken for a category.
     match without_kind(event) {
         Some(name) => name.split_once(':').filter(|(_, name)| !name.is_empty()).unwrap_or(("", name)),
         None => {
@@ -29,7 +29,7 @@ pub(crate) fn category_and_span<'a>(event: &Event<'a>) -> (&'a str, &'a str) {
     }
 }
 
-/// Returns `true` if the class of `event` says the name of its spans.
+/// Returns `true` if the event class names its spans.
 pub(crate) fn has_span_name(event: &Event<'_>) -> bool {
     let display = event.class.display.as_deref();
     display.is_some_and(|display| display.name.is_some())

@@ -1,7 +1,7 @@
-//! Call stacks as profiles: functions with their callers, counts and times.
+//! Call stack profiles: functions with their callers, counts and times.
 //!
 //! A [`StackCollector`] takes events of any format whose class has a member with the meaning
-//! [`Stack`](ichnos_model::Meaning::Stack). It makes a [`StackProfile`], which is written in one of several
+//! [`Stack`](ichnos_model::Meaning::Stack). It creates a [`StackProfile`], which is written in one of several
 //! [`StackFormat`]s.
 
 mod calls;
@@ -36,45 +36,45 @@ pub use top::TopFunction;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct StackOptions {
-    /// Weight of each sample.
+    /// Sample weight.
     pub weight: StackWeight,
     /// Frames to keep.
     pub frames: StackFrames,
-    /// Conditions for samples to count. Other samples still end the time of the previous sample; the time
-    /// after them does not count.
+    /// Conditions for samples to count. Other samples still end the time of the previous sample. The time after them
+    /// does not count.
     pub only: Vec<FieldValues>,
     /// Adds an innermost frame with the thread's state, if the sample has it
     /// ([`Meaning::ThreadState`](ichnos_model::Meaning::ThreadState)): [`CPU_TIME`] or [`UNMANAGED_CODE_TIME`].
     pub with_states: bool,
-    /// Keep the times of samples, needed for formats with a time axis ([`StackFormat::has_times`]).
+    /// Keep sample times. Formats with a time axis need them ([`StackFormat::has_times`]).
     pub with_times: bool,
     /// Count all events with a stack, even if some event classes are samples of a profiler.
     pub all_events: bool,
 }
 
-/// Frame for samples of threads that ran on a processor. Both names are from .NET's own tools.
+/// Frame for running threads. Both frame names are from .NET's own tools.
 pub const CPU_TIME: &str = "CPU_TIME";
 
-/// Frame for samples of threads that waited, or ran code that the profiler cannot see.
+/// Frame for threads that waited or ran code that the profiler cannot see.
 pub const UNMANAGED_CODE_TIME: &str = "UNMANAGED_CODE_TIME";
 
-/// Weight of a sample.
+/// Sample weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackWeight {
     /// 1 per sample.
     #[default]
     Samples,
-    /// Nanoseconds until the next sample of the same thread; 0 for the last one.
+    /// Nanoseconds until the next sample of the same thread. 0 for the last sample.
     Time,
-    /// Nanoseconds since the previous sample of the same thread; 0 for the first one.
+    /// Nanoseconds since the previous sample of the same thread. 0 for the first sample.
     TimeBefore,
     /// Value of the field with this path (see [`FieldRef`](ichnos_model::FieldRef)), rounded.
     Field(String),
 }
 
 impl StackWeight {
-    /// `true` if the weight is a time.
+    /// Returns `true` if the weight is a time.
     #[must_use]
     pub fn is_time(&self) -> bool {
         matches!(self, Self::Time | Self::TimeBefore)
@@ -86,11 +86,11 @@ impl StackWeight {
 pub struct FieldValues {
     /// Path of the field (see [`FieldRef`](ichnos_model::FieldRef)).
     pub path: String,
-    /// Accepted values: integers in decimal, names of enumeration values, or strings.
+    /// Accepted values: decimal integers, enumeration value names, or strings.
     pub values: Vec<String>,
 }
 
-/// Set of frames to keep.
+/// Frames to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackFrames {
@@ -116,6 +116,6 @@ pub enum StackRoots {
     Thread,
 }
 
-/// Maximum number of frames of a stack. The innermost frames of deeper stacks are dropped, so that the output
-/// stays proportional to the input.
+/// Maximum number of frames per stack. The innermost frames of deeper stacks are dropped, so that the output stays
+/// proportional to the input.
 pub(crate) const MOST_FRAMES: u32 = 1_024;

@@ -1,15 +1,15 @@
-//! Statistics of events: counts by group, times, distributions of values, and latencies between events.
+//! Event statistics: counts by group, times, value distributions, and latencies between events.
 //!
-//! Memory is bounded: beyond documented numbers of groups, values and open pairs, results are approximate and
-//! come with error bounds.
+//! Memory is bounded: beyond documented limits of groups, values and open pairs, results are approximate and come with
+//! error bounds.
 
 mod collect;
 mod distribution;
-mod does;
 mod gaps;
 mod group;
 mod key;
 mod own_names;
+mod pair_flags;
 mod pairs;
 mod report;
 mod spans;

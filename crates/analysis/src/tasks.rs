@@ -1,8 +1,8 @@
-//! Tasks as graphs of operations and their causes.
+//! Task graphs: operations and their causes.
 //!
-//! A [`TaskCollector`] takes events of any format whose classes have members that mean an
-//! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), and events
-//! whose texts name an operation. It makes [`Tasks`], each of which is a [`TaskGraph`].
+//! A [`TaskCollector`] takes events of any format. The event classes must have members for an
+//! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), or the event text
+//! must name an operation. The result is [`Tasks`], with a [`TaskGraph`] per task.
 
 mod clocks;
 mod collect;
@@ -40,7 +40,7 @@ pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
 pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
 pub use lines::TaskTextOptions;
-use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
+use operations::{CollectedTasks, IdScope, NO_TIME, NONE, OpenEdge, Operation, OperationEdge, TaskEvent};
 pub use table::TaskTable;
 pub use task_events::TaskEvents;
 
@@ -51,28 +51,28 @@ use crate::events::EventId;
 pub struct Tasks {
     all: CollectedTasks,
     ids: Vec<Identifier>,
-    /// Numbers of operations grouped by task, and the end of each task's group.
+    /// Operation numbers grouped by task, and the end of each task's group.
     members: Vec<u32>,
     member_ends: Vec<usize>,
     /// By operation: its index within its task.
     local: Vec<u32>,
     /// Edges, sorted by task.
-    edges: ByTask<Edge>,
+    edges: ByTask<OperationEdge>,
     open_edges: ByTask<OpenEdge>,
     /// Events, sorted by task and time.
     events: ByTask<TaskEvent>,
-    /// Numbers of copied events, and of edges from nothing, by task.
+    /// Copied events by task, and edges from nothing by task.
     copies: Vec<u64>,
     marked_roots: Vec<u64>,
-    /// Name numbers of titles, by task.
+    /// Title name numbers by task.
     titles: HashMap<u32, u32>,
     /// By task: `true` if only texts name the task and may mean something else.
     are_uncertain: Vec<bool>,
-    /// `true` if graphs have the clocks of machines corrected.
+    /// `true` if graphs correct the machine clocks.
     corrects_clocks: bool,
 }
 
-/// An operation of a task.
+/// Task operation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TaskMember<'t> {
@@ -80,65 +80,65 @@ pub struct TaskMember<'t> {
     pub id: Identifier,
     /// Chain within which the identifier is unique, if the operation is in a chain.
     pub chain: Option<u32>,
-    /// Message of the event that begins it, or the name of that event's class: of an event that begins a span, one with a
-    /// cause before others, or else of its first event. Empty if no event is about it and others only name it.
+    /// Label: message or class name of the event that names the operation. A span start with a cause is preferred, then
+    /// any span start, then the first event. Empty if other events name the operation, but none is about it.
     pub label: &'t [u8],
-    /// Origin of that event: machine, component, process and thread, as far as known.
+    /// Naming event's origin: machine, component, process and thread, as far as known.
     pub place: &'t [u8],
-    /// Number of events about it, without copies. 0 if others only name it.
+    /// Events about the operation, without copies. 0 if others only name it.
     pub events: u32,
-    /// That event, if the collector [was told](TaskCollector::event_at). Corrections of clocks do not change it.
+    /// Naming event, if the collector [was told](TaskCollector::event_at). Clock corrections do not change it.
     pub event: Option<EventId>,
-    /// Number of the track of that event on the timeline, if the collector was told.
+    /// Naming event's timeline track number, if the collector was told.
     pub track: Option<u32>,
 }
 
-/// An event that belongs to a task, and is not the one that an operation is named after.
+/// Event of a task that does not name an operation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct JoinedEvent<'t> {
     /// Time in nanoseconds.
     pub time: Option<i128>,
-    /// Its message, or the name of its class.
+    /// Message or class name.
     pub label: &'t [u8],
     /// Origin of the event.
     pub place: &'t [u8],
-    /// Its identifier, if the collector [was told](TaskCollector::event_at). Corrections of clocks do not change it.
+    /// Event identifier, if the collector [was told](TaskCollector::event_at). Clock corrections do not change it.
     pub event: Option<EventId>,
-    /// Number of its track on the timeline, if the collector was told.
+    /// Timeline track number, if the collector was told.
     pub track: Option<u32>,
 }
 
-/// Summary of a task.
+/// Task summary.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TaskSummary {
-    /// Identifier; of a task without one, that of its first operation.
+    /// Task identifier. Without one, the identifier of the first operation.
     pub id: Identifier,
-    /// Label of its first operation.
+    /// First operation's label.
     pub title: String,
-    /// Time of its first event, in nanoseconds.
+    /// First event's time in nanoseconds.
     pub begin: Option<i128>,
-    /// Time of its last event, in nanoseconds.
+    /// Last event's time in nanoseconds.
     pub end: Option<i128>,
-    /// Number of operations.
+    /// Operation count.
     pub nodes: u64,
-    /// Number of edges that its operations name: between them, dangling, and from nothing, by which some
-    /// formats mark the first operation.
+    /// Number of edges named in operations: between operations, dangling, and from nothing. Some formats mark the first
+    /// operation of a task with an edge from nothing.
     pub edges: u64,
-    /// Number of edges of the longest path.
+    /// Edges on the longest path.
     pub depth: u64,
-    /// Number of operations without a known cause.
+    /// Operations without a known cause.
     pub roots: u64,
-    /// Number of edges that close a cycle.
+    /// Edges that close a cycle.
     pub cycles: u64,
-    /// Number of operations with two or more causes.
+    /// Operations with two or more causes.
     pub joins: u64,
-    /// Number of events about operations.
+    /// Events about operations.
     pub events: u64,
-    /// Number of further events that name the task or one of its operations.
+    /// Further events that name the task or an operation in it.
     pub mentions: u64,
-    /// Number of copies of the first events of operations.
+    /// Copied first events.
     pub copies: u64,
     /// Operations that are missing in the traces.
     pub missing: MissingOperations,
@@ -150,27 +150,27 @@ pub struct TaskSummary {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MissingOperations {
-    /// Number of operations that no event is about: others only name them.
+    /// Operations without an event: others only name them.
     pub unreported: u64,
-    /// Number of edges from unknown operations.
+    /// Edges from unknown operations.
     pub dangling: u64,
-    /// Number of these whose operation is in another task.
+    /// Dangling edges whose operation is in another task.
     pub of_other_tasks: u64,
 }
 
-/// Clocks of a task that contradict its edges.
+/// Clocks that contradict the edges of a task.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TaskClocks {
-    /// Number of edges whose effect is earlier than its cause.
+    /// Backward edges: the effect is earlier than its cause.
     pub backward: u64,
     /// Maximum of these differences, in nanoseconds.
     pub most_backward: u64,
-    /// Number of these edges between operations that do not name a machine, so that no clock can be corrected.
+    /// Backward edges between operations without a machine name. No clock can be corrected for them.
     pub backward_without_machine: u64,
-    /// Set if no clock was corrected, as there are too many machines with edges between them.
+    /// `true` if no clock was corrected, because too many machines have edges between them.
     pub correction_incomplete: bool,
-    /// Number of machines whose clocks were corrected.
+    /// Machines with corrected clocks.
     pub corrected: u64,
     /// Largest correction, in nanoseconds.
     pub most_corrected: u64,
@@ -178,7 +178,7 @@ pub struct TaskClocks {
 
 /// Operations sorted by task.
 struct TaskMembers {
-    /// Numbers of operations, those of the first task first.
+    /// Operation numbers, sorted by task.
     members: Vec<u32>,
     /// End of each task in `members`.
     member_ends: Vec<usize>,
@@ -224,19 +224,19 @@ fn count_by_task(operations: &[u32], tasks: usize, task: impl Fn(u32) -> u32) ->
     counts
 }
 
-/// Values with the numbers of their tasks, by which they are sorted.
+/// Values sorted by task number.
 type ByTask<T> = Vec<(u32, T)>;
 
-/// Takes the edges within tasks, and those from unknown operations, each sorted by task.
-fn edges_by_task(all: &mut CollectedTasks) -> (ByTask<Edge>, ByTask<OpenEdge>) {
+/// Takes the edges within tasks, and the edges from unknown operations, each sorted by task.
+fn edges_by_task(all: &mut CollectedTasks) -> (ByTask<OperationEdge>, ByTask<OpenEdge>) {
     let edges = std::mem::take(&mut all.edges).into_iter();
     let mut open_edges = std::mem::take(&mut all.open_edges);
     let task = |number: u32| all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
     // No edge leads from one task to another.
-    let mut edges: ByTask<Edge> =
+    let mut edges: ByTask<OperationEdge> =
         edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
     edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
-    // An edge from an operation of its own task would not be open.
+    // An edge from an operation in the same task would not be open.
     let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
     let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
     let known: HashSet<Identifier> =
@@ -265,7 +265,7 @@ impl Tasks {
             }
         }
         if are_uncertain.iter().all(|is_uncertain| *is_uncertain) {
-            // Without certain tasks, these are the ones to show.
+            // Without certain tasks, uncertain tasks must be shown.
             are_uncertain.fill(false);
         }
         all.groups = Vec::new();
@@ -308,32 +308,32 @@ impl Tasks {
         }
     }
 
-    /// Returns the number of tasks.
+    /// Returns the task count.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// `true` if there are no tasks.
+    /// Returns `true` if no task was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// Returns the identifier of a task; of a task without one, that of its first operation.
+    /// Returns the task identifier. Without one, the identifier of the first operation.
     #[must_use]
     pub fn id(&self, task: usize) -> Option<Identifier> {
         self.ids.get(task).copied()
     }
 
-    /// Returns the tasks whose identifier begins with these hexadecimal digits, ignoring case and hyphens.
-    /// Leading zero bytes, with which some formats pad shorter identifiers, are ignored.
+    /// Returns the tasks whose identifier starts with these hexadecimal digits. Case, hyphens and leading zero bytes
+    /// are ignored. Some formats pad shorter identifiers with zeros.
     #[must_use]
     pub fn find(&self, digits: &str) -> Vec<usize> {
         find_identifiers(self.ids.iter().copied(), digits)
     }
 
-    /// `true` if times are since the Unix epoch: some data stream's are, and all are on one timeline.
+    /// Returns `true` if times are since the Unix epoch: in at least one data stream, and all are on one timeline.
     #[must_use]
     pub fn has_dates(&self) -> bool {
         self.all.has_dates
@@ -351,11 +351,11 @@ impl Tasks {
         self.members.get(begin.unwrap_or_default()..end).unwrap_or_default()
     }
 
-    /// Returns the graph of a task, with corrected clocks if [`TaskOptions::correct_clocks`] is set.
+    /// Returns a task's graph, with corrected clocks if [`TaskOptions::correct_clocks`] is set.
     #[must_use]
     pub fn graph(&self, task: usize) -> TaskGraph<'_> {
         let mut graph = TaskGraph::new(self, task);
-        let open = of_task(&self.open_edges, task);
+        let open = task_slice(&self.open_edges, task);
         if !open.is_empty() {
             let place: HashMap<u32, u32> = graph.nodes.iter().copied().zip(0..).collect();
             graph.dangling = open
@@ -373,7 +373,7 @@ impl Tasks {
         graph
     }
 
-    /// `true` if only texts name a task, in a notation shared with other numbers, while other tasks are certain.
+    /// Returns `true` if only texts name a task, in a notation shared with other numbers, and other tasks are certain.
     #[must_use]
     pub fn is_uncertain(&self, task: usize) -> bool {
         self.are_uncertain.get(task).copied().unwrap_or_default()
@@ -385,8 +385,8 @@ impl Tasks {
         self.all.too_long
     }
 
-    /// Returns the tasks in the order in which they began. `all` includes [uncertain](Tasks::is_uncertain)
-    /// ones. The list is incomplete once `is_stopped` returns `true`.
+    /// Returns the tasks sorted by start. `all` includes [uncertain](Tasks::is_uncertain) tasks. The list is incomplete
+    /// once `is_stopped` returns `true`.
     #[must_use]
     pub fn in_order(&self, all: bool, is_stopped: impl Fn() -> bool) -> Vec<usize> {
         let tasks = (0..self.len()).take_while(|_| !is_stopped());
@@ -398,28 +398,28 @@ impl Tasks {
 
     /// Returns the time of a task's first event, as in [`TaskSummary::begin`], or [`NO_TIME`].
     fn begin(&self, task: usize) -> i64 {
-        if self.corrects_clocks && !of_task(&self.edges, task).is_empty() {
+        if self.corrects_clocks && !task_slice(&self.edges, task).is_empty() {
             let begin = self.summary(task).and_then(|summary| summary.begin);
             return begin.map_or(NO_TIME, |begin| i64::try_from(begin).unwrap_or(i64::MAX).max(NO_TIME + 1));
         }
         let operations = self.members(task).iter();
         let operations = operations.filter_map(|number| self.all.operations.get(*number as usize));
         let begins = operations.map(|operation| operation.begin);
-        let begins = begins.chain(of_task(&self.events, task).iter().map(|(_, event)| event.time));
+        let begins = begins.chain(task_slice(&self.events, task).iter().map(|(_, event)| event.time));
         begins.filter(|begin| *begin != NO_TIME).min().unwrap_or(NO_TIME)
     }
 
-    /// Returns the summary of a task.
+    /// Returns a task's summary.
     #[must_use]
     pub fn summary(&self, task: usize) -> Option<TaskSummary> {
         self.summary_of(task, &self.graph(task))
     }
 
-    /// Returns the summary of a task with this graph, whose clocks may be corrected.
+    /// Returns a task's summary. The clocks in its graph may be corrected.
     fn summary_of(&self, task: usize, graph: &TaskGraph<'_>) -> Option<TaskSummary> {
         let id = self.id(task)?;
         let nodes = || 0..graph.len();
-        let events = of_task(&self.events, task).iter().map(|(_, event)| event);
+        let events = task_slice(&self.events, task).iter().map(|(_, event)| event);
         let named = events.clone().filter(|event| event.operation == NONE || event.is_mention);
         let times = events.clone().filter_map(|event| graph.corrected(event.place, event.time));
         let begins = nodes().filter_map(|node| graph.begin(node));
@@ -502,7 +502,7 @@ impl Tasks {
 }
 
 /// Returns the elements of a task from a list sorted by task.
-fn of_task<T>(all: &[(u32, T)], task: usize) -> &[(u32, T)] {
+fn task_slice<T>(all: &[(u32, T)], task: usize) -> &[(u32, T)] {
     let begin = all.partition_point(|(of, _)| (*of as usize) < task);
     let end = all.partition_point(|(of, _)| (*of as usize) <= task);
     all.get(begin..end).unwrap_or_default()

@@ -1,8 +1,7 @@
-//! What threads did: how long they ran, could run, slept and waited, what ended their waits, and the critical path over
-//! wake-ups.
+//! Thread reports: time in each state, longest waits, wakeup causes, and the critical path over wakeups.
 //!
-//! A [`ThreadCollector`] takes messages of any format whose events say which thread a processor runs, and makes a
-//! [`ThreadReport`] of them. A [`ThreadStateReader`](crate::events::ThreadStateReader) finds the states.
+//! A [`ThreadCollector`] takes messages in any format whose events name the running thread of a processor, and creates
+//! a [`ThreadReport`]. A [`ThreadStateReader`](crate::events::ThreadStateReader) finds the thread states.
 
 mod collect;
 mod csv;

@@ -1,4 +1,4 @@
-//! Cost of an expression for each event, compared with visiting all fields of the event.
+//! Cost of an expression per event, compared with visiting all fields of the event.
 //!
 //! `cargo bench -p ichnos-filter`
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -14,7 +14,7 @@ use ichnos_model::{
     FieldKind, Length, Limits, Member, Real, Scopes, Text, Trace, TraceClass, Visitor,
 };
 
-/// Folds all values, as the format `null` does.
+/// Visitor that folds all values, like the format `null`.
 struct Fold(u64);
 
 impl Visitor for Fold {

@@ -1,4 +1,4 @@
-//! Class of events that an expression is compiled for, and the meaning of names in it.
+//! Event classes for compilation, and the meaning of names in them.
 
 use ichnos_model::plan::{DataStreamPlans, EventRecordPlans, Plan, scope_plan};
 use ichnos_model::{
@@ -7,9 +7,9 @@ use ichnos_model::{
 };
 
 use super::fetch::{ElementOf, PlanNode};
-use super::syntax::PathStep;
+use super::syntax::NameStep;
 
-/// A class of events: of a data stream, or of all data streams of a class.
+/// Event class, for one data stream or for all data streams of its class.
 #[derive(Clone, Copy)]
 pub(super) struct FilterClass<'c> {
     pub(super) trace: &'c Trace,
@@ -17,20 +17,20 @@ pub(super) struct FilterClass<'c> {
     pub(super) stream_plans: &'c DataStreamPlans,
     pub(super) plans: &'c EventRecordPlans,
     pub(super) stream: Option<&'c DataStream>,
-    /// One of its events.
+    /// Event of the class.
     pub(super) event: Option<&'c Event<'c>>,
 }
 
-/// Type of a field's values.
+/// Type of field values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ValueType {
     Boolean,
     Integer,
-    /// An integer whose values have names.
+    /// Integer with named values.
     Enumeration(Mappings),
-    /// An integer whose bits have names.
+    /// Integer with named bits.
     BitMap(Mappings),
-    /// An integer that is the time of a clock.
+    /// Integer with times of a clock.
     Date(WallClock),
     Float,
     Text,
@@ -43,7 +43,7 @@ pub(super) enum ValueType {
 }
 
 impl ValueType {
-    /// Returns the display name of a value of the type.
+    /// Returns the display name of the type.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Boolean => "a boolean",
@@ -62,13 +62,13 @@ impl ValueType {
         }
     }
 
-    /// Returns `true` if arithmetic takes it as an integer.
+    /// Returns `true` if arithmetic treats values as integers.
     pub(super) fn is_integer(&self) -> bool {
         matches!(self, Self::Integer | Self::Enumeration(_) | Self::BitMap(_) | Self::Date(_))
     }
 
-    /// Type of the fields of a class; `None` if they are never reported.
-    fn of(plan: &Plan, node: usize) -> Option<Self> {
+    /// Returns the type of a plan node. `None` if its fields are never reported.
+    fn from_plan(plan: &Plan, node: usize) -> Option<Self> {
         let class: &FieldClass = &plan.get(node)?.class;
         if let Some(integer) = class.integer() {
             return Some(match (&integer.mappings, integer.date_clock()) {
@@ -89,7 +89,7 @@ impl ValueType {
             FieldKind::Guid { .. } => Self::Guid,
             FieldKind::Structure { .. } | FieldKind::Union { .. } => Self::Structure,
             FieldKind::Array { .. } => {
-                let element = plan.children(node).next().and_then(|element| Self::of(plan, element));
+                let element = plan.children(node).next().and_then(|element| Self::from_plan(plan, element));
                 let is_plain = |element: &Self| !matches!(element, Self::Structure | Self::Array(_));
                 Self::Array(element.filter(is_plain).map(Box::new))
             }
@@ -98,21 +98,21 @@ impl ValueType {
     }
 }
 
-/// Fields of one type, at most one of which is present in an event.
+/// Fields with the same type. An event contains at most one of them.
 pub(super) struct TypedFields {
     pub(super) scope: Scope,
     pub(super) targets: Vec<PlanNode>,
     pub(super) kind: ValueType,
 }
 
-/// Maximum number of fields that a name can mean in a class: options of variants.
+/// Maximum number of fields with the same name in a class: variant options.
 const TARGETS: usize = 256;
-/// Maximum number of their types.
+/// Maximum number of types for these fields.
 const TYPES: usize = 16;
 
 impl<'c> FilterClass<'c> {
-    /// Returns the class of an event.
-    pub(super) fn of(event: &'c Event<'c>) -> Self {
+    /// Prepares the class of an event.
+    pub(super) fn from_event(event: &'c Event<'c>) -> Self {
         Self {
             trace: &event.stream.trace,
             stream_class: event.stream.class(),
@@ -131,8 +131,8 @@ impl<'c> FilterClass<'c> {
         self.plans.class.name.as_deref()
     }
 
-    /// Finds the fields of these names in the first of the scopes that has any, by type.
-    pub(super) fn find(&self, scopes: &[Scope], steps: &[PathStep]) -> Vec<TypedFields> {
+    /// Finds the fields with a path, grouped by type. The first scope with a match counts.
+    pub(super) fn find(&self, scopes: &[Scope], steps: &[NameStep]) -> Vec<TypedFields> {
         for scope in scopes {
             let Some(plan) = self.plan(*scope) else { continue };
             let mut targets = Vec::new();
@@ -156,7 +156,7 @@ impl<'c> FilterClass<'c> {
         by_type(scope, plan, targets)
     }
 
-    /// Passes the names of all fields with their scopes, as written in an expression.
+    /// Passes all field names with their scopes, written as in an expression.
     pub(super) fn for_each_name(&self, take: &mut dyn FnMut(Scope, &str)) {
         for scope in Scope::SEARCHED {
             let Some(plan) = self.plan(scope) else { continue };
@@ -195,7 +195,7 @@ impl<'c> FilterClass<'c> {
 fn by_type(scope: Scope, plan: &Plan, targets: Vec<PlanNode>) -> Vec<TypedFields> {
     let mut all: Vec<TypedFields> = Vec::new();
     for mut target in targets {
-        let Some(kind) = ValueType::of(plan, target.node) else { continue };
+        let Some(kind) = ValueType::from_plan(plan, target.node) else { continue };
         if matches!(kind, ValueType::Array(_)) {
             target.element = plan.children(target.node).next();
         }
@@ -209,8 +209,8 @@ fn by_type(scope: Scope, plan: &Plan, targets: Vec<PlanNode>) -> Vec<TypedFields
 }
 
 impl PlanNode {
-    /// Follows steps from the node and adds the fields they lead to.
-    fn follow(&self, plan: &Plan, steps: &[PathStep], found: &mut Vec<Self>) {
+    /// Follows a path from the node and adds the fields at its end.
+    fn follow(&self, plan: &Plan, steps: &[NameStep], found: &mut Vec<Self>) {
         if found.len() >= TARGETS {
             return;
         }
@@ -222,10 +222,10 @@ impl PlanNode {
             }
             (_, []) => found.push(self.clone()),
             (FieldKind::Structure { .. } | FieldKind::Union { .. }, _) => {
-                // A name may contain points: the shortest existing one counts.
+                // A name may contain points. The shortest existing name counts.
                 let mut name = String::new();
                 for (taken, step) in steps.iter().enumerate() {
-                    let PathStep::Member(step) = step else { return };
+                    let NameStep::Member(step) = step else { return };
                     if taken > 0 {
                         name.push('.');
                     }
@@ -241,7 +241,7 @@ impl PlanNode {
                     }
                 }
             }
-            (FieldKind::Array { .. }, [PathStep::Index(index), rest @ ..]) => {
+            (FieldKind::Array { .. }, [NameStep::Index(index), rest @ ..]) => {
                 if let Some(element) = plan.children(self.node).next() {
                     let mut target = to(element);
                     target.elements.push(ElementOf { array: self.node, element, index: *index });

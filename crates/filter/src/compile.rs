@@ -1,4 +1,4 @@
-//! Compiles an expression for a class of events.
+//! Compiles an expression for an event class.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,46 +13,46 @@ use super::class::{FilterClass, TypedFields, ValueType};
 use super::error::{FilterError, FilterErrorKind};
 use super::fetch::Register;
 use super::glob::Glob;
-use super::program::{Code, Leaf, Program, Test};
+use super::program::{Code, LeafTest, Program, Test};
 use super::property::{self, PropertyAlias, PropertyValues, is_reserved};
-use super::syntax::{ArithmeticOp, CompareOp, Literal, NodeKind, Path, PathStep, SyntaxNode};
+use super::syntax::{ArithmeticOp, CompareOp, Literal, NamePath, NameStep, NodeKind, SyntaxNode};
 use super::typed::Typed;
 use super::value::{Constant, SortedRanges, calculate, compare};
 
-/// Resolves times: texts resolved before, and others as long as that is possible.
+/// Resolver for times: texts resolved before, or any text while that is possible.
 pub(super) type TimeResolver<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
 
-/// Findings of compiling about parts of the expression, by their positions.
+/// Fact about a part of the expression, with the part's position.
 #[derive(Clone, Debug)]
-pub(super) enum Finding {
-    /// The class has the field or property of this name.
+pub(super) enum PartFact {
+    /// The class contains the field or property.
     Found(Range<usize>),
     /// The types fit.
     Fits(Range<usize>),
     /// The types do not fit.
     Mismatch(Range<usize>, Mismatch),
-    /// The enumeration or bit map has this label; otherwise its other labels.
+    /// The label exists in the enumeration or bit map. Otherwise its other labels.
     Label(Range<usize>, Result<(), Vec<String>>),
     Error(Box<FilterError>),
 }
 
-/// Description of types that do not fit, and a replacement.
+/// Type mismatch: description and replacement.
 #[derive(Clone, Debug)]
 pub(super) struct Mismatch {
     pub(super) message: String,
     pub(super) help: Option<&'static str>,
 }
 
-/// Compiles an expression for a class.
+/// Compiler for one event class.
 pub(super) struct Compiler<'c> {
     pub(super) class: FilterClass<'c>,
     pub(super) source: &'c str,
     pub(super) patterns: &'c [Regex],
     pub(super) times: &'c TimeResolver<'c>,
-    /// Names in other tools that mean properties.
+    /// Property names used by other tools.
     aliases: &'c [PropertyAlias],
     registers: Vec<Register>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<PartFact>,
 }
 
 impl<'c> Compiler<'c> {
@@ -71,7 +71,7 @@ impl<'c> Compiler<'c> {
         Program::new(test, &self.registers)
     }
 
-    pub(super) fn leaf(&self, leaf: Leaf) -> Test {
+    pub(super) fn leaf(&self, leaf: LeafTest) -> Test {
         Test::leaf(leaf, &self.registers, self.patterns)
     }
 
@@ -105,9 +105,9 @@ impl<'c> Compiler<'c> {
             }
             _ => {
                 let found = self.value(node);
-                self.fitting(node, found, |compiler, found| match (found.kind, found.code) {
+                self.test_values(node, found, |compiler, found| match (found.kind, found.code) {
                     (ValueType::Boolean, Code::Test(test)) => Ok(*test),
-                    (ValueType::Boolean, code) => Ok(compiler.leaf(Leaf::Truth(code))),
+                    (ValueType::Boolean, code) => Ok(compiler.leaf(LeafTest::Truth(code))),
                     (kind, _) => Err(Mismatch {
                         message: format!(
                             "expected a condition, but {} is {}",
@@ -121,8 +121,8 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Compiles the parts of a conjunction or a disjunction. If one of them decides alone, findings about the
-    /// others are dropped.
+    /// Compiles the parts of a conjunction or a disjunction. If one part decides alone, facts about the others are
+    /// dropped.
     fn sequence(&mut self, nodes: &[SyntaxNode], decisive: bool) -> Vec<Test> {
         let begin = self.findings.len();
         let mut kept = Vec::new();
@@ -141,8 +141,8 @@ impl<'c> Compiler<'c> {
         tests
     }
 
-    /// Compiles a condition for the present one of several values.
-    pub(super) fn fitting(
+    /// Compiles a condition on several values, of which an event contains one.
+    pub(super) fn test_values(
         &mut self,
         node: &SyntaxNode,
         found: Vec<Typed>,
@@ -152,10 +152,10 @@ impl<'c> Compiler<'c> {
         for found in found {
             match test(self, found) {
                 Ok(test) => {
-                    self.findings.push(Finding::Fits(node.span.clone()));
+                    self.findings.push(PartFact::Fits(node.span.clone()));
                     tests.push(test);
                 }
-                Err(mismatch) => self.findings.push(Finding::Mismatch(node.span.clone(), mismatch)),
+                Err(mismatch) => self.findings.push(PartFact::Mismatch(node.span.clone(), mismatch)),
             }
         }
         Test::known(tests)
@@ -167,12 +167,12 @@ impl<'c> Compiler<'c> {
         if text.chars().count() > 60 { "this".to_owned() } else { format!("`{text}`") }
     }
 
-    /// Values of the fields or the property of a name.
-    fn name(&mut self, span: &Range<usize>, path: &Path) -> Vec<Typed> {
+    /// Returns the values of a name: fields or a property.
+    fn name(&mut self, span: &Range<usize>, path: &NamePath) -> Vec<Typed> {
         let (first, rest) = path.split();
         let running = path.word().and_then(|name| running_thread::member_of(self.class.stream_class, name));
         let mut found = match running {
-            Some(member) => self.class.find(&[Scope::Resource], &[PathStep::Member(member.to_owned())]),
+            Some(member) => self.class.find(&[Scope::Resource], &[NameStep::Member(member.to_owned())]),
             None if path.is_property || is_reserved(first) => Vec::new(),
             None => self.class.find(&Scope::SEARCHED, &path.steps),
         };
@@ -188,12 +188,12 @@ impl<'c> Compiler<'c> {
             self.fields(found)
         };
         if !found.is_empty() {
-            self.findings.push(Finding::Found(span.clone()));
+            self.findings.push(PartFact::Found(span.clone()));
         }
         found
     }
 
-    /// Values of a property.
+    /// Returns the values of a property.
     fn property(&mut self, property: PropertyValues) -> Vec<Typed> {
         match property {
             PropertyValues::Value(value) => vec![value],
@@ -213,7 +213,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Values of fields.
+    /// Returns field values.
     pub(super) fn fields(&mut self, found: Vec<TypedFields>) -> Vec<Typed> {
         let typed = found.into_iter().map(|TypedFields { scope, targets, kind }| {
             let node = match &targets[..] {
@@ -241,10 +241,10 @@ impl<'c> Compiler<'c> {
         })
     }
 
-    /// Condition that a value is present.
+    /// Returns the condition that a value is present.
     fn is_there(&self, code: &Code) -> Test {
         match code {
-            Code::Register(register) | Code::Direct(_, register) => self.leaf(Leaf::Has(*register)),
+            Code::Register(register) | Code::Direct(_, register) => self.leaf(LeafTest::Has(*register)),
             Code::Level(code, _) => self.is_there(code),
             Code::Time => Test::Constant(Some(self.class.stream_class.default_clock.is_some())),
             Code::Constant(Constant::Unknown) => Test::Constant(Some(false)),
@@ -252,8 +252,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Compiles a part as a value of one of several types, at most one of which is present in an event. Empty
-    /// if unknown.
+    /// Compiles a part as values of several types. An event contains at most one of them. Empty if the name is unknown.
     pub(super) fn value(&mut self, node: &SyntaxNode) -> Vec<Typed> {
         match &node.kind {
             NodeKind::Integer(value) | NodeKind::Duration(value) => {
@@ -322,12 +321,12 @@ impl<'c> Compiler<'c> {
         for found in found {
             match make(found) {
                 Ok(typed) => {
-                    self.findings.push(Finding::Fits(node.span.clone()));
+                    self.findings.push(PartFact::Fits(node.span.clone()));
                     made.push(typed);
                 }
                 Err(message) => {
                     let mismatch = Mismatch { message, help: None };
-                    self.findings.push(Finding::Mismatch(node.span.clone(), mismatch));
+                    self.findings.push(PartFact::Mismatch(node.span.clone(), mismatch));
                 }
             }
         }
@@ -340,7 +339,7 @@ impl<'c> Compiler<'c> {
             Err(reason) => {
                 let message = format!("the time cannot be used: {reason}");
                 let error = FilterError::new(FilterErrorKind::Time, self.source, node.span.clone(), message);
-                self.findings.push(Finding::Error(Box::new(error)));
+                self.findings.push(PartFact::Error(Box::new(error)));
                 None
             }
         }
@@ -384,10 +383,10 @@ impl<'c> Compiler<'c> {
             let Some(kind) = kind else {
                 let (x, y) = (x.kind.name(), y.kind.name());
                 let message = format!("`{}` cannot be applied to {x} and {y}", op.name());
-                self.findings.push(Finding::Mismatch(node.span.clone(), Mismatch { message, help: None }));
+                self.findings.push(PartFact::Mismatch(node.span.clone(), Mismatch { message, help: None }));
                 continue;
             };
-            self.findings.push(Finding::Fits(node.span.clone()));
+            self.findings.push(PartFact::Fits(node.span.clone()));
             let code = match (&x.code, &y.code) {
                 (Code::Constant(x), Code::Constant(y)) => {
                     Code::Constant(calculate(op, x.value(), y.value()).into())
@@ -417,11 +416,12 @@ impl<'c> Compiler<'c> {
         b: &SyntaxNode,
     ) -> Test {
         if let NodeKind::Text(literal) = &b.kind {
-            return self.fitting(node, left, |compiler, found| compiler.literal(op, found, a, literal, b));
+            return self
+                .test_values(node, left, |compiler, found| compiler.literal(op, found, a, literal, b));
         }
         let has = |kind: &ValueType| left.iter().any(|found| found.kind == *kind);
         if let Some(level) = level_word(b).filter(|_| has(&ValueType::Level)) {
-            self.findings.push(Finding::Found(b.span.clone()));
+            self.findings.push(PartFact::Found(b.span.clone()));
             let right = vec![Typed::constant(Constant::Level(level), ValueType::Level)];
             return self.cross(node, op, (left, a), (right, b));
         }
@@ -464,8 +464,8 @@ impl<'c> Compiler<'c> {
             };
             match codes {
                 Some((x, y)) => {
-                    self.findings.push(Finding::Fits(node.span.clone()));
-                    tests.push(self.leaf(Leaf::Compare(op, x, y)));
+                    self.findings.push(PartFact::Fits(node.span.clone()));
+                    tests.push(self.leaf(LeafTest::Compare(op, x, y)));
                 }
                 None => {
                     let message = format!(
@@ -485,14 +485,14 @@ impl<'c> Compiler<'c> {
                         }
                         _ => None,
                     };
-                    self.findings.push(Finding::Mismatch(node.span.clone(), Mismatch { message, help }));
+                    self.findings.push(PartFact::Mismatch(node.span.clone(), Mismatch { message, help }));
                 }
             }
         }
         Test::known(tests)
     }
 
-    /// Compares a value with a string of the expression.
+    /// Compares a value with a string literal.
     fn literal(
         &mut self,
         op: CompareOp,
@@ -506,13 +506,13 @@ impl<'c> Compiler<'c> {
         let signed = |test: Test| if op == CompareOp::NotEqual { test.not() } else { test };
         let is_equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
         if !matches!(kind, ValueType::Enumeration(_) | ValueType::BitMap(_)) {
-            // The string need not be a label here.
-            self.findings.push(Finding::Label(b.span.clone(), Ok(())));
+            // Here, the string can be any text, not only a label.
+            self.findings.push(PartFact::Label(b.span.clone(), Ok(())));
         }
         let constant = match &kind {
             ValueType::Text => {
                 if let Some(glob) = Glob::new(literal).filter(|_| is_equality) {
-                    return Ok(signed(self.leaf(Leaf::Glob(code, Arc::new(glob)))));
+                    return Ok(signed(self.leaf(LeafTest::Glob(code, Arc::new(glob)))));
                 }
                 Constant::Text(literal.text.as_bytes().into())
             }
@@ -522,7 +522,7 @@ impl<'c> Compiler<'c> {
                     return mismatch(what, Some("compare it with a number"));
                 }
                 let ranges = self.labelled(names, literal, b);
-                return Ok(signed(self.leaf(Leaf::Ranges(code, SortedRanges::new(ranges.0)))));
+                return Ok(signed(self.leaf(LeafTest::Ranges(code, SortedRanges::new(ranges.0)))));
             }
             ValueType::Guid => match Uuid::try_parse(literal.text.trim_matches(['{', '}'])) {
                 Ok(guid) => Constant::Guid(guid),
@@ -560,10 +560,10 @@ impl<'c> Compiler<'c> {
                 return mismatch(what, None);
             }
         };
-        Ok(self.leaf(Leaf::Compare(op, code, Code::Constant(constant))))
+        Ok(self.leaf(LeafTest::Compare(op, code, Code::Constant(constant))))
     }
 
-    /// Values of a label, or of several labels if it contains a star.
+    /// Returns the values of a label. A label with a star can have several.
     fn labelled(&mut self, names: &Mappings, literal: &Literal, node: &SyntaxNode) -> RangeSet {
         let glob = Glob::new(literal);
         let is_called = |name: &str| match &glob {
@@ -573,14 +573,14 @@ impl<'c> Compiler<'c> {
         self.ranges(names, is_called, &node.span)
     }
 
-    /// Values of the wanted labels.
+    /// Returns the values of all matching labels.
     pub(super) fn ranges(
         &mut self,
         names: &Mappings,
         is_wanted: impl Fn(&str) -> bool,
         span: &Range<usize>,
     ) -> RangeSet {
-        /// Maximum number of labels that an error lists as candidates.
+        /// Maximum number of labels listed in an error.
         const MOST: usize = 10_000;
         let mut is_known = false;
         let mut ranges: Vec<IntegerRange> = Vec::new();
@@ -590,21 +590,21 @@ impl<'c> Compiler<'c> {
         }
         let others = || names.iter().take(MOST).map(|mapping| mapping.name.to_owned()).collect();
         let label = if is_known { Ok(()) } else { Err(others()) };
-        self.findings.push(Finding::Label(span.clone(), label));
+        self.findings.push(PartFact::Label(span.clone(), label));
         RangeSet(ranges)
     }
 
     fn matches(&mut self, node: &SyntaxNode, text: &SyntaxNode, pattern: usize) -> Test {
         let found = self.value(text);
         let Some(regex) = self.patterns.get(pattern).cloned() else { return Test::UNKNOWN };
-        self.fitting(node, found, |compiler, found| match &found.kind {
+        self.test_values(node, found, |compiler, found| match &found.kind {
             ValueType::Text | ValueType::Blob => {
-                compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
-                Ok(compiler.leaf(Leaf::Pattern(found.code, pattern)))
+                compiler.findings.push(PartFact::Label(node.span.clone(), Ok(())));
+                Ok(compiler.leaf(LeafTest::Pattern(found.code, pattern)))
             }
             ValueType::Enumeration(names) => {
                 let ranges = compiler.ranges(names, |name| regex.is_match(name.as_bytes()), &node.span);
-                Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
+                Ok(compiler.leaf(LeafTest::Ranges(found.code, SortedRanges::new(ranges.0))))
             }
             kind => {
                 let what = format!("expected a string, but {} is {}", compiler.text(text), kind.name());
@@ -613,7 +613,7 @@ impl<'c> Compiler<'c> {
         })
     }
 
-    /// Tests if a value is among others.
+    /// Tests if a value is in a list.
     fn among(&mut self, value: &SyntaxNode, items: &[SyntaxNode]) -> Test {
         let found = self.value(value);
         let mut integers: Vec<i128> = Vec::new();
@@ -646,30 +646,31 @@ impl<'c> Compiler<'c> {
                 }
             }
             if !found.is_empty() {
-                item.for_each(&mut |node| self.findings.push(Finding::Fits(node.span.clone())));
+                item.for_each(&mut |node| self.findings.push(PartFact::Fits(node.span.clone())));
             }
         }
         let mut tests = Vec::new();
         if !ranges.is_empty() {
             ranges.extend(integers.drain(..).map(IntegerRange::single));
             let ranges = SortedRanges::new(ranges);
-            let leaf = |found: &Typed| self.leaf(Leaf::Ranges(found.code.clone(), ranges.clone()));
+            let leaf = |found: &Typed| self.leaf(LeafTest::Ranges(found.code.clone(), ranges.clone()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         if !integers.is_empty() {
             integers.sort_unstable();
-            let leaf = |found: &Typed| self.leaf(Leaf::Integers(found.code.clone(), integers.clone().into()));
+            let leaf =
+                |found: &Typed| self.leaf(LeafTest::Integers(found.code.clone(), integers.clone().into()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         if !texts.is_empty() {
-            let leaf = |found: &Typed| self.leaf(Leaf::Texts(found.code.clone(), texts.clone()));
+            let leaf = |found: &Typed| self.leaf(LeafTest::Texts(found.code.clone(), texts.clone()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         tests.extend(others.into_iter().map(|item| self.is_item(item, &found, value)));
         if found.is_empty() && !items.is_empty() { Test::UNKNOWN } else { Test::any(tests) }
     }
 
-    /// Tests if a value is an item or, if that is a range, in it.
+    /// Tests if a value equals an item, or is in it if the item is a range.
     fn is_item(&mut self, item: &SyntaxNode, found: &[Typed], value: &SyntaxNode) -> Test {
         let NodeKind::Range(begin, end) = &item.kind else {
             return self.compare_with(item, CompareOp::Equal, (found.to_vec(), value), item);
@@ -680,15 +681,15 @@ impl<'c> Compiler<'c> {
         Test::all(ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op))).collect())
     }
 
-    /// The time that a part stands for where it is compared with times.
+    /// Returns the time of a part that is compared with times.
     fn time_literal(&mut self, node: &SyntaxNode) -> Option<i128> {
         match &node.kind {
             NodeKind::Time(text) => self.time(node, text),
             NodeKind::Text(literal) => {
-                self.findings.push(Finding::Label(node.span.clone(), Ok(())));
+                self.findings.push(PartFact::Label(node.span.clone(), Ok(())));
                 self.time(node, &literal.text)
             }
-            // From the end, as the one who resolves times sees it.
+            // A duration before the end. The time resolver parses it.
             NodeKind::Negate(inner) if matches!(inner.kind, NodeKind::Duration(_)) => {
                 let text = self.source.get(node.span.clone()).unwrap_or_default().to_owned();
                 self.time(node, &text)
@@ -697,7 +698,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// The times of an item of a list, if its ends are times.
+    /// Returns the times of a list item, if its bounds are times.
     fn time_range(&mut self, item: &SyntaxNode, kind: &NodeKind) -> Option<IntegerRange> {
         let NodeKind::Range(begin, end) = kind else {
             return self.time_literal(item).map(IntegerRange::single);
@@ -709,7 +710,7 @@ impl<'c> Compiler<'c> {
         Some(IntegerRange { lower: end_of(begin, i128::MIN)?, upper: end_of(end, i128::MAX)? })
     }
 
-    /// Adds an error if a range of values that are known ends before it begins.
+    /// Adds an error if the lower bound of a constant range is above the upper bound.
     fn check_order(&mut self, item: &SyntaxNode, kind: &NodeKind, found: &[Typed]) {
         let NodeKind::Range(Some(begin), Some(end)) = kind else { return };
         let has = |kind: &ValueType| found.iter().any(|found| found.kind == *kind);
@@ -726,16 +727,16 @@ impl<'c> Compiler<'c> {
             && compare(CompareOp::Greater, first.value(), last.value()) == Some(true)
         {
             let error = FilterError::reversed(self.source, item.span.clone(), &begin.span, &end.span);
-            self.findings.push(Finding::Error(Box::new(error)));
+            self.findings.push(PartFact::Error(Box::new(error)));
         }
     }
 
-    /// Whether a field contains a value: a bit map a flag, an array an element.
+    /// Tests if a field contains a value: a flag in a bit map, or an element in an array.
     fn contains(&mut self, node: &SyntaxNode, value: &SyntaxNode, container: &SyntaxNode) -> Test {
         let found = self.value(container);
-        // The value is checked even if there is no field to search.
+        // The value is checked even if the class lacks the field.
         self.value(value);
-        self.fitting(node, found, |compiler, found| compiler.contained(found, value, container))
+        self.test_values(node, found, |compiler, found| compiler.contained(found, value, container))
     }
 
     pub(super) fn contained(
@@ -752,7 +753,7 @@ impl<'c> Compiler<'c> {
                     let (lower, upper) = (range.lower.max(0) as u32, range.upper.min(127) as u32);
                     mask | (u128::MAX >> (127 - (upper - lower))) << lower
                 });
-                return Ok(self.leaf(Leaf::Flag(code.clone(), mask)));
+                return Ok(self.leaf(LeafTest::Flag(code.clone(), mask)));
             }
             (ValueType::Array(Some(kind)), _, Code::Register(register)) => {
                 let Some(of) = self.registers.get(*register).cloned() else {
@@ -775,14 +776,14 @@ impl<'c> Compiler<'c> {
         Err(Mismatch { message: what, help })
     }
 
-    /// Members with a meaning.
+    /// Returns the member values for a meaning.
     pub(super) fn meaning(&mut self, meaning: Meaning, is_last: bool) -> Vec<Typed> {
         let found = self.class.meaning(meaning, is_last);
         self.fields(found)
     }
 }
 
-/// Integers of a range, if its ends are integers.
+/// Returns the integers of a range, if its bounds are integers.
 fn integer_range(begin: &Option<Box<SyntaxNode>>, end: &Option<Box<SyntaxNode>>) -> Option<IntegerRange> {
     let end_of = |end: &Option<Box<SyntaxNode>>, open: i128| match end.as_deref().map(|end| &end.kind) {
         None => Some(open),
@@ -792,7 +793,7 @@ fn integer_range(begin: &Option<Box<SyntaxNode>>, end: &Option<Box<SyntaxNode>>)
     Some(IntegerRange { lower: end_of(begin, i128::MIN)?, upper: end_of(end, i128::MAX)? })
 }
 
-/// Log level of a word that is compared with a level.
+/// Returns the log level for a word that is compared with a level.
 fn level_word(node: &SyntaxNode) -> Option<LogLevel> {
     match &node.kind {
         NodeKind::Name(path) if !path.is_property => LogLevel::from_name(path.word()?),
@@ -800,7 +801,7 @@ fn level_word(node: &SyntaxNode) -> Option<LogLevel> {
     }
 }
 
-/// Bytes of hexadecimal digits.
+/// Decodes hexadecimal digits.
 pub(super) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16);

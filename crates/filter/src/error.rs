@@ -1,59 +1,59 @@
-//! Errors of expressions, with their positions.
+//! Expression errors with positions.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Reason why an expression cannot be used.
+/// Error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
-    /// Kind of the error.
+    /// Error kind.
     pub kind: FilterErrorKind,
-    /// One sentence without the final full stop.
+    /// Sentence without the final full stop.
     pub message: Box<str>,
     /// Replacement, if known.
     pub help: Option<Box<str>>,
-    /// Bytes of the text at fault.
+    /// Byte range of the error in the text.
     pub span: Range<usize>,
     pub(super) source: Arc<str>,
 }
 
-/// Kinds of errors of an expression.
+/// Kind of expression error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilterErrorKind {
-    /// It breaks the grammar.
+    /// Invalid grammar.
     Syntax,
-    /// It is longer or more deeply nested than allowed.
+    /// Too long, or too deeply nested.
     Limit,
-    /// No event that it could select has a field of this name.
+    /// Unknown name: no event that the expression could select has such a field.
     UnknownName {
         /// Name as written.
         name: String,
-        /// Known names, each once.
+        /// Known names, without duplicates.
         candidates: Vec<KnownName>,
     },
-    /// No value of the compared enumerations or bit maps has this name.
+    /// Unknown label: no compared enumeration or bit map has it.
     UnknownLabel {
         /// Name as written.
         name: String,
-        /// Known names, each once.
+        /// Known labels, without duplicates.
         candidates: Vec<String>,
     },
-    /// An operator cannot be applied to values of these types.
+    /// Operator that cannot be applied to values of these types.
     Type,
-    /// A time cannot be used.
+    /// Invalid time.
     Time,
-    /// A range ends before it begins.
+    /// Range with the lower bound above the upper bound.
     Range,
 }
 
-/// A name of fields.
+/// Field or property name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownName {
-    /// Name as written in an expression.
+    /// Name, written as in an expression.
     pub name: String,
-    /// Place of such fields, for display: "payload of `sched_switch`"; empty for a property of all events.
+    /// Place of the fields, for display: "payload of `sched_switch`". Empty for a property of all events.
     pub place: String,
 }
 
@@ -71,7 +71,7 @@ impl FilterError {
         Self::new(FilterErrorKind::Syntax, source, span, message)
     }
 
-    /// The error for a range with ends in the wrong order, which are at `begin` and `end`.
+    /// Creates the error for a range with bounds in the wrong order, at `begin` and `end`.
     pub(super) fn reversed(
         source: &str,
         span: Range<usize>,
@@ -91,7 +91,7 @@ impl FilterError {
         Self { help: Some(help.into().into()), ..self }
     }
 
-    /// Returns the line of the expression at fault, and a line with carets under the place. Tabs are spaces.
+    /// Returns the line with the error, and a line with carets below it. Tabs become spaces.
     #[must_use]
     pub fn excerpt(&self) -> [String; 2] {
         excerpt(&self.source, &self.span)
@@ -119,11 +119,11 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// A hint on a valid expression that is probably not intended.
+/// Hint on a valid expression that is probably not intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterWarning {
-    /// One sentence without the final full stop.
+    /// Sentence without the final full stop.
     pub message: String,
-    /// Unknown name, and the known ones.
+    /// Unknown name and the known names.
     pub unknown: Option<(String, Vec<String>)>,
 }

@@ -6,33 +6,33 @@ use ichnos_model::{Event, Field, FieldValue, LogText, Scope, Text, Uuid, Visitor
 
 use super::value::FilterValue;
 
-/// A fetched field, or several options of variants, at most one of which is present.
+/// Field to fetch, or several variant options. An event contains at most one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Register {
     pub(super) scope: Scope,
     pub(super) targets: Vec<PlanNode>,
-    /// `true` if the elements of the array are fetched, too.
+    /// `true` to fetch the elements of the array, too.
     pub(super) has_elements: bool,
 }
 
-/// A node of the plan of a scope.
+/// Plan node in a scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlanNode {
     pub(super) node: usize,
-    /// Arrays around it of which one element is wanted, the outermost first.
+    /// Enclosing arrays with a wanted element, outermost first.
     pub(super) elements: Vec<ElementOf>,
-    /// Node of its elements, if these are wanted.
+    /// Element node, if elements are wanted.
     pub(super) element: Option<usize>,
 }
 
-/// An element of an array.
+/// Array element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ElementOf {
-    /// Node of the array.
+    /// Array node.
     pub(super) array: usize,
-    /// Node of its elements.
+    /// Element node.
     pub(super) element: usize,
-    /// Index of the element, from the end if negative.
+    /// Element index. Negative indexes count from the end.
     pub(super) index: i64,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct ScopeFetch {
     registers: Vec<usize>,
     wanted: Vec<WantedField>,
     tracks: Vec<ElementOf>,
-    /// Range of the relevant nodes.
+    /// Range of relevant nodes.
     nodes: Range<usize>,
 }
 
@@ -52,7 +52,7 @@ struct WantedField {
     node: usize,
     register: usize,
     part: FieldPart,
-    /// Arrays around it, among the tracks of the scope.
+    /// Enclosing arrays, as a range in the tracks of the scope.
     tracks: Range<usize>,
 }
 
@@ -60,22 +60,22 @@ struct WantedField {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FieldPart {
     Value,
-    /// The number and the positions of an array's elements.
+    /// Length of an array, and positions of its elements.
     Array,
-    /// An element of an array.
+    /// Array element.
     Element,
 }
 
-/// Bit for the message that the class renders, which has no plan in the event.
+/// Bit for the rendered message. It does not belong to a scope.
 pub(super) const MESSAGE: u8 = 1 << 7;
 
-/// Bit of a scope in a set of scopes.
+/// Returns the bit for a scope.
 pub(super) const fn bit(scope: Scope) -> u8 {
     1 << scope as u8
 }
 
 impl ScopeFetch {
-    /// Returns the fields to fetch from all scopes for these registers.
+    /// Returns the fields that these registers need, by scope.
     pub(super) fn all(registers: &[Register]) -> Vec<Self> {
         let scopes =
             Scope::ALL.into_iter().filter(|scope| registers.iter().any(|register| register.scope == *scope));
@@ -109,31 +109,31 @@ impl ScopeFetch {
     }
 }
 
-/// Fetched fields of an event, in memory that is reused for the next one.
+/// Fetched fields of an event. The memory is reused for the next event.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     /// Scopes that were fetched.
     done: u8,
     slots: Vec<FetchedValue>,
-    /// Bytes of strings and BLOBs.
+    /// String and BLOB bytes.
     bytes: Vec<u8>,
-    /// Elements of arrays, with their registers.
+    /// Array elements, with their registers.
     elements: Vec<(usize, FetchedValue)>,
     counters: Vec<ElementCounter>,
-    /// Element that a condition tests.
+    /// Array element that a condition tests.
     element: FetchedValue,
-    /// Message that the class renders.
+    /// Rendered message.
     message: FetchedValue,
 }
 
-/// Current and wanted element of an array.
+/// Current and wanted element index of an array.
 #[derive(Clone, Copy, Debug, Default)]
 struct ElementCounter {
     current: i64,
     wanted: i64,
 }
 
-/// A fetched value.
+/// Fetched value.
 #[derive(Clone, Copy, Debug, Default)]
 enum FetchedValue {
     #[default]
@@ -141,18 +141,18 @@ enum FetchedValue {
     Boolean(bool),
     Integer(i128),
     Float(f64),
-    /// Beginning and end of a text in the bytes.
+    /// Start and end of a text in the bytes.
     Text(usize, usize),
     Blob(usize, usize),
     Guid(Uuid),
-    /// A structure or the like.
+    /// Structure or another compound value.
     Structure,
-    /// Number of elements, and the index of the first one in the elements, if they were fetched.
+    /// Array length, and the index of the first element if elements were fetched.
     Array(u64, usize),
 }
 
 impl Fetched {
-    /// Clears the previous event.
+    /// Removes the values of the previous event.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.done = 0;
@@ -160,7 +160,7 @@ impl Fetched {
         self.elements.clear();
     }
 
-    /// Fetches scopes, unless done already.
+    /// Fetches scopes that were not fetched yet.
     #[inline]
     pub(super) fn fetch(&mut self, event: &Event<'_>, scopes: u8, all: &[ScopeFetch], registers: usize) {
         if scopes & !self.done != 0 {
@@ -180,7 +180,7 @@ impl Fetched {
             }
             self.counters.clear();
             self.counters.resize(fetch.tracks.len(), ElementCounter::default());
-            // Readers deliver events that can be visited; unreadable fields count as absent.
+            // Readers check that events can be visited. Unreadable fields count as missing.
             let _ = if fetch.tracks.is_empty() {
                 event.visit(fetch.scope, &mut Fetcher::<false> { fetch, fetched: self })
             } else {
@@ -196,7 +196,7 @@ impl Fetched {
     }
 
     fn render(&mut self, event: &Event<'_>, text: LogText) -> FetchedValue {
-        /// Maximum length of a message in bytes; longer ones are cut.
+        /// Maximum message length in bytes. Longer messages are cut.
         const LONGEST: usize = 1 << 20;
         struct Message<'b>(&'b mut Vec<u8>, usize);
         impl std::fmt::Write for Message<'_> {
@@ -209,7 +209,7 @@ impl Fetched {
             }
         }
         let begin = self.bytes.len();
-        // The only error is reaching the limit.
+        // The only possible error is reaching the limit.
         let _ = (text.write)(event, &mut Message(&mut self.bytes, begin + LONGEST));
         FetchedValue::Text(begin, self.bytes.len())
     }
@@ -230,18 +230,18 @@ impl Fetched {
         }
     }
 
-    /// Returns the value of a register.
+    /// Returns the value in a register.
     #[inline]
     pub(super) fn value(&self, register: usize) -> FilterValue<'_> {
         self.slots.get(register).map_or(FilterValue::Unknown, |slot| self.value_of(*slot))
     }
 
-    /// Returns `true` if a register has a value.
+    /// Returns `true` if a register contains a value.
     pub(super) fn has(&self, register: usize) -> bool {
         !matches!(self.slots.get(register), None | Some(FetchedValue::Nothing))
     }
 
-    /// Returns the number of elements of the array.
+    /// Returns the length of an array.
     pub(super) fn array_length(&self, register: usize) -> Option<u64> {
         match self.slots.get(register) {
             Some(FetchedValue::Array(length, _)) => Some(*length),
@@ -249,8 +249,7 @@ impl Fetched {
         }
     }
 
-    /// Returns a range that contains the fetched elements of an array, perhaps among others; `None` if the
-    /// array is absent.
+    /// Returns a range with all fetched elements of an array, and possibly others. `None` if the array is missing.
     pub(super) fn elements(&self, register: usize) -> Option<Range<usize>> {
         match self.slots.get(register) {
             Some(FetchedValue::Array(_, begin)) => Some(*begin..self.elements.len()),
@@ -258,7 +257,7 @@ impl Fetched {
         }
     }
 
-    /// Selects an element for a condition. Returns `false` if it belongs to another array.
+    /// Selects the element for a condition. Returns `false` if it belongs to another array.
     pub(super) fn set_element(&mut self, register: usize, index: usize) -> bool {
         let element = self.elements.get(index).filter(|(of, _)| *of == register);
         self.element = element.map(|(_, slot)| *slot).unwrap_or_default();
@@ -274,14 +273,14 @@ impl Fetched {
     }
 }
 
-/// Receives the wanted fields of a scope.
+/// Visitor that keeps the wanted fields of a scope.
 struct Fetcher<'f, const TRACKS: bool> {
     fetch: &'f ScopeFetch,
     fetched: &'f mut Fetched,
 }
 
 impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
-    /// Begins a field, or an array with its number of elements. Calls `slot` for its value if wanted.
+    /// Starts a field or an array, and calls `slot` if its value is wanted. `length` is the number of elements.
     #[inline]
     fn begin(
         &mut self,
@@ -324,7 +323,7 @@ impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
         }
     }
 
-    /// Counts elements.
+    /// Starts to count array elements.
     fn count(&mut self, node: usize, length: Option<u64>) {
         for (track, counter) in self.fetch.tracks.iter().zip(&mut self.fetched.counters) {
             if track.element == node {
@@ -333,7 +332,7 @@ impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
             if track.array == node {
                 let length = i64::try_from(length.unwrap_or(0)).unwrap_or(i64::MAX);
                 let wanted = if track.index < 0 { length.saturating_add(track.index) } else { track.index };
-                // An index before the first element matches no element.
+                // An index before the first element never matches.
                 *counter = ElementCounter { current: -1, wanted: if wanted < 0 { i64::MAX } else { wanted } };
             }
         }
@@ -341,7 +340,7 @@ impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
 }
 
 impl<const TRACKS: bool> Visitor for Fetcher<'_, TRACKS> {
-    // Inlined into the method of each kind: most fields are only compared with the range of wanted nodes.
+    // Inlined into each visitor method: most fields are only compared with the range of wanted nodes.
     #[inline(always)]
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         self.begin(field, None, |fetched| match value {

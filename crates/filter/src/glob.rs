@@ -1,10 +1,10 @@
-//! Strings with stars.
+//! Patterns with stars.
 
 use memchr::memmem::Finder;
 
 use super::syntax::Literal;
 
-/// A string whose stars match any text.
+/// Pattern. Its stars match any text.
 #[derive(Clone, Debug)]
 pub(super) struct Glob {
     first: Box<[u8]>,
@@ -13,7 +13,7 @@ pub(super) struct Glob {
 }
 
 impl Glob {
-    /// Makes a pattern; `None` without a star.
+    /// Creates a pattern. `None` for a text without stars.
     pub(super) fn new(literal: &Literal) -> Option<Self> {
         let text = literal.text.as_bytes();
         let (first_star, last_star) = (*literal.stars.first()?, *literal.stars.last()?);

@@ -1,13 +1,13 @@
 //! Typed expressions that select events.
 //!
-//! An [`Expression`] is parsed first, then checked against the classes of the traces to read
-//! ([`Filter::new`]), and compiled once for each event record class. A [`Selector`] evaluates it on a thread:
-//! nothing is allocated for an event, and only the scopes that decide are decoded.
+//! An [`Expression`] is first parsed, then checked against the classes of the traces ([`Filter::new`]), and compiled
+//! once for each event record class. A [`Selector`] evaluates it on a thread. It does not allocate memory for an event,
+//! and decodes only the scopes that decide.
 //!
-//! A condition is true, false, or unknown because a field is missing in an event. Conditions made of it are then
-//! unknown as well, unless other parts decide. Only events for which the whole expression is true are selected.
+//! A condition is true, false or unknown. It is unknown if the event lacks a field. A condition with an unknown part is
+//! also unknown, unless other parts decide. Only events for which the whole expression is true are selected.
 //!
-//! The language is described in `docs/expressions.md`.
+//! `docs/expressions.md` describes the language.
 #![forbid(unsafe_code)]
 
 mod class;
@@ -43,9 +43,9 @@ use fetch::Fetched;
 use program::Program;
 use property::PropertyAlias;
 use survey::Survey;
-use syntax::{CompareOp, NodeKind, Path, SyntaxNode};
+use syntax::{CompareOp, NamePath, NodeKind, SyntaxNode};
 
-/// A parsed expression. Displayed with all parentheses.
+/// Parsed expression. Its display has all parentheses.
 #[derive(Clone, Debug)]
 pub struct Expression {
     source: Arc<str>,
@@ -62,7 +62,7 @@ impl Expression {
     /// Parses an expression.
     ///
     /// # Errors
-    /// If it breaks the grammar, or is longer or more deeply nested than allowed.
+    /// If the grammar is invalid, or the expression is too long or too deeply nested.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let (root, patterns) = parser::parse(text)?;
         Ok(Self { source: text.into(), root: Arc::new(root), patterns })
@@ -74,7 +74,7 @@ impl Expression {
         &self.source
     }
 
-    /// Returns `true` if a name in it begins with this word: a field, a scope or a property.
+    /// Returns `true` if a name in the expression starts with this word: a field, a scope or a property.
     #[must_use]
     pub fn mentions(&self, word: &str) -> bool {
         let mut is_found = false;
@@ -107,16 +107,16 @@ impl fmt::Display for Expression {
     }
 }
 
-/// Traces for an expression.
+/// Traces to filter.
 #[derive(Clone, Copy, Debug)]
 pub struct FilterScope<'t> {
-    /// All of the traces.
+    /// All traces.
     pub traces: &'t [Arc<Trace>],
-    /// `true` if they have event record classes that are discovered while reading. Unknown names are no error then.
+    /// `true` if event record classes are discovered while reading. Unknown names are not errors then.
     pub has_dynamic_classes: bool,
 }
 
-/// An expression for certain traces and their events, usable by any number of threads.
+/// Expression checked for certain traces. Any number of threads can use it.
 #[derive(Clone)]
 pub struct Filter {
     shared: Arc<Shared>,
@@ -124,29 +124,30 @@ pub struct Filter {
 
 struct Shared {
     expression: Expression,
-    /// Traces, kept because programs are found by their addresses.
+    /// Traces. They must stay alive because programs are looked up by trace address.
     traces: Vec<Arc<Trace>>,
     times: HashMap<String, Result<i128, String>>,
-    /// `true` if classes are known only after reading.
+    /// `true` if some classes are known only after reading.
     is_open: bool,
     aliases: Vec<PropertyAlias>,
-    /// `true` if it depends on the data stream, not only on its class.
+    /// `true` if the expression depends on the data stream, not only on its class.
     depends_on_stream: bool,
     window: Window,
     warnings: Vec<FilterWarning>,
     programs: Mutex<HashMap<ProgramKey, Arc<Program>>>,
-    excluded: Mutex<Excluded>,
+    excluded: Mutex<ExcludedByStream>,
 }
 
-/// Classes without selected events: by trace, data stream class, and data stream if it depends on that.
-type Excluded = HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>;
+/// Classes without selected events. The key is the trace, the data stream class, and the data stream if the expression
+/// depends on it.
+type ExcludedByStream = HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>;
 
-/// Key of a program.
+/// Program key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ProgramKey {
     trace: usize,
     stream_class: usize,
-    /// Key of the data stream, if it depends on that.
+    /// Data stream key, if the expression depends on the data stream.
     stream: Option<u32>,
     class: usize,
 }
@@ -158,15 +159,15 @@ impl fmt::Debug for Filter {
 }
 
 impl Filter {
-    /// Checks an expression against the classes of traces.
+    /// Checks an expression against trace classes.
     ///
-    /// `resolve_time` returns the nanoseconds from the origin for a point in time, as written in the
-    /// expression: `09:22:11.95`, `2026-05-22 09:22`, `+3s`, `-5s`, `@12`, or the content of a string that is
-    /// compared with the time. It is only called during this function.
+    /// `resolve_time` must return a time in nanoseconds from the origin. The argument is the time as written in the
+    /// expression: `09:22:11.95`, `2026-05-22 09:22`, `+3s`, `-5s`, `@12`, or the content of a string that is compared
+    /// with the time. It is called only during this function.
     ///
     /// # Errors
-    /// If no event that could be selected has the field or property of a name, if an operator cannot be
-    /// applied to the types in any class, or if a time cannot be used.
+    /// If a field or property name is unknown in every event that could be selected, if an operator
+    /// fits the types in no class, or if a time is invalid.
     pub fn new(
         expression: &Expression,
         scope: FilterScope<'_>,
@@ -196,8 +197,8 @@ impl Filter {
                 depends_on_stream |= path.split().0 == "stream";
             }
         });
-        let is_time = |path: &Path| {
-            // In a class that is met later, it may be a field.
+        let is_time = |path: &NamePath| {
+            // In a class discovered later, the name may be a field.
             let is_used = |alias: &PropertyAlias| path.is_property || !is_open && aliases.contains(alias);
             let alias = property::alias(path).filter(is_used);
             alias.map(|alias| alias.property).or(path.word()) == Some("time")
@@ -214,7 +215,7 @@ impl Filter {
             depends_on_stream,
             window: Window {
                 begin: window.begin,
-                // The first time alone if the window is empty: no event is selected.
+                // An empty window still contains its first time. It selects no event.
                 end: window.end.map(|end| end.max(window.begin.unwrap_or(end))),
             },
             warnings,
@@ -231,7 +232,7 @@ impl Filter {
         &self.shared.expression
     }
 
-    /// Returns a part of the timeline that contains all selected events, to read no more than that.
+    /// Returns a time window that contains all selected events. Readers can skip the rest.
     #[must_use]
     pub fn window(&self) -> Window {
         self.shared.window
@@ -243,11 +244,12 @@ impl Filter {
         &self.shared.warnings
     }
 
-    /// Checks the expression again, now for the classes that were discovered while reading, as [`Filter::new`] does if
-    /// all classes are known. Returns nothing if it did, or if no class was discovered.
+    /// Checks the expression again, with the classes that were discovered while reading. Returns an empty list if all
+    /// classes were known before.
     ///
     /// # Errors
-    /// If no event has the field or property of a name, or an operator cannot be applied to the types in any class.
+    /// If a field or property name is unknown in every event, or an operator fits the types in no
+    /// class.
     pub fn review(&self) -> Result<Vec<FilterWarning>, FilterError> {
         let Expression { source, root, patterns } = &self.shared.expression;
         let (traces, aliases) = (&self.shared.traces[..], &self.shared.aliases[..]);
@@ -263,17 +265,18 @@ impl Filter {
         })
     }
 
-    /// Returns the time of a text in the expression.
+    /// Returns the time for a text in the expression.
     fn resolved(&self, text: &str) -> Result<i128, String> {
         let time = self.shared.times.get(text).cloned();
         time.unwrap_or_else(|| Err("it was not resolved".to_owned()))
     }
 
-    /// Returns the event record classes of a data stream that have no selected events in any case; `None` if
-    /// there are none, or if finding out would take long.
+    /// Returns the event record classes in a data stream whose events are never selected. `None` without such classes,
+    /// or if the search would take long.
     #[must_use]
     pub fn excluded_classes(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
-        /// Maximum number of classes to check, for each data stream if it depends on that.
+        /// Maximum number of classes to check. If the expression depends on the data stream, the maximum is per data
+        /// stream.
         const MOST_CLASSES: usize = 100_000;
         let of_stream = self.shared.depends_on_stream.then_some(stream.key);
         let key = (Arc::as_ptr(&stream.trace).addr(), stream.class_index, of_stream);
@@ -294,11 +297,11 @@ impl Filter {
         excluded.entry(key).or_insert(classes.map(Arc::new)).clone()
     }
 
-    /// Returns an evaluator for a thread.
+    /// Creates an evaluator for a thread.
     #[must_use]
     pub fn selector(&self) -> Selector {
         Selector {
-            // Each clone has its own memory for searches.
+            // Each clone has separate memory for searches.
             patterns: self.shared.expression.patterns.clone(),
             shared: Arc::clone(&self.shared),
             streams: Vec::new(),
@@ -308,13 +311,13 @@ impl Filter {
         }
     }
 
-    /// Returns the program for the class of an event.
+    /// Returns the program for an event class.
     fn program(&self, key: ProgramKey, event: &Event<'_>) -> Arc<Program> {
         let programs = || self.shared.programs.lock().ignore_poison();
         if let Some(program) = programs().get(&key) {
             return Arc::clone(program);
         }
-        let program = Arc::new(self.compile(FilterClass::of(event)));
+        let program = Arc::new(self.compile(FilterClass::from_event(event)));
         Arc::clone(programs().entry(key).or_insert(program))
     }
 
@@ -325,22 +328,22 @@ impl Filter {
     }
 }
 
-/// Evaluates a [`Filter`], on one thread at a time.
+/// Evaluator of a [`Filter`] for one thread.
 pub struct Selector {
     shared: Arc<Shared>,
     patterns: Vec<Regex>,
-    /// Table of each data stream by key, from 1 on; 0 is unknown.
+    /// Table index by data stream key. Indexes start at 1, and 0 is unknown.
     streams: Vec<u32>,
-    /// Tables by the index of the class.
-    tables: Vec<Vec<Entry>>,
-    /// Tables of data stream classes.
+    /// Entries by table and class index.
+    tables: Vec<Vec<ClassDecision>>,
+    /// Table index by data stream class.
     by_class: HashMap<(usize, usize), u32>,
     fetched: Fetched,
 }
 
-/// Verdict on a class.
+/// Decision for an event class.
 #[derive(Clone, Default)]
-enum Entry {
+enum ClassDecision {
     #[default]
     Unknown,
     Always,
@@ -361,7 +364,7 @@ impl fmt::Debug for Selector {
 }
 
 impl Selector {
-    /// Returns the filter that it evaluates.
+    /// Returns the filter.
     #[must_use]
     pub fn filter(&self) -> Filter {
         Filter { shared: Arc::clone(&self.shared) }
@@ -373,14 +376,16 @@ impl Selector {
         let table = self.streams.get(event.stream.key as usize).copied().unwrap_or(0);
         let class = event.class_index().unwrap_or(usize::MAX);
         match self.tables.get((table as usize).wrapping_sub(1)).and_then(|table| table.get(class)) {
-            Some(Entry::Never) => false,
-            Some(Entry::Always) => true,
-            Some(Entry::Program(program)) => program.selects(event, &mut self.fetched, &self.patterns),
+            Some(ClassDecision::Never) => false,
+            Some(ClassDecision::Always) => true,
+            Some(ClassDecision::Program(program)) => {
+                program.selects(event, &mut self.fetched, &self.patterns)
+            }
             _ => self.selects_first(event),
         }
     }
 
-    /// Decides the first event of a class of a data stream.
+    /// Decides for the first event of a class in a data stream.
     #[cold]
     #[inline(never)]
     fn selects_first(&mut self, event: &Event<'_>) -> bool {
@@ -388,8 +393,8 @@ impl Selector {
         let trace = Arc::as_ptr(&stream.trace).addr();
         let filter = self.filter();
         let Some(class) = event.class_index() else {
-            // Its plans are from elsewhere: nothing can be cached.
-            let program = filter.compile(FilterClass::of(event));
+            // The plans are from another trace: the decision cannot be cached.
+            let program = filter.compile(FilterClass::from_event(event));
             return program.selects(event, &mut self.fetched, &self.patterns);
         };
         let of_stream = self.shared.depends_on_stream.then_some(stream.key);
@@ -412,13 +417,13 @@ impl Selector {
         }
         let program = filter.program(key, event);
         let entry = match program.verdict() {
-            Some(true) => Entry::Always,
-            Some(false) => Entry::Never,
-            None => Entry::Program(Arc::clone(&program)),
+            Some(true) => ClassDecision::Always,
+            Some(false) => ClassDecision::Never,
+            None => ClassDecision::Program(Arc::clone(&program)),
         };
         if let Some(table) = self.tables.get_mut((self.streams[at] as usize).wrapping_sub(1)) {
             if table.len() <= class {
-                table.resize(class + 1, Entry::Unknown);
+                table.resize(class + 1, ClassDecision::Unknown);
             }
             table[class] = entry;
         }
@@ -426,7 +431,7 @@ impl Selector {
     }
 }
 
-/// Time of a part.
+/// Returns the time of a part.
 fn time_of(node: &SyntaxNode, source: &str, resolve: &dyn Fn(&str) -> Result<i128, String>) -> Option<i128> {
     match &node.kind {
         NodeKind::Time(text) => resolve(text).ok(),
@@ -438,7 +443,7 @@ fn time_of(node: &SyntaxNode, source: &str, resolve: &dyn Fn(&str) -> Result<i12
     }
 }
 
-/// Part of the timeline that contains all events for which a condition is true.
+/// Returns a time window that contains all events for which a condition is true.
 fn window_of(
     node: &SyntaxNode,
     is_time: &dyn Fn(&SyntaxNode) -> bool,

@@ -1,4 +1,4 @@
-//! A precedence climbing parser of expressions.
+//! Precedence climbing parser for expressions.
 
 use std::ops::Range;
 
@@ -6,25 +6,25 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::error::{FilterError, FilterErrorKind};
 use super::syntax::{
-    ArithmeticOp, CompareOp, NodeKind, PartOp, Path, PathStep, Pattern, SyntaxNode, keyword,
+    ArithmeticOp, CompareOp, NamePath, NameStep, NodeKind, PartOp, Pattern, SyntaxNode, keyword,
 };
 use super::token::{Token, quote, tokens, unescaped, unquoted};
 use super::value::{FilterValue, compare};
 
 /// Maximum length of an expression in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
-/// Maximum nesting depth of expressions; operators on one level count as often as they are applied to one another.
+/// Maximum nesting depth of expressions. A chain of operators on one level counts each application.
 pub(super) const DEPTH: usize = 50;
-/// Maximum nesting depth of the parser: up to three steps for each operator with parentheses around it.
+/// Maximum nesting depth of the parser: up to three steps per operator with parentheses.
 const NESTING: usize = 3 * DEPTH + 10;
-/// Sizes to try for a compiled regular expression in bytes, each with the memory for its searches.
+/// Size limits for a compiled regular expression in bytes, smallest first, each with the memory for searches.
 const REGEX_BYTES: [(usize, usize); 3] = [(16 << 10, 128 << 10), (128 << 10, 512 << 10), (1 << 20, 1 << 20)];
-/// Memory limit of all regular expressions of an expression, in bytes.
+/// Memory limit for all regular expressions in an expression, in bytes.
 const REGEX_BYTES_TOGETHER: usize = 64 << 20;
-/// Maximum number of steps of a name.
+/// Maximum number of path steps.
 const STEPS: usize = 64;
 
-/// Parses an expression, with its regular expressions.
+/// Parses an expression with its regular expressions.
 pub(super) fn parse(source: &str) -> Result<(SyntaxNode, Vec<Regex>), FilterError> {
     if source.len() > MOST_BYTES {
         let message = format!("the expression is longer than {MOST_BYTES} bytes");
@@ -52,7 +52,7 @@ pub(super) fn parse(source: &str) -> Result<(SyntaxNode, Vec<Regex>), FilterErro
     })
 }
 
-/// A node with its depth.
+/// Node and its depth.
 type Deep = (SyntaxNode, usize);
 
 struct FilterParser<'s> {
@@ -62,7 +62,7 @@ struct FilterParser<'s> {
     /// Nesting depth of the current token.
     depth: usize,
     patterns: Vec<Regex>,
-    /// Memory limit of further regular expressions, in bytes.
+    /// Memory limit for further regular expressions, in bytes.
     regex_bytes: usize,
 }
 
@@ -105,7 +105,7 @@ impl<'s> FilterParser<'s> {
         matches!(self.peek(), Token::Name { name, quoted: false } if self::keyword(name) == Some(keyword))
     }
 
-    /// Returns `true` if this word comes next, in lower case or capitals; it is not a keyword elsewhere.
+    /// Returns `true` if this word comes next, in lower case or capitals. Elsewhere, it is not a keyword.
     fn is_word(&self, word: &str) -> bool {
         let is_form = |name: &str| name == word || name == word.to_ascii_uppercase();
         matches!(self.peek(), Token::Name { name, quoted: false } if is_form(name))
@@ -121,7 +121,7 @@ impl<'s> FilterParser<'s> {
         if self.next_if(sign) { Ok(()) } else { Err(self.expected(&format!("`{sign}`"))) }
     }
 
-    /// Makes a node with children.
+    /// Creates a node with children.
     fn node(&self, begin: usize, kind: NodeKind, depth: usize) -> Result<Deep, FilterError> {
         let end =
             self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(begin, |(_, span)| span.end);
@@ -156,7 +156,7 @@ impl<'s> FilterParser<'s> {
         self.sequence("&&", "and", Self::negation, NodeKind::And)
     }
 
-    /// Parses operands separated by an operator.
+    /// Parses operands with the same operator between them.
     fn sequence(
         &mut self,
         sign: &str,
@@ -176,7 +176,7 @@ impl<'s> FilterParser<'s> {
         match nodes.len() {
             1 => Ok((nodes.remove(0), depth)),
             _ => {
-                // Sequences in parentheses join the same sequence.
+                // A nested sequence with the same operator joins this one.
                 let flat = nodes.into_iter().flat_map(|node| match (kind(Vec::new()), node.kind) {
                     (NodeKind::And(_), NodeKind::And(inner)) | (NodeKind::Or(_), NodeKind::Or(inner)) => {
                         inner
@@ -262,7 +262,7 @@ impl<'s> FilterParser<'s> {
         self.node(begin, NodeKind::List(nodes), depth + 1)
     }
 
-    /// Parses a value of a list, or a range of values.
+    /// Parses a list item: a value or a range.
     fn item(&mut self) -> Result<Deep, FilterError> {
         let start = self.span().start;
         let is_open = matches!(self.peek(), Token::Sign(".."));
@@ -307,7 +307,7 @@ impl<'s> FilterParser<'s> {
         };
         let quote = self.source.as_bytes().get(span.start).copied().map_or('"', char::from);
         self.at += 1;
-        // A regular expression has its own escapes: only an escaped quote loses its backslash.
+        // Regular expressions have their own escapes: only an escaped quote loses its backslash.
         let mut text = String::new();
         let mut rest = self.source[content].chars();
         while let Some(c) = rest.next() {
@@ -320,7 +320,7 @@ impl<'s> FilterParser<'s> {
         let regex = self.compiled(&text).map_err(|error| {
             let reason = match error {
                 regex::Error::CompiledTooBig(_) => "it would take too much memory".to_owned(),
-                // Its last line describes the error; the others show the place, as ours do.
+                // The last line describes the error. The other lines show the place, as our errors do.
                 error => {
                     let text = error.to_string();
                     let last = text.lines().last().unwrap_or_default();
@@ -333,7 +333,7 @@ impl<'s> FilterParser<'s> {
         Ok(Pattern { text, index: self.patterns.len() - 1 })
     }
 
-    /// Compiles a regular expression with the smallest sufficient size within the remaining memory.
+    /// Compiles a regular expression with the smallest sufficient size limit.
     fn compiled(&mut self, text: &str) -> Result<Regex, regex::Error> {
         for (size, searches) in REGEX_BYTES {
             let left = self.regex_bytes.checked_sub(size + searches);
@@ -389,7 +389,7 @@ impl<'s> FilterParser<'s> {
         };
         self.at += 1;
         if sign == "+" {
-            // Relative to the beginning of the trace.
+            // Relative to the start of the trace.
             return match self.peek() {
                 Token::Duration(_) | Token::Integer(_) | Token::Float(_) => {
                     self.at += 1;
@@ -474,7 +474,7 @@ impl<'s> FilterParser<'s> {
         self.node(begin, kind, depth + 1)
     }
 
-    /// `a.b[2].c`
+    /// Parses a path such as `a.b[2].c`.
     fn name(&mut self) -> Result<Deep, FilterError> {
         let begin = self.span().start;
         let is_property = self.next_if("$");
@@ -491,7 +491,7 @@ impl<'s> FilterParser<'s> {
                 let Some(index) = index else { return Err(self.expected("the index of an element")) };
                 self.at += 1;
                 self.require("]")?;
-                steps.push(PathStep::Index(if is_negative { -index } else { index }));
+                steps.push(NameStep::Index(if is_negative { -index } else { index }));
             } else {
                 break;
             }
@@ -500,15 +500,15 @@ impl<'s> FilterParser<'s> {
                 return Err(FilterError::new(FilterErrorKind::Limit, self.source, self.span(), message));
             }
         }
-        self.node(begin, NodeKind::Name(Path { is_property, steps }), 1)
+        self.node(begin, NodeKind::Name(NamePath { is_property, steps }), 1)
     }
 
-    fn member(&mut self, is_first: bool) -> Result<PathStep, FilterError> {
+    fn member(&mut self, is_first: bool) -> Result<NameStep, FilterError> {
         let is_name = |name: &str| !is_first || keyword(name).is_none();
         match self.peek().clone() {
             Token::Name { name, quoted } if quoted || is_name(&name) => {
                 self.at += 1;
-                Ok(PathStep::Member(name))
+                Ok(NameStep::Member(name))
             }
             Token::Integer(_) | Token::Float(_) if !is_first => {
                 let error = self.expected("a name after the point");
@@ -519,7 +519,7 @@ impl<'s> FilterParser<'s> {
     }
 }
 
-/// Number of a part, if it is a number.
+/// Returns the number in a part, if the part is a number.
 fn number(node: &SyntaxNode) -> Option<FilterValue<'static>> {
     match &node.kind {
         NodeKind::Integer(value) | NodeKind::Duration(value) => Some(FilterValue::Integer(*value)),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::class::ValueType;
-use super::compile::{Compiler, Finding, Mismatch, bytes_of};
-use super::program::{Leaf, Needle, Test};
+use super::compile::{Compiler, Mismatch, PartFact, bytes_of};
+use super::program::{LeafTest, Needle, Test};
 use super::syntax::{NodeKind, PartOp, SyntaxNode};
 use super::typed::Typed;
 use super::value::SortedRanges;
 
 impl Compiler<'_> {
-    /// Returns `true` if a value has a part.
+    /// Compiles the condition that a value contains a part.
     pub(super) fn has_part(
         &mut self,
         node: &SyntaxNode,
@@ -23,24 +23,24 @@ impl Compiler<'_> {
             NodeKind::Text(literal) => Some(literal),
             _ => None,
         };
-        // Checked even if no value can contain it.
+        // The part is checked even if no value can contain it.
         let parts = self.value(part);
-        self.fitting(node, found, |compiler, found| {
+        self.test_values(node, found, |compiler, found| {
             if !matches!(found.kind, ValueType::Enumeration(_)) {
-                compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
+                compiler.findings.push(PartFact::Label(node.span.clone(), Ok(())));
             }
             match (&found.kind, literal) {
                 (ValueType::Enumeration(names), Some(literal)) => {
                     let is_wanted = |name: &str| op.holds(name.as_bytes(), literal.text.as_bytes());
                     let ranges = compiler.ranges(names, is_wanted, &node.span);
-                    Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
+                    Ok(compiler.leaf(LeafTest::Ranges(found.code, SortedRanges::new(ranges.0))))
                 }
                 (ValueType::Enumeration(_), None) => Err(Mismatch {
                     message: format!("{} is not a string in quotes", compiler.text(part)),
                     help: Some("to search the labels of an enumeration, write a string in quotes"),
                 }),
                 (ValueType::Blob, Some(literal)) => match bytes_of(&literal.text) {
-                    Some(bytes) => Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Needle::new(op, &bytes))))),
+                    Some(bytes) => Ok(compiler.leaf(LeafTest::Part(found.code, Arc::new(Needle::new(op, &bytes))))),
                     None => Err(Mismatch {
                         message: format!(
                             "{} is a BLOB, but {} is not",
@@ -53,7 +53,7 @@ impl Compiler<'_> {
                     }),
                 },
                 (ValueType::Text, Some(literal)) => {
-                    Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Needle::new(op, literal.text.as_bytes())))))
+                    Ok(compiler.leaf(LeafTest::Part(found.code, Arc::new(Needle::new(op, literal.text.as_bytes())))))
                 }
                 (ValueType::Text | ValueType::Blob, None) => {
                     compiler.part_of(op, (&found, value), (&parts, part))
@@ -69,7 +69,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Returns `true` if a value has a part that is no literal.
+    /// Compiles the condition for a part that is not a literal.
     fn part_of(
         &self,
         op: PartOp,
@@ -78,7 +78,7 @@ impl Compiler<'_> {
     ) -> Result<Test, Mismatch> {
         let fits = parts.iter().filter(|part| part.kind == found.kind);
         let tests: Vec<Test> =
-            fits.map(|part| self.leaf(Leaf::PartOf(op, found.code.clone(), part.code.clone()))).collect();
+            fits.map(|part| self.leaf(LeafTest::PartOf(op, found.code.clone(), part.code.clone()))).collect();
         match parts.first() {
             Some(other) if tests.is_empty() => Err(Mismatch {
                 message: format!(

@@ -1,4 +1,4 @@
-//! An expression, compiled for the events of a class.
+//! Expression compiled for an event class.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::glob::Glob;
 use super::syntax::{ArithmeticOp, CompareOp, PartOp};
 use super::value::{Constant, FilterValue, SortedRanges, calculate, compare, is_ordered};
 
-/// Selects events of a class.
+/// Program that selects the events of a class.
 #[derive(Debug)]
 pub(super) struct Program {
     test: Test,
@@ -20,68 +20,68 @@ pub(super) struct Program {
     fetches: Vec<ScopeFetch>,
 }
 
-/// A value of an event.
+/// Value of an event.
 #[derive(Clone, Debug)]
 pub(super) enum Code {
     Constant(Constant),
     Register(usize),
-    /// Integer at a constant offset, and the register for events whose scope is values.
+    /// Integer at a constant offset. The register is for events whose scope consists of values.
     Direct(Box<FieldRef>, usize),
     Time,
-    /// Message that the class renders.
+    /// Rendered message.
     Message,
-    /// Element of an array that the condition tests.
+    /// Array element that the condition tests.
     Element,
-    /// A number as a level.
+    /// Number as log level.
     Level(Box<Self>, LevelScale),
-    /// A number as a time.
+    /// Number as time.
     Date(Box<Self>, WallClock),
     Arithmetic(ArithmeticOp, Box<[Self; 2]>),
     Negate(Box<Self>),
     Complement(Box<Self>),
     /// Length of a string in characters, or of a BLOB in bytes.
     Length(Box<Self>),
-    /// Length of an array.
+    /// Array length.
     ArrayLength(usize),
     Test(Box<Test>),
 }
 
-/// A condition: true, false, or unknown.
+/// Condition: true, false or unknown.
 #[derive(Clone, Debug)]
 pub(super) enum Test {
     Constant(Option<bool>),
     All(Vec<Self>),
     Any(Vec<Self>),
     Not(Box<Self>),
-    /// The known one of several conditions; at most one is known.
+    /// Several conditions, of which at most one is known.
     Known(Vec<Self>),
-    /// A condition with the scopes it needs.
-    Leaf(Needs, Box<Leaf>),
-    /// A condition on any element of an array.
+    /// Condition with the scopes it needs.
+    Leaf(Needs, Box<LeafTest>),
+    /// Condition on any array element.
     Element(usize, Needs, Box<Self>),
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Leaf {
+pub(super) enum LeafTest {
     Truth(Code),
     Compare(CompareOp, Code, Code),
-    /// A [`Code::Direct`] and an integer, like most comparisons.
+    /// Comparison of a [`Code::Direct`] with an integer, the most common one.
     CompareDirect(CompareOp, Box<FieldRef>, usize, i128),
     /// Sorted integers.
     Integers(Code, Box<[i128]>),
     Ranges(Code, SortedRanges),
-    /// Whether one of these bits is 1.
+    /// Flags: true if one of these bits is 1.
     Flag(Code, u128),
     Texts(Code, HashSet<Box<[u8]>>),
     Glob(Code, Arc<Glob>),
     Pattern(Code, usize),
-    /// A constant part.
+    /// Constant part.
     Part(Code, Arc<Needle>),
     PartOf(PartOp, Code, Code),
     Has(usize),
 }
 
-/// A part to search for in a string or BLOB.
+/// Part to search for in a string or BLOB.
 #[derive(Clone, Debug)]
 pub(super) struct Needle {
     op: PartOp,
@@ -105,7 +105,7 @@ impl Needle {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Needs {
     always: u8,
-    /// Scopes needed if they are values.
+    /// Scopes needed if they consist of values.
     values: u8,
 }
 
@@ -115,7 +115,7 @@ impl Needs {
     }
 
     #[inline]
-    fn of(self, event: &Event<'_>) -> u8 {
+    fn scopes(self, event: &Event<'_>) -> u8 {
         match event.scopes.values {
             Some(values) if self.values != 0 => {
                 let is_needed =
@@ -148,7 +148,7 @@ impl Code {
         }
     }
 
-    /// Returns the value, if it is the same for all events of the class.
+    /// Returns the value if it is the same for all events of the class.
     pub(super) fn constant(&self) -> Option<&Constant> {
         match self {
             Self::Constant(constant) => Some(constant),
@@ -160,28 +160,28 @@ impl Code {
 impl Test {
     pub(super) const UNKNOWN: Self = Self::Constant(None);
 
-    /// Makes a condition on values, decided at once if these are the same for all events.
-    pub(super) fn leaf(leaf: Leaf, registers: &[Register], patterns: &[Regex]) -> Self {
+    /// Creates a condition on values. It is decided at once if the values are constant.
+    pub(super) fn leaf(leaf: LeafTest, registers: &[Register], patterns: &[Regex]) -> Self {
         let leaf = leaf.simplified();
         let needs = match &leaf {
-            Leaf::CompareDirect(_, _, register, _) => {
+            LeafTest::CompareDirect(_, _, register, _) => {
                 Needs { always: 0, values: Code::Register(*register).needs(registers).always }
             }
-            Leaf::Compare(_, a, b) | Leaf::PartOf(_, a, b) => {
+            LeafTest::Compare(_, a, b) | LeafTest::PartOf(_, a, b) => {
                 if let (Some(_), Some(_)) = (a.constant(), b.constant()) {
                     return Self::Constant(leaf.constant(patterns));
                 }
                 a.needs(registers).and(b.needs(registers))
             }
-            Leaf::Has(register) => Code::Register(*register).needs(registers),
-            Leaf::Truth(code)
-            | Leaf::Integers(code, _)
-            | Leaf::Ranges(code, _)
-            | Leaf::Flag(code, _)
-            | Leaf::Texts(code, _)
-            | Leaf::Glob(code, _)
-            | Leaf::Part(code, _)
-            | Leaf::Pattern(code, _) => {
+            LeafTest::Has(register) => Code::Register(*register).needs(registers),
+            LeafTest::Truth(code)
+            | LeafTest::Integers(code, _)
+            | LeafTest::Ranges(code, _)
+            | LeafTest::Flag(code, _)
+            | LeafTest::Texts(code, _)
+            | LeafTest::Glob(code, _)
+            | LeafTest::Part(code, _)
+            | LeafTest::Pattern(code, _) => {
                 if code.constant().is_some() {
                     return Self::Constant(leaf.constant(patterns));
                 }
@@ -218,7 +218,7 @@ impl Test {
         Self::sequence(tests, true, Self::Any)
     }
 
-    /// `decisive`: the result that decides alone.
+    /// Creates a conjunction or disjunction. `decisive` is the result that decides alone.
     fn sequence(mut tests: Vec<Self>, decisive: bool, make: fn(Vec<Self>) -> Self) -> Self {
         if tests.iter().any(|test| matches!(test, Self::Constant(Some(known)) if *known == decisive)) {
             return Self::Constant(Some(decisive));
@@ -240,14 +240,14 @@ impl Test {
         }
     }
 
-    /// Makes a condition that `test` is true for one of the elements in a register.
+    /// Creates the condition that `test` is true for some array element in a register.
     pub(super) fn element(register: usize, test: Self, registers: &[Register]) -> Self {
         let needs = test.needs().and(Code::Register(register).needs(registers));
         Self::Element(register, needs, Box::new(test))
     }
 }
 
-impl Leaf {
+impl LeafTest {
     /// Converts the condition to the form that is evaluated fastest.
     fn simplified(self) -> Self {
         match self {
@@ -261,7 +261,7 @@ impl Leaf {
         }
     }
 
-    /// Returns the result if it does not depend on the event.
+    /// Returns the result if it is the same for all events of the class.
     fn constant(&self, patterns: &[Regex]) -> Option<bool> {
         let value = |code: &Code| match code {
             Code::Constant(constant) => constant.clone(),
@@ -305,7 +305,7 @@ impl Leaf {
     }
 }
 
-/// Returns `true` if a value contains another one; `None` if one of them is missing.
+/// Returns `true` if a value contains a part. `None` if one of them is missing.
 fn part_holds(op: PartOp, whole: FilterValue<'_>, part: FilterValue<'_>) -> Option<bool> {
     match (whole, part) {
         (FilterValue::Text(whole), FilterValue::Text(part))
@@ -319,7 +319,7 @@ impl Program {
         Self { test, registers: registers.len(), fetches: ScopeFetch::all(registers) }
     }
 
-    /// Returns `true` or `false` if all or no events are selected; `None` if it depends on the event.
+    /// Returns the result for all events: `true` selects all, `false` none. `None` if it depends on the event.
     pub(super) fn verdict(&self) -> Option<bool> {
         match self.test {
             Test::Constant(known) => Some(known == Some(true)),
@@ -335,7 +335,7 @@ impl Program {
     }
 }
 
-/// Evaluation of an event.
+/// Evaluation for one event.
 struct Evaluation<'e, 'a> {
     program: &'e Program,
     event: &'e Event<'a>,
@@ -344,7 +344,7 @@ struct Evaluation<'e, 'a> {
 }
 
 impl Evaluation<'_, '_> {
-    /// Returns `true` if a condition is known to have the wanted result; stops at the first part that decides.
+    /// Returns `true` if a condition is known to have the wanted result. Stops at the first part that decides.
     fn is(&mut self, test: &Test, wanted: bool) -> bool {
         match test {
             Test::Constant(known) => *known == Some(wanted),
@@ -373,14 +373,14 @@ impl Evaluation<'_, '_> {
     #[inline]
     fn fetch(&mut self, needs: Needs) {
         let program = self.program;
-        self.fetched.fetch(self.event, needs.of(self.event), &program.fetches, program.registers);
+        self.fetched.fetch(self.event, needs.scopes(self.event), &program.fetches, program.registers);
     }
 
-    /// Returns the result of a condition after everything it needs is fetched.
+    /// Returns the result of a condition. All needed scopes must have been fetched.
     #[inline]
-    fn leaf(&mut self, leaf: &Leaf) -> Option<bool> {
+    fn leaf(&mut self, leaf: &LeafTest) -> Option<bool> {
         match leaf {
-            Leaf::Compare(op, a, b) => {
+            LeafTest::Compare(op, a, b) => {
                 // A condition in an operand needs the whole evaluation.
                 if let (Code::Test(_), _) | (_, Code::Test(_)) = (a, b) {
                     let (a, b) = (self.boolean(a)?, self.boolean(b)?);
@@ -388,20 +388,20 @@ impl Evaluation<'_, '_> {
                 }
                 compare(*op, self.value(a), self.value(b))
             }
-            Leaf::CompareDirect(op, field, register, value) => {
+            LeafTest::CompareDirect(op, field, register, value) => {
                 let integer = self.direct(field, *register)?;
                 Some(is_ordered(*op, Some(integer.cmp(value))))
             }
-            Leaf::PartOf(op, whole, part) => part_holds(*op, self.value(whole), self.value(part)),
-            Leaf::Has(register) => Some(self.fetched.has(*register)),
-            Leaf::Truth(code)
-            | Leaf::Integers(code, _)
-            | Leaf::Ranges(code, _)
-            | Leaf::Flag(code, _)
-            | Leaf::Texts(code, _)
-            | Leaf::Glob(code, _)
-            | Leaf::Part(code, _)
-            | Leaf::Pattern(code, _) => leaf.result(self.value(code), self.patterns),
+            LeafTest::PartOf(op, whole, part) => part_holds(*op, self.value(whole), self.value(part)),
+            LeafTest::Has(register) => Some(self.fetched.has(*register)),
+            LeafTest::Truth(code)
+            | LeafTest::Integers(code, _)
+            | LeafTest::Ranges(code, _)
+            | LeafTest::Flag(code, _)
+            | LeafTest::Texts(code, _)
+            | LeafTest::Glob(code, _)
+            | LeafTest::Part(code, _)
+            | LeafTest::Pattern(code, _) => leaf.result(self.value(code), self.patterns),
         }
     }
 
@@ -416,7 +416,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    /// Integer at a constant offset of its scope in all events of the class; its register if the scope is values.
+    /// Returns an integer at a constant offset in its scope. If the scope consists of values, returns the register.
     #[inline]
     fn direct(&self, field: &FieldRef, register: usize) -> Option<i128> {
         if self.event.scopes.values.is_some_and(|values| values.has(field.scope())) {
@@ -474,7 +474,7 @@ impl Evaluation<'_, '_> {
                 _ => FilterValue::Unknown,
             },
             Code::Length(code) => match self.value(code) {
-                // All bytes except those that continue a character.
+                // Counts bytes that do not continue a character.
                 FilterValue::Text(text) => {
                     FilterValue::Integer(text.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as i128)
                 }

@@ -1,4 +1,4 @@
-//! Properties of events, which are not fields, or are fields by their meaning.
+//! Event properties: facts that are not fields, or members found by meaning.
 
 use std::borrow::Cow;
 
@@ -6,22 +6,22 @@ use ichnos_model::{LevelScale, LogSeverity, Meaning, Value};
 
 use super::class::{FilterClass, ValueType};
 use super::program::Code;
-use super::syntax::{Path, PathStep};
+use super::syntax::{NamePath, NameStep};
 use super::typed::Typed;
 use super::value::Constant;
 
-/// Properties that take precedence over fields of the same names.
+/// Properties that hide fields with the same name.
 const RESERVED: [&str; 7] = ["event", "time", "stream", "trace", "host", "level", "env"];
 
-/// A name of a property in other tools.
+/// Property name in another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PropertyAlias {
     pub(super) name: &'static str,
     pub(super) property: &'static str,
 }
 
-/// Names of Perfetto, trace-cmd and bpftrace. Each is used where no event has a field of that name, and something says
-/// the property; where classes are met while reading, in the classes without such a field.
+/// Property names in Perfetto, trace-cmd and bpftrace. They are used if no event has a field with the name and the
+/// trace contains the property. While further classes can be discovered, each class without the field uses them.
 pub(super) const ALIASES: [PropertyAlias; 5] = [
     PropertyAlias { name: "name", property: "event" },
     PropertyAlias { name: "ts", property: "time" },
@@ -30,13 +30,13 @@ pub(super) const ALIASES: [PropertyAlias; 5] = [
     PropertyAlias { name: "comm", property: "process_name" },
 ];
 
-/// PropertyValues with this name in other tools.
-pub(super) fn alias(path: &Path) -> Option<PropertyAlias> {
+/// Returns the property with this name in another tool.
+pub(super) fn alias(path: &NamePath) -> Option<PropertyAlias> {
     let word = path.word()?;
     ALIASES.into_iter().find(|alias| alias.name == word)
 }
 
-/// Returns `true` for names of properties even if a class has such a field.
+/// Returns `true` for property names that hide fields.
 pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
@@ -58,21 +58,21 @@ pub(super) fn names() -> impl Iterator<Item = Cow<'static, str>> {
     RESERVED.into_iter().filter(|name| *name != "env").chain(more).map(Cow::Borrowed).chain(meanings)
 }
 
-/// Returns `true` for meanings of no interest to users.
+/// Returns `true` for meanings that are not useful in expressions.
 fn is_internal(meaning: Meaning) -> bool {
     matches!(meaning, Meaning::Hidden | Meaning::Rendered | Meaning::PairKey)
 }
 
-/// Values of a property in the events of a class.
+/// Values of a property in an event class.
 pub(super) enum PropertyValues {
     Value(Typed),
-    /// Members with a meaning, as identifiers or as they are; in the other case, the value.
+    /// Members with a meaning, or `otherwise` if the class lacks them. `is_id` compares them as identifiers.
     Meaning {
         meaning: Meaning,
         is_id: bool,
         otherwise: Option<Typed>,
     },
-    /// Members with the severity: their numbers, or levels of a scale.
+    /// Severity members: numbers, or levels on a scale.
     Severity(Option<LevelScale>),
 }
 
@@ -92,11 +92,11 @@ fn integer(number: Option<u128>) -> Typed {
     Typed::constant(number.map_or(Constant::Unknown, Constant::Integer), ValueType::Integer)
 }
 
-/// Returns a property of a class, or `None` if it has no such property.
-pub(super) fn find(class: &FilterClass<'_>, first: &str, rest: &[PathStep]) -> Option<PropertyValues> {
+/// Finds a property of a class. `None` if the class lacks it.
+pub(super) fn find(class: &FilterClass<'_>, first: &str, rest: &[NameStep]) -> Option<PropertyValues> {
     let members = rest.iter().map(|step| match step {
-        PathStep::Member(name) => Some(name.as_str()),
-        PathStep::Index(_) => None,
+        NameStep::Member(name) => Some(name.as_str()),
+        NameStep::Index(_) => None,
     });
     let rest = members.collect::<Option<Vec<&str>>>()?;
     match (first, &rest[..]) {
@@ -119,13 +119,13 @@ pub(super) fn find(class: &FilterClass<'_>, first: &str, rest: &[PathStep]) -> O
     }
 }
 
-/// Returns a property that all events of a class have in common.
+/// Finds a property that is the same for all events of a class.
 fn constant(class: &FilterClass<'_>, first: &str, rest: &[&str]) -> Option<Typed> {
     let trace = &class.trace.class;
     Some(match (first, rest) {
         ("event", [] | ["name"]) => text(class.name()),
         ("event", ["id"]) => integer(Some(class.plans.class.id)),
-        // The location of its file differs from machine to machine.
+        // The file location differs between machines.
         ("stream", [] | ["name"]) => {
             text(class.stream.map(|stream| stream.name.rsplit('/').next().unwrap_or_default()))
         }
@@ -144,7 +144,7 @@ fn constant(class: &FilterClass<'_>, first: &str, rest: &[&str]) -> Option<Typed
     })
 }
 
-/// Member with a meaning, or else an entry of the trace's environment.
+/// Finds a member with a meaning, or else an entry in the trace's environment.
 fn first_of(class: &FilterClass<'_>, meaning: Meaning, entry: &str) -> Option<PropertyValues> {
     Some(PropertyValues::Meaning { meaning, is_id: false, otherwise: environment(class, entry) })
 }
@@ -156,7 +156,7 @@ fn environment(class: &FilterClass<'_>, entry: &str) -> Option<Typed> {
     }
 }
 
-/// Log level, or its number.
+/// Finds the log level or its number.
 fn level(class: &FilterClass<'_>, is_number: bool) -> Option<PropertyValues> {
     let role = class.plans.class.log.as_ref()?;
     match role.severity {

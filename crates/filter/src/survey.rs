@@ -1,4 +1,4 @@
-//! Checks an expression for all classes of the traces before reading.
+//! Checks an expression for all trace classes before reading.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -9,19 +9,19 @@ use ichnos_model::{DynamicClass, Scope, Trace};
 use regex::bytes::Regex;
 
 use super::class::{FilterClass, ValueType};
-use super::compile::{Compiler, Finding, Mismatch, TimeResolver};
+use super::compile::{Compiler, Mismatch, PartFact, TimeResolver};
 use super::error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
 use super::glob::Glob;
 use super::property::{self, PropertyAlias};
-use super::syntax::{Literal, NodeKind, Path, PathStep, SyntaxNode};
+use super::syntax::{Literal, NamePath, NameStep, NodeKind, SyntaxNode};
 use super::token::quote;
 
-/// Maximum number of names and labels that an error lists as candidates.
+/// Maximum number of names and labels listed in an error.
 const MOST_CANDIDATES: usize = 100_000;
-/// Maximum number of classes that an error names.
+/// Maximum number of classes named in an error.
 const PLACES: usize = 3;
 
-/// An expression and its traces.
+/// Expression and its traces.
 pub(super) struct Survey<'s> {
     pub(super) source: &'s str,
     pub(super) root: &'s SyntaxNode,
@@ -33,7 +33,7 @@ pub(super) struct Survey<'s> {
     pub(super) aliases: &'s [PropertyAlias],
 }
 
-/// Findings about a part of the expression in all classes.
+/// Facts about a part of the expression, from all classes.
 #[derive(Default)]
 struct PartFinding {
     is_found: bool,
@@ -43,7 +43,7 @@ struct PartFinding {
     labels: BTreeSet<String>,
 }
 
-/// Findings by the position of the parts.
+/// Facts by position.
 #[derive(Default)]
 struct PartFindings(HashMap<(usize, usize), PartFinding>);
 
@@ -61,8 +61,8 @@ impl<'s> Survey<'s> {
         Compiler::new(class, self.source, self.patterns, self.times, self.aliases)
     }
 
-    /// Names of other tools that can stand for properties here: no event can have a field of that name, and something
-    /// says the property. Where further classes may be met, that is decided for each class.
+    /// Finds the names in other tools that stand for properties here: no event can have such a field, and the trace
+    /// contains the property. If further classes can be discovered, each class decides.
     pub(super) fn find_aliases(&self) -> Vec<PropertyAlias> {
         let mut wanted: Vec<PropertyAlias> = Vec::new();
         self.root.for_each(&mut |node| {
@@ -77,14 +77,15 @@ impl<'s> Survey<'s> {
         }
         let is_usable = |alias: &PropertyAlias| {
             let (mut has_field, mut has_property) = (false, false);
-            let steps = [PathStep::Member(alias.name.to_owned())];
-            let path = Path { is_property: true, steps: vec![PathStep::Member(alias.property.to_owned())] };
+            let steps = [NameStep::Member(alias.name.to_owned())];
+            let path =
+                NamePath { is_property: true, steps: vec![NameStep::Member(alias.property.to_owned())] };
             let property = SyntaxNode { span: 0..0, kind: NodeKind::Has(path) };
             self.for_each_class(false, &mut |class| {
                 has_field |= !class.find(&Scope::SEARCHED, &steps).is_empty();
                 let mut compiler = self.compiler(class);
                 compiler.test(&property);
-                has_property |= compiler.findings.iter().any(|found| matches!(found, Finding::Found(_)));
+                has_property |= compiler.findings.iter().any(|found| matches!(found, PartFact::Found(_)));
             });
             has_property && !has_field
         };
@@ -99,7 +100,7 @@ impl<'s> Survey<'s> {
         has_classes
     }
 
-    /// Checks the expression and returns warnings.
+    /// Checks the expression. Returns warnings.
     pub(super) fn run(&self) -> Result<Vec<FilterWarning>, FilterError> {
         let mut parts = PartFindings::default();
         let mut error = None;
@@ -108,20 +109,20 @@ impl<'s> Survey<'s> {
             compiler.program(self.root);
             for finding in compiler.findings {
                 match finding {
-                    Finding::Found(span) => parts.at(&span).is_found = true,
-                    Finding::Fits(span) => parts.at(&span).fits = true,
-                    Finding::Mismatch(span, mismatch) => {
+                    PartFact::Found(span) => parts.at(&span).is_found = true,
+                    PartFact::Fits(span) => parts.at(&span).fits = true,
+                    PartFact::Mismatch(span, mismatch) => {
                         let name = class.name().map(str::to_owned);
                         parts.at(&span).mismatch.get_or_insert((mismatch, name));
                     }
-                    Finding::Label(span, Ok(())) => parts.at(&span).has_label = true,
-                    Finding::Label(span, Err(others)) => {
+                    PartFact::Label(span, Ok(())) => parts.at(&span).has_label = true,
+                    PartFact::Label(span, Err(others)) => {
                         let labels = &mut parts.at(&span).labels;
                         if labels.len() < MOST_CANDIDATES {
                             labels.extend(others);
                         }
                     }
-                    Finding::Error(found) => {
+                    PartFact::Error(found) => {
                         error.get_or_insert(*found);
                     }
                 }
@@ -151,7 +152,7 @@ impl<'s> Survey<'s> {
     fn check_types(&self, parts: &mut PartFindings) -> Result<(), FilterError> {
         let mut nodes = Vec::new();
         self.root.for_each(&mut |node| nodes.push(node));
-        // Values of lists are compared with the value before the list.
+        // Values in a list are compared with the value before the list.
         let mut of_fields: HashSet<(usize, usize)> = HashSet::new();
         for node in &nodes {
             if let NodeKind::In { value, list, .. } = &node.kind
@@ -164,7 +165,7 @@ impl<'s> Survey<'s> {
         }
         for node in &nodes {
             let part = parts.at(&node.span);
-            // It may fit in classes that are discovered while reading.
+            // The types may fit in classes discovered while reading.
             let mentions_field =
                 mentions_field(node) || of_fields.contains(&(node.span.start, node.span.end));
             let is_known = !self.is_open || !mentions_field;
@@ -195,7 +196,7 @@ impl<'s> Survey<'s> {
         Ok(())
     }
 
-    /// Passes all known classes; with `and_none` also one without fields for each data stream class.
+    /// Passes all known classes. `and_none` adds a class without fields for each data stream class.
     fn for_each_class(&self, and_none: bool, take: &mut dyn FnMut(FilterClass<'_>)) {
         let nothing = EventRecordPlans::default();
         let mut count = 0u64;
@@ -218,7 +219,7 @@ impl<'s> Survey<'s> {
         }
     }
 
-    /// Warnings of event names that do not exist.
+    /// Returns warnings for unknown event names.
     fn unknown_events(&self) -> Vec<FilterWarning> {
         let mut wanted: Vec<&Literal> = Vec::new();
         self.root.for_each(&mut |node| match &node.kind {
@@ -253,20 +254,20 @@ impl<'s> Survey<'s> {
         warnings.collect()
     }
 
-    /// Error of a name that no selectable event has. `is_explained`: a warning explains it.
-    fn unknown_name(&self, span: &Range<usize>, path: &Path, is_explained: bool) -> Option<FilterError> {
+    /// Returns the error for a name that no selectable event has. `is_explained` is `true` if a warning explains it.
+    fn unknown_name(&self, span: &Range<usize>, path: &NamePath, is_explained: bool) -> Option<FilterError> {
         let mut places: BTreeSet<String> = BTreeSet::new();
         let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let member = path.steps.iter().rev().find_map(|step| match step {
-            PathStep::Member(name) => Some(name.as_str()),
-            PathStep::Index(_) => None,
+            NameStep::Member(name) => Some(name.as_str()),
+            NameStep::Index(_) => None,
         });
         let (mut elsewhere, mut exists) = (BTreeSet::<String>::new(), false);
         let lone = SyntaxNode { span: span.clone(), kind: NodeKind::Has(path.clone()) };
         self.for_each_class(false, &mut |class| {
             let mut compiler = self.compiler(class);
             compiler.test(&lone);
-            if compiler.findings.iter().any(|finding| matches!(finding, Finding::Found(_))) {
+            if compiler.findings.iter().any(|finding| matches!(finding, PartFact::Found(_))) {
                 exists = true;
                 if let Some(name) = class.name().filter(|_| places.len() < PLACES) {
                     places.insert(format!("`{name}`"));
@@ -317,8 +318,8 @@ impl<'s> Survey<'s> {
         })
     }
 
-    /// Adds the probable meaning of a name that no event has.
-    fn with_other_meaning(&self, error: FilterError, path: &Path) -> FilterError {
+    /// Adds the likely meaning of an unknown name to its error.
+    fn with_other_meaning(&self, error: FilterError, path: &NamePath) -> FilterError {
         if let Some(error) = self.without_quotes(&error) {
             error
         } else if let Some(alias) = property::alias(path).filter(|_| !path.is_property) {
@@ -328,13 +329,13 @@ impl<'s> Survey<'s> {
         }
     }
 
-    /// Error of a name that is compared with a string, and so is probably a string itself.
+    /// Returns the error for an unknown name that is compared with a string. It is probably a string without quotes.
     fn without_quotes(&self, error: &FilterError) -> Option<FilterError> {
         let mut found = None;
         let mut look = |value: &SyntaxNode, other: &SyntaxNode| {
             let is_in = other.span.start <= error.span.start && error.span.end <= other.span.end;
             let text = self.source.get(other.span.clone()).unwrap_or_default();
-            // Take the whole word up to blanks: `sched-switch` is not a difference.
+            // The whole word counts: `sched-switch` is not a subtraction.
             let is_word =
                 text.len() <= 100 && !text.contains(|c: char| c.is_whitespace() || "\"'`()".contains(c));
             if is_in && is_word && literal(value).is_none() {
@@ -369,7 +370,7 @@ impl<'s> Survey<'s> {
         found
     }
 
-    /// Type of a part in any class, if it is compared with strings in quotes.
+    /// Returns the type of a part in some class, if it can be compared with quoted strings.
     fn kind(&self, node: &SyntaxNode) -> Option<ValueType> {
         let mut kind = None;
         self.for_each_class(self.is_open, &mut |class| {

@@ -1,9 +1,9 @@
-//! The tree of an expression.
+//! Syntax tree of an expression.
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
-/// A part of an expression with its position, which comparisons ignore.
+/// Syntax node with its position. Comparisons ignore the position.
 #[derive(Clone, Debug)]
 pub(super) struct SyntaxNode {
     pub(super) span: Range<usize>,
@@ -18,7 +18,7 @@ impl PartialEq for SyntaxNode {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NodeKind {
-    /// Two parts or more; nested conjunctions are flattened.
+    /// Two parts or more. Nested conjunctions are flattened.
     And(Vec<SyntaxNode>),
     Or(Vec<SyntaxNode>),
     Not(Box<SyntaxNode>),
@@ -28,52 +28,52 @@ pub(super) enum NodeKind {
         pattern: Pattern,
         is_negated: bool,
     },
-    /// A string or a BLOB contains a part, or an array or a bit map a value.
+    /// Containment: a part in a string or BLOB, or a value in an array or bit map.
     Part {
         op: PartOp,
         value: Box<SyntaxNode>,
         part: Box<SyntaxNode>,
         is_negated: bool,
     },
-    /// Among values, or in the content of a field.
+    /// Membership in a list or in a field.
     In {
         value: Box<SyntaxNode>,
         list: Box<SyntaxNode>,
         is_negated: bool,
     },
-    /// Only after `in`.
+    /// List, only after `in`.
     List(Vec<SyntaxNode>),
-    /// Only in a list: from one value to another, both included. One of them may be missing.
+    /// Range in a list. Both bounds are included, and one of them may be missing.
     Range(Option<Box<SyntaxNode>>, Option<Box<SyntaxNode>>),
     Arithmetic(ArithmeticOp, Box<SyntaxNode>, Box<SyntaxNode>),
     Negate(Box<SyntaxNode>),
     Complement(Box<SyntaxNode>),
-    Has(Path),
+    Has(NamePath),
     Length(Box<SyntaxNode>),
-    Name(Path),
+    Name(NamePath),
     Integer(i128),
     Float(f64),
     Boolean(bool),
-    /// Nanoseconds.
+    /// Duration in nanoseconds.
     Duration(i128),
     Text(Literal),
-    /// A point in time as written.
+    /// Time as written.
     Time(String),
 }
 
-/// A string. A star that is not escaped matches any text in comparisons of strings.
+/// String literal. In string comparisons, unescaped stars match any text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Literal {
     pub(super) text: String,
-    /// Positions of unescaped stars in the text.
+    /// Unescaped star positions in the text.
     pub(super) stars: Vec<usize>,
 }
 
-/// A regular expression.
+/// Regular expression.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) text: String,
-    /// Index among the patterns of the expression.
+    /// Pattern index in the expression.
     pub(super) index: usize,
 }
 
@@ -109,7 +109,7 @@ impl CompareOp {
 }
 
 ichnos_model::named_enum! {
-    /// Position of a part in a string.
+    /// Position of a part within a string.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum PartOp: "operator" {
         Contains = "contains",
@@ -146,7 +146,7 @@ ichnos_model::named_enum! {
 }
 
 impl ArithmeticOp {
-    /// Returns the binding power: an operator binds more tightly than those with lower numbers.
+    /// Returns the binding power. Operators with greater power bind more tightly.
     pub(super) const fn power(self) -> u8 {
         match self {
             Self::Or => 1,
@@ -159,59 +159,59 @@ impl ArithmeticOp {
     }
 }
 
-/// A name: of a field, or of a property of events.
+/// Path to a field, or name of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path {
-    /// `true` after `$`: then it is not a field.
+pub(super) struct NamePath {
+    /// `true` after `$`: the name must be a property.
     pub(super) is_property: bool,
-    /// Steps, at least one, the first of them a member.
-    pub(super) steps: Vec<PathStep>,
+    /// Steps. The first is a member.
+    pub(super) steps: Vec<NameStep>,
 }
 
-/// A step of a path.
+/// Path step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PathStep {
+pub(super) enum NameStep {
     Member(String),
-    /// Element of an array; from the end if negative, -1 being the last one.
+    /// Array element. Negative indexes count from the end, and -1 is the last element.
     Index(i64),
 }
 
-impl Path {
+impl NamePath {
     /// Returns the name, if it has a single step.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.steps[..] {
-            [PathStep::Member(name)] => Some(name),
+            [NameStep::Member(name)] => Some(name),
             _ => None,
         }
     }
 
-    /// Returns the name of the first member, and the steps after it.
-    pub(super) fn split(&self) -> (&str, &[PathStep]) {
+    /// Returns the first member's name, and the other steps.
+    pub(super) fn split(&self) -> (&str, &[NameStep]) {
         match self.steps.split_first() {
-            Some((PathStep::Member(name), rest)) => (name, rest),
+            Some((NameStep::Member(name), rest)) => (name, rest),
             _ => ("", &[]),
         }
     }
 }
 
-/// Words that are names only if quoted, and their forms in capitals.
+/// Keywords with their forms in capitals. To use one as a name, quote it.
 const KEYWORDS: [[&str; 2]; 6] =
     [["and", "AND"], ["or", "OR"], ["not", "NOT"], ["in", "IN"], ["true", "TRUE"], ["false", "FALSE"]];
 
-/// Returns the keyword of a word, in lower case.
+/// Returns the keyword for a word, in lower case.
 pub(super) fn keyword(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(|forms| forms.contains(&word)).map(|[keyword, _]| keyword)
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for NamePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_property {
             f.write_str("$")?;
         }
         for (i, step) in self.steps.iter().enumerate() {
             match step {
-                PathStep::Index(index) => write!(f, "[{index}]")?,
-                PathStep::Member(name) => {
+                NameStep::Index(index) => write!(f, "[{index}]")?,
+                NameStep::Member(name) => {
                     if i > 0 {
                         f.write_str(".")?;
                     }
@@ -244,8 +244,8 @@ impl fmt::Display for Literal {
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Only the quote is escaped on behalf of the string around the pattern, so a quote that the pattern
-        // itself escapes is put between quotes of the other kind.
+        // Only the quote is escaped for the surrounding string. A quote that the pattern itself escapes needs the other
+        // kind of surrounding quote.
         let has_escaped = |quote: char| {
             let mut is_escaped = false;
             self.text.chars().any(|c| {
@@ -266,7 +266,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Writes each operator with parentheses around its operands, unless these are single words.
+/// Writes parentheses around the operands of each operator, unless they are single words.
 impl fmt::Display for SyntaxNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joined = |f: &mut fmt::Formatter<'_>, nodes: &[Self], sign: &str| {
@@ -320,7 +320,7 @@ impl fmt::Display for SyntaxNode {
     }
 }
 
-/// An operand.
+/// Operand.
 struct Operand<'n>(&'n SyntaxNode);
 
 impl fmt::Display for Operand<'_> {
@@ -344,7 +344,7 @@ impl fmt::Display for Operand<'_> {
 }
 
 impl SyntaxNode {
-    /// Calls `take` for the node and all nodes in it, in the order of their positions.
+    /// Calls `take` for the node and all its descendants, sorted by position.
     pub(super) fn for_each<'n>(&'n self, take: &mut dyn FnMut(&'n Self)) {
         take(self);
         match &self.kind {

@@ -1,4 +1,4 @@
-//! Expressions for events with fields of all kinds.
+//! Expressions for events with every kind of field.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn kinds() -> EventRecordClass {
     )
 }
 
-/// A trace of all kinds of classes.
+/// Trace with every kind of class.
 pub(super) fn trace() -> Arc<Trace> {
     let switch = EventRecordClass::new(
         "sched_switch",
@@ -219,7 +219,7 @@ fn filter(text: &str) -> Result<Filter, FilterError> {
     Filter::new(&Expression::parse(text)?, scope, &resolve)
 }
 
-/// Returns `1` for each selected event and `.` for any other.
+/// Returns `1` for each selected event and `.` for any other event.
 fn selected(text: &str) -> String {
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: false };
@@ -250,7 +250,7 @@ fn check(table: &[(&str, &str)]) {
     }
 }
 
-// Three of sched_switch, two of log, three of kinds.
+// Three `sched_switch` events, two `log` events, three `kinds` events.
 
 #[test]
 fn fields_of_all_kinds() {
@@ -359,7 +359,7 @@ fn properties() {
 }
 
 #[test]
-fn what_is_unknown_selects_nothing_but_what_is_decided_otherwise() {
+fn unknown_conditions_select_nothing_alone() {
     check(&[
         ("next_comm == \"x\" || pid == 41", "... 11 ..."),
         ("!(next_comm == \"x\")", "111 .. ..."),
@@ -468,12 +468,12 @@ fn errors_say_where_and_why() {
     assert_eq!(warnings[0].message, "no event record class is called `sched`");
 }
 
-/// Ranges in the wrong order would select nothing.
+/// A range with the bounds in the wrong order would select nothing.
 #[test]
-fn ranges_that_end_before_they_begin() {
+fn ranges_that_end_before_they_start() {
     let reversed = |text: &str, at: &str, help: &str| {
         let error = filter(text).unwrap_err();
-        // Of numbers, the grammar says it.
+        // For literal bounds, the parser reports the error.
         let is_literal = Expression::parse(text).is_err();
         let kind = if is_literal { FilterErrorKind::Syntax } else { FilterErrorKind::Range };
         assert_eq!(error.kind, kind, "{text}: {error}");
@@ -498,7 +498,7 @@ fn ranges_that_end_before_they_begin() {
     }
 }
 
-/// Ranges may overlap and come in any order; time that it takes grows with the logarithm of their number.
+/// Ranges may overlap and come in any order. The time grows with the logarithm of their number.
 #[test]
 fn many_ranges() {
     check(&[
@@ -548,7 +548,7 @@ fn the_grammar_is_checked() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn too_large_traces_are_refused() {
     let deep = |before: &str, middle: &str, after: &str, times: usize| {
         format!("{}{middle}{}", before.repeat(times), after.repeat(times))
     };
@@ -564,7 +564,7 @@ fn what_is_too_large_is_refused() {
         assert_eq!(Expression::parse(&text).unwrap_err().kind, FilterErrorKind::Limit);
     }
     assert!(Expression::parse(&deep("a == 1 || ", "a", "", 5_000)).is_ok());
-    // The largest allowed expression can be printed and read again.
+    // The longest allowed expression can be printed and parsed again.
     for text in [
         deep("!", "a", "", 49),
         deep("~", "a", "", 49),
@@ -577,7 +577,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn bits_are_fetched_as_values_are() {
+fn bits_and_values_are_fetched_alike() {
     let class = EventRecordClass::new(
         "bits",
         [
@@ -613,23 +613,23 @@ fn bits_are_fetched_as_values_are() {
 }
 
 #[test]
-fn classes_that_are_met_while_reading_are_no_error() {
+fn classes_discovered_while_reading_are_not_errors() {
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: true };
     let new = |text: &str| Filter::new(&text.parse().unwrap(), scope, &resolve);
     assert!(new("later == 1 && event == \"later\"").unwrap().warnings().is_empty());
     assert_eq!(new("time == 5").unwrap_err().kind, FilterErrorKind::Type);
-    // A review gives the same results as classes that are known before.
+    // A review gives the same results as classes known in advance.
     let error = |text: &str| new(text).unwrap().review().unwrap_err();
     let unknown = error("later == 1");
     assert_eq!((&*unknown.message, unknown.span), ("no event has a field `later`", 0..5));
     assert_eq!(error("ratio == \"x\"").kind, FilterErrorKind::Type);
     assert!(matches!(error("prev_state == \"RUNING\"").kind, FilterErrorKind::UnknownLabel { .. }));
-    // Names of other tools: nothing says the thread.
+    // A name from another tool: the trace lacks the thread.
     assert_eq!(error("tid == 1").help.as_deref(), Some("the property is called `thread`"));
     assert_eq!(new("ts >= @5").unwrap().window(), Window::default());
     assert_eq!(new("ts >= @1000").unwrap().review(), Ok(Vec::new()));
-    // In classes with a field of the name it is the field, in others the property.
+    // The name is the field in classes that contain it, and the property in others.
     let filter_of_some = new("name in [\"n\u{e9}\", \"log\"]").unwrap();
     let (mut selector, mut found) = (filter_of_some.selector(), String::new());
     for_each_event(&traces[0], &mut |event| found.push(if selector.selects(event) { '1' } else { '.' }));
@@ -661,7 +661,7 @@ fn windows_are_as_narrow_as_the_conditions_that_all_events_meet() {
     assert_eq!(window("ts in [..+9] and $ts >= @5"), of(Some(5), Some(9)));
 }
 
-/// A random expression, as it may be written.
+/// Random expression text.
 fn random(random: &mut Random, depth: u32) -> String {
     if depth == 0 || random.is_one_in(4) {
         return random
@@ -749,7 +749,7 @@ fn random(random: &mut Random, depth: u32) -> String {
 }
 
 #[test]
-fn random_expressions_are_the_same_when_they_are_printed() {
+fn printed_random_expressions_are_the_same() {
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: false };
     let (mut parsed, mut used) = (0, 0);
@@ -761,7 +761,7 @@ fn random_expressions_are_the_same_when_they_are_printed() {
         assert_eq!(Expression::parse(&printed).as_ref(), Ok(&expression), "{text}\n{printed}");
         let Ok(filter) = Filter::new(&expression, scope, &resolve) else { return };
         used += 1;
-        // A condition and its opposite are both unknown, or exactly one of them is true.
+        // Either a condition and its negation are both unknown, or exactly one of them is true.
         let opposite = Filter::new(&format!("!({text})").parse().unwrap(), scope, &resolve).unwrap();
         let (mut selector, mut opposite) = (filter.selector(), opposite.selector());
         for_each_event(&traces[0], &mut |event| {

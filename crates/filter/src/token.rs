@@ -5,34 +5,34 @@ use std::ops::Range;
 use super::error::FilterError;
 use super::syntax::Literal;
 
-/// A token of an expression.
+/// Token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    /// A name or a keyword; `quoted` in back quotes, and then never a keyword.
+    /// Name or keyword. With `quoted` (in back quotes), it is never a keyword.
     Name {
         name: String,
         quoted: bool,
     },
     Integer(i128),
     Float(f64),
-    /// Nanoseconds.
+    /// Duration in nanoseconds.
     Duration(i128),
-    /// A point in time as written.
+    /// Time as written.
     Time,
-    /// A string: the bytes of the text between its quotes.
+    /// String: byte range between the quotes.
     Text(Range<usize>),
-    /// An operator or a bracket.
+    /// Operator or bracket.
     Sign(&'static str),
     End,
 }
 
-/// Signs, longer ones before their prefixes.
+/// Signs. Longer signs come before their prefixes.
 const SIGNS: [&str; 32] = [
     "&&", "||", "==", "!=", "<=", ">=", "=~", "!~", "<<", ">>", "..", "(", ")", "[", "]", ",", ".", "!", "<",
     ">", "+", "-", "*", "/", "%", "&", "|", "^", "~", "$", "=", "@",
 ];
 
-/// Splits a text into tokens with their positions, the last one being [`Token::End`].
+/// Splits a text into tokens with positions. The last token is [`Token::End`].
 pub(super) fn tokens(source: &str) -> Result<Vec<(Token, Range<usize>)>, FilterError> {
     let mut lexer = Lexer { source, at: 0 };
     let mut tokens = Vec::new();
@@ -189,7 +189,7 @@ impl<'s> Lexer<'s> {
         value.ok_or_else(|| self.error(begin, "the number does not fit in 128 bits with a sign"))
     }
 
-    /// Reads a duration such as `5ms` or `1min30.5s`: a whole number of nanoseconds.
+    /// Reads a duration such as `5ms` or `1min30.5s`. It must be a whole number of nanoseconds.
     fn duration(&mut self) -> Result<Token, FilterError> {
         let begin = self.at;
         let mut total = 0i128;
@@ -229,7 +229,7 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// `whole.fraction` times `scale`, if that is a whole number.
+/// Returns `whole.fraction` times `scale`, if the product is a whole number.
 fn nanoseconds(whole: &str, fraction: &str, scale: i128) -> Option<i128> {
     let whole: i128 = whole.parse().ok()?;
     let fraction = fraction.trim_end_matches('0');
@@ -240,7 +240,7 @@ fn nanoseconds(whole: &str, fraction: &str, scale: i128) -> Option<i128> {
     whole.checked_mul(scale)?.checked_add(part / divisor)
 }
 
-/// Length of `e5`, `E-5` and the like; 0 without one.
+/// Returns the length of an exponent such as `e5` or `E-5`, or 0.
 fn exponent_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(['e', 'E']) else { return 0 };
     let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
@@ -248,7 +248,7 @@ fn exponent_length(text: &str) -> usize {
     if count == 0 { 0 } else { text.len() - digits.len() + count }
 }
 
-/// Length of a date with or without a time, or of a time of day, at the beginning of a text.
+/// Returns the length of a date (with or without a time) or a time of day at the start of a text.
 fn time_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let matches = |begin: usize, pattern: &[u8]| {
@@ -261,7 +261,7 @@ fn time_length(text: &str) -> Option<usize> {
     };
     let clock = |begin: usize| {
         let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-        // Two points belong to a range.
+        // Two points are a range operator.
         let is_part = |at: &usize| match bytes.get(*at) {
             Some(b'.') => is_digit(at + 1),
             byte => byte == Some(&b':') || is_digit(*at),
@@ -287,9 +287,9 @@ fn is_name_start(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// Word around a position that is more than a name, such as `lttng:tick` or `sched_*`: a string without its quotes.
+/// Returns the range of an unquoted string around a position, such as `lttng:tick` or `sched_*`.
 pub(super) fn unquoted(source: &str, at: usize) -> Option<Range<usize>> {
-    /// Maximum length of a word that is repeated in a message.
+    /// Maximum word length in a message.
     const LONGEST: usize = 100;
     let is_end = |c: char| c.is_whitespace() || "()[]{},\"'`=<>!~&|$".contains(c);
     let begin = source
@@ -302,12 +302,12 @@ pub(super) fn unquoted(source: &str, at: usize) -> Option<Range<usize>> {
     (word.len() <= LONGEST && word.contains(is_name_start)).then_some(begin..end)
 }
 
-/// Suggestion to put a word in quotes.
+/// Suggests quotes around a word.
 pub(super) fn quote(source: &str, word: &Range<usize>) -> String {
     format!("put it in quotes: `\"{}\"`", source.get(word.clone()).unwrap_or_default())
 }
 
-/// Content of a string without its escapes. `content`: the range between its quotes.
+/// Returns the content of a string without escapes. `content` is the range between the quotes.
 pub(super) fn unescaped(source: &str, content: &Range<usize>) -> Result<Literal, FilterError> {
     let mut literal = Literal::default();
     let mut rest = source[content.clone()].char_indices();

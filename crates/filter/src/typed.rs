@@ -4,7 +4,7 @@ use super::class::ValueType;
 use super::program::Code;
 use super::value::Constant;
 
-/// A value with its type.
+/// Value with its type.
 #[derive(Clone, Debug)]
 pub(super) struct Typed {
     pub(super) code: Code,

@@ -6,10 +6,10 @@ use ichnos_model::{IntegerRange, LogLevel, Uuid};
 
 use super::syntax::{ArithmeticOp, CompareOp};
 
-/// A value, borrowed from the expression or from the fetched fields of an event.
+/// Value, borrowed from the expression or from the fetched fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FilterValue<'v> {
-    /// A missing field, or a failed computation.
+    /// Missing field, or failed computation.
     Unknown,
     Boolean(bool),
     Integer(i128),
@@ -18,12 +18,12 @@ pub(super) enum FilterValue<'v> {
     Text(&'v [u8]),
     Blob(&'v [u8]),
     Guid(Uuid),
-    /// Nanoseconds from the origin.
+    /// Time in nanoseconds from the origin.
     Time(i128),
     Level(LogLevel),
 }
 
-/// A value of the expression itself.
+/// Constant in an expression.
 #[derive(Clone, Debug)]
 pub(super) enum Constant {
     Unknown,
@@ -69,12 +69,12 @@ impl From<FilterValue<'_>> for Constant {
     }
 }
 
-/// Ranges of integers or times: sorted, neither overlapping nor next to each other.
+/// Integer or time ranges. They are sorted, disjoint and not adjacent.
 #[derive(Clone, Debug)]
 pub(super) struct SortedRanges(Box<[IntegerRange]>);
 
 impl SortedRanges {
-    /// Ranges without a value are dropped.
+    /// Creates a set from ranges. Empty ranges are dropped.
     pub(super) fn new(mut ranges: Vec<IntegerRange>) -> Self {
         ranges.retain(|range| range.lower <= range.upper);
         ranges.sort_unstable_by_key(|range| range.lower);
@@ -97,7 +97,7 @@ impl SortedRanges {
     }
 }
 
-/// The result of a comparison; None if it is unknown.
+/// Returns the result of a comparison. `None` if it is unknown.
 #[inline]
 pub(super) fn compare(op: CompareOp, a: FilterValue<'_>, b: FilterValue<'_>) -> Option<bool> {
     let ordering = match (a, b) {
@@ -120,7 +120,7 @@ pub(super) fn compare(op: CompareOp, a: FilterValue<'_>, b: FilterValue<'_>) -> 
     Some(is_ordered(op, Some(ordering)))
 }
 
-/// Tests an ordering, which is `None` if one of the two is not a number.
+/// Tests an ordering. It is `None` if a value is not a number.
 #[inline]
 pub(super) fn is_ordered(op: CompareOp, ordering: Option<Ordering>) -> bool {
     match op {
@@ -147,7 +147,7 @@ fn compare_mixed(integer: i128, float: f64) -> Option<Ordering> {
         return Some(Ordering::Greater);
     }
     let whole = float.trunc();
-    // Exact: it is whole and in the range.
+    // The float is whole and in range, so the conversion is exact.
     Some(
         integer
             .cmp(&(whole as i128))
@@ -155,7 +155,7 @@ fn compare_mixed(integer: i128, float: f64) -> Option<Ordering> {
     )
 }
 
-/// Result of an operator; unknown if it is not a number of the type.
+/// Returns the result of an operator. Unknown if the type cannot represent it.
 #[inline]
 pub(super) fn calculate<'v>(op: ArithmeticOp, a: FilterValue<'_>, b: FilterValue<'_>) -> FilterValue<'v> {
     match (a, b) {
@@ -203,7 +203,7 @@ fn float<'v>(op: ArithmeticOp, a: f64, b: f64) -> FilterValue<'v> {
         ArithmeticOp::Add => a + b,
         ArithmeticOp::Subtract => a - b,
         ArithmeticOp::Multiply => a * b,
-        // For numbers of either type, a division by zero is unknown.
+        // As for integers, a division by zero is unknown.
         ArithmeticOp::Divide if b != 0.0 => a / b,
         ArithmeticOp::Remainder if b != 0.0 => a % b,
         _ => return FilterValue::Unknown,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_unknown() {
+    fn values_that_are_not_numbers_are_unknown() {
         use ArithmeticOp::{Add, Divide, Multiply, Remainder, ShiftLeft, ShiftRight};
         assert_eq!(integer(Divide, -7, 2), Some(-3));
         assert_eq!(integer(Remainder, -7, 2), Some(-1));

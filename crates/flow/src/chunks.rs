@@ -1,4 +1,4 @@
-//! Chunks of work, done by several threads and taken in order by one.
+//! Chunked multithreading: several threads produce chunks, and one thread takes them in order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use ichnos_model::IgnorePoison as _;
 
-/// Sends the items of a chunk.
+/// Sender for the items of a chunk.
 pub struct ChunkSender<T> {
     chunk: usize,
     items: SyncSender<T>,
@@ -28,13 +28,12 @@ impl<T> Clone for ChunkSender<T> {
 }
 
 impl<T> ChunkSender<T> {
-    /// Sends an item and waits until there is room for it. Returns `false` if no more of this chunk is
-    /// wanted.
+    /// Sends an item. Waits until there is room. Returns `false` if the rest of this chunk is not needed.
     pub fn send(&self, item: T) -> bool {
         match self.items.try_send(item) {
             Ok(()) => true,
             Err(TrySendError::Full(item)) => {
-                self.shared.note_ready(self.chunk);
+                self.shared.mark_ready(self.chunk);
                 self.items.send(item).is_ok()
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -45,18 +44,18 @@ impl<T> ChunkSender<T> {
 struct ChunkProgress<T> {
     /// Next chunk for an idle thread.
     next: usize,
-    /// Number of chunks taken completely.
+    /// Number of completely taken chunks.
     taken: usize,
     /// Chunks that were started and not yet taken completely.
     started: HashMap<usize, StartedChunk<T>>,
-    /// `true` if no more chunks are wanted.
+    /// `true` if no further chunks are needed.
     is_over: bool,
 }
 
-/// A chunk in work.
+/// Started chunk.
 struct StartedChunk<T> {
     items: Receiver<T>,
-    /// `true` if it is complete, or there is no room for more of it.
+    /// `true` if the chunk is complete or its queue is full.
     is_ready: bool,
 }
 
@@ -68,11 +67,11 @@ struct SharedChunks<T> {
 
 impl<T> SharedChunks<T> {
     /// Marks a chunk as ready to be taken.
-    fn note_ready(&self, chunk: usize) {
+    fn mark_ready(&self, chunk: usize) {
         let mut state = self.lock();
         if let Some(started) = state.started.get_mut(&chunk) {
             started.is_ready = true;
-            // Only the next chunk is waited for.
+            // The receiver waits only for the next chunk.
             if chunk == state.taken {
                 drop(state);
                 self.changed.notify_all();
@@ -89,7 +88,7 @@ impl<T> SharedChunks<T> {
     }
 }
 
-/// Ends the work when dropped, even by a panic.
+/// Guard that stops all work when dropped, even in a panic.
 struct EndGuard<'a, T>(&'a SharedChunks<T>);
 
 impl<T> Drop for EndGuard<'_, T> {
@@ -103,29 +102,28 @@ impl<T> Drop for EndGuard<'_, T> {
     }
 }
 
-/// Marks a chunk as complete when dropped, even by a panic.
+/// Guard that completes a chunk when dropped, even in a panic.
 struct ChunkGuard<'a, T>(&'a SharedChunks<T>, usize);
 
 impl<T> Drop for ChunkGuard<'_, T> {
     fn drop(&mut self) {
-        self.0.note_ready(self.1);
+        self.0.mark_ready(self.1);
     }
 }
 
-/// Makes `count` chunks on `threads` threads, and takes them in order on this one.
+/// Produces `count` chunks on `threads` threads, and takes them in order on the calling thread.
 ///
-/// `make` makes a chunk on one of the threads and sends its items. `take` receives the number of the chunk
-/// and its items, and returns `false` to stop. It is called when the chunk is complete, or there is no room
-/// for more of it: waking this thread for each item would take its processor away from the others.
+/// `make` produces a chunk on one of the threads and sends its items. `take` receives the chunk number and its items,
+/// and returns `false` to stop. It is called when the chunk is complete or its queue is full: waking the calling thread
+/// for each item would take its processor away from the others.
 ///
-/// At most one chunk more than there are threads is in work, and each has at most `room` waiting items, so
-/// memory is bounded for any length of a chunk.
+/// Memory is bounded for any chunk length: the number of started chunks is at most the number of threads plus one, and
+/// each has at most `room` waiting items.
 ///
 /// If the system refuses some of the threads, the others do all of the work.
 ///
 /// # Errors
-/// If the system refuses all of the threads. Then nothing was made or taken, and the caller can do the work
-/// itself.
+/// If the system refuses all threads. Nothing was produced or taken then, so the caller can do the work itself.
 ///
 /// ```
 /// let squares = |chunk: usize, items: &ichnos_flow::ChunkSender<usize>| {
@@ -205,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_come_in_order_and_no_more_than_there_is_room_for() {
+    fn items_come_in_order_within_the_limit() {
         for (count, threads, room) in [(0, 2, 1), (1, 4, 0), (50, 1, 1), (200, 3, 4), (30, 16, 0)] {
             let waiting = AtomicUsize::new(0);
             let make = |chunk: usize, items: &ChunkSender<(usize, usize)>| {
@@ -235,7 +233,7 @@ mod tests {
         let made = AtomicUsize::new(0);
         let make = |chunk: usize, items: &ChunkSender<usize>| {
             made.fetch_add(1, Ordering::SeqCst);
-            // Endless, as long as the items are received.
+            // Endless while the items are received.
             while items.send(chunk) {}
         };
         let mut taken = 0;

@@ -1,6 +1,6 @@
-//! Stages between readers and sinks: [`Merge`] sorts the messages of several cursors by time, [`pump`] passes them to a
-//! sink, [`in_order`] runs several threads on chunks and joins their results, and [`RunningThreads`] adds the running thread
-//! to events.
+//! Stages between readers and sinks: [`Merge`] sorts messages from several cursors by time, [`pump`] passes them to a
+//! sink, [`in_order`] runs several threads on chunks and joins their results, and [`RunningThreads`] adds the running
+//! thread to events.
 #![forbid(unsafe_code)]
 
 mod chunks;

@@ -1,4 +1,4 @@
-//! Merges the messages of many cursors into one timeline.
+//! Merges messages from many cursors into one timeline.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -8,9 +8,9 @@ use ichnos_model::{
     sort_key,
 };
 
-/// The current message of a cursor, by its time and the index of the cursor.
+/// Entry for a cursor: time of the current message and cursor index.
 ///
-/// Times are cut to 64 bits here, which are fast to compare. If two are equal, the messages themselves decide.
+/// The time is clamped to 64 bits, which are fast to compare. If two times are equal, the messages themselves decide.
 #[derive(Clone, Copy, Debug)]
 struct MergeEntry {
     key: u64,
@@ -18,43 +18,43 @@ struct MergeEntry {
 }
 
 impl MergeEntry {
-    /// Entry of a cursor at its end.
+    /// Entry for a cursor at its end.
     const NONE: Self = Self { key: u64::MAX, index: u32::MAX };
 }
 
 /// Number of cursors whose data stays in the processor's caches until their next turn.
 const CACHED: usize = 16;
 
-/// Number of cursors above which waiting ones give back memory.
+/// Number of cursors above which waiting cursors release memory.
 const MANY: usize = 1 << 10;
 
-/// Merges cursors by time.
+/// Merge of cursors by time.
 ///
-/// Messages without a time come immediately. Ties are broken by the order of the cursors, so the result does
-/// not depend on anything else. One stream often wins many times in a row: then a step costs one comparison,
-/// otherwise one for each doubling of the number of streams.
+/// Messages without a time come immediately. Ties are broken by cursor index, so the result is deterministic. A step
+/// costs one comparison if the same cursor wins again, as is common. Otherwise, it costs one comparison for each
+/// doubling of the number of cursors.
 pub struct Merge {
     cursors: Vec<BoxedCursor>,
-    /// Tournament: cursor `i` enters at `cursors.len() + i`, the winner at place `p` advances to `p / 2`.
-    /// Each place stores its loser; place 0 is unused.
+    /// Tournament tree. Cursor `i` enters at `cursors.len() + i`, and the winner at place `p` advances to `p / 2`. Each
+    /// place stores its loser, and place 0 is unused.
     losers: Vec<MergeEntry>,
     /// Cursor of the current message.
     winner: Option<u32>,
-    /// First of the losers against the winner.
+    /// Best entry among those that lost to the winner.
     runner_up: MergeEntry,
-    /// `true` if the cursors are at their first messages already.
+    /// `true` if the cursors are already at their first messages.
     are_begun: bool,
     started: bool,
-    /// Messages of the winner with a key below this one come next.
+    /// Key limit: messages of the winner with smaller keys come next.
     limit: u64,
-    /// Time of the pause.
+    /// Pause time.
     until: Option<i128>,
-    /// `true` if the message of the winner is not reported yet because it comes after the pause.
+    /// `true` if the winner's message waits because it comes after the pause.
     is_paused: bool,
 }
 
 impl Merge {
-    /// Merges these cursors.
+    /// Creates a merge.
     #[must_use]
     pub fn new(cursors: Vec<BoxedCursor>) -> Self {
         let runner_up = MergeEntry::NONE;
@@ -71,20 +71,20 @@ impl Merge {
         }
     }
 
-    /// Merges cursors that are already at their first messages, except those at their ends.
+    /// Creates a merge of cursors that are already at their first messages, or at their ends.
     #[must_use]
-    pub fn of_begun(cursors: Vec<BoxedCursor>) -> Self {
+    pub fn from_started(cursors: Vec<BoxedCursor>) -> Self {
         Self { are_begun: true, ..Self::new(cursors) }
     }
 
-    /// Makes [`Cursor::advance`] return `false`, and [`Merge::drain_all`] return, as soon as no message
-    /// before this time is left; `None` removes the pause. It can be called repeatedly with later times.
+    /// Pauses the merge at a time. [`Cursor::advance`] returns `false`, and [`Merge::drain_all`] returns, when all
+    /// messages before this time have passed. `None` removes the pause. Can be called repeatedly with later times.
     pub fn pause_at(&mut self, until: Option<i128>) {
         self.until = until;
         self.limit = self.limit_of(self.runner_up);
     }
 
-    /// Passes all remaining messages up to the pause to `handler`, until it stops.
+    /// Passes all remaining messages before the pause to `handler`, until it stops.
     pub fn drain_all(&mut self, handler: &mut MessageHandler<'_>) {
         if !self.advance() {
             return;
@@ -102,14 +102,14 @@ impl Merge {
         }
     }
 
-    /// Releases memory of all cursors that can be recovered on demand: messages may not be taken for some time.
+    /// Releases memory that cursors can recover on demand. Call it if no message may be needed for some time.
     pub fn suspend(&mut self) {
         for cursor in &mut self.cursors {
             cursor.suspend();
         }
     }
 
-    /// Returns the positions of the cursors, which determine all later messages; `None` if one of them is unknown.
+    /// Returns the cursor positions. They determine all later messages. `None` if one of them is unknown.
     #[must_use]
     pub fn checkpoints(&self) -> Option<Vec<Checkpoint>> {
         self.cursors.iter().map(|cursor| cursor.checkpoint()).collect()
@@ -130,7 +130,7 @@ impl Merge {
         when(a) < when(b)
     }
 
-    /// Head of a cursor's current message.
+    /// Returns the head of a cursor's current message.
     fn head_of(&self, index: u32) -> Option<Head> {
         self.cursors.get(index as usize)?.head()
     }
@@ -160,7 +160,7 @@ impl Merge {
         winners.get(1).copied().unwrap_or(MergeEntry::NONE)
     }
 
-    /// Replays the matches of a cursor with its new message to find the winner.
+    /// Replays a cursor's matches with its new message to find the winner.
     #[inline(always)]
     fn replay(&mut self, index: u32, entry: MergeEntry) {
         let mut winner = entry;
@@ -179,7 +179,7 @@ impl Merge {
         }
     }
 
-    /// Makes the runner-up prefetch its data, and a cursor that has to wait release memory.
+    /// Makes the runner-up prefetch its data, and a waiting cursor release memory.
     #[inline]
     fn prepare_next(&mut self, before: u32) {
         if let Some(next) = self.cursors.get(self.runner_up.index as usize) {
@@ -212,19 +212,19 @@ impl Merge {
         self.is_paused = self.until.is_some_and(|until| self.is_after(winner, until));
     }
 
-    /// Returns `true` if a message comes at `until` or later.
+    /// Returns `true` if a message comes at the pause or later.
     #[inline]
     fn is_after(&self, entry: MergeEntry, until: i128) -> bool {
         let exactly = || self.head_of(entry.index).and_then(|head| head.nanoseconds());
         entry.key >= sort_key(Some(until)) && exactly().is_some_and(|time| time >= until)
     }
 
-    /// Key below which a message of the winner always comes next.
+    /// Returns the key below which the winner's next message still wins.
     fn limit_of(&self, runner_up: MergeEntry) -> u64 {
         self.until.map_or(runner_up.key, |until| runner_up.key.min(sort_key(Some(until))))
     }
 
-    /// Delivers the very first message, or the one after the pause.
+    /// Delivers the first message of all, or the first message after the pause.
     #[cold]
     fn begin_or_resume(&mut self) -> bool {
         let winner = match self.winner {
@@ -232,7 +232,7 @@ impl Merge {
             Some(winner) => self.entry(winner),
             None => return false,
         };
-        // It may also be after the new pause.
+        // The message may also come after the new pause.
         self.crown(winner);
         self.winner.is_some() && !self.is_paused
     }
@@ -267,14 +267,14 @@ impl Cursor for Merge {
     }
 }
 
-/// Delivers damage that belongs to no data stream.
+/// Cursor over damage outside data streams.
 pub struct DamageCursor {
     damage: Vec<Damage>,
     next: usize,
 }
 
 impl DamageCursor {
-    /// Makes a cursor that delivers these in order.
+    /// Creates a cursor that delivers damage in this order.
     #[must_use]
     pub fn new(damage: Vec<Damage>) -> Self {
         Self { damage, next: 0 }
@@ -304,7 +304,7 @@ impl Cursor for DamageCursor {
     }
 }
 
-/// Passes all messages of merged cursors to a sink, until the messages end or the sink stops.
+/// Passes all messages to a sink, until the messages end or the sink stops.
 ///
 /// # Errors
 /// If the sink cannot write.
@@ -328,7 +328,7 @@ mod tests {
 
     use super::*;
 
-    /// Delivers messages at these times, which contain their stream and their index in it.
+    /// Cursor with messages at these times. Each contains its stream number and its index.
     struct Times(Vec<(Option<i128>, Damage)>, usize);
 
     impl Times {
@@ -363,7 +363,7 @@ mod tests {
         }
     }
 
-    /// Expected result of a merge: always the first of the cursors' current messages.
+    /// Returns the expected result of a merge: always the first of the current messages.
     fn expected(streams: &[Vec<Option<i128>>]) -> Vec<(Option<i128>, usize)> {
         let mut at = vec![0; streams.len()];
         let mut all = Vec::new();
@@ -387,7 +387,7 @@ mod tests {
         }
     }
 
-    /// Equal, missing and extreme times, and some that go back.
+    /// Equal, missing and extreme times. Some go back.
     fn times() -> impl Strategy<Value = Vec<Option<i128>>> {
         let step = (0..4, 0..20, 0..12, 0..2).prop_map(|(step, back, kind, extreme)| {
             (i128::from(step) - i128::from(back == 0), kind, i128::from(extreme))
@@ -415,7 +415,7 @@ mod tests {
         }
         assert_eq!(found, expected(streams));
         assert!(!merge.advance());
-        // Pauses do not change the result, and nothing comes too early.
+        // Pauses must not change the result, and no message comes too early.
         let mut merge = Merge::new(Times::all(streams));
         let mut paused = Vec::new();
         for until in [-5, 0, 1, 1, 20, 30, i128::MAX - 1].map(Some).into_iter().chain([None]) {
@@ -426,7 +426,7 @@ mod tests {
             }
         }
         assert_eq!(paused, found);
-        // The same when draining, some messages one by one, with and without pauses.
+        // The same when draining, with some single messages, with and without pauses.
         for pauses in [&[-5, 0, 1, 1, 20, 30, i128::MAX - 1][..], &[]] {
             let mut merge = Merge::new(Times::all(streams));
             let mut handed_on = Vec::new();

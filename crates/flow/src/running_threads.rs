@@ -1,4 +1,4 @@
-//! The thread that runs when an event happens, from the events of the scheduler before it.
+//! Running thread of each event, from earlier scheduler events.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,39 +12,41 @@ use ichnos_model::{
 
 use crate::thread_list::{self, Processes};
 
-/// A trace whose events have the thread that runs on their processor: the values of the
-/// [resource](ichnos_model::running_thread) that its classes declare. Each data stream with such
-/// events must be that of one processor. Where events at its beginning list threads with their processes, [`Trace::threads`] has them.
+/// Trace that adds the running thread of the processor to its events, as a [resource](ichnos_model::running_thread)
+/// that the classes declare.
+///
+/// Each data stream with such events must belong to one processor. If events at its start list threads with their
+/// processes, [`Trace::threads`] returns them.
 ///
 /// ```
 /// use ichnos_flow::RunningThreads;
 /// use ichnos_model::OpenedTrace;
 ///
-/// /// Completes the events of a trace that was opened with `ClassMap::with_running`.
+/// /// Adds running threads to a trace that was opened with `ClassMap::with_running`.
 /// fn complete(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
-///     RunningThreads::of(trace)
+///     RunningThreads::wrap(trace)
 /// }
 /// # let _: fn(Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> = complete;
 /// ```
 pub struct RunningThreads {
     trace: Arc<dyn OpenedTrace>,
     streams: Vec<Arc<DataStream>>,
-    /// By data stream; `None` if its classes do not declare the values.
+    /// Finders by data stream. `None` if its classes do not declare the resource.
     finders: Vec<Option<Arc<SwitchFinder>>>,
 }
 
 impl RunningThreads {
-    /// Adds the values to the events of a trace, or returns it as it is if its classes neither declare them nor list
-    /// threads.
+    /// Adds the running thread to a trace. Returns the trace unchanged if its classes neither declare the resource nor
+    /// list threads.
     #[must_use]
-    pub fn of(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
+    pub fn wrap(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
         let has_threads = thread_list::has_threads(&*trace);
         if !has_threads && !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
             return trace;
         }
         let trace: Arc<dyn OpenedTrace> = trace.into();
         if has_threads {
-            // The trace has the function, which thus does not keep it alive.
+            // The trace owns the function, so the function must not keep the trace alive.
             let input = Arc::downgrade(&trace);
             trace.trace().set_threads(move || {
                 input.upgrade().map_or_else(Vec::new, |input| thread_list::list_threads(&*input))
@@ -143,16 +145,20 @@ impl OpenedTrace for RunningThreads {
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some(self.with_threads(stream, self.trace.cursor(stream, window)?, Start::of(window)))
+        Some(self.with_threads(stream, self.trace.cursor(stream, window)?, Start::from_window(window)))
     }
 
     fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
-        let start = Start { packet: Some(packets.start), ..Start::of(window) };
+        let start = Start { packet: Some(packets.start), ..Start::from_window(window) };
         Some(self.with_threads(stream, self.trace.packet_cursor(stream, window, packets)?, start))
     }
 
     fn segment_cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some(self.with_threads(stream, self.trace.segment_cursor(stream, window)?, Start::of(window)))
+        Some(self.with_threads(
+            stream,
+            self.trace.segment_cursor(stream, window)?,
+            Start::from_window(window),
+        ))
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
@@ -160,46 +166,51 @@ impl OpenedTrace for RunningThreads {
     }
 
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
-        Some(self.with_threads(stream, self.trace.cursor_from(stream, window, begin)?, Start::of(window)))
+        Some(self.with_threads(
+            stream,
+            self.trace.cursor_from(stream, window, begin)?,
+            Start::from_window(window),
+        ))
     }
 }
 
-/// Place at which a cursor begins.
+/// Start position of a cursor.
 #[derive(Clone, Copy, Debug)]
 struct Start {
-    /// First time of its events, if it is later than that of its first message.
+    /// First event time, if it is later than the time of the first message.
     time: Option<i128>,
-    /// First packet, unless it is that of the time.
+    /// First packet, if the cursor starts at a packet and not at a time.
     packet: Option<u64>,
 }
 
 impl Start {
-    fn of(window: Window) -> Self {
+    fn from_window(window: Window) -> Self {
         Self { time: window.begin, packet: None }
     }
 }
 
-/// Finds the events of the scheduler in a data stream.
+/// Finder for scheduler events in a data stream.
 struct SwitchFinder {
     trace: Arc<dyn OpenedTrace>,
     index: usize,
-    /// First time of the data stream.
+    /// First time in the data stream.
     begin: Option<i128>,
-    /// By the index of the class: `true` if its events say which thread runs next.
+    /// `true` for thread switches, by class index.
     switches: Box<[bool]>,
     by_time: KnownThreads<i128>,
     by_packet: KnownThreads<u64>,
-    /// Thread that runs before the first switch of the data stream.
+    /// Running thread before the first switch in the data stream.
     first: OnceLock<Option<Thread>>,
-    /// Processes of all threads of the trace, if events have them.
+    /// Processes of all threads in the trace, if events contain them.
     processes: Option<Arc<OnceLock<Processes>>>,
 }
 
-/// Thread after the last switch before a place; `Some(None)` if events were lost since then, `None` if neither is before.
+/// Thread after the last switch before a position. `Some(None)` if events were lost since then. `None` without an
+/// earlier switch or loss.
 type LastThread = Option<Option<Thread>>;
 
-/// Threads that run at places of a data stream, as far as they were looked for: looking for the next one ends there, so
-/// that all of them together read little twice.
+/// Cached running threads at positions in a data stream. The next search ends at a cached position, so that all
+/// searches together read little twice.
 struct KnownThreads<K>(Mutex<BTreeMap<K, LastThread>>);
 
 impl<K> Default for KnownThreads<K> {
@@ -209,10 +220,10 @@ impl<K> Default for KnownThreads<K> {
 }
 
 impl<K: Ord + Copy> KnownThreads<K> {
-    /// Maximum number of places; beyond it, they are forgotten.
+    /// Maximum number of positions. Beyond it, all are forgotten.
     const MOST: usize = 1 << 12;
 
-    /// Returns the last known place up to this one.
+    /// Returns the last cached position at or before `place`.
     fn up_to(&self, place: K) -> Option<(K, LastThread)> {
         let known = self.0.lock().ignore_poison();
         known.range(..=place).next_back().map(|(place, thread)| (*place, thread.clone()))
@@ -233,22 +244,21 @@ impl SwitchFinder {
         head.kind == MessageKind::Event && class.is_some_and(|is_switch| *is_switch)
     }
 
-    /// Sets the running thread of events from a time on.
+    /// Sets the running thread in the values of an event.
     fn set(&self, values: &mut EventValues, thread: &Thread, time: Option<i128>) {
-        let process = self
-            .processes
-            .as_ref()
-            .map(|processes| processes.get_or_init(|| Processes::of(&*self.trace)).find(thread.number, time));
+        let process = self.processes.as_ref().map(|processes| {
+            processes.get_or_init(|| Processes::from_trace(&*self.trace)).find(thread.number, time)
+        });
         running_thread::set(values, thread.number, &thread.name, process);
     }
 
-    /// Returns the excluded classes without those of switches.
+    /// Returns the excluded classes without thread switches.
     fn without_switches(&self, excluded: impl Fn(usize) -> bool) -> Option<Arc<ExcludedClasses>> {
         let flags = self.switches.iter().enumerate().map(|(class, is_switch)| !is_switch && excluded(class));
         ExcludedClasses::new(flags).map(Arc::new)
     }
 
-    /// Finds the thread that runs before the events of a cursor, whose first message has this time.
+    /// Finds the running thread before the first event of a cursor. `time` is the time of its first message.
     fn find(&self, start: Start, time: i128) -> Option<Thread> {
         let is_later = start.time.is_some_and(|begin| begin > time);
         let time = start.time.map_or(time, |begin| begin.max(time));
@@ -269,16 +279,16 @@ impl SwitchFinder {
         earlier.unwrap_or_else(|| first().clone())
     }
 
-    /// Returns the thread of the last switch before a time.
+    /// Returns the thread after the last switch before a time.
     fn last_before(&self, time: i128) -> LastThread {
         let found = self.read_back(time);
         self.by_time.add(time, found.clone());
         found
     }
 
-    /// Reads back from a time until a switch is found, or a place before which the thread is known.
+    /// Reads backward from a time, until a switch or a cached position is found.
     fn read_back(&self, time: i128) -> LastThread {
-        /// First range to read, in nanoseconds, and its growth.
+        /// Length of the first range to read, in nanoseconds, and its growth factor.
         const RANGE: i128 = 1_000_000;
         const GROWTH: i128 = 8;
         let (begin, known) = match self.by_time.up_to(time) {
@@ -299,7 +309,7 @@ impl SwitchFinder {
         known
     }
 
-    /// Returns the thread of the last switch before a packet.
+    /// Returns the thread after the last switch before a packet.
     fn last_in_packets(&self, packet: u64) -> LastThread {
         let cursor = |packet| self.trace.packet_cursor(self.index, Window::default(), packet..packet + 1);
         let (begin, known) = self.by_packet.up_to(packet).unwrap_or_default();
@@ -321,7 +331,7 @@ impl SwitchFinder {
         last
     }
 
-    /// Passes the switches of a cursor, and `None` for lost events, to a function until it returns `false`.
+    /// Passes a cursor's switches to `take`, and `None` for lost events, until it returns `false`.
     fn read(&self, mut cursor: BoxedCursor, mut take: impl FnMut(Option<&Event<'_>>) -> bool) {
         if let Some(others) = self.without_switches(|_| true) {
             cursor.exclude(&others);
@@ -342,12 +352,12 @@ impl SwitchFinder {
     }
 }
 
-/// Returns `true` for messages that events were lost: a switch can be among them.
+/// Returns `true` for messages about lost events: a switch can be among them.
 fn is_loss(head: Head) -> bool {
     matches!(head.kind, MessageKind::DiscardedEvents | MessageKind::DiscardedPackets | MessageKind::Damage)
 }
 
-/// A thread with its name, which may be empty.
+/// Thread with its name, which may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Thread {
     number: u64,
@@ -355,26 +365,27 @@ struct Thread {
 }
 
 impl Thread {
-    /// Returns the thread that runs before a switch.
+    /// Returns the running thread before a switch.
     fn before(event: &Event<'_>) -> Option<Self> {
-        Self::of(event, Meaning::PreviousThread, Meaning::PreviousThreadName)
+        Self::from_event(event, Meaning::PreviousThread, Meaning::PreviousThreadName)
     }
 
-    /// Returns the thread that runs after a switch.
+    /// Returns the running thread after a switch.
     fn after(event: &Event<'_>) -> Option<Self> {
-        Self::of(event, Meaning::TargetThread, Meaning::TargetThreadName)
+        Self::from_event(event, Meaning::TargetThread, Meaning::TargetThreadName)
     }
 
-    fn of(event: &Event<'_>, number: Meaning, name: Meaning) -> Option<Self> {
+    fn from_event(event: &Event<'_>, number: Meaning, name: Meaning) -> Option<Self> {
         let mut thread = Self::default();
         thread.set(event, number, name).then_some(thread)
     }
 
-    /// Takes the values of an event. Returns `false` if it has no such number.
+    /// Sets the thread from an event. Returns `false` if the event lacks the thread number.
     fn set(&mut self, event: &Event<'_>, number: Meaning, name: Meaning) -> bool {
         let Some(number) = event.meaning(number).and_then(|number| number.as_u64()) else { return false };
         self.number = number;
         self.name.clear();
+        // The name stays empty if the event lacks it.
         let name = event.meaning(name);
         self.name.push_str(name.as_ref().and_then(|name| name.as_str()).unwrap_or_default());
         true
@@ -385,10 +396,10 @@ impl Thread {
 struct RunningThreadCursor {
     inner: BoxedCursor,
     finder: Arc<SwitchFinder>,
-    /// Its beginning, as long as the thread that runs there was not looked for.
+    /// Start position, until the running thread there is searched.
     start: Option<Start>,
     values: EventValues,
-    /// Thread that runs after the current message.
+    /// Running thread after the current message.
     next: Thread,
     has_next: bool,
 }
@@ -410,7 +421,7 @@ impl RunningThreadCursor {
         cursor
     }
 
-    /// Finds the thread of the current message.
+    /// Finds the running thread of the current message.
     fn arrive(&mut self) {
         let Some(head) = self.inner.head() else { return };
         if let (Some(start), Some(time)) = (self.start, head.nanoseconds()) {
@@ -426,7 +437,7 @@ impl RunningThreadCursor {
             return;
         }
         let Some(Message::Event(event)) = self.inner.current() else { return };
-        // The event happens in the thread that is left.
+        // A switch event happens in the thread that stops running.
         if self.next.set(&event, Meaning::PreviousThread, Meaning::PreviousThreadName) {
             self.finder.set(&mut self.values, &self.next, head.nanoseconds());
         }
@@ -456,7 +467,7 @@ impl Cursor for RunningThreadCursor {
 
     fn current(&self) -> Option<Message<'_>> {
         Some(match self.inner.current()? {
-            // Values of a format stay as they are.
+            // Values from the format stay unchanged.
             Message::Event(mut event) if event.scopes.values.is_none() => {
                 event.scopes.values = Some(&self.values);
                 Message::Event(event)

@@ -1,4 +1,4 @@
-//! Threads that a trace lists, with their processes.
+//! Thread lists in traces, with processes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use ichnos_model::{
     DataStream, Event, EventRecordClass, ExcludedClasses, ListedThread, Meaning, Message, OpenedTrace, Window,
 };
 
-/// Maximum number of messages that are read, of each data stream an equal share.
+/// Maximum number of messages to read. Each data stream has an equal share.
 const MOST_MESSAGES: usize = 1 << 20;
 
 /// Maximum number of threads, and of threads with a process.
 const MOST_THREADS: usize = 1 << 16;
 const MOST_PROCESSES: usize = 1 << 22;
 
-/// Maximum length of names of threads, in bytes.
+/// Maximum length of thread names in bytes.
 const MOST_NAME: usize = 256;
 
-/// Returns `true` for classes of events that say which process a thread is part of.
+/// Returns `true` for event classes that name a thread's process.
 fn lists_threads(class: &EventRecordClass) -> bool {
     let has = |meaning| class.meanings.members(meaning).next().is_some();
     has(Meaning::TargetThread) && has(Meaning::TargetProcess)
@@ -29,14 +29,15 @@ pub(crate) fn has_threads(trace: &dyn OpenedTrace) -> bool {
     streams.iter().any(|stream| stream.event_records.iter().any(|class| lists_threads(class)))
 }
 
-/// Returns the threads that the events at the beginning of a trace list: those of a state dump, with which tracers
-/// begin, and those that were created during it. The first one of a number counts, data stream by data stream.
+/// Returns the threads in the state dump at the start of a trace, and threads that were created during it. If a number
+/// occurs again, the first thread counts, data stream by data stream.
 pub(crate) fn list_threads(trace: &dyn OpenedTrace) -> Vec<ListedThread> {
     let (mut threads, mut known) = (Vec::new(), HashSet::new());
     for_each_listed(trace, Some(MOST_MESSAGES), &mut |number, event| {
         if known.len() >= MOST_THREADS || !known.insert(number) {
             return;
         }
+        // An empty name means that it is unknown.
         let name = event.meaning(Meaning::TargetThreadName);
         let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or_default();
         let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
@@ -45,16 +46,16 @@ pub(crate) fn list_threads(trace: &dyn OpenedTrace) -> Vec<ListedThread> {
     threads
 }
 
-/// Processes of threads, whose numbers can be used again.
+/// Processes by thread. Thread numbers can be reused.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
-    /// For each thread, its processes and the times at which they start to count, in order of time.
+    /// Processes by thread, with their start times, sorted by time.
     by_thread: HashMap<u64, Vec<(i128, u64)>>,
 }
 
 impl Processes {
-    /// Reads the processes of all threads that the events of a trace list.
-    pub(crate) fn of(trace: &dyn OpenedTrace) -> Self {
+    /// Reads the processes of all threads listed in events.
+    pub(crate) fn from_trace(trace: &dyn OpenedTrace) -> Self {
         let (mut by_thread, mut count) = (HashMap::<u64, Vec<(i128, u64)>>::new(), 0);
         for_each_listed(trace, None, &mut |thread, event| {
             if let Some(process) = process(event).filter(|_| count < MOST_PROCESSES) {
@@ -72,7 +73,7 @@ impl Processes {
         Self { by_thread }
     }
 
-    /// Returns the process of a thread at a time: the last one that was listed until then, or else the first one.
+    /// Returns the process of a thread at a time: the last process listed until then, else the first.
     pub(crate) fn find(&self, thread: u64, time: Option<i128>) -> Option<u64> {
         let listed = self.by_thread.get(&thread)?;
         let until = time.map_or(0, |time| listed.partition_point(|(listed, _)| *listed <= time));
@@ -84,8 +85,7 @@ fn process(event: &Event<'_>) -> Option<u64> {
     event.meaning(Meaning::TargetProcess)?.as_u64()
 }
 
-/// Passes each event that lists a thread to a function, data stream by data stream: of the first `most` messages, or of
-/// all.
+/// Passes each event that lists a thread to `take`, data stream by data stream. `most` limits the number of messages.
 fn for_each_listed(trace: &dyn OpenedTrace, most: Option<usize>, take: &mut dyn FnMut(u64, &Event<'_>)) {
     let streams = trace.data_streams();
     let classes = |stream: &DataStream| -> Vec<bool> {

@@ -322,7 +322,7 @@ impl Reader<'_> {
                 Some(self.excluding(number, stream, trace.cursor_from(stream, window, begin)?))
             }));
         }
-        Merge::of_begun(cursors)
+        Merge::from_started(cursors)
     }
 
     /// Returns times, in order, at which to split the data into chunks of at least about `size` bytes. The first

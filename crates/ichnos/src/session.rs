@@ -380,7 +380,7 @@ impl Session {
                 let mut opened = format.open(&trees, &read);
                 check_names(&placement, &trees, &opened.traces)?;
                 self.placements.resize(self.traces.len() + opened.traces.len(), placement);
-                self.traces.extend(opened.traces.drain(..).map(RunningThreads::of));
+                self.traces.extend(opened.traces.drain(..).map(RunningThreads::wrap));
                 self.refused.append(&mut opened.refused);
                 self.notices.extend(opened.notices.into_iter().map(Hint::new));
             }

@@ -1,6 +1,7 @@
-//! Reading, merging and writing an event does not allocate. A test binary of its own with a counting allocator.
+//! Reading, merging and writing an event does not allocate. This is a separate test binary because it needs a counting
+//! allocator.
 #![cfg(all(feature = "ctf", feature = "fuchsia-log", feature = "xtrace"))]
-// Helpers of tests are tests.
+// Test helpers may panic like tests.
 #![allow(clippy::unwrap_used)]
 
 use std::io;
@@ -18,7 +19,7 @@ use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 #[global_allocator]
 static COUNTING: dhat::Alloc = dhat::Alloc;
 
-/// Discards text.
+/// Output that discards text.
 struct Nowhere;
 
 impl TextWriter for Nowhere {
@@ -32,7 +33,7 @@ impl TextWriter for Nowhere {
     }
 }
 
-/// An LTTng trace with two data streams, a log and reports, with repeated records.
+/// Returns an LTTng trace with two data streams, a log, and reports, each with repeated records.
 fn inputs(directory: &Path) -> [PathBuf; 3] {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let log = std::fs::read(examples.join("hello-fuchsia/boot.log")).unwrap();
@@ -44,11 +45,11 @@ fn inputs(directory: &Path) -> [PathBuf; 3] {
     [examples.join("hello-lttng"), long, many]
 }
 
-/// Evaluates expressions for each event.
+/// Sink that evaluates expressions for each event.
 struct Selecting(Vec<ichnos::Selector>);
 
 impl Selecting {
-    /// Expressions for each scope and each kind of field.
+    /// Creates expressions for each scope and each kind of field.
     fn new(path: &Path) -> Self {
         let session = ichnos::open([path], &OpenOptions::default()).unwrap();
         let time = |_: &str| Ok(0);
@@ -76,8 +77,8 @@ impl Sink for Selecting {
     }
 }
 
-/// Returns the number of events of a trace, and the number of memory allocations while the second half of them was
-/// read and passed to a sink. All classes are known after the first half.
+/// Returns the number of events in a trace, and the number of memory allocations while the second half was read and
+/// passed to a sink. All classes are known after the first half.
 fn allocations(path: &Path, sink: &mut dyn Sink) -> (u64, u64) {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap();
     let mut all = 0;
@@ -89,7 +90,7 @@ fn allocations(path: &Path, sink: &mut dyn Sink) -> (u64, u64) {
     session.cursor(Window::default()).unwrap().drain_all(&mut |message| {
         let is_event = matches!(message, Message::Event(_));
         events += u64::from(is_event);
-        // From one event to the end of the next one, including everything read in between.
+        // From one event to the end of the next event, including everything read in between.
         let is_between_events = is_event && events > all / 2 + 1;
         if is_between_events {
             allocated += HeapStats::get().total_blocks - before;

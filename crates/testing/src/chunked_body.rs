@@ -1,9 +1,9 @@
-//! Bodies of HTTP in chunks.
+//! Chunked HTTP bodies.
 
-/// Returns the content of a body in chunks (RFC 9112, section 7.1), or `None` if it is incomplete.
+/// Returns the content of a chunked body (RFC 9112, section 7.1). `None` if it is incomplete.
 ///
 /// # Panics
-/// If the length of a chunk is not hexadecimal, or other bytes follow the last chunk.
+/// If a chunk length is not hexadecimal, or other bytes follow the last chunk.
 #[must_use]
 pub fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut content = Vec::new();
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn incomplete_bodies_are_none() {
+    fn incomplete_bodies_are_rejected() {
         let body = b"3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n";
         for end in 0..body.len() {
             assert_eq!(join_chunks(&body[..end]), None, "{end}");

@@ -1,13 +1,13 @@
-//! CPU time of a thread.
+//! Thread CPU time.
 
 use std::time::Duration;
 
-/// Runs work that may take this thread at most this much CPU time.
+/// Runs `work`, which may take at most this much CPU time on the current thread.
 ///
-/// Unlike with a clock, the time of other threads and programs does not count.
+/// Unlike wall clock time, CPU time excludes other threads and programs.
 ///
 /// # Panics
-/// If it took longer.
+/// If `work` took longer.
 pub fn in_cpu_time<T>(most: Duration, what: &str, work: impl FnOnce() -> T) -> T {
     let begin = now();
     let result = work();
@@ -37,7 +37,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn waiting_is_no_work() {
+    fn waiting_takes_no_cpu_time() {
         in_cpu_time(Duration::from_millis(40), "waiting", || std::thread::sleep(Duration::from_millis(50)));
         let busy = std::panic::catch_unwind(|| {
             in_cpu_time(Duration::from_millis(5), "working", || {

@@ -1,7 +1,6 @@
-//! Encoder that shares no code with the project: it sets single bits at the positions that the documents
-//! define.
+//! Bit encoder that shares no code with the project: it sets single bits at the positions that the documents define.
 
-/// Byte orders.
+/// Byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Little-endian.
@@ -10,18 +9,18 @@ pub enum Order {
     Be,
 }
 
-/// A packet that is being written.
+/// Packet encoder.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
-    /// Bytes so far.
+    /// Encoded bytes.
     pub bytes: Vec<u8>,
-    /// Position of the next bit, from the beginning of the packet.
+    /// Position of the next bit, from the packet start.
     pub at: u64,
 }
 
 impl Encoder {
-    /// Bits are counted from the least significant one of a byte, or from the most significant
-    /// one.
+    /// Appends a bit. Little-endian bits are counted from the least significant bit of a byte, big-endian bits from the
+    /// most significant.
     fn push(&mut self, bit: bool, order: Order) {
         let byte = (self.at / 8) as usize;
         while self.bytes.len() <= byte {
@@ -35,7 +34,7 @@ impl Encoder {
         self.at += 1;
     }
 
-    /// Moves to the next multiple.
+    /// Moves to the next multiple of `alignment`.
     pub fn align(&mut self, alignment: u64) -> &mut Self {
         while self.at % alignment != 0 {
             self.at += 1;
@@ -46,13 +45,13 @@ impl Encoder {
         self
     }
 
-    /// A fixed-length value, its least significant bit first in `bits`: little-endian fields begin
-    /// with that bit, big-endian ones end with it.
+    /// Encodes a fixed-length value. `bits` starts with its least significant bit. Little-endian fields start with this
+    /// bit, and big-endian fields end with it.
     pub fn fixed(&mut self, bits: &[bool], order: Order) -> &mut Self {
         self.in_bit_order(bits, order, order == Order::Le)
     }
 
-    /// The same with a bit order: the first bit is the least significant one, or the last one is.
+    /// Encodes a fixed-length value in a bit order: the least significant bit is the first or the last.
     pub fn in_bit_order(&mut self, bits: &[bool], order: Order, first_to_last: bool) -> &mut Self {
         for i in 0..bits.len() {
             let from = if first_to_last { i } else { bits.len() - 1 - i };
@@ -61,12 +60,12 @@ impl Encoder {
         self
     }
 
-    /// An integer of fixed length.
+    /// Encodes a fixed-length integer.
     pub fn int(&mut self, value: i128, length: usize, order: Order) -> &mut Self {
         self.fixed(&bits(value, length), order)
     }
 
-    /// LEB128: groups of 7 bits, each but the last with the top bit of its byte.
+    /// Encodes LEB128: groups of 7 bits. The top bit of each byte is set, except in the last.
     pub fn leb(&mut self, bits: &[bool]) -> &mut Self {
         assert!(!bits.is_empty() && bits.len() % 7 == 0);
         self.align(8);
@@ -80,14 +79,14 @@ impl Encoder {
         self
     }
 
-    /// LEB128 in as few groups as possible.
+    /// Encodes LEB128 in as few groups as possible.
     pub fn uleb(&mut self, value: u128) -> &mut Self {
         let used = (128 - value.leading_zeros() as usize).max(1).next_multiple_of(7);
         let bits: Vec<bool> = (0..used).map(|i| i < 128 && value >> i & 1 == 1).collect();
         self.leb(&bits)
     }
 
-    /// Signed LEB128 in as few groups as possible.
+    /// Encodes signed LEB128 in as few groups as possible.
     pub fn sleb(&mut self, value: i128) -> &mut Self {
         let mut length = 7;
         while length < 133 && value >> (length - 1).min(127) != value >> 127 {
@@ -96,7 +95,7 @@ impl Encoder {
         self.leb(&bits(value, length))
     }
 
-    /// Whole bytes.
+    /// Appends whole bytes.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         assert_eq!(self.at % 8, 0, "bytes lie at bytes");
         for byte in bytes {
@@ -105,7 +104,7 @@ impl Encoder {
         self
     }
 
-    /// Overwrites an aligned integer that was only known later.
+    /// Overwrites an aligned integer.
     pub fn patch(&mut self, at: u64, value: u64, length: u64, order: Order) {
         let mut patch = Self { bytes: Vec::new(), at: 0 };
         patch.int(i128::from(value), length as usize, order);
@@ -114,17 +113,17 @@ impl Encoder {
     }
 }
 
-/// The bits of a value in two's complement, least significant first.
+/// Returns the bits of a value in two's complement, least significant first.
 pub fn bits(value: i128, length: usize) -> Vec<bool> {
     (0..length).map(|i| value >> i.min(127) & 1 == 1).collect()
 }
 
-/// The same of a value without sign.
+/// Returns the bits of an unsigned value, least significant first.
 pub fn unsigned_bits(value: u128, length: usize) -> Vec<bool> {
     (0..length).map(|i| i < 128 && value >> i & 1 == 1).collect()
 }
 
-/// Decimal digits of bits, digit by digit.
+/// Formats bits as decimal digits, digit by digit.
 pub fn decimal(bits: &[bool], signed: bool) -> String {
     let negative = signed && bits.last() == Some(&true);
     let mut magnitude = bits.to_vec();
@@ -152,7 +151,7 @@ pub fn decimal(bits: &[bool], signed: bool) -> String {
     if negative { format!("-{digits}") } else { digits }
 }
 
-/// Hexadecimal digits of bits.
+/// Formats bits as hexadecimal digits.
 pub fn hex(bits: &[bool]) -> String {
     let digits: Vec<u32> = bits
         .chunks(4)

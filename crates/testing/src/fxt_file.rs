@@ -1,22 +1,22 @@
-//! Builds traces from the document alone: it shares no code with the crate.
+//! FXT trace builder, written from the document alone. It shares no code with the crate.
 
-/// Header of a record without its size: type, and bits from 16 on.
+/// Returns a record header without the size: type, and bits from 16 on.
 pub fn header(kind: u64, fields: &[(u32, u64)]) -> u64 {
     fields.iter().fold(kind, |header, (bit, value)| header | value << bit)
 }
 
-/// Reference to a string in the record.
+/// Returns a reference to a string inside the record.
 pub fn inline(text: &str) -> u64 {
     0x8000 | text.len() as u64
 }
 
-/// Bytes of a trace.
+/// Trace bytes.
 #[derive(Clone, Debug, Default)]
 pub struct FxtBuilder {
     pub bytes: Vec<u8>,
 }
 
-/// Words and streams of a record or an argument after its header.
+/// Words and streams of a record or an argument, after its header.
 #[derive(Clone, Debug, Default)]
 pub struct Body(pub Vec<u8>);
 
@@ -40,7 +40,7 @@ impl Body {
         self.stream(text.as_bytes())
     }
 
-    /// An argument with a name in the record.
+    /// Appends an argument with an inline name.
     pub fn argument(self, kind: u64, name: &str, low: u64, body: Self) -> Self {
         let size = 1 + name.len().div_ceil(8) as u64 + body.0.len() as u64 / 8;
         let header = header(kind, &[(4, size), (16, inline(name)), (32, low)]);
@@ -57,7 +57,7 @@ pub fn body() -> Body {
 pub const MAGIC: [u8; 8] = [0x10, 0x00, 0x04, 0x46, 0x78, 0x54, 0x16, 0x00];
 
 impl FxtBuilder {
-    /// A trace with the magic number record.
+    /// Creates a trace with the magic number record.
     pub fn new() -> Self {
         Self { bytes: MAGIC.to_vec() }
     }
@@ -90,7 +90,7 @@ impl FxtBuilder {
         self.record(header(0, &[(16, 2), (20, id)]), body())
     }
 
-    /// An event of thread 2 of process 1, with names and arguments in the record.
+    /// Appends an event for thread 2 of process 1, with inline names and arguments.
     pub fn event(
         &mut self,
         kind: u64,

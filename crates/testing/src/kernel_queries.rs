@@ -1,26 +1,26 @@
-//! DuckDB as a judge: SQL queries over kernel events compute the same results as ichnos.
+//! DuckDB reference: SQL queries over kernel events compute the same results as ichnos.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::find_python;
 
-/// Directory of the queries, and of the script that runs them.
+/// Directory with the queries and the script that runs them.
 const QUERIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/queries");
 
-/// Query of the events of a kernel trace. The rows are lists.
+/// Query over the events of a kernel trace. The rows are lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelQuery {
-    /// Thread, state, time in it, and the part of that time before the first switch of its processor.
+    /// Thread, state, time in the state, and the part of this time before the processor's first switch.
     ThreadStates,
-    /// Name of a span, number of pairs, shortest, longest, total and self time.
+    /// Span name, number of pairs, shortest, longest, total and self time.
     Spans,
-    /// For each thread, the steps of its critical path over wake-ups: the thread, begin, end, state and thread of the step.
+    /// Steps of each thread's critical path over wakeups: thread, then start, end, state and thread of the step.
     WakeupPaths,
 }
 
 impl KernelQuery {
-    /// Returns the files of the query, and of those before it whose tables it needs.
+    /// Returns the files of the query, and of earlier queries whose tables it needs.
     fn files(self) -> &'static [&'static str] {
         match self {
             Self::ThreadStates => &["thread_states.sql"],
@@ -30,20 +30,21 @@ impl KernelQuery {
     }
 }
 
-/// Python with DuckDB.
+/// Python with the DuckDB module.
 #[derive(Debug)]
 pub struct DuckDb {
     python: PathBuf,
 }
 
 impl DuckDb {
-    /// Finds the Python that `ICHNOS_PYTHON` names, or `python3`. Without DuckDB, prints that `test` is skipped.
+    /// Finds the Python interpreter in `ICHNOS_PYTHON`, by default `python3`. Without DuckDB, prints that `test` is
+    /// skipped.
     #[must_use]
     pub fn find(test: &str) -> Option<Self> {
         Some(Self { python: find_python(test, "duckdb")? })
     }
 
-    /// Returns the rows that a query finds in the events of a table that ichnos wrote as CSV, as an array of JSON.
+    /// Runs a query on events that ichnos wrote as CSV. Returns the rows as a JSON array.
     ///
     /// # Panics
     /// If the query fails.

@@ -1,11 +1,11 @@
-//! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU time](in_cpu_time) that
-//! does not depend on the load of the machine, [the memory](PrivateMemory) of other processes, [an encoder](encoder) of
-//! single bits, [traces of one construct](constructs), [random traces](proposals) of the two proposals for CTF 2,
-//! [selections](is_like_another) of recorded traces, [tables](compare_table) of documents, [HTTP bodies](join_chunks), and
-//! programs that read what ichnos writes: [Google's trace processor](TraceProcessor),
-//! [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python) and [DuckDB](DuckDb).
+//! Helpers for tests in several crates: seeded [random numbers](Random), [CPU time limits](in_cpu_time) that do not
+//! depend on the machine load, [memory use](PrivateMemory) of other processes, a [bit encoder](encoder), [traces with
+//! one construct](constructs), [random traces](proposals) for the two CTF 2 proposals, [selections](is_like_another) of
+//! recorded traces, [document tables](compare_table), [HTTP bodies](join_chunks), and programs that read what ichnos
+//! writes: [Google's trace processor](TraceProcessor), [Microsoft's TraceEvent](TraceEventLibrary),
+//! [Python](find_python) and [DuckDB](DuckDb).
 #![forbid(unsafe_code)]
-// Helpers of tests may panic like tests.
+// Test helpers may panic like tests.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod chunked_body;
@@ -13,7 +13,7 @@ pub mod constructs;
 mod cpu_time;
 mod document_table;
 pub mod encoder;
-// Builders of bytes are named like the parts of their documents.
+// Byte builders are named after the parts in their documents.
 #[allow(missing_docs)]
 pub mod fxt_file;
 mod kernel_queries;

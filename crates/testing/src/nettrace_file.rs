@@ -1,19 +1,19 @@
-//! Writes files of the format for tests, after its documents and not after the reader.
+//! Nettrace file writer for tests, based on the format's documents and not on the reader.
 //!
-//! Nothing here is checked: what does not follow the documents can be written, too.
+//! Nothing is checked: invalid files can be written, too.
 
-/// Version of the container.
+/// Container version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileVersion {
     /// NetPerf.
     V3,
-    /// NetTrace 4, also with the tags of 5.
+    /// NetTrace 4, and version 5 with its tags.
     V4,
     /// NetTrace 6.
     V6,
 }
 
-/// Kinds of blocks, with their number in version 6 and their name before.
+/// Block kinds, each with its number in version 6 and its earlier name.
 pub mod kind {
     pub const TRACE: (u8, &str) = (1, "Trace");
     pub const EVENT: (u8, &str) = (2, "EventBlock");
@@ -25,7 +25,7 @@ pub mod kind {
     pub const LABEL_LIST: (u8, &str) = (8, "");
 }
 
-/// Bytes, and how to append to them.
+/// Byte buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -55,7 +55,7 @@ impl Bytes {
         self.raw(&value.to_le_bytes())
     }
 
-    /// 7 bits a byte, least significant first.
+    /// Appends a variable-length number: 7 bits per byte, least significant first.
     pub fn var(mut self, mut value: u64) -> Self {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -65,7 +65,7 @@ impl Bytes {
         self
     }
 
-    /// UTF-16 and a zero.
+    /// Appends UTF-16 and a zero.
     pub fn utf16(mut self, text: &str) -> Self {
         for unit in text.encode_utf16().chain([0]) {
             self.0.extend(unit.to_le_bytes());
@@ -73,12 +73,12 @@ impl Bytes {
         self
     }
 
-    /// UTF-8 after its length (version 6).
+    /// Appends a length and UTF-8 (version 6).
     pub fn text(self, text: &str) -> Self {
         self.var(text.len() as u64).raw(text.as_bytes())
     }
 
-    /// Appends bytes after their length in 16 bits.
+    /// Appends a 16-bit length and bytes.
     pub fn sized(self, content: Bytes) -> Self {
         self.u16(content.0.len() as u16).raw(&content.0)
     }
@@ -88,7 +88,7 @@ impl Bytes {
     }
 }
 
-/// Contents of the trace block.
+/// Trace block content.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub date: [u16; 8],
@@ -97,13 +97,13 @@ pub struct Trace {
     pub pointer_size: u32,
     pub process: u32,
     pub processors: u32,
-    /// Version 6.
+    /// Properties (version 6).
     pub properties: Vec<(String, String)>,
 }
 
 impl Default for Trace {
     fn default() -> Self {
-        // 2024-05-06 07:08:09.010, a Monday; tick 1,000.
+        // 2024-05-06 07:08:09.010, a Monday, at tick 1,000.
         let date = [2024, 5, 1, 6, 7, 8, 9, 10];
         let (frequency, pointer_size) = (1_000_000_000, 8);
         Self {
@@ -118,7 +118,7 @@ impl Default for Trace {
     }
 }
 
-/// A file that is written.
+/// File builder.
 #[derive(Clone, Debug)]
 pub struct File {
     pub form: FileVersion,
@@ -126,12 +126,12 @@ pub struct File {
 }
 
 impl File {
-    /// With a header and the usual trace block.
+    /// Creates a file with a header and the default trace block.
     pub fn new(form: FileVersion) -> Self {
         Self::with(form, &Trace::default())
     }
 
-    /// With a header and a trace block.
+    /// Creates a file with a header and a trace block.
     pub fn with(form: FileVersion, trace: &Trace) -> Self {
         let mut file = Self::header(form);
         let common = trace.date.into_iter().fold(Bytes::new(), Bytes::u16);
@@ -154,7 +154,7 @@ impl File {
         file
     }
 
-    /// With nothing but a header.
+    /// Creates a file with only a header.
     pub fn header(form: FileVersion) -> Self {
         let serialization: &[u8] = b"\x14\0\0\0!FastSerialization.1";
         let bytes = match form {
@@ -165,14 +165,14 @@ impl File {
         Self { form, bytes }
     }
 
-    /// The tags and the type of an object, up to version 5.
+    /// Starts an object: tags and type (up to version 5).
     pub fn begin_object(&mut self, name: &str, (version, least_reader): (u32, u32)) {
         let tag = if self.form == FileVersion::V3 { 4 } else { 5 };
         let begin = Bytes::new().raw(&[tag, tag, 1]).u32(version).u32(least_reader);
         self.bytes.extend(begin.u32(name.len() as u32).raw(name.as_bytes()).u8(6).0);
     }
 
-    /// A block with its frame.
+    /// Appends a block with its frame.
     pub fn block(&mut self, (number, name): (u8, &str), content: &[u8]) -> &mut Self {
         if self.form == FileVersion::V6 {
             self.bytes.extend((content.len() as u32 | u32::from(number) << 24).to_le_bytes());
@@ -188,14 +188,14 @@ impl File {
         self
     }
 
-    /// Zeros up to a multiple of 4 bytes from the begin of the file.
+    /// Appends zeros up to the next multiple of 4 bytes, counted from the start of the file.
     pub fn align(&mut self) {
         while self.bytes.len() % 4 != 0 {
             self.bytes.push(0);
         }
     }
 
-    /// The mark of the end.
+    /// Appends the end mark, and returns the file.
     pub fn end(mut self) -> Vec<u8> {
         match self.form {
             FileVersion::V6 => self.bytes.extend([0; 4]),
@@ -204,7 +204,7 @@ impl File {
         self.bytes
     }
 
-    /// A block of events, whose header has their times. Version 3: always in its own form.
+    /// Appends an event block. Its header contains the events' times. Version 3 ignores `compressed`.
     pub fn events(&mut self, compressed: bool, events: &[FileEvent]) -> &mut Self {
         let rows = rows(self.form, compressed, events);
         let content = match self.form {
@@ -218,7 +218,7 @@ impl File {
         self.block(kind::EVENT, &content.0)
     }
 
-    /// A block of rows of metadata; in version 3 they are events.
+    /// Appends a metadata block. In version 3, its rows are events.
     pub fn metadata(&mut self, rows_of: &[FileMetadata]) -> &mut Self {
         if self.form == FileVersion::V6 {
             let content = Bytes::new().u16(0).all(rows_of.iter().map(|row| Bytes::new().sized(row.v6())));
@@ -233,7 +233,7 @@ impl File {
         self.block(kind::METADATA, &content.0)
     }
 
-    /// A sequence point. `flags`: version 6.
+    /// Appends a sequence point. `flags` is for version 6.
     pub fn sequence_point(&mut self, time: u64, flags: u32, threads: &[(u64, u32)]) -> &mut Self {
         let head = Bytes::new().u64(time);
         let is_v6 = self.form == FileVersion::V6;
@@ -244,7 +244,7 @@ impl File {
         self.block(kind::SEQUENCE_POINT, &threads.0)
     }
 
-    /// Stacks of addresses of 8 bytes.
+    /// Appends stacks of 8-byte addresses.
     pub fn stacks(&mut self, first_id: u32, stacks: &[&[u64]]) -> &mut Self {
         let head = Bytes::new().u32(first_id).u32(stacks.len() as u32);
         let content = stacks.iter().fold(head, |bytes, stack| {
@@ -253,7 +253,7 @@ impl File {
         self.block(kind::STACK, &content.0)
     }
 
-    /// Threads of version 6 with an index, an id in the system and a name.
+    /// Appends threads with an index, a system id and a name (version 6).
     pub fn threads(&mut self, threads: &[(u64, u64, &str)]) -> &mut Self {
         let rows = threads.iter().map(|(index, id, name)| {
             Bytes::new().sized(Bytes::new().var(*index).u8(1).text(name).u8(2).var(77).u8(3).var(*id))
@@ -262,13 +262,13 @@ impl File {
     }
 }
 
-/// The header of a block of events or metadata, with this many more bytes than are known.
+/// Returns the header of an event or metadata block, with `more` unknown bytes.
 pub fn block_header(compressed: bool, (begin, end): (u64, u64), more: u16) -> Bytes {
     let header = Bytes::new().u16(20 + more).u16(compressed.into()).u64(begin).u64(end);
     header.raw(&vec![0xee; more.into()])
 }
 
-/// An event.
+/// Event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileEvent {
     pub metadata: u32,
@@ -280,16 +280,16 @@ pub struct FileEvent {
     pub time: u64,
     pub activity: [u8; 16],
     pub related_activity: [u8; 16],
-    /// Version 6.
+    /// Label list index (version 6).
     pub labels: u32,
     pub is_sorted: bool,
     pub payload: Vec<u8>,
-    /// Version 3: the addresses.
+    /// Stack addresses (version 3).
     pub addresses: Vec<u64>,
 }
 
 impl FileEvent {
-    /// An event of a thread about itself.
+    /// Creates an event that its own thread reports.
     pub fn new(metadata: u32, thread: u64, sequence: u32, time: u64) -> Self {
         Self { metadata, sequence, capture_thread: thread, thread, time, ..Self::default() }
     }
@@ -305,7 +305,7 @@ impl FileEvent {
     }
 }
 
-/// The rows of events, as they stand in a block.
+/// Returns event rows as in a block.
 pub fn rows(form: FileVersion, compressed: bool, events: &[FileEvent]) -> Bytes {
     let mut before = FileEvent::default();
     let mut bytes = Bytes::new();
@@ -320,7 +320,7 @@ pub fn rows(form: FileVersion, compressed: bool, events: &[FileEvent]) -> Bytes 
     bytes
 }
 
-/// A compressed row. `full`: with all parts, even those that are as before.
+/// Appends a compressed row. With `full`, the row also contains unchanged parts.
 pub fn row_compressed(bytes: Bytes, event: &FileEvent, before: &FileEvent, is_v6: bool, full: bool) -> Bytes {
     let counts = is_v6 || event.metadata != 0;
     let usual = before.sequence.wrapping_add(counts.into());
@@ -375,7 +375,7 @@ fn row_full(bytes: Bytes, event: &FileEvent, is_v6: bool) -> Bytes {
         false => row.raw(&event.activity).raw(&event.related_activity),
     };
     let mut row = row.u32(event.payload.len() as u32).raw(&event.payload);
-    // The block begins at a multiple of 4 bytes, and the size is one.
+    // The block starts at a multiple of 4 bytes, and so does each row.
     while !is_v6 && row.0.len() % 4 != 0 {
         row = row.u8(0);
     }
@@ -393,7 +393,7 @@ fn row_v3(bytes: Bytes, event: &FileEvent) -> Bytes {
     bytes.u32(row.0.len() as u32).raw(&row.0)
 }
 
-/// A description of an event.
+/// Event description.
 #[derive(Clone, Debug, Default)]
 pub struct FileMetadata {
     pub id: u32,
@@ -403,32 +403,32 @@ pub struct FileMetadata {
     pub keywords: u64,
     pub version: u32,
     pub level: u32,
-    /// Fields in the form of the version, without their number.
+    /// Fields in the version's form, without their count.
     pub fields: Vec<Bytes>,
-    /// Up to version 5, tags behind the fields with their frames; of version 6, optional metadata without their size.
+    /// Tags after the fields, with their frames (up to version 5). Optional metadata without its size (version 6).
     pub tags: Bytes,
 }
 
 impl FileMetadata {
-    /// Of an event of the provider `Tests`, whose number is the id.
+    /// Describes an event of the provider `Tests`. Its event number equals `id`.
     pub fn new(id: u32, name: &str, fields: impl IntoIterator<Item = Bytes>) -> Self {
         let fields = fields.into_iter().collect();
         let (provider, name) = ("Tests".to_owned(), name.to_owned());
         Self { id, provider, event_id: id, name, level: 4, fields, ..Self::default() }
     }
 
-    /// Bytes before the fields, up to version 5.
+    /// Returns the bytes before the fields (up to version 5).
     pub fn v5_head(&self) -> Bytes {
         let head = Bytes::new().u32(self.id).utf16(&self.provider).u32(self.event_id).utf16(&self.name);
         head.u64(self.keywords).u32(self.version).u32(self.level)
     }
 
-    /// Versions 3 to 5.
+    /// Returns the description for versions 3 to 5.
     pub fn v5(&self) -> Bytes {
         self.v5_head().u32(self.fields.len() as u32).all(self.fields.iter().cloned()).raw(&self.tags.0)
     }
 
-    /// Version 6, without the size of the row.
+    /// Returns the description for version 6, without the row size.
     pub fn v6(&self) -> Bytes {
         let head = Bytes::new().var(self.id.into()).text(&self.provider).var(self.event_id.into());
         let fields = head.text(&self.name).u16(self.fields.len() as u16);
@@ -438,27 +438,27 @@ impl FileMetadata {
     }
 }
 
-/// A field up to version 5: the type, then the name.
+/// Returns a field for versions up to 5: type, then name.
 pub fn field_v5(code: u32, name: &str) -> Bytes {
     Bytes::new().u32(code).utf16(name)
 }
 
-/// A field of version 6: the name, then the type.
+/// Returns a field for version 6: name, then type.
 pub fn field_v6(name: &str, kind: &[u8]) -> Bytes {
     Bytes::new().text(name).raw(kind)
 }
 
-/// A field of the type of a code that has no parts.
+/// Returns a field with a simple type code.
 pub fn field(form: FileVersion, code: u8, name: &str) -> Bytes {
     if form == FileVersion::V6 { field_v6(name, &[code]) } else { field_v5(code.into(), name) }
 }
 
-/// A tag of metadata of version 5.
+/// Returns a metadata tag (version 5).
 pub fn tag_v5(kind: u8, content: Bytes) -> Bytes {
     Bytes::new().u32(content.0.len() as u32).u8(kind).raw(&content.0)
 }
 
-/// A field of the tag `V2Params`: its length, the name, then the type.
+/// Returns a field for the tag `V2Params`: length, name, then type.
 pub fn field_v2(name: &str, kind: Bytes) -> Bytes {
     let field = Bytes::new().utf16(name).raw(&kind.0);
     Bytes::new().u32(4 + field.0.len() as u32).raw(&field.0)

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Peak private memory of any process that a process starts, while this value exists. Pages of files,
-/// including the program's own file, do not count: the number of those in memory depends on the machine.
+/// Peak private memory of all processes that a process starts, measured while this value exists. File pages, including
+/// the program's own file, do not count: the number of file pages in memory depends on the machine.
 ///
 /// ```
 /// use ichnos_testing::PrivateMemory;
 ///
-/// let memory = PrivateMemory::of_children(std::process::id());
+/// let memory = PrivateMemory::for_children(std::process::id());
 /// std::process::Command::new("true").status()?;
 /// # #[cfg(target_os = "linux")]
 /// assert!(memory.peak() < 100_000_000);
@@ -34,13 +34,13 @@ struct PeakState {
 impl PrivateMemory {
     /// Watches the descendants of a process.
     #[must_use]
-    pub fn of_children(process: u32) -> Self {
+    pub fn for_children(process: u32) -> Self {
         Self::watch(process, false)
     }
 
     /// Watches a process and its descendants.
     #[must_use]
-    pub fn of(process: u32) -> Self {
+    pub fn for_process(process: u32) -> Self {
         Self::watch(process, true)
     }
 
@@ -60,7 +60,7 @@ impl PrivateMemory {
         Self { state, thread: Some(thread) }
     }
 
-    /// Returns the peak so far in bytes; 0 if the system does not provide it.
+    /// Returns the peak so far in bytes. 0 if the system does not provide it.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.state.peak.load(Ordering::Relaxed)
@@ -76,7 +76,7 @@ impl Drop for PrivateMemory {
     }
 }
 
-/// Returns the private memory of a process in bytes; `None` if the process or the information does not exist.
+/// Returns the private memory of a process in bytes. `None` if the process or the information does not exist.
 #[must_use]
 pub fn private_memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -84,8 +84,8 @@ pub fn private_memory(process: u32) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// Finds the descendants of a process. `others` are processes that were not descendants before. A parent never changes, so
-/// their parents are not read again.
+/// Finds the descendants of a process. `others` are processes that are known not to be descendants. A process never
+/// changes its parent, so they are not read again.
 fn descendants(process: u32, others: &mut HashSet<u32>) -> Vec<u32> {
     let mut parents: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut listed = HashSet::new();
@@ -126,10 +126,10 @@ mod tests {
     #[test]
     fn memory_of_a_child_is_measured() {
         let mut shell = std::process::Command::new("sh");
-        // A shell that keeps some megabytes for a while, started by another shell.
+        // Another shell starts a shell that keeps some megabytes for a while.
         shell.args(["-c", "sh -c 'x=$(head -c 8000000 /dev/zero | tr \"\\0\" a); sleep 0.3'; true"]);
         let mut child = shell.spawn().unwrap();
-        let memory = PrivateMemory::of(child.id());
+        let memory = PrivateMemory::for_process(child.id());
         assert!(child.wait().unwrap().success());
         assert!((8_000_000..100_000_000).contains(&memory.peak()), "{}", memory.peak());
         assert!(private_memory(std::process::id()).unwrap() > 0);

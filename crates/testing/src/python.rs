@@ -1,14 +1,14 @@
-//! Python, whose modules read what ichnos writes.
+//! Python, to read files that ichnos writes.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Finds a Python that has a module: the one that `ICHNOS_PYTHON` names, by default `python3`. Without it, prints that
-/// `test` is skipped.
+/// Finds a Python interpreter with a module. `ICHNOS_PYTHON` names the interpreter, by default `python3`. Without the
+/// module, prints that `test` is skipped.
 #[must_use]
 pub fn find_python(test: &str, module: &str) -> Option<PathBuf> {
     let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
-    // Importing it would take as long as a query.
+    // Importing the module would take as long as a query.
     let search =
         format!("import importlib.util, sys\nsys.exit(importlib.util.find_spec('{module}') is None)");
     let found = Command::new(&python).args(["-c", &search]).output();

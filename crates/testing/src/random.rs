@@ -1,17 +1,17 @@
-//! Random numbers from a seed.
+//! Seeded random numbers.
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-/// Random numbers from a seed.
+/// Seeded random number generator.
 #[derive(Debug)]
 pub struct Random {
     seed: u64,
     rng: TestRng,
 }
 
-/// Calls `case` with the random numbers of each seed below `count`; if the variable `ICHNOS_SEED` is set,
-/// only of that seed. Returns the number of cases. The seed of a failing case is printed.
+/// Calls `case` with the random numbers for each seed below `count`. If `ICHNOS_SEED` is set, uses only this seed.
+/// Returns the number of cases. If a case fails, its seed is printed.
 ///
 /// # Panics
 /// If the variable is not a number.
@@ -32,7 +32,7 @@ pub fn cases(count: u64, mut case: impl FnMut(&mut Random)) -> u64 {
     done
 }
 
-/// A seed that is printed if its case fails.
+/// Seed that is printed if its case fails.
 struct FailedSeed(u64);
 
 impl Drop for FailedSeed {
@@ -44,7 +44,7 @@ impl Drop for FailedSeed {
 }
 
 impl Random {
-    /// Starts the sequence of a seed, which is always the same.
+    /// Creates a generator. Equal seeds give equal numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut bytes = [0; 32];
@@ -52,13 +52,13 @@ impl Random {
         Self { seed, rng: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes) }
     }
 
-    /// Takes the numbers from bytes, for fuzzing; after them, all numbers are 0.
+    /// Creates a generator that takes its numbers from bytes, for fuzzing. After the last byte, all numbers are 0.
     #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self { seed: 0, rng: TestRng::from_seed(RngAlgorithm::PassThrough, bytes) }
     }
 
-    /// Returns the seed: in [`cases`], the number of the case.
+    /// Returns the seed. In [`cases`], it is the case number.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
@@ -69,23 +69,23 @@ impl Random {
         self.rng.next_u64()
     }
 
-    /// Returns a number below another one, or 0.
+    /// Returns a number below `end`, or 0.
     pub fn below(&mut self, end: u64) -> u64 {
         // The high half of the product is as uniform as possible.
         ((u128::from(self.number()) * u128::from(end)) >> 64) as u64
     }
 
-    /// Returns an index for something of this length.
+    /// Returns an index below `len`.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// Returns one of these, which must not be empty.
+    /// Returns a random element. `from` must not be empty.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.index(from.len())]
     }
 
-    /// Returns `true` in one of this number of cases.
+    /// Returns `true` in one of `times` cases.
     pub fn is_one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_have_seeds_of_their_own() {
+    fn each_case_has_a_seed() {
         if std::env::var_os("ICHNOS_SEED").is_some() {
             return;
         }

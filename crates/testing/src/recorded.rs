@@ -1,6 +1,6 @@
 //! Selections of recorded CTF traces and of random cases.
 
-/// Name prefixes of recorded traces, each with the tracer and the constructs of a smaller trace.
+/// Name prefixes of recorded traces. For each, a smaller recorded trace has the same tracer and the same constructs.
 const ALIKE: [&str; 15] = [
     "babeltrace/2/succeed/succeed2",
     "ctf2/tc-ros2",
@@ -26,14 +26,15 @@ pub fn is_complete_sweep() -> bool {
     std::env::var_os("ICHNOS_SWEEPS").is_some_and(|wanted| wanted == "all")
 }
 
-/// Returns `true` if tests can skip a recorded trace because a smaller trace has the same tracer and the same constructs.
-/// `name` is the directory below `ctf/real`. A complete sweep skips nothing.
+/// Returns `true` if tests can skip a recorded trace because a smaller trace has the same tracer and constructs. `name`
+/// is the directory below `ctf/real`. A complete sweep skips nothing.
 #[must_use]
 pub fn is_like_another(name: &str) -> bool {
     !is_complete_sweep() && ALIKE.iter().any(|start| name.starts_with(start))
 }
 
-/// Returns `true` if a test takes an item: each item is for one of several `tests`. In a complete sweep, all tests take it.
+/// Returns `true` if a test uses an item. Each item is for one of several `tests`. In a complete sweep, all tests use
+/// it.
 #[must_use]
 pub fn is_turn(item: usize, test: usize, tests: usize) -> bool {
     is_complete_sweep() || item % tests == test

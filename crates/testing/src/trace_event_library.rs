@@ -1,9 +1,9 @@
-//! Microsoft's TraceEvent, which reads what ichnos writes.
+//! Microsoft's TraceEvent library, to read files that ichnos writes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Microsoft's library TraceEvent: a program that .NET runs.
+/// Microsoft's TraceEvent library, as a program on .NET.
 #[derive(Debug)]
 pub struct TraceEventLibrary {
     script: PathBuf,
@@ -13,23 +13,23 @@ pub struct TraceEventLibrary {
 /// Events that TraceEvent found in a file.
 #[derive(Debug)]
 pub struct TraceEventDump {
-    /// A line of JSON for each event, in the order of TraceEvent.
+    /// A JSON line per event, in TraceEvent's order.
     pub rows: String,
     /// Number of lost events.
     pub lost: u64,
-    /// Reason why TraceEvent stopped before the end; empty at the end.
+    /// Reason why TraceEvent stopped before the end, or empty.
     pub error: String,
 }
 
 impl TraceEventLibrary {
-    /// Returns the library in a directory of .NET tools, for .NET runtimes in another directory.
+    /// Returns the library from a directory with .NET tools. `runtimes` is a directory with .NET runtimes.
     #[must_use]
     pub fn new(tools: &Path, runtimes: &Path) -> Self {
         Self { script: tools.join("traceevent/dump.sh"), runtimes: runtimes.to_owned() }
     }
 
-    /// Finds it in the directory of tools, which `ICHNOS_TOOLS` names, by default `../shared/tools` beside the
-    /// repository. `ICHNOS_DOTNET` names the directory of .NET runtimes. Without one of them, prints that `test` is skipped.
+    /// Finds the library in the tool directory: `ICHNOS_TOOLS`, by default `../shared/tools` next to the repository.
+    /// `ICHNOS_DOTNET` names the directory with .NET runtimes. If one is missing, prints that `test` is skipped.
     #[must_use]
     pub fn find(test: &str) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

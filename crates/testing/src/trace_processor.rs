@@ -1,14 +1,14 @@
-//! Google's trace processor, which reads what ichnos writes.
+//! Google's trace processor, to read files that ichnos writes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Number of answers so far, for names of files.
+/// Number of answers so far, for file names.
 static ANSWERS: AtomicU32 = AtomicU32::new(0);
 
-/// Google's trace processor: a program for node, which npm fetches.
+/// Google's trace processor: a program for Node.js, fetched by npm.
 #[derive(Debug)]
 pub struct TraceProcessor {
     tools: PathBuf,
@@ -16,8 +16,9 @@ pub struct TraceProcessor {
 }
 
 impl TraceProcessor {
-    /// Finds it in the directory of tools, which `ICHNOS_TOOLS` names, by default `../shared/tools` beside the
-    /// repository. `temporary` is a directory for it. Without it, without node or npm, prints that `test` is skipped.
+    /// Finds the trace processor in the tool directory: `ICHNOS_TOOLS`, by default `../shared/tools` next to the
+    /// repository. `temporary` is a directory for the program. If the trace processor, Node.js or npm is missing,
+    /// prints that `test` is skipped.
     ///
     /// # Panics
     /// If no program can be started.
@@ -35,7 +36,7 @@ impl TraceProcessor {
             return None;
         }
         if !directory.is_dir() {
-            // Several tests fetch it at once: it appears when it is complete.
+            // Several tests fetch it at the same time. It appears when it is complete.
             let own = temporary.join(format!("trace-processor-{}", std::process::id()));
             let got = Command::new("bash").arg(tools.join("get.sh")).arg(&own).output().unwrap();
             if !got.status.success() {
@@ -50,17 +51,17 @@ impl TraceProcessor {
         Some(Self { tools, directory })
     }
 
-    /// Returns the rows of queries of a trace, each as a line of JSON.
+    /// Runs queries on a trace. Returns each row as a JSON line.
     ///
     /// # Panics
     /// If the trace cannot be read.
     #[must_use]
     pub fn query(&self, trace: &Path, queries: &[&str]) -> String {
         let mut command = Command::new("node");
-        // Code for a few queries should not be optimized: that takes two seconds of all processors.
+        // A few queries do not need optimized code: optimizing takes two seconds on all processors.
         command.arg("--liftoff-only");
         command.arg(self.tools.join("tpq.mjs")).arg(trace).args(queries).env("TP_DIR", &self.directory);
-        // A file: node exits before everything is in a pipe.
+        // Use a file: node exits before a pipe has received everything.
         let number = ANSWERS.fetch_add(1, Ordering::Relaxed);
         let path = self.directory.join(format!("answer-{}-{number}", std::process::id()));
         let output = command.stdout(File::create(&path).unwrap()).output().unwrap();

@@ -15,8 +15,8 @@ use ichnos_analysis::events::counter::CounterNumber;
 use ichnos_analysis::events::flows::{FlowEnd, Flows};
 use ichnos_analysis::events::keyed_spans::{KeyedSpans, Kinds, span_id};
 use ichnos_analysis::events::losses::{
-    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, LOST_BEGIN, LOST_END, LossNote, lose_part,
-    lose_parts, lose_spans,
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, LOST_BEGIN, LOST_END, LossNote,
+    record_class_losses, record_loss, record_lost_spans,
 };
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::events::nested_spans::NestedSpans;
@@ -187,13 +187,13 @@ struct ChromePrefix {
 
 impl ChromeClass {
     fn of(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
-        let class = ViewerClass::of(event);
-        lose_parts(losses, event, &class);
+        let class = ViewerClass::from_event(event);
+        record_class_losses(losses, event, &class);
         if class.has_stacks() {
-            lose_part(losses, event, LossKind::Dropped, "stack", "call stack");
+            record_loss(losses, event, LossKind::Dropped, "stack", "call stack");
         }
         if class.form == EventForm::Sample {
-            lose_part(losses, event, LossKind::Lowered, "", "sample -> instant event");
+            record_loss(losses, event, LossKind::Lowered, "", "sample -> instant event");
         }
         let mut text = b"{\"name\":".to_vec();
         push_string(&mut text, &class.name);
@@ -259,7 +259,7 @@ impl SpanPart<'_> {
         let (found, again) = keyed.unzip();
         if let Some(again) = again.flatten() {
             writer.end_keyed(&again, spans.name(&again, None), self.time, track);
-            lose_part(losses, event, LossKind::Lowered, "", BEGUN_AGAIN);
+            record_loss(losses, event, LossKind::Lowered, "", BEGUN_AGAIN);
         }
         self.span = found;
     }
@@ -279,15 +279,15 @@ impl SpanPart<'_> {
         let ended = spans.begin_or_end(form == EventForm::Begin, span, time, |lost| match lost {
             SpanLoss::Within => {
                 writer.end_lost(time, track);
-                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+                record_loss(losses, event, LossKind::Lowered, "", LOST_END);
             }
-            SpanLoss::Forgotten(count) => lose_spans(losses, count),
+            SpanLoss::Forgotten(count) => record_lost_spans(losses, count),
         });
         self.is_unbegun = ended.is_none();
         let (is_bare, begin) = ended.unwrap_or((false, time));
         self.is_bare = is_bare;
         if begin > time {
-            lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+            record_loss(losses, event, LossKind::Rounded, "", BACKWARDS);
             self.time = begin;
         }
     }
@@ -363,7 +363,7 @@ impl Viewer for Chrome {
         }
         if part.is_unbegun {
             form = EventForm::Instant;
-            lose_part(losses, event, LossKind::Lowered, "", LOST_BEGIN);
+            record_loss(losses, event, LossKind::Lowered, "", LOST_BEGIN);
         }
         writer.begin();
         writer.names(event, (class, form), &part, spans);
@@ -373,7 +373,7 @@ impl Viewer for Chrome {
         if form == EventForm::Counter {
             writer.values(event, &class.class);
         } else if !push_arguments(event, class, names, writer.out, (&mut self.text, &mut self.open)) {
-            lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
+            record_loss(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
         }
         if part.is_unbegun {
             writer.add_mark(BEGIN_MISSING);
@@ -636,7 +636,7 @@ impl EventWriter<'_> {
     ) {
         spans.nested.end_all(span_track(track), |_| {
             self.end_lost(time, track);
-            lose_part(losses, event, LossKind::Lowered, "", EXITED);
+            record_loss(losses, event, LossKind::Lowered, "", EXITED);
         });
     }
 

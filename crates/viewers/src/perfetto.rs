@@ -24,8 +24,8 @@ use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
 use ichnos_analysis::events::flows::{FlowEnd, Flows};
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
 use ichnos_analysis::events::losses::{
-    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, EXITED, LOST_BEGIN, LOST_END, LossNote, UNDECODED, lose_event,
-    lose_part, lose_spans,
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, EXITED, LOST_BEGIN, LOST_END, LossNote, UNDECODED, record_loss,
+    record_lost_event, record_lost_spans,
 };
 use ichnos_analysis::events::names::{NumberBits, NumberedNames};
 use ichnos_analysis::events::nested_spans::NestedSpans;
@@ -126,7 +126,7 @@ impl Viewer for Perfetto {
         if let Some(track) = writer.thread_track(ended) {
             nested.end_all(track, |_| {
                 writer.end_slice(track, true);
-                lose_part(losses, at.event, LossKind::Lowered, "", EXITED);
+                record_loss(losses, at.event, LossKind::Lowered, "", EXITED);
             });
         }
     }
@@ -183,22 +183,22 @@ impl Perfetto {
         let shown = writer.event_track(class, form, event, place, name);
         let (track, mut is_unbegun) = (shown.id, shown.is_unbegun);
         if shown.is_again {
-            lose_part(losses, event, LossKind::Lowered, "", BEGUN_AGAIN);
+            record_loss(losses, event, LossKind::Lowered, "", BEGUN_AGAIN);
         }
         if form == EventForm::End {
             let ended = nested.end(track, class.class.edge(name), |_| {
                 writer.end_slice(track, true);
-                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+                record_loss(losses, event, LossKind::Lowered, "", LOST_END);
             });
             is_unbegun = ended.is_none();
             if let Some(begin) = ended.filter(|begin| *begin > time) {
                 writer.time = begin;
-                lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+                record_loss(losses, event, LossKind::Rounded, "", BACKWARDS);
             }
         }
         if is_unbegun {
             form = EventForm::Instant;
-            lose_part(losses, event, LossKind::Lowered, "", LOST_BEGIN);
+            record_loss(losses, event, LossKind::Lowered, "", LOST_BEGIN);
         }
         let begin = writer.out.len();
         let at = writer.begin_event((class, form), names, event, track, name);
@@ -216,11 +216,11 @@ impl Perfetto {
         if !(writer.end_packet(at) && is_whole) {
             writer.out.truncate(begin);
             writer.sequence.restart();
-            lose_event(losses, event, UNDECODED);
+            record_lost_event(losses, event, UNDECODED);
             return false;
         }
         if form == EventForm::Begin {
-            lose_spans(losses, nested.begin(track, class.class.edge(name), time));
+            record_lost_spans(losses, nested.begin(track, class.class.edge(name), time));
         } else if form == EventForm::Complete {
             writer.end_complete(track, class.class.duration(event).unwrap_or(0));
         }

@@ -32,7 +32,7 @@ impl SpanStackCollector {
 
     /// Collects only spans of threads for which `wants` returns `true`.
     #[must_use]
-    pub fn of_threads(mut self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
+    pub fn for_threads(mut self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
         self.wants = Some(Box::new(wants));
         self
     }

@@ -112,7 +112,7 @@ struct TimelineClass {
 
 impl TimelineClass {
     fn of(event: &Event<'_>, names: &mut NumberedNames, colors: &mut BTreeMap<u32, [u8; 3]>) -> Self {
-        let class = ViewerClass::of(event);
+        let class = ViewerClass::from_event(event);
         let name = number(names, &class.name);
         if name != Timeline::OTHER
             && let Some(color) = class.color()
@@ -391,7 +391,7 @@ impl Timeline {
             Message::StreamEnd(stream) => self.streams.remove(stream),
             message => {
                 if let Some((note, time)) = self.early.due(message, self.now, &mut self.losses) {
-                    self.lose_processor(message, time);
+                    self.record_processor_loss(message, time);
                     self.loss(&note, time, end_of(message));
                 }
             }
@@ -419,12 +419,12 @@ impl Timeline {
     }
 
     /// Marks the thread of a data stream's processor as unknown after a loss.
-    fn lose_processor(&mut self, message: &Message<'_>, time: u64) {
+    fn record_processor_loss(&mut self, message: &Message<'_>, time: u64) {
         let (Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss)) = message else { return };
         if let Some((stream, ..)) = self.streams.get_mut(loss.stream)
             && let Some(processor) = stream.processor
         {
-            self.states.lose_processor(stream.trace, processor, time);
+            self.states.record_processor_loss(stream.trace, processor, time);
             for interval in std::mem::take(&mut self.states.ended) {
                 self.add_state(&interval);
             }
@@ -668,7 +668,7 @@ impl EventOf<'_, '_> {
         let EventLocation { place, has_processor, .. } = location;
         if let Some(own) = class.class.new_processor(event, processor.is_some()) {
             processor.get_or_insert(Some(own));
-            states.note_first(trace, Some(own), time);
+            states.record_first(trace, Some(own), time);
         }
         if class.class.form == EventForm::Switch {
             if !has_processor {

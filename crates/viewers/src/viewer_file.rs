@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::io;
 
 use ichnos_analysis::events::class::{ContextNames, EventPlace, ViewerClass};
-use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, shown_time};
+use ichnos_analysis::events::losses::{
+    EarlyLosses, LossNote, NO_TIME, record_loss, record_lost_event, shown_time,
+};
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
 use ichnos_model::lower::{LossKind, LossTable};
@@ -129,7 +131,7 @@ pub(super) trait Viewer: Debug + Send + 'static {
 pub(super) fn start_file<V: Viewer>(viewer: V, first_time: Option<u64>) -> Box<dyn ViewerFile> {
     let mut scheduling = Scheduling::default();
     if V::FOLLOWS_THREADS {
-        scheduling.note_changes();
+        scheduling.record_changes();
     }
     Box::new(EventFile {
         viewer,
@@ -227,11 +229,11 @@ impl<V: Viewer> EventFile<V> {
         let (_, losses) = self.viewer.content_mut();
         let time = match (shown_time(event.nanoseconds()), V::AT_ORIGIN) {
             (None, _) => {
-                lose_event(losses, event, NO_TIME);
+                record_lost_event(losses, event, NO_TIME);
                 return None;
             }
             (Some(Some(0)), Some(loss)) => {
-                lose_part(losses, event, LossKind::Rounded, "", loss);
+                record_loss(losses, event, LossKind::Rounded, "", loss);
                 Some(1)
             }
             (Some(time), _) => time,

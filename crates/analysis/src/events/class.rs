@@ -1,4 +1,4 @@
-//! Classes of events for a viewer.
+//! Event classes prepared for a viewer.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,36 +19,36 @@ use super::tracks::name_key;
 use crate::span_name::{category_and_span, has_span_name, span_name};
 use crate::tasks::TaskFields;
 
-/// Form in which a viewer shows an event.
+/// Timeline element for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventForm {
-    /// Instant of the event's track.
+    /// Instant on the event's track.
     Instant,
-    /// Begin and end of a slice of the event's track.
+    /// Slice start on the event's track.
     Begin,
-    /// End of a slice of the event's track.
+    /// Slice end on the event's track.
     End,
-    /// Begin and end of a slice that its key identifies.
+    /// Slice start with a key.
     KeyedBegin,
-    /// End of a slice that its key identifies.
+    /// Slice end with a key.
     KeyedEnd,
-    /// A whole slice of the event's track.
+    /// Whole slice on the event's track.
     Complete,
-    /// Values of counters.
+    /// Counter values.
     Counter,
     /// Sample with a call stack.
     Sample,
-    /// The processor runs another thread.
+    /// Thread switch on a processor.
     Switch,
-    /// A thread can run.
+    /// Wakeup: a thread can run.
     Wakeup,
-    /// The end of a slice, and the begin of the next one.
+    /// Slice end, and start of the next slice.
     Frame,
 }
 
 impl EventForm {
-    /// Returns the form of events with a role. `has` returns `true` for meanings that they have.
-    fn of(role: EventRole, has: impl Fn(Meaning) -> bool) -> Self {
+    /// Returns the form for an event role. `has` returns `true` for meanings of the class's members.
+    fn for_role(role: EventRole, has: impl Fn(Meaning) -> bool) -> Self {
         let has_key = has(Meaning::PairKey);
         match role {
             EventRole::Begin if has_key => Self::KeyedBegin,
@@ -66,54 +66,54 @@ impl EventForm {
     }
 }
 
-/// Bit of the numbers of processes that are known by their names only.
+/// Marks process numbers made from names, for processes without an identifier.
 const NAMED_PROCESS: u64 = 1 << 63;
 
-/// Returns `true` if this is no number that the trace gives a process.
+/// Returns `true` if the process number was made from a name.
 pub fn is_named_process(process: u64) -> bool {
     process & NAMED_PROCESS != 0
 }
 
-/// Scopes whose fields are shown.
+/// Scopes with fields that viewers show.
 pub const SCOPES: [Scope; 4] =
     [Scope::Payload, Scope::SpecificContext, Scope::CommonContext, Scope::Resource];
 
-/// An event record class as a viewer sees it.
+/// Event record class prepared for a viewer.
 #[derive(Debug)]
 pub struct ViewerClass {
-    /// Form of complete events. [`Self::form_of`] returns the form of an event that may lack a field.
+    /// Form of events that have all fields. [`Self::form_of`] returns the form of a single event.
     pub form: EventForm,
-    /// Category of the class, such as its provider.
+    /// Category, for example the provider.
     pub category: String,
-    /// Name of the class without its category.
+    /// Class name without the category.
     pub name: String,
-    /// Hash of the name; `true` if it says which span an end belongs to.
+    /// Name hash, and `true` if the name tells which span an end event closes.
     edge: (u64, bool),
     process: ProcessFields,
     thread: Option<FieldRef>,
     processor: Option<FieldRef>,
-    /// Names of process and thread.
+    /// Process name and thread name.
     place_names: [Option<FieldRef>; 2],
     keys: Vec<FieldRef>,
     counter: CounterFields,
     stack: Option<FieldRef>,
     duration: Option<FieldRef>,
-    /// Names of events of their own.
+    /// Fields that name single events.
     names: NameFields,
     /// Object that events name.
     pub object: Option<ObjectFields>,
-    /// Fields about other threads.
+    /// Fields about threads other than the event's own.
     pub threads: Option<ThreadFields>,
-    /// End of the message that its keys identify.
+    /// Message end (send or receive) if a message key is present.
     message: Option<FlowEnd>,
     display: Arc<EventDisplay>,
-    /// `None` without operations.
+    /// Operation and task fields, if the class has any.
     pub tasks: Option<TaskFields>,
-    /// Members that are not shown as fields.
+    /// Members that viewers do not show.
     hidden: Vec<MemberIndex>,
 }
 
-/// Returns the name of a thread that has a number, too: further members with its meaning that are texts.
+/// Returns the thread name of a class that also has a thread number: a further text member with the same meaning.
 fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
     let mut threads = event.class.meanings.members(Meaning::Thread).skip(1);
     threads.find_map(|member| {
@@ -122,37 +122,38 @@ fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
     })
 }
 
-/// What events say about their process.
+/// Process fields in an event class.
 #[derive(Debug)]
 pub struct ProcessFields {
     number: Option<FieldRef>,
-    /// Process of the trace, for events that do not name theirs.
-    of_trace: Option<u64>,
-    /// Names of machine and component, where no number is known.
+    /// Process number of the whole trace, for events without their own.
+    trace_process: Option<u64>,
+    /// Machine name and component name, used if no number is known.
     names: [Option<FieldRef>; 2],
 }
 
 impl ProcessFields {
-    /// Finds the fields of the class of an event.
-    pub fn of(event: &Event<'_>) -> Self {
+    /// Finds the process fields in the event's class.
+    pub fn from_event(event: &Event<'_>) -> Self {
         let number = FieldRef::for_meaning(event, Meaning::Process);
-        let of_trace = event.stream.trace.class.environment_number("vpid");
-        let is_numbered = number.is_some() || of_trace.is_some();
+        let trace_process = event.stream.trace.class.environment_number("vpid");
+        let is_numbered = number.is_some() || trace_process.is_some();
         let name = |meaning| if is_numbered { None } else { FieldRef::for_meaning(event, meaning) };
-        Self { number, of_trace, names: [name(Meaning::Machine), name(Meaning::Component)] }
+        Self { number, trace_process, names: [name(Meaning::Machine), name(Meaning::Component)] }
     }
 
-    /// Returns the number of the process of an event; one that no process has if only its names are known.
+    /// Returns an event's process number. If only names are known, the number is made from them.
     #[inline]
-    pub fn of_event(&self, event: &Event<'_>) -> Option<u64> {
+    pub fn number(&self, event: &Event<'_>) -> Option<u64> {
         let number = self.number.as_ref().and_then(|number| event.get(number));
         let number = number.filter(|number| !matches!(number, FieldValue::Null));
-        number.map(|number| number.key()).or(self.of_trace).or_else(|| self.of_names(event))
+        number.map(|number| number.key()).or(self.trace_process).or_else(|| self.number_from_names(event))
     }
 
-    fn of_names(&self, event: &Event<'_>) -> Option<u64> {
+    fn number_from_names(&self, event: &Event<'_>) -> Option<u64> {
         let [machine, component] = &self.names;
         let component = event.get(component.as_ref()?)?.as_str().filter(|name| !name.is_empty())?;
+        // Components without a machine name share one unnamed machine.
         let machine = machine.as_ref().and_then(|machine| event.get(machine)?.as_str()).unwrap_or_default();
         let mut hash = ValueHash::new(name_key(machine));
         hash.bytes(component.as_bytes());
@@ -160,34 +161,34 @@ impl ProcessFields {
     }
 }
 
-/// Place of an event.
+/// Process, thread and processor for an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventPlace<'e> {
     /// Process identifier.
     pub process: Option<u64>,
-    /// Name of the process.
+    /// Process name.
     pub process_name: Option<&'e str>,
     /// Thread identifier.
     pub thread: Option<u64>,
-    /// Name of the thread.
+    /// Thread name.
     pub thread_name: Option<&'e str>,
-    /// Processor that the event happened on.
+    /// Processor on which the event happened.
     pub processor: Option<u64>,
 }
 
-/// Names of the process and the thread in a common context: events in a row often have the same.
+/// Cached process and thread names of the last common context. Successive events often share them.
 #[derive(Debug, Default)]
 pub struct ContextNames {
     context: Vec<u8>,
-    /// Names that were read from it, for classes that have both, or one of them.
+    /// Names that were read: process name, thread name.
     has: [bool; 2],
     names: [Option<String>; 2],
 }
 
 impl ContextNames {
-    /// Returns the names in a context, which are read if it is not the one before.
+    /// Returns the names in a context. They are read only if the context differs from the last one.
     #[inline]
-    fn of<'n>(
+    fn in_context<'n>(
         &mut self,
         context: &[u8],
         has: [bool; 2],
@@ -209,18 +210,18 @@ impl ContextNames {
 }
 
 impl ViewerClass {
-    /// Makes the class of an event.
-    pub fn of(event: &Event<'_>) -> Self {
+    /// Prepares the class of an event.
+    pub fn from_event(event: &Event<'_>) -> Self {
         let class = event.class;
         let first = |meaning| FieldRef::for_meaning(event, meaning);
         let all = |meaning| class.meanings.members(meaning);
         let keys =
             all(Meaning::PairKey).filter_map(|key| FieldRef::for_member(event, key)).collect::<Vec<_>>();
-        let counter = CounterFields::of(event);
+        let counter = CounterFields::from_event(event);
         let has = |meaning| class.meanings.members(meaning).next().is_some();
         let form = match class.role {
             EventRole::Counter if counter.is_empty() => EventForm::Instant,
-            role => EventForm::of(role, has),
+            role => EventForm::for_role(role, has),
         };
         let message = match class.role {
             EventRole::Send => Some(FlowEnd::Begin),
@@ -237,7 +238,7 @@ impl ViewerClass {
             EventRole::Begin | EventRole::End => span_name(event),
             _ => display.name.as_deref().unwrap_or(name),
         };
-        let tasks = has(Meaning::OperationId).then(|| TaskFields::of(event, false));
+        let tasks = has(Meaning::OperationId).then(|| TaskFields::from_event(event, false));
         let process_name = first(Meaning::ProcessName).or_else(|| first(Meaning::Component));
         let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
         let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
@@ -246,7 +247,7 @@ impl ViewerClass {
             category: display.category.as_deref().unwrap_or(category).to_owned(),
             name: name.to_owned(),
             edge: (name_key(name), has_span_name(event)),
-            process: ProcessFields::of(event),
+            process: ProcessFields::from_event(event),
             thread: first(Meaning::Thread),
             processor: FieldRef::for_processor(event),
             place_names: [process_name, first(Meaning::ThreadName).or_else(|| named_thread(event))],
@@ -254,9 +255,9 @@ impl ViewerClass {
             counter,
             stack: first(Meaning::Stack),
             duration: first(Meaning::Duration),
-            names: NameFields::of(event),
-            object: ObjectFields::of(event),
-            threads: ThreadFields::of(event),
+            names: NameFields::from_event(event),
+            object: ObjectFields::from_event(event),
+            threads: ThreadFields::from_event(event),
             message,
             display,
             tasks,
@@ -264,7 +265,7 @@ impl ViewerClass {
         }
     }
 
-    /// Returns the place of an event of the class. `names` are those of earlier events of its data stream.
+    /// Returns an event's place. `names` caches names from earlier events in its data stream.
     #[inline]
     pub fn place<'p>(&self, event: &Event<'p>, names: &'p mut ContextNames) -> EventPlace<'p> {
         let mut place = self.own_place(event);
@@ -272,12 +273,12 @@ impl ViewerClass {
         self.keep_track(place)
     }
 
-    /// Returns the place of an event of the class without names.
+    /// Returns an event's place, without names.
     pub fn unnamed_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
         self.keep_track(self.own_place(event))
     }
 
-    /// Keeps what the track of the class needs.
+    /// Drops the parts of a place that the class's track does not need.
     #[inline]
     fn keep_track<'p>(&self, place: EventPlace<'p>) -> EventPlace<'p> {
         match self.display.track {
@@ -288,22 +289,22 @@ impl ViewerClass {
         }
     }
 
-    /// Returns `true` if the events are on the tracks of their threads.
+    /// Returns `true` if events go to the tracks of their threads.
     pub fn is_of_thread(&self) -> bool {
         self.display.track == EventTrack::Thread
     }
 
-    /// Returns the color of events, if a map says it.
+    /// Returns the event color from a map.
     pub fn color(&self) -> Option<Rgb> {
         self.display.color.as_deref().and_then(css_color)
     }
 
-    /// Returns the unit of the values of the counter of an event.
+    /// Returns an event's counter unit.
     pub fn unit<'u>(&'u self, event: &Event<'u>) -> Option<Cow<'u, str>> {
         self.counter.unit(event).or(self.display.unit.as_deref().map(Cow::Borrowed))
     }
 
-    /// Returns the name that an event of a trace and a process has instead of that of its class. `text` is memory for it.
+    /// Returns a single event's name, used instead of the class name. `text` is a buffer for it.
     pub fn event_name<'t>(
         &self,
         event: &Event<'t>,
@@ -325,16 +326,16 @@ impl ViewerClass {
         };
         let thread = value(&self.thread);
         EventPlace {
-            process: self.process.of_event(event),
+            process: self.process.number(event),
             process_name: None,
             thread: thread.map(|thread| thread.key()),
-            // A thread can be its name.
+            // A thread may be identified by its name alone.
             thread_name: thread.and_then(|thread| thread.as_str()),
             processor: self.processor_of(event),
         }
     }
 
-    /// Adds the names of the process and the thread of an event.
+    /// Adds an event's process name and thread name.
     #[inline]
     fn add_names<'p>(&self, event: &Event<'p>, place: &mut EventPlace<'p>, names: &'p mut ContextNames) {
         let [process_name, thread_name] = &self.place_names;
@@ -350,7 +351,7 @@ impl ViewerClass {
         let [process, thread] = match context {
             Some(context) if is_in_context(process_name) && is_in_context(thread_name) => {
                 let has = [process_name.is_some(), thread_name.is_some()];
-                names.of(context, has, read)
+                names.in_context(context, has, read)
             }
             _ => read(),
         };
@@ -358,13 +359,13 @@ impl ViewerClass {
         place.thread_name = thread.or(place.thread_name);
     }
 
-    /// Returns the names of an event that begins or ends a span; `name` is its own, if it has one.
+    /// Returns the names that match span ends to starts. `name` is the event's own name, if it has one.
     pub fn edge(&self, name: Option<&str>) -> SpanEdge {
         let (kind, is_named) = self.edge;
         SpanEdge { name: name.map_or(kind, name_key), kind, is_unnamed: !is_named }
     }
 
-    /// Returns the form of an event: an instant if it lacks the key, the duration or the values that the form needs.
+    /// Returns an event's form. It is an instant if the key, the duration or the values are missing.
     #[inline]
     pub fn form_of(&self, event: &Event<'_>) -> EventForm {
         let is_complete = match self.form {
@@ -376,12 +377,12 @@ impl ViewerClass {
         if is_complete { self.form } else { EventForm::Instant }
     }
 
-    /// Returns `true` if an event has all parts of its key.
+    /// Returns `true` if an event has all members of the key.
     fn has_key(&self, event: &Event<'_>) -> bool {
         self.keys.iter().all(|key| event.get(key).is_some_and(|key| !matches!(key, FieldValue::Null)))
     }
 
-    /// Returns the message key of an event that sends or receives a message.
+    /// Returns the message key of a send or receive event.
     pub fn message(&self, event: &Event<'_>) -> Option<(FlowEnd, u64)> {
         let end = self.message?;
         self.has_key(event).then(|| (end, self.key(event)))
@@ -392,7 +393,7 @@ impl ViewerClass {
         self.message.is_some()
     }
 
-    /// Returns `true` if events can change the states of threads, or say what threads wait in.
+    /// Returns `true` if events can change thread states or tell why a thread waits.
     pub fn has_states(&self) -> bool {
         use EventForm::{Begin, End, Switch, Wakeup};
         matches!(self.form, Switch | Wakeup | Begin | End)
@@ -403,14 +404,15 @@ impl ViewerClass {
         self.processor.is_some()
     }
 
-    /// Returns the processor that an event names, on whatever track the event is.
+    /// Returns the processor number in an event, for any track.
     fn processor_of(&self, event: &Event<'_>) -> Option<u64> {
         let value = event.get(self.processor.as_ref()?)?;
         Some(value).filter(|value| !matches!(value, FieldValue::Null)).map(|value| value.key())
     }
 
-    /// Returns the processor that an event names, if the event may be the first on that processor. `is_known` says that the
-    /// data stream had such an event before: all its packets have the same processor. A counter can describe another processor.
+    /// Returns the processor number in an event that may be the first on this processor. `is_known` is `true` if the
+    /// data stream already had such an event: all its packets have the same processor. Counters return `None` because
+    /// they can describe another processor.
     #[inline]
     pub fn new_processor(&self, event: &Event<'_>, is_known: bool) -> Option<u64> {
         let scope = self.processor.as_ref()?.scope();
@@ -418,7 +420,7 @@ impl ViewerClass {
         if is_told { None } else { self.processor_of(event) }
     }
 
-    /// Returns the key of the slice that an event begins or ends.
+    /// Returns a slice event's key.
     pub fn key(&self, event: &Event<'_>) -> u64 {
         let mut hash = ValueHash::new(0);
         for key in self.keys.iter().filter_map(|key| event.get(key)) {
@@ -427,33 +429,33 @@ impl ViewerClass {
         hash.finish()
     }
 
-    /// Returns the key of the span that an event of the trace with this number begins or ends: keys are those of a trace.
+    /// Returns an event's span key. Keys are unique within a trace, so the trace number is included.
     pub fn span_key(&self, event: &Event<'_>, trace: u32) -> u64 {
         self.key(event) ^ u64::from(trace)
     }
 
-    /// Returns the key of the frames that an event belongs to.
+    /// Returns the key of the event's frames.
     pub fn frame_key(&self, event: &Event<'_>) -> u64 {
         self.key(event) ^ self.edge.0
     }
 
-    /// Returns the number that identifies the counter of an event among others of its name, 0 without one.
+    /// Returns the number that distinguishes counters with the same name, or 0.
     pub fn counter_number(&self, event: &Event<'_>) -> u64 {
         let key = self.keys.first().and_then(|key| event.get(key));
         key.filter(|key| !matches!(key, FieldValue::Null)).map_or(0, |key| key.key())
     }
 
-    /// Returns the name of the counter of an event: its own, or that of the class.
+    /// Returns the counter name: the event's own name, else the class name.
     pub fn counter_name<'n>(&'n self, event: &Event<'n>) -> Cow<'n, str> {
         self.counter.name(event).unwrap_or(Cow::Borrowed(&self.name))
     }
 
-    /// Passes the values of the counter of an event.
+    /// Passes each counter value of an event to `take`.
     pub fn counter_values(&self, event: &Event<'_>, take: impl FnMut(CounterValue<'_>)) {
         self.counter.for_each(event, take);
     }
 
-    /// Returns the number of the call stack of an event.
+    /// Returns an event's call stack number.
     #[inline]
     pub fn stack(&self, event: &Event<'_>) -> Option<u32> {
         u32::try_from(event.get(self.stack.as_ref()?)?.as_u64()?).ok()
@@ -464,7 +466,7 @@ impl ViewerClass {
         self.stack.is_some()
     }
 
-    /// Returns the duration of an event in nanoseconds, unless it is unknown or negative.
+    /// Returns an event's duration in nanoseconds, unless it is unknown or negative.
     pub fn duration(&self, event: &Event<'_>) -> Option<u64> {
         let cycles = event.get(self.duration.as_ref()?)?.as_u64()?;
         let (begin, clock) = (event.clock?, event.stream.clock()?);
@@ -472,7 +474,7 @@ impl ViewerClass {
         u64::try_from(end.saturating_sub(begin.nanoseconds)).ok()
     }
 
-    /// Returns `true` if a member of the root of a scope, by its node in the plan, is not shown.
+    /// Returns `true` if viewers do not show a root member of a scope. `node` is its node in the plan.
     pub fn is_hidden(&self, event: &Event<'_>, scope: Scope, node: usize) -> bool {
         let is_node = |member: &MemberIndex| {
             member.scope == scope

@@ -1,23 +1,23 @@
-//! Values of counters, and what the fields of an event say about them.
+//! Counters in events.
 
 use std::borrow::Cow;
 
 use ichnos_model::{Event, FieldKind, FieldRef, FieldValue, Meaning, MemberIndex, Text};
 
-/// Maximum length of the name of a counter with its tags, in bytes.
+/// Maximum length of a counter name with tags, in bytes.
 const MOST_NAME: usize = 256;
 
-/// A number of a counter.
+/// Counter number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CounterNumber {
     /// Integer.
     Integer(i128),
-    /// Real number.
+    /// Floating-point number.
     Real(f64),
 }
 
 impl CounterNumber {
-    /// Returns the number, rounded.
+    /// Returns the number as a float, rounded.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Integer(number) => number as f64,
@@ -25,7 +25,7 @@ impl CounterNumber {
         }
     }
 
-    /// Returns an integer of 64 bits.
+    /// Returns the number if it is an integer of at most 64 bits.
     pub fn as_i64(self) -> Option<i64> {
         match self {
             Self::Integer(number) => i64::try_from(number).ok(),
@@ -33,35 +33,35 @@ impl CounterNumber {
         }
     }
 
-    fn of_text(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let real = || text.parse().ok().filter(|number: &f64| number.is_finite()).map(Self::Real);
         text.parse().ok().map(Self::Integer).or_else(real)
     }
 }
 
-/// A value of a counter.
+/// Counter value in an event.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterValue<'v> {
-    /// Name of the value among those of an event.
+    /// Value name, unique in the event.
     pub member: &'v str,
-    /// `true` if events have no other values.
+    /// `true` if this is the class's only value.
     pub is_single: bool,
-    /// Its number.
+    /// Number.
     pub number: CounterNumber,
 }
 
-/// Fields of the counters of a class.
+/// Counter fields in an event class.
 #[derive(Debug, Default)]
 pub struct CounterFields {
-    /// Values, with their names.
+    /// Values and their names.
     values: Vec<(String, FieldRef)>,
     name: Option<FieldRef>,
     unit: Option<FieldRef>,
     tags: Option<FieldRef>,
 }
 
-/// Returns the text of a field in UTF-8, whatever its encoding; `None` for other fields.
+/// Returns the text of a field in UTF-8. `None` for fields without text.
 fn text<'e>(event: &Event<'e>, field: &FieldRef) -> Option<Cow<'e, str>> {
     let value = event.get(field)?;
     text_of(event, field, &value)
@@ -73,18 +73,19 @@ fn text_of<'e>(event: &Event<'e>, field: &FieldRef, value: &FieldValue<'e>) -> O
     Some(Text { bytes, raw: bytes, encoding: *encoding }.to_str_lossy())
 }
 
-/// Returns the numbers of a text such as `0.5=1.5;0.95=3`, with their names.
+/// Parses named numbers in a text, for example `0.5=1.5;0.95=3`.
 fn named_numbers(text: &str) -> impl Iterator<Item = (&str, CounterNumber)> {
     let parts = text.split(';').filter_map(|part| part.split_once('='));
-    parts.filter_map(|(name, number)| Some((name, CounterNumber::of_text(number)?)))
+    parts.filter_map(|(name, number)| Some((name, CounterNumber::parse(number)?)))
 }
 
 impl CounterFields {
-    /// Finds the fields of the class of an event.
-    pub fn of(event: &Event<'_>) -> Self {
+    /// Finds the counter fields in the event's class.
+    pub fn from_event(event: &Event<'_>) -> Self {
         let display = event.class.display.as_deref();
         let find = |path: Option<&String>| FieldRef::new(event, path?);
         let member = |member: MemberIndex| {
+            // Members may be unnamed.
             let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
             Some((name.to_owned(), FieldRef::for_member(event, member)?))
         };
@@ -106,7 +107,7 @@ impl CounterFields {
         }
     }
 
-    /// Returns `true` if the class has no values.
+    /// Returns `true` if the class lacks counter values.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -118,7 +119,7 @@ impl CounterFields {
         has
     }
 
-    /// Returns the name that an event gives its counter, with the tags that distinguish it; `None` without a name.
+    /// Returns the counter name in an event, with its distinguishing tags. `None` if the event lacks a name.
     pub fn name<'e>(&self, event: &Event<'e>) -> Option<Cow<'e, str>> {
         let name = text(event, self.name.as_ref()?).filter(|name| !name.is_empty())?;
         let tags = self.tags.as_ref().and_then(|tags| text(event, tags)).filter(|tags| !tags.is_empty());
@@ -128,12 +129,13 @@ impl CounterFields {
         Some(Cow::Owned(name))
     }
 
-    /// Returns the unit that an event gives the values.
+    /// Returns the unit in an event.
     pub fn unit<'e>(&self, event: &Event<'e>) -> Option<Cow<'e, str>> {
         text(event, self.unit.as_ref()?).filter(|unit| !unit.is_empty())
     }
 
-    /// Passes the values of an event: numbers, and texts of one or of several numbers. What is no number is left out.
+    /// Passes the values of an event to `take`: numbers, and texts with one or several numbers. Other values are
+    /// skipped.
     pub fn for_each(&self, event: &Event<'_>, mut take: impl FnMut(CounterValue<'_>)) {
         let is_single = self.values.len() == 1;
         for (member, field) in &self.values {
@@ -146,7 +148,7 @@ impl CounterFields {
             if let Some(number) = number {
                 take(CounterValue { member, is_single, number });
             } else if let Some(text) = text_of(event, field, &value) {
-                match CounterNumber::of_text(&text) {
+                match CounterNumber::parse(&text) {
                     Some(number) => take(CounterValue { member, is_single, number }),
                     None => named_numbers(&text)
                         .for_each(|(member, number)| take(CounterValue { member, is_single: false, number })),
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn texts_are_numbers() {
-        let number = CounterNumber::of_text;
+        let number = CounterNumber::parse;
         assert_eq!(number(" 12 "), Some(CounterNumber::Integer(12)));
         assert_eq!(number("-1.5E3"), Some(CounterNumber::Real(-1500.0)));
         for text in ["", "x", "NaN", "inf", "1,5"] {

@@ -1,9 +1,9 @@
-//! Colors of maps: names of CSS, and `#rrggbb`.
+//! Colors in maps: CSS names and `#rrggbb`.
 
 /// Red, green and blue.
 pub type Rgb = [u8; 3];
 
-/// Names of CSS (Color Module Level 4), each with its digits.
+/// CSS color names (Color Module Level 4), each with its hexadecimal digits.
 const NAMES: &str = "\
     aliceblue f0f8ff antiquewhite faebd7 aqua 00ffff aquamarine 7fffd4 azure f0ffff beige f5f5dc bisque ffe4c4 black 000000 \
     blanchedalmond ffebcd blue 0000ff blueviolet 8a2be2 brown a52a2a burlywood deb887 cadetblue 5f9ea0 chartreuse 7fff00 \
@@ -29,7 +29,7 @@ const NAMES: &str = "\
     steelblue 4682b4 tan d2b48c teal 008080 thistle d8bfd8 tomato ff6347 turquoise 40e0d0 violet ee82ee wheat f5deb3 \
     white ffffff whitesmoke f5f5f5 yellow ffff00 yellowgreen 9acd32";
 
-/// Returns a color of a text; `None` if it is none.
+/// Parses a color. `None` for an invalid text.
 pub fn css_color(text: &str) -> Option<Rgb> {
     let text = text.trim();
     let digits = match text.strip_prefix('#') {

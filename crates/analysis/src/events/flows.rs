@@ -1,4 +1,4 @@
-//! Flows: from an operation to those that it caused.
+//! Flows: arrows from an operation to its effects.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
@@ -7,39 +7,38 @@ use ichnos_model::Identifier;
 
 use crate::tasks::EventContent;
 
-/// Maximum number of operations whose first event is known; beyond it, all are first again.
+/// Maximum number of known operations. Beyond it, all are forgotten, and the next event of each is its first again.
 const MOST: usize = 1 << 16;
 
-/// End of a flow.
+/// Flow end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowEnd {
-    /// The event is the first one of an operation, which may cause others.
+    /// First event of an operation, which can cause others.
     Begin,
-    /// An operation caused the event.
+    /// Event that an operation caused.
     End,
 }
 
-/// Finds the flows through events.
+/// Flow finder for a sequence of events.
 #[derive(Debug, Default)]
 pub struct Flows {
-    /// Operations whose first event was found.
+    /// Operations whose first event has passed.
     operations: HashSet<u64>,
-    /// With constant keys, so that all runs give the same identifiers.
+    /// Hasher with constant keys: identifiers are the same in every run.
     hasher: BuildHasherDefault<DefaultHasher>,
 }
 
 impl Flows {
-    /// Returns the identifier of a message with this key.
+    /// Returns the flow identifier for a message key.
     pub fn message(&self, key: u64) -> u64 {
         self.hasher.hash_one(("message", key))
     }
 
-    /// Passes the identifiers of the flows that end or begin at an event with this content, of the trace with this
-    /// number.
+    /// Passes the identifiers of the flows that end or start at an event. `trace` is its trace number.
     pub fn find(&mut self, content: &EventContent, trace: u32, mut found: impl FnMut(u64, FlowEnd)) {
         let id = |chain, operation: Identifier| match content.task {
             Some(task) => self.hasher.hash_one((task, chain, operation)),
-            // Operations without a task are those of their trace.
+            // Operations without a task belong to their trace.
             None => self.hasher.hash_one((trace, chain, operation)),
         };
         for (cause, chain, _) in content.causes() {

@@ -1,4 +1,4 @@
-//! Spans with keys that have not ended.
+//! Open spans with keys.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -10,23 +10,23 @@ use super::span_edge::SpanEdge;
 /// Maximum number of open spans.
 const MOST: usize = 1 << 16;
 
-/// Number of open spans of a key among which that of an end is searched.
+/// Maximum number of open spans of a key that are searched for the span of an end event.
 const SEARCHED: u32 = 64;
 
-/// Maximum number of names of classes that are known to begin or to end spans.
+/// Maximum number of class names that are remembered as span starts or span ends.
 const MOST_KINDS: usize = 1 << 12;
 
-/// An open span.
+/// Open span.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 struct KeyedSpan<N, T> {
     edge: SpanEdge<N>,
     value: T,
-    /// Index of the span with the same key that began before.
+    /// Index of the previous span with the same key.
     before: Option<u32>,
 }
 
-/// Open spans by their keys. Several can have the same key: those of other names.
+/// Open spans by key. Spans with different names can share a key.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 #[cfg_attr(
@@ -34,18 +34,18 @@ struct KeyedSpan<N, T> {
     serde(bound(deserialize = "T: serde::Deserialize<'de>, N: serde::Deserialize<'de> + Eq + Hash"))
 )]
 pub struct KeyedSpans<T, N = u64> {
-    /// Index of the last span with a key.
+    /// Index of the last span for each key.
     last: HashMap<u64, u32>,
     spans: Vec<Option<KeyedSpan<N, T>>>,
-    /// Indexes of `spans` that can be used again.
+    /// Free indexes in `spans`.
     free: Vec<u32>,
     begins: Kinds<N>,
     ends: Kinds<N>,
-    /// `true` if a span was not kept, as too many were open.
+    /// `true` if a span was ignored because too many were open.
     has_refused: bool,
 }
 
-/// Names of classes, in bounded memory.
+/// Class names in bounded memory.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", serde(bound(deserialize = "N: serde::Deserialize<'de> + Eq + Hash")))]
@@ -61,7 +61,7 @@ impl<N> Default for Kinds<N> {
 }
 
 impl<N: Copy + Eq + Hash> Kinds<N> {
-    /// Adds a name. Beyond a maximum of names, it is ignored.
+    /// Adds a name. Beyond the maximum, it is ignored.
     pub fn add(&mut self, name: N) {
         if self.latest != Some(name) {
             self.latest = Some(name);
@@ -91,23 +91,23 @@ impl<T, N> Default for KeyedSpans<T, N> {
 }
 
 impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
-    /// Begins with the names of classes that others have met.
+    /// Creates an empty table that knows the class names of `from`.
     pub fn with_kinds_of(from: &Self) -> Self {
         Self { begins: from.begins.clone(), ends: from.ends.clone(), ..Self::default() }
     }
 
-    /// Returns `true` if no more spans can be open.
+    /// Returns `true` if the maximum number of spans is open.
     pub fn is_full(&self) -> bool {
         self.spans.len() >= MOST && self.free.is_empty()
     }
 
-    /// Returns `true` if an end without a begin may belong to a span that was not kept.
+    /// Returns `true` if an end without a start may belong to an ignored span.
     pub fn has_refused(&self) -> bool {
         self.has_refused
     }
 
-    /// Begins a span. Returns the value of the open span with the same key and names, which has no end then. If there is no
-    /// room, the span is not known to be open.
+    /// Starts a span. Returns the value of the open span with the same key and names: it will not get an end. If the
+    /// table is full, the span is ignored.
     pub fn begin(&mut self, key: u64, edge: SpanEdge<N>, value: T) -> Option<T> {
         self.begins.add(edge.kind);
         let again = self.find(key, |span| (span.edge.name, span.edge.kind) == (edge.name, edge.kind));
@@ -127,9 +127,11 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
         again
     }
 
-    /// Ends the last span with a key whose names are those of the end, and returns its value. For an end without a name, and
-    /// for one whose name no begin has, it is the last span whose name no other end has; for an end without a name, else the
-    /// last one. `is_it` decides instead of the names where it returns something.
+    /// Ends the last span with this key and the names of `end`, and returns its value.
+    ///
+    /// If `end` has no name, or a name that no span started with, it ends the last span with this key whose name no end
+    /// event uses. An unnamed end falls back to the last span with this key. If `is_it` returns a value, it decides
+    /// instead of the names.
     pub fn end(&mut self, key: u64, end: SpanEdge<N>, is_it: impl Fn(&T) -> Option<bool>) -> Option<T> {
         let found = self.find(key, |span| is_it(&span.value).unwrap_or_else(|| end.is_named_as(span.edge)));
         let found = found.or_else(|| {
@@ -147,7 +149,8 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
         self.remove(key, index, after)
     }
 
-    /// Returns the index of the last span with a key for which `is_it` returns `true`, and that of the one after it.
+    /// Finds the last span with this key for which `is_it` returns `true`. Returns its index and the index of the next
+    /// span.
     fn find(&self, key: u64, is_it: impl Fn(&KeyedSpan<N, T>) -> bool) -> Option<(u32, Option<u32>)> {
         let mut index = *self.last.get(&key)?;
         let mut after = None;
@@ -182,12 +185,12 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
         self.spans.iter().flatten().map(|span| &span.value)
     }
 
-    /// Returns the values of all open spans, to be changed.
+    /// Returns mutable references to the values of all open spans.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.spans.iter_mut().flatten().map(|span| &mut span.value)
     }
 
-    /// Returns all open spans: key, names, value. Those with the same key are in the order in which they began.
+    /// Returns key, names and value of all open spans. Spans with the same key are sorted by start.
     pub fn iter(&self) -> impl Iterator<Item = (u64, SpanEdge<N>, &T)> {
         self.last.iter().flat_map(|(key, last)| {
             let mut open = Vec::new();
@@ -201,26 +204,26 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
     }
 }
 
-/// Identifiers of spans with keys: the same for both ends of a span, another one for spans of other names with the same key.
+/// Keyed span identifiers, equal for both ends of a span. Spans with the same key and different names differ.
 pub type KeyedSpanIds = KeyedSpans<u64>;
 
 impl KeyedSpanIds {
-    /// Returns the identifier of the span that an event begins, and `true` if a span with this identifier is open, which
-    /// has no end then.
+    /// Returns the identifier for a span start, and `true` if a span with this identifier is still open: it will not
+    /// get an end.
     pub fn begin_id(&mut self, key: u64, edge: SpanEdge) -> (u64, bool) {
         let id = span_id(key, edge);
         let again = self.begin(key, edge, id);
         (id, again.is_some())
     }
 
-    /// Returns the identifier of the span that an event ends; `None` if no such span is open.
+    /// Returns the identifier of the span that an event ends. `None` if no such span is open.
     pub fn end_id(&mut self, key: u64, edge: SpanEdge) -> Option<u64> {
         let refused = self.has_refused.then(|| span_id(key, edge));
         self.end(key, edge, |_| None).or(refused)
     }
 }
 
-/// Returns the identifier of a span with a key and a name.
+/// Returns the identifier for a span key and name.
 pub fn span_id(key: u64, edge: SpanEdge) -> u64 {
     let mut hash = ValueHash::new(key);
     hash.add(edge.name);
@@ -255,9 +258,9 @@ mod tests {
         assert_eq!((spans.last.len(), spans.values().count()), (0, 0));
     }
 
-    /// As statistics say: the end of a span is missing if an equal one begins.
+    /// Statistics count the same: a span lacks its end if an equal span starts.
     #[test]
-    fn equal_ones_are_not_open_at_once() {
+    fn equal_spans_are_not_open_at_the_same_time() {
         let mut spans = KeyedSpans::default();
         let again = "abc".chars().map(|value| spans.begin(5, edge(1), value));
         assert_eq!(again.collect::<Vec<_>>(), [None, Some('a'), Some('b')]);
@@ -277,9 +280,9 @@ mod tests {
         assert_eq!(end(&mut spans, 5, edge(1)), Some('b'));
     }
 
-    /// Ends whose names say nothing, or another name than any begin.
+    /// Unnamed ends, and ends with a name that no span started with.
     #[test]
-    fn other_ends_take_what_no_end_is_named_after() {
+    fn unmatched_ends_close_unnamed_spans() {
         for other in [UNNAMED, edge(98)] {
             let mut spans = KeyedSpans::default();
             assert_eq!(spans.begin(5, edge(1), 'i'), None);
@@ -291,7 +294,7 @@ mod tests {
             assert_eq!(end(&mut spans, 5, other), Some('a'));
             assert_eq!(end(&mut spans, 5, other), other.is_unnamed.then_some('b'));
         }
-        // The begin of this one is before the trace: `a` is not ended by it.
+        // This span started before the trace: its end must not close `a`.
         let mut spans = KeyedSpans::default();
         assert_eq!(
             [(4, 2, 'x'), (5, 1, 'a')].map(|(key, name, value)| spans.begin(key, edge(name), value)),
@@ -309,7 +312,7 @@ mod tests {
         }
         assert!(spans.is_full());
         assert_eq!((spans.spans.len(), spans.begins.names.len()), (MOST, MOST_KINDS));
-        // The end of a span that is not known to be open has its identifier all the same.
+        // The end of an ignored span has the same identifier.
         let last = 2 * MOST as u64 - 1;
         assert_eq!(spans.end_id(last, edge(last)), Some(span_id(last, edge(last))));
         assert_eq!(spans.end_id(0, edge(0)), Some(span_id(0, edge(0))));

@@ -1,4 +1,4 @@
-//! Losses of files for viewers.
+//! Losses when viewer files are written.
 
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Discarded, Event, Message};
@@ -6,43 +6,43 @@ use ichnos_model::{Discarded, Event, Message};
 use super::class::{EventForm, ViewerClass};
 use ichnos_export::parts::has_dates;
 
-/// Maximum number of losses without a time before the first event, which are shown at its time.
+/// Maximum number of losses without a time before the first event. They are shown at the first event's time.
 const MOST_EARLY: usize = 1_000;
 
-/// Reason why a viewer cannot show an event: its size or its fields.
+/// Loss: a viewer cannot show an event's size or fields.
 pub const UNDECODED: &str = "event of more than 256 MiB, or with fields that cannot be decoded";
-/// Reason why a viewer cannot show an event: its time.
+/// Loss: a viewer cannot show an event's time.
 pub const NO_TIME: &str = "time before the clock's origin, or more than 63 bits of nanoseconds after it";
 
-/// Loss of the end of a span within a span that ended.
+/// Loss: a span's end is missing, and the span around it has ended.
 pub const LOST_END: &str = "nested span without an end -> ends with this span";
-/// Loss of the end of a span whose key begins again.
+/// Loss: a span's end is missing, and a span with the same key starts.
 pub const BEGUN_AGAIN: &str = "earlier span with the same key, without an end -> ends here";
-/// Loss of the end of a span whose thread ended.
+/// Loss: a span's end is missing, and its thread has ended.
 pub const EXITED: &str = "span without an end -> ends with its thread";
 
-/// Loss of an end that is earlier than its begin.
-pub const BACKWARDS: &str = "span end before its begin -> begin";
+/// Loss: a span ends before it starts.
+pub const BACKWARDS: &str = "span end before its start -> start";
 
-/// Loss of the begin of a span, which the trace lacks.
-pub const LOST_BEGIN: &str = "end without a begin -> instant event";
+/// Loss: a span's start is missing.
+pub const LOST_BEGIN: &str = "end without a start -> instant event";
 
-/// Name of the argument of spans without an end.
+/// Argument name for spans without an end.
 pub const END_MISSING: &str = "ichnos.end_missing";
-/// Name of the argument of ends without a begin.
+/// Argument name for ends without a start.
 pub const BEGIN_MISSING: &str = "ichnos.begin_missing";
 
-/// Loss of the end of a span, which is not known any more when it comes.
-pub const FORGOTTEN: &str = "end of a span that began when too many spans were open";
+/// Loss: a span ends after it was forgotten because too many spans were open.
+pub const FORGOTTEN: &str = "end of a span that was forgotten because too many spans were open";
 
-/// Adds the losses of spans that are forgotten when another one begins. They can be of any class.
-pub fn lose_spans(losses: &mut LossTable, forgotten: usize) {
+/// Records spans that were forgotten when another span started. Their classes are unknown.
+pub fn record_lost_spans(losses: &mut LossTable, forgotten: usize) {
     if forgotten > 0 {
         losses.note_times(LossKind::Dropped, "", "", FORGOTTEN, forgotten as u64);
     }
 }
 
-/// Returns a time that a viewer can show, `Some(None)` for an event without one.
+/// Returns a time that a viewer can show. `None` if it cannot, `Some(None)` for an event without a time.
 pub fn shown_time(nanoseconds: Option<i128>) -> Option<Option<u64>> {
     match nanoseconds {
         Some(time) => Some(Some(u64::try_from(i64::try_from(time).ok()?).ok()?)),
@@ -50,27 +50,29 @@ pub fn shown_time(nanoseconds: Option<i128>) -> Option<Option<u64>> {
     }
 }
 
-/// A loss of the trace, which is shown as an instant.
+/// Trace loss, shown as an instant.
 #[derive(Debug)]
 pub struct LossNote {
-    /// Title of the note.
+    /// Title.
     pub name: &'static str,
-    /// Time in nanoseconds since the origin of the clock.
+    /// Time in nanoseconds since the clock origin.
     pub time: Option<u64>,
     /// `true` if the time is a date.
     pub has_date: bool,
-    /// Texts with their names.
+    /// Text arguments: name and text.
     pub texts: Vec<(&'static str, String)>,
-    /// Numbers with their names.
+    /// Number arguments: name and number.
     pub numbers: Vec<(&'static str, u64)>,
 }
 
 impl LossNote {
-    /// Returns the loss that a message reports, if it reports one.
-    pub fn of(message: &Message<'_>) -> Option<Self> {
+    /// Returns the loss in a message, if any.
+    pub fn from_message(message: &Message<'_>) -> Option<Self> {
         match message {
-            Message::DiscardedEvents(discarded) => Some(Self::of_discarded("discarded events", discarded)),
-            Message::DiscardedPackets(discarded) => Some(Self::of_discarded("discarded packets", discarded)),
+            Message::DiscardedEvents(discarded) => Some(Self::from_discarded("discarded events", discarded)),
+            Message::DiscardedPackets(discarded) => {
+                Some(Self::from_discarded("discarded packets", discarded))
+            }
             Message::Damage(damage) => Some(Self {
                 name: "damage",
                 time: None,
@@ -82,7 +84,7 @@ impl LossNote {
         }
     }
 
-    fn of_discarded(name: &'static str, discarded: &Discarded<'_>) -> Self {
+    fn from_discarded(name: &'static str, discarded: &Discarded<'_>) -> Self {
         let time = discarded.begin.or(discarded.end);
         let count = discarded.count.map(|count| ("count", count));
         let thread = discarded.thread.map(|thread| ("thread", thread));
@@ -96,22 +98,22 @@ impl LossNote {
     }
 }
 
-/// Losses whose time is not known yet: before the first event.
+/// Losses before the first event, when no time is known yet.
 #[derive(Debug, Default)]
 pub struct EarlyLosses {
-    /// Notes, at most 1,000.
+    /// Losses, at most 1,000.
     pub notes: Vec<LossNote>,
 }
 
 impl EarlyLosses {
-    /// Returns the loss that a message reports, and its time or else `now`. Without a time, the loss is kept for later.
+    /// Returns the loss in a message, with its own time or `now`. Without a time, the loss is kept for later.
     pub fn due(
         &mut self,
         message: &Message<'_>,
         now: Option<u64>,
         losses: &mut LossTable,
     ) -> Option<(LossNote, u64)> {
-        let note = LossNote::of(message)?;
+        let note = LossNote::from_message(message)?;
         match note.time.or(now) {
             Some(time) => Some((note, time)),
             None => {
@@ -121,7 +123,7 @@ impl EarlyLosses {
         }
     }
 
-    /// Keeps a loss; of very many, the rest is in the table of losses.
+    /// Adds a loss. Beyond the maximum, it is recorded in the loss table only.
     fn add(&mut self, note: LossNote, losses: &mut LossTable) {
         if self.notes.len() < MOST_EARLY {
             return self.notes.push(note);
@@ -131,21 +133,21 @@ impl EarlyLosses {
     }
 }
 
-/// Adds an event that is lost.
-pub fn lose_event(losses: &mut LossTable, event: &Event<'_>, what: &str) {
+/// Records a lost event.
+pub fn record_lost_event(losses: &mut LossTable, event: &Event<'_>, what: &str) {
     let (kind, class) = (LossKind::Dropped, event.name().to_owned());
     losses.note(kind, class, "", what);
 }
 
-/// Adds a loss of all events of a class.
-pub fn lose_part(losses: &mut LossTable, event: &Event<'_>, kind: LossKind, field: &str, what: &str) {
+/// Records a loss for all events of a class.
+pub fn record_loss(losses: &mut LossTable, event: &Event<'_>, kind: LossKind, field: &str, what: &str) {
     losses.note(kind, event.name(), field, what);
 }
 
-/// Adds the losses of a class in any viewer.
-pub fn lose_parts(losses: &mut LossTable, event: &Event<'_>, class: &ViewerClass) {
-    lose_part(losses, event, LossKind::Lowered, "", "fields -> arguments");
+/// Records the losses that a class has in every viewer.
+pub fn record_class_losses(losses: &mut LossTable, event: &Event<'_>, class: &ViewerClass) {
+    record_loss(losses, event, LossKind::Lowered, "", "fields -> arguments");
     if class.form == EventForm::Counter {
-        lose_part(losses, event, LossKind::Dropped, "", "counter fields other than the values");
+        record_loss(losses, event, LossKind::Dropped, "", "counter fields other than the values");
     }
 }

@@ -1,4 +1,4 @@
-//! Names that events have instead of that of their class.
+//! Event names used instead of the class name.
 
 use std::fmt::Write as _;
 
@@ -6,18 +6,18 @@ use ichnos_model::{DisplayBase, Event, FieldRef, Meaning};
 
 use super::named_objects::{NamedObjects, object_key};
 
-/// Fields that say the names of the events of a class.
+/// Fields that name the events of a class.
 #[derive(Debug)]
 pub struct NameFields {
-    /// Name, or the number that is the name.
+    /// Name text, or number of the object whose name is the event name.
     name: Option<FieldRef>,
-    /// Number of the object that the events are about.
+    /// Number of the object that the event is about.
     about: Option<FieldRef>,
 }
 
 impl NameFields {
-    /// Finds the fields of the class of an event.
-    pub fn of(event: &Event<'_>) -> Self {
+    /// Finds the name fields in the event's class.
+    pub fn from_event(event: &Event<'_>) -> Self {
         let display = event.class.display.as_deref();
         let path = |path: Option<&String>| FieldRef::new(event, path?);
         let name = path(display.and_then(|display| display.name_field.as_ref()));
@@ -27,13 +27,13 @@ impl NameFields {
         }
     }
 
-    /// Returns `true` if all events have the name of the class.
+    /// Returns `true` if all events use the class name.
     pub fn is_empty(&self) -> bool {
         self.name.is_none() && self.about.is_none()
     }
 
-    /// Returns the name that an event of a trace and a process has instead of `class`, that of its class. `text` is memory for
-    /// it.
+    /// Returns the event's own name, used instead of `class`, the class name. `text` is a buffer for it. The last
+    /// argument is the trace number and the process number.
     pub fn name<'t>(
         &self,
         event: &Event<'t>,
@@ -48,7 +48,7 @@ impl NameFields {
         self.own_name(event, class, text)
     }
 
-    /// Returns the objects that can be the name of an event of a trace and a process.
+    /// Returns the objects that can name an event. The last argument is the trace number and the process number.
     pub fn objects(&self, event: &Event<'_>, (trace, process): (u64, Option<u64>)) -> NameObjects {
         let key = |field: &Option<FieldRef>| {
             let number = event.get(field.as_ref()?)?.as_u64()?;
@@ -57,8 +57,7 @@ impl NameFields {
         NameObjects { own: key(&self.name), about: key(&self.about) }
     }
 
-    /// Returns the name of its own that an event has: a text, or a number behind the name of the class. `text` is memory for
-    /// it.
+    /// Returns the event's own name: a text, or the class name followed by a number. `text` is a buffer for it.
     pub fn own_name<'t>(&self, event: &Event<'t>, class: &str, text: &'t mut String) -> Option<&'t str> {
         let field = self.name.as_ref()?;
         let value = event.get(field)?;
@@ -77,18 +76,18 @@ impl NameFields {
     }
 }
 
-/// Keys of the objects that can be the name of an event.
+/// Keys of the objects that can name an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NameObjects {
-    /// The one whose number is the name.
+    /// Object whose name is the event name.
     pub own: Option<u64>,
-    /// The one that the event is about.
+    /// Object that the event is about.
     pub about: Option<u64>,
 }
 
 impl NameObjects {
-    /// Replaces `text` by the name of the object that is the name, or else by that of the class with the object that the event
-    /// is about. Returns `false` if neither has a name.
+    /// Replaces `text` with the event name: the name of the own object, or else `class` with the name of the object
+    /// that the event is about. Returns `false` if neither object has a name.
     pub fn name(self, class: &str, objects: &NamedObjects, text: &mut String) -> bool {
         text.clear();
         if self.own.is_some_and(|own| objects.name(own, text)) {

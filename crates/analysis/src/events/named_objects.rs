@@ -1,4 +1,4 @@
-//! Names of objects that events identify by numbers: functions, topics, services, timers.
+//! Object names by number: functions, topics, services, timers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,16 +7,16 @@ use ichnos_model::{Event, FieldRef, FieldValue, ValueHash};
 
 use ichnos_export::duration;
 
-/// Maximum number of objects; further ones have no names.
+/// Maximum number of objects. Further objects stay unnamed.
 const MOST: usize = 1 << 16;
 
 /// Maximum length of a name, in bytes.
 const MOST_NAME: usize = 256;
 
-/// Maximum number of objects, each of which belongs to the next one, whose names are the name of the first one.
+/// Maximum number of owners whose names are part of an object's name.
 const MOST_OWNERS: usize = 8;
 
-/// Returns the key of an object: of a trace, a process and the number of the object.
+/// Returns the key of an object from its trace, process and number.
 pub fn object_key(trace: u64, process: Option<u64>, number: u64) -> u64 {
     let mut hash = ValueHash::new(trace);
     hash.add(process.map_or(0, |process| process.wrapping_add(1)));
@@ -24,30 +24,30 @@ pub fn object_key(trace: u64, process: Option<u64>, number: u64) -> u64 {
     hash.finish()
 }
 
-/// Statement of an event about an object.
+/// Fact about an object in an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectNote<'e> {
-    /// Its own name.
+    /// Object name.
     Name(Cow<'e, str>),
-    /// Key of the object that it belongs to.
+    /// Owner's key.
     Owner(u64),
-    /// It ends: another one can have its number.
+    /// Object end. Its number can be reused.
     End,
 }
 
-/// Fields with which the events of a class name an object, or end it.
+/// Fields that name an object or end it, in an event class.
 #[derive(Debug)]
 pub struct ObjectFields {
     object: FieldRef,
-    /// `None` if it ends.
+    /// `None` if the events end the object.
     name: Option<FieldRef>,
-    /// `true` if the name is its period, in nanoseconds.
+    /// `true` if the object is named by its period in nanoseconds.
     is_period: bool,
 }
 
 impl ObjectFields {
-    /// Finds the fields of the class of an event.
-    pub fn of(event: &Event<'_>) -> Option<Self> {
+    /// Finds the object fields in the event's class.
+    pub fn from_event(event: &Event<'_>) -> Option<Self> {
         let display = event.class.display.as_deref()?;
         let object = FieldRef::new(event, display.object.as_deref()?)?;
         let name = match &display.object_name {
@@ -57,7 +57,7 @@ impl ObjectFields {
         Some(Self { object, name, is_period: display.unit.as_deref() == Some("ns") })
     }
 
-    /// Returns the key of the object of an event, and what the event says about it.
+    /// Returns the key of an event's object, and the fact about it.
     pub fn note<'e>(
         &self,
         trace: u64,
@@ -79,7 +79,7 @@ impl ObjectFields {
     }
 }
 
-/// Name of an object of its own, and the key of the object that it belongs to.
+/// Object name and owner key.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 struct ObjectName {
@@ -87,7 +87,7 @@ struct ObjectName {
     own: Box<str>,
 }
 
-/// Names of objects, by their keys.
+/// Object names by key.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub struct NamedObjects {
@@ -95,7 +95,7 @@ pub struct NamedObjects {
 }
 
 impl NamedObjects {
-    /// Takes what an event says about an object.
+    /// Updates an object.
     pub fn take(&mut self, object: u64, note: ObjectNote<'_>) {
         if note == ObjectNote::End {
             self.names.remove(&object);
@@ -112,8 +112,8 @@ impl NamedObjects {
         }
     }
 
-    /// Appends the name of an object to `text`: those of the objects that it belongs to, then its own. Returns `false`, and
-    /// changes nothing, if it has none.
+    /// Appends an object's full name to `text`: the owners' names, then its own. Returns `false` and leaves `text`
+    /// unchanged if the object is unnamed.
     pub fn name(&self, object: u64, text: &mut String) -> bool {
         let mut next = Some(object);
         let mut parts = [""; MOST_OWNERS];
@@ -145,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_owners_and_their_own() {
+    fn names_include_owner_names() {
         let mut objects = NamedObjects::default();
         objects.take(1, ObjectNote::Owner(2));
         assert_eq!(name(&objects, 1), None);
-        // Whatever comes first.
+        // The order of name and owner does not matter.
         objects.take(1, ObjectNote::Name("tick".into()));
         objects.take(2, ObjectNote::Name("every 5 ms".into()));
         objects.take(2, ObjectNote::Owner(3));

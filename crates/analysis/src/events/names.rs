@@ -1,8 +1,8 @@
-//! Names with numbers, which each sequence of packets announces before it uses them.
+//! Numbered names. Each sequence of packets announces a name before it uses the number.
 
 use std::collections::HashMap;
 
-/// Names of one kind, by number from 1 on.
+/// Names of one kind by number. Numbers start at 1.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub struct NumberedNames {
@@ -11,7 +11,7 @@ pub struct NumberedNames {
 }
 
 impl NumberedNames {
-    /// Returns the number of a name.
+    /// Returns a name's number.
     pub fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -22,7 +22,7 @@ impl NumberedNames {
         number
     }
 
-    /// Returns the number of names.
+    /// Returns the name count.
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -44,7 +44,7 @@ impl NumberBits {
         self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// Adds a number; returns `true` if it is new.
+    /// Adds a number. Returns `true` if it is new.
     pub fn add(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
         if self.0.len() <= word {

@@ -4,29 +4,30 @@ use std::collections::{HashMap, VecDeque};
 
 use super::span_edge::SpanEdge;
 
-/// Number of open spans of a track among which the span of an end is searched.
+/// Maximum number of open spans of a track that are searched for the span of an end event.
 const SEARCHED: usize = 64;
 
 /// Maximum number of open spans per track. Beyond it, the outermost span is forgotten.
 const MOST_DEEP: usize = 1 << 12;
 
-/// Maximum number of open spans, and of tracks. Beyond it, all are forgotten.
+/// Maximum number of open spans, and of tracks. Beyond it, all spans are forgotten.
 const MOST: usize = 1 << 18;
 
-/// Returns the number of spans within the open span that an end belongs to. `open` has the spans of the track, the
-/// innermost first.
+/// Counts the spans nested in the span that an end event closes. `open` yields the open spans of the track, innermost
+/// first.
 ///
-/// An end belongs to the innermost span of its name. The spans within lost their ends: they end there, too.
+/// An end event closes the innermost span with its name. The nested spans lost their end events, so they end there,
+/// too.
 pub fn spans_within<T>(open: impl Iterator<Item = T>, is_ended: impl FnMut(T) -> bool) -> Option<usize> {
     open.take(SEARCHED).position(is_ended)
 }
 
-/// Open spans by their tracks, the innermost last.
+/// Open spans by track, innermost last.
 #[derive(Debug)]
 pub struct NestedSpans<T> {
     tracks: HashMap<u64, VecDeque<(SpanEdge, T)>>,
     count: usize,
-    /// `false` if something else limits the number of spans.
+    /// `false` if the caller limits the number of spans.
     is_bounded: bool,
 }
 
@@ -37,12 +38,12 @@ impl<T> Default for NestedSpans<T> {
 }
 
 impl<T> NestedSpans<T> {
-    /// Creates an empty table that forgets no span.
+    /// Creates an empty table that never forgets a span.
     pub fn unbounded() -> Self {
         Self { is_bounded: false, ..Self::default() }
     }
 
-    /// Begins a span of a track. Returns the number of spans that are forgotten for it.
+    /// Starts a span on a track. Returns the number of spans that were forgotten to make room.
     pub fn begin(&mut self, track: u64, edge: SpanEdge, value: T) -> usize {
         let forgotten = if self.is_bounded { self.make_room(track) } else { 0 };
         self.tracks.entry(track).or_default().push_back((edge, value));
@@ -62,7 +63,7 @@ impl<T> NestedSpans<T> {
         before - self.count
     }
 
-    /// Ends the span that an end belongs to, and returns its value. `lost` takes the spans within, the innermost first.
+    /// Ends the span that an end event closes, and returns its value. `lost` takes the nested spans, innermost first.
     pub fn end(&mut self, track: u64, end: SpanEdge, mut lost: impl FnMut(T)) -> Option<T> {
         let open = self.tracks.get_mut(&track)?;
         let within = spans_within(open.iter().rev(), |(begin, _)| end.ends(*begin))?;
@@ -77,7 +78,7 @@ impl<T> NestedSpans<T> {
         ended
     }
 
-    /// Ends all spans of a track, which have no ends of their own. `lost` takes them, the innermost first.
+    /// Ends all open spans of a track without end events. `lost` takes them, innermost first.
     pub fn end_all(&mut self, track: u64, lost: impl FnMut(T)) {
         let Some(open) = self.tracks.remove(&track) else { return };
         self.count -= open.len();
@@ -101,7 +102,7 @@ mod tests {
 
     const UNNAMED: SpanEdge = SpanEdge { name: 99, kind: 99, is_unnamed: true };
 
-    /// Ends a span; returns it and those that lost their ends.
+    /// Ends a span. Returns its value and the values of the nested spans.
     fn end(spans: &mut NestedSpans<char>, track: u64, end: SpanEdge) -> (Option<char>, String) {
         let mut lost = String::new();
         (spans.end(track, end, |span| lost.push(span)), lost)

@@ -4,18 +4,18 @@ use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-/// Side of a span that an event marks.
+/// Span side that an event marks.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpanSide {
-    /// Begins a span.
+    /// Starts a span.
     Begin,
     /// Ends a span.
     End,
     /// Is a whole span.
     Whole,
-    /// Ends a frame, and begins the next one.
+    /// Ends a frame and starts the next one.
     Frame,
 }
 
@@ -46,7 +46,7 @@ impl FromStr for EventId {
     }
 }
 
-/// Place of an event on a timeline.
+/// Event place on a timeline.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelinePlace {
@@ -60,9 +60,9 @@ pub struct TimelinePlace {
     pub stream: u32,
     /// Position among the events of the data stream at this time, including events that are not shown.
     pub position: u64,
-    /// Side of a span; `None` for other events.
+    /// Span side. `None` for other events.
     pub side: Option<SpanSide>,
-    /// Number shared by the begin and end of a keyed span; 0 for other events.
+    /// Number that both ends of a keyed span share. 0 for other events.
     pub key: u64,
 }
 
@@ -75,7 +75,7 @@ impl TimelinePlace {
     }
 }
 
-/// Counter of events at the last time of a data stream.
+/// Event counter for the last time of a data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamPositions {
     last: u64,

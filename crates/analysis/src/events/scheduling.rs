@@ -1,4 +1,4 @@
-//! Scheduling: running threads of processors, and names of threads.
+//! Scheduling: running threads on processors, and thread names.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -10,13 +10,13 @@ use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::named_objects::NamedObjects;
 use super::thread_fields::NamedThread;
 
-/// Maximum number of threads and of processors. Beyond it, all are forgotten.
+/// Maximum number of threads, and of processors. Beyond it, all are forgotten.
 const MOST: usize = 1 << 16;
 
 /// Maximum length of thread names in bytes.
 const MOST_NAME: usize = 256;
 
-/// Returns the thread that runs after a switch, or can run after a wakeup; `None` if it is unknown.
+/// Returns the thread that runs after a switch or can run after a wakeup. `None` if it is unknown.
 pub fn next_thread<'e>(
     event: &Event<'e>,
     class: &ViewerClass,
@@ -39,7 +39,7 @@ struct KnownThread {
     name: String,
 }
 
-/// Threads and processors of all traces, as known from events so far. Traces are given by number.
+/// Threads and processors of all traces as known so far. Traces are identified by number.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub struct Scheduling {
@@ -47,19 +47,19 @@ pub struct Scheduling {
     running: HashMap<(u32, Option<u64>), u64>,
     /// Number of processors that run a thread, by trace and thread.
     processors: HashMap<(u32, u64), u32>,
-    /// Traces that name processors.
+    /// Traces that name processors in events.
     with_processors: HashSet<u32>,
     threads: HashMap<(u32, u64), u32>,
     /// Threads by index.
     known: Vec<KnownThread>,
-    /// Processes of threads whose own events name both. Scheduler events can name only the thread.
+    /// Process by thread, from events that name both. Scheduler events can name only the thread.
     processes: HashMap<(u32, u64), u64>,
-    /// Threads that a trace lists, by trace number.
+    /// Thread list by trace number.
     #[cfg_attr(feature = "serde", serde(skip))]
     listed: HashMap<u32, Arc<[ListedThread]>>,
     /// Objects that name events.
     objects: NamedObjects,
-    /// Threads with a new process or name, by trace and thread number; `None` if changes are not recorded.
+    /// Threads with a new process or name, by trace and thread number. `None` if changes are not recorded.
     #[cfg_attr(feature = "serde", serde(skip))]
     changes: Option<Vec<(u32, u64)>>,
 }
@@ -71,7 +71,7 @@ pub struct EventLocation<'p> {
     pub place: EventPlace<'p>,
     /// Name of the event itself, instead of the class name.
     pub own_name: Option<&'p str>,
-    /// `false` for a thread switch on an unknown one of several processors.
+    /// `false` for a thread switch if the machine has several processors and the event does not name one.
     pub has_processor: bool,
     /// `true` for a thread switch or a wakeup in a trace that names processors.
     pub has_processors: bool,
@@ -82,8 +82,8 @@ pub struct EventLocation<'p> {
 }
 
 impl Scheduling {
-    /// Returns the place and the name of an event. The name refers to the memory of `text`, and names of process and thread
-    /// can refer to `known`, the names of earlier events of the data stream.
+    /// Returns the place and the name of an event. The name borrows `text`. Process and thread names can borrow
+    /// `known`, the cached names of the data stream.
     #[inline]
     pub fn locate<'p>(
         &'p mut self,
@@ -149,12 +149,12 @@ impl Scheduling {
         place.thread_name = place.thread_name.or(self.thread_name(index));
     }
 
-    /// Records the process of a thread, from an event that names both.
+    /// Records a thread's process, from an event that names both.
     pub fn learn_process(&mut self, trace: u32, thread: u64, process: u64) {
         self.processes.entry((trace, thread)).or_insert(process);
     }
 
-    /// Returns the process of a thread, the process name and the thread name, as far as known.
+    /// Returns a thread's process, the process name and the thread name, as far as known.
     pub fn describe(&self, trace: u32, thread: u64) -> (Option<u64>, Option<&str>, Option<&str>) {
         let name = |thread| self.thread_name(*self.threads.get(&(trace, thread))?);
         let known = self.threads.get(&(trace, thread)).and_then(|index| self.known.get(*index as usize));
@@ -182,12 +182,12 @@ impl Scheduling {
         Some(place)
     }
 
-    /// Returns the name of a thread by index; `None` if it is unknown.
+    /// Returns the thread name for an index. `None` if it is unknown.
     fn thread_name(&self, index: u32) -> Option<&str> {
         self.known.get(index as usize).map(|known| &*known.name).filter(|name| !name.is_empty())
     }
 
-    /// Returns the index of a thread.
+    /// Returns a thread's index.
     fn index(&mut self, trace: u32, thread: u64) -> u32 {
         if let Some(index) = self.threads.get(&(trace, thread)) {
             return *index;
@@ -225,8 +225,8 @@ impl Scheduling {
         }
     }
 
-    /// Starts recording threads with a new process or name, for [`take_change`](Self::take_change).
-    pub fn note_changes(&mut self) {
+    /// Starts to record threads with a new process or name, for [`take_change`](Self::take_change).
+    pub fn record_changes(&mut self) {
         self.changes.get_or_insert_default();
     }
 
@@ -257,7 +257,7 @@ impl Scheduling {
         }
     }
 
-    /// Sets the running thread of a processor.
+    /// Sets a processor's running thread.
     pub fn set_running(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
         self.forget_running(trace, processor);
         if self.running.len() >= MOST {
@@ -268,7 +268,7 @@ impl Scheduling {
         *self.processors.entry((trace, thread)).or_default() += 1;
     }
 
-    /// Marks the running thread of a processor as unknown.
+    /// Marks the running thread on a processor as unknown.
     fn forget_running(&mut self, trace: u32, processor: Option<u64>) {
         if let Some(thread) = self.running.remove(&(trace, processor))
             && let Entry::Occupied(mut count) = self.processors.entry((trace, thread))
@@ -280,18 +280,18 @@ impl Scheduling {
         }
     }
 
-    /// Returns the running thread of a processor, if it is known.
+    /// Returns a processor's running thread, if it is known.
     fn running(&self, trace: u32, processor: Option<u64>) -> Option<u64> {
         self.running.get(&(trace, processor)).copied()
     }
 
-    /// Returns `true` if a trace is known to name the processors of thread switches. Otherwise the machine has one
+    /// Returns `true` if a trace is known to name the processors in thread switches. Otherwise the machine has one
     /// processor.
     fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
         class.has_processor() || self.with_processors.contains(&trace)
     }
 
-    /// Updates threads and processors by an event.
+    /// Updates threads and processors from an event.
     #[inline]
     pub fn observe(&mut self, trace: u32, event: &Event<'_>, class: &ViewerClass) {
         if class.threads.is_some() || class.form == EventForm::Switch {
@@ -331,7 +331,7 @@ impl Scheduling {
         }
     }
 
-    /// Records the name and process of a thread. Thread 0 is the idle thread of each processor.
+    /// Records a thread's name and process. Thread 0 is the idle thread of each processor.
     fn name(&mut self, trace: u32, thread: NamedThread<'_>, process: Option<u64>) {
         if thread.number == 0 {
             return;
@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_threads_are_used_again() {
+    fn thread_numbers_are_reused() {
         let mut scheduling = Scheduling::default();
         let named = |number, name| NamedThread { number, name };
         scheduling.name(0, named(7, "first"), Some(5));
@@ -372,11 +372,11 @@ mod tests {
             (*known.shown.get_or_insert(known.process), known.name.clone())
         };
         assert_eq!(known(&mut scheduling), (Some(5), "first".to_owned()));
-        // Of the same thread, what is not said stays.
+        // Missing facts of the same thread stay unchanged.
         scheduling.name(0, named(7, ""), Some(5));
         scheduling.name(0, named(7, "renamed"), None);
         assert_eq!(known(&mut scheduling), (Some(5), "renamed".to_owned()));
-        // It has ended, and another process has a thread with its number.
+        // The thread has ended, and another process reuses its number.
         scheduling.name(0, named(7, ""), Some(9));
         assert_eq!(known(&mut scheduling), (Some(9), String::new()));
     }

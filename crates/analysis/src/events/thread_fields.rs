@@ -1,8 +1,8 @@
-//! Fields about threads other than that of an event.
+//! Fields about threads other than the event's own.
 
 use ichnos_model::{Event, FieldKind, FieldRef, Meaning, Value};
 
-/// Fields about threads other than that of the event.
+/// Fields about threads other than the event's own.
 #[derive(Debug)]
 pub struct ThreadFields {
     target: Option<FieldRef>,
@@ -11,13 +11,13 @@ pub struct ThreadFields {
     previous: Option<FieldRef>,
     previous_name: Option<FieldRef>,
     previous_state: Option<FieldRef>,
-    /// `true` if every event has the previous thread and its state, as a number of Linux.
+    /// `true` if every event has the previous thread and its Linux state number.
     pub has_linux_states: bool,
     /// `true` if the trace names a Linux version since 4.14.
     is_since_4_14: bool,
 }
 
-/// State of a thread that a processor does not run any more.
+/// Thread state after a processor stopped running it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreviousState {
     /// `prev_state` in Linux: 0 if the thread can run, otherwise bits as in Linux 4.4.
@@ -34,7 +34,7 @@ pub enum PreviousState {
     Dead,
 }
 
-/// Bits of `prev_state` of Linux (`include/linux/sched.h`), as they are in Linux 4.4.
+/// Bits of Linux's `prev_state` (`include/linux/sched.h`), as in Linux 4.4.
 pub mod linux {
     /// `TASK_INTERRUPTIBLE`.
     pub const INTERRUPTIBLE: i64 = 1;
@@ -48,7 +48,7 @@ pub mod linux {
     pub const PARKED: i64 = 0x200;
     /// Idle kernel thread: uninterruptible, but no load.
     pub const IDLE: i64 = UNINTERRUPTIBLE | 0x400;
-    /// Preempted thread, which can run: the bit above all states.
+    /// Preempted thread, which can run. The bit is above all states.
     pub const PREEMPTED: i64 = 0x800;
 }
 
@@ -83,7 +83,7 @@ impl PreviousState {
     }
 }
 
-/// Names of states in Fuchsia traces ("Context Switch Record" of the document).
+/// State names in Fuchsia traces ("Context Switch Record" in the document).
 const NAMED: [(&str, PreviousState); 6] = [
     ("new", PreviousState::Runnable),
     ("running", PreviousState::Runnable),
@@ -93,22 +93,22 @@ const NAMED: [(&str, PreviousState); 6] = [
     ("dead", PreviousState::Dead),
 ];
 
-/// A thread that an event is about.
+/// Thread that an event is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamedThread<'e> {
     /// Thread identifier.
     pub number: u64,
-    /// Empty if it is not known.
+    /// Thread name, empty if unknown.
     pub name: &'e str,
 }
 
 impl ThreadFields {
-    /// Finds the fields of the class of an event; `None` if there are none.
-    pub fn of(event: &Event<'_>) -> Option<Self> {
+    /// Finds the thread fields in the event's class. `None` if the class lacks them.
+    pub fn from_event(event: &Event<'_>) -> Option<Self> {
         let first = |meaning| FieldRef::for_meaning(event, meaning);
         let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)
             && is_plain_integer(event, Meaning::PreviousState);
-        // LTTng's name of it, and perf's.
+        // LTTng's member name, then perf's.
         let release = ["kernel_release", "release"]
             .into_iter()
             .find_map(|name| event.stream.trace.class.environment(name).and_then(Value::as_text));
@@ -131,6 +131,7 @@ impl ThreadFields {
         name: &Option<FieldRef>,
     ) -> Option<NamedThread<'e>> {
         let number = event.get(number.as_ref()?)?.as_u64()?;
+        // An empty name means that it is unknown.
         let name = name.as_ref().and_then(|name| event.get(name)?.as_str()).unwrap_or_default();
         Some(NamedThread { number, name })
     }
@@ -145,7 +146,7 @@ impl ThreadFields {
         Self::thread(event, &self.target, &self.target_name)
     }
 
-    /// Returns the process of this thread.
+    /// Returns this thread's process.
     pub fn target_process(&self, event: &Event<'_>) -> Option<u64> {
         event.get(self.target_process.as_ref()?)?.as_u64()
     }
@@ -163,18 +164,18 @@ impl ThreadFields {
         let names = names.zip(value.as_i128()).map(|(names, value)| names.names_of(value));
         match names.into_iter().flatten().find_map(named_state) {
             Some(state) => Some(state),
-            // Other bits than 63 mean nothing.
+            // A value of more than 63 bits is meaningless.
             None => value.as_i64().map(|bits| PreviousState::Linux(linux_bits(bits, self.is_since_4_14))),
         }
     }
 }
 
-/// Returns the state with a name in Fuchsia traces.
+/// Returns the state for a name in Fuchsia traces.
 fn named_state(name: &str) -> Option<PreviousState> {
     NAMED.iter().find(|(known, _)| *known == name).map(|(_, state)| *state)
 }
 
-/// Returns `true` if each event of a class has an integer with a meaning, whose names are not those of Fuchsia.
+/// Returns `true` if each event of the class has an integer with the meaning, and its labels are not Fuchsia's.
 fn is_plain_integer(event: &Event<'_>, meaning: Meaning) -> bool {
     let class = event.class.meanings.members(meaning).next().and_then(|member| {
         let plan = event.plan(member.scope)?;
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_those_of_one_version_of_linux() {
+    fn states_depend_on_the_linux_version() {
         for (bits, before, since) in [
             (0, 0, 0),
             (0x40, 0x40, linux::PARKED),

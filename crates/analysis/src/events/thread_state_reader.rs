@@ -65,8 +65,8 @@ fn number(names: &mut NumberedNames, name: &str) -> u32 {
 }
 
 impl StateClass {
-    fn of(event: &Event<'_>, names: &mut NumberedNames) -> Self {
-        let class = ViewerClass::of(event);
+    fn from_event(event: &Event<'_>, names: &mut NumberedNames) -> Self {
+        let class = ViewerClass::from_event(event);
         Self { name: number(names, &class.name), class }
     }
 }
@@ -95,7 +95,7 @@ impl ThreadStateReader {
                 if let (Some((stream, ..)), Some(time)) = (self.streams.get_mut(loss.stream), time)
                     && let Some(processor) = stream.processor
                 {
-                    self.states.lose_processor(stream.trace, processor, time, out);
+                    self.states.record_processor_loss(stream.trace, processor, time, out);
                 }
             }
             _ => {}
@@ -122,11 +122,11 @@ impl ThreadStateReader {
         else {
             return;
         };
-        let of = classes.for_event(event, || StateClass::of(event, names));
+        let of = classes.for_event(event, || StateClass::from_event(event, names));
         let StateClass { class, name } = of;
         if let Some(own) = class.new_processor(event, processor.is_some()) {
             processor.get_or_insert(Some(own));
-            states.note_first(*trace, Some(own), time);
+            states.record_first(*trace, Some(own), time);
         }
         if class.has_states() {
             let EventLocation { place, own_name, has_processor, .. } =

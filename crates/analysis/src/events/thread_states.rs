@@ -16,7 +16,7 @@ const MOST: usize = 1 << 16;
 const MOST_OPEN: usize = 64;
 
 ichnos_model::named_enum! {
-    /// State of a thread.
+    /// Thread state.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[non_exhaustive]
@@ -43,7 +43,7 @@ impl ThreadState {
         matches!(self, Self::Sleeping | Self::Waiting)
     }
 
-    /// Returns the state of a thread after it stopped running; `None` if it has exited.
+    /// Returns a thread's state after it stopped running. `None` if it has exited.
     fn after_running(state: Option<PreviousState>) -> Option<Self> {
         Some(match state {
             None => Self::Unknown,
@@ -64,7 +64,7 @@ impl ThreadState {
     }
 }
 
-/// Cause of a wakeup.
+/// Wakeup cause.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -93,7 +93,7 @@ pub struct StateInterval {
     pub processor: Option<u64>,
     /// Name number of the innermost span in which the thread stopped running.
     pub reason: Option<u32>,
-    /// Cause of the wakeup after this wait. For other states, after the last wait before.
+    /// Wakeup cause after this wait. For other states, after the last wait before.
     pub waker: Option<ThreadWaker>,
     /// `true` if the state lasts until the end of the trace or longer.
     pub is_open: bool,
@@ -109,20 +109,20 @@ struct KnownState {
     waker: Option<ThreadWaker>,
     /// `true` if the thread stopped running for an unknown reason. It was waiting if it is woken up later.
     has_left: bool,
-    /// `true` if the state follows an earlier one.
+    /// `true` after the first state of the thread.
     is_later: bool,
 }
 
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 struct KnownProcessor {
-    /// Time of the first event.
+    /// First event's time.
     first: u64,
     /// Running thread, 0 for an idle processor. `None` before the first switch and after a loss.
     running: Option<u64>,
     /// `true` after a switch or a loss.
     is_switched: bool,
-    /// Names of open interrupt spans.
+    /// Open interrupt spans: event names and class names.
     interrupts: Vec<(u32, u32)>,
 }
 
@@ -137,9 +137,9 @@ pub struct StateEvent<'a, 'e> {
     pub trace: u32,
     /// Place, including the running thread.
     pub place: &'a EventPlace<'a>,
-    /// Its time in nanoseconds since the origin of the clock.
+    /// Its time in nanoseconds since the clock origin.
     pub time: u64,
-    /// Name number of the event, and of its class.
+    /// Name numbers of the event and its class.
     pub names: (u32, u32),
 }
 
@@ -149,7 +149,7 @@ pub struct StateEvent<'a, 'e> {
 pub struct ThreadStates {
     threads: HashMap<(u32, u64), KnownState>,
     processors: HashMap<(u32, Option<u64>), KnownProcessor>,
-    /// Open spans of threads: event names and class names.
+    /// Open spans by thread: event names and class names.
     spans: HashMap<(u32, u64), Vec<(u32, u32)>>,
     /// Traces with thread switches.
     has_switches: bool,
@@ -169,7 +169,7 @@ impl ThreadStates {
     }
 
     /// Records the first event of a data stream or processor. The first running thread of a processor runs since then.
-    pub fn note_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
+    pub fn record_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
         let new = || KnownProcessor { first: time, ..KnownProcessor::default() };
         if self.processors.len() < MOST {
             self.processors.entry((trace, processor)).or_insert_with(new);
@@ -214,14 +214,14 @@ impl ThreadStates {
             return Some(self.spans.entry((trace, thread)).or_default());
         }
         let processor = place.processor?;
-        self.note_first(trace, Some(processor), time);
+        self.record_first(trace, Some(processor), time);
         Some(&mut self.processors.get_mut(&(trace, Some(processor)))?.interrupts)
     }
 
     fn switch(&mut self, of: StateEvent<'_, '_>, out: &mut dyn FnMut(&StateInterval)) {
         let StateEvent { event, class, trace, place, time, .. } = of;
         self.has_switches = true;
-        self.note_first(trace, place.processor, time);
+        self.record_first(trace, place.processor, time);
         let key = (trace, place.processor);
         let Some(KnownProcessor { first, running, is_switched, interrupts }) = self.processors.get_mut(&key)
         else {
@@ -235,7 +235,7 @@ impl ThreadStates {
         let previous = class.threads.as_ref().and_then(|threads| threads.previous(event));
         let previous = previous.map(|previous| previous.number).or(ran);
         if let Some(ran) = ran.filter(|ran| Some(*ran) != previous) {
-            self.lose(trace, ran, time, out);
+            self.record_loss(trace, ran, time, out);
         }
         if let Some(previous) = previous.filter(|thread| *thread != 0) {
             let state = class.threads.as_ref().and_then(|threads| threads.previous_state(event));
@@ -247,8 +247,8 @@ impl ThreadStates {
         }
     }
 
-    /// Ends the running state of a thread. `first` is the first time of its processor, if this is the first switch
-    /// there.
+    /// Ends the running state of a thread. `first` is the first time of its processor if this is the processor's first
+    /// switch.
     fn leave(
         &mut self,
         thread: (u32, u64),
@@ -316,7 +316,7 @@ impl ThreadStates {
     }
 
     /// Handles lost events of a processor from a time on. Its thread may have stopped running.
-    pub fn lose_processor(
+    pub fn record_processor_loss(
         &mut self,
         trace: u32,
         processor: Option<u64>,
@@ -334,7 +334,7 @@ impl ThreadStates {
     }
 
     /// Marks the time at which a thread stopped running as unknown.
-    fn lose(&mut self, trace: u32, thread: u64, time: u64, out: &mut dyn FnMut(&StateInterval)) {
+    fn record_loss(&mut self, trace: u32, thread: u64, time: u64, out: &mut dyn FnMut(&StateInterval)) {
         let is_running = |known: &KnownState| known.state == ThreadState::Running;
         if self.threads.get(&(trace, thread)).is_some_and(is_running) {
             self.end((trace, thread), time, Some(ThreadState::Unknown), out);
@@ -389,7 +389,7 @@ impl ThreadStates {
         self.set((trace, thread), state, since, (None, None, None));
     }
 
-    /// Sets the running thread of a processor from another timeline.
+    /// Sets a processor's running thread from another timeline.
     pub fn restore_processor(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
         let known = KnownProcessor { running: Some(thread), is_switched: true, ..KnownProcessor::default() };
         self.processors.insert((trace, processor), known);

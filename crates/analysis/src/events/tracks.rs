@@ -1,4 +1,4 @@
-//! Tracks of a timeline.
+//! Timeline tracks.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, ValueHash};
 
-/// Maximum number of tracks that are kept; beyond it, all are described again.
+/// Maximum number of remembered tracks. Beyond it, all tracks are described again.
 const MOST: usize = 1 << 20;
 
-/// Kinds of tracks.
+/// Track kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TrackKind {
-    /// Losses and damage of all data streams.
+    /// Losses and damage in all data streams.
     Losses = 1,
     /// Data stream.
     Stream,
@@ -21,59 +21,59 @@ pub enum TrackKind {
     Processor,
     /// Process.
     Process,
-    /// Thread of a known process.
+    /// Thread in a known process.
     Thread,
-    /// Thread alone.
+    /// Thread in an unknown process.
     LoneThread,
-    /// Slice with a key.
+    /// Slices with a key.
     Slice,
-    /// Values of a counter.
+    /// Counter values.
     Counter,
     /// Operation whose events can be on any thread.
     Operation,
-    /// States of a thread.
+    /// Thread states.
     States,
-    /// Threads of a process on processors.
+    /// A process's running threads.
     Runs,
 }
 
-/// Returns the identifier of a track: the kind, and the numbers that tell it from others of its kind.
+/// Returns a track identifier, made from the kind and the two numbers that distinguish tracks within it.
 pub fn track_id(kind: TrackKind, [first, second]: [u64; 2]) -> u64 {
     let mut hash = ValueHash::new(kind as u64);
     hash.add(first);
     hash.add(second);
-    // A viewer takes 0 for a missing identifier.
+    // Viewers treat 0 as a missing identifier.
     hash.finish().max(1)
 }
 
-/// Returns a number for a name, 0 for an empty one.
+/// Returns a hash of a name, 0 for an empty name.
 pub fn name_key(name: &str) -> u64 {
     let mut hash = ValueHash::new(0);
     hash.bytes(name.as_bytes());
     if name.is_empty() { 0 } else { hash.finish().max(1) }
 }
 
-/// Numbers of traces in the order in which they are first met: unlike addresses, they are the same in each run.
+/// Trace numbers by first appearance. Unlike addresses, they are the same in every run.
 #[derive(Clone, Debug, Default)]
 pub struct TraceNumbers(HashMap<usize, u32>);
 
 impl TraceNumbers {
-    /// Returns the number of the trace of a data stream, which is kept alive as long as its number is used.
+    /// Returns a data stream's trace number. The data stream is kept alive while its number is in use.
     pub fn number(&mut self, stream: &DataStream) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry(Arc::as_ptr(&stream.trace).addr()).or_insert(next)
     }
 }
 
-/// Number of tracks whose names are compared without hashing them.
+/// Number of tracks with names that are compared without hashing.
 const RECENT: usize = 64;
 
-/// Tracks that were described.
+/// Tracks that were described, with their names.
 #[derive(Debug)]
 pub struct Tracks {
-    /// Keys of their names, 0 for those without one.
+    /// Name hashes by track, 0 for unnamed tracks.
     names: HashMap<u64, u64>,
-    /// Tracks and names of the last calls, by the end of the number of the track.
+    /// Tracks and names of the last calls, indexed by the lowest bits of the track identifier.
     recent: [(u64, String); RECENT],
 }
 
@@ -84,11 +84,10 @@ impl Default for Tracks {
 }
 
 impl Tracks {
-    /// Returns `true` if a track has to be described: it is new, or has another name than before. An empty name is no
-    /// change.
+    /// Returns `true` if a track must be described: it is new or renamed. An empty name does not count as a new name.
     #[inline]
     pub fn is_changed(&mut self, id: u64, name: &str) -> bool {
-        // The remainder is an index. No track has the number 0.
+        // The remainder is a valid index. 0 is not a track identifier.
         let (recent, known) = &mut self.recent[id as usize % RECENT];
         if *recent == id && known == name {
             return false;

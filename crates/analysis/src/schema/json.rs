@@ -11,7 +11,7 @@ use ichnos_export::documents::{
     write_value, write_values,
 };
 
-/// Writes a trace class as members of an object.
+/// Writes a trace class as object members.
 pub fn write_trace_class(object: &mut ObjectWriter<'_>, class: &TraceClass) {
     object.member("dialect").string(&class.dialect);
     write_identity(object, &class.namespace, &class.name, &class.uid);
@@ -120,7 +120,7 @@ fn write_event_record(place: ValueWriter<'_>, record: &EventRecordClass, trace: 
     object.end();
 }
 
-/// Writes a field class with the classes in it.
+/// Writes a field class with nested classes.
 fn write_field(place: ValueWriter<'_>, class: &FieldClass, trace: &TraceClass) {
     let mut object = place.object();
     object.member("type").string(class.type_name());
@@ -178,7 +178,7 @@ fn write_field(place: ValueWriter<'_>, class: &FieldClass, trace: &TraceClass) {
     object.end();
 }
 
-/// Writes the layout of bits, or the alignment alone.
+/// Writes the bit layout, or only the alignment.
 fn write_alignment(object: &mut ObjectWriter<'_>, class: &FieldClass) {
     if let Some(bits) = class.bits() {
         return write_bits(object, bits);
@@ -226,7 +226,7 @@ fn write_integer(object: &mut ObjectWriter<'_>, integer: &IntegerProperties) {
     }
 }
 
-/// Writes a list, not an object: order matters, and a name may occur twice. `ranges` writes those of a mapping.
+/// Writes a list, not an object: order matters, and a name may occur twice. `ranges` writes the ranges of a mapping.
 fn write_mappings(
     place: ValueWriter<'_>,
     mappings: &Mappings,
@@ -257,7 +257,7 @@ fn write_location(place: ValueWriter<'_>, location: &FieldLocation) {
     object.end();
 }
 
-/// Writes the classes in a class: lists of members and options, or the single class.
+/// Writes nested classes: all members, all options, or the single class.
 fn write_children(object: &mut ObjectWriter<'_>, class: &FieldClass, trace: &TraceClass) {
     match class.children().next() {
         Some(Child::Element(element)) => return write_field(object.member("element"), element, trace),

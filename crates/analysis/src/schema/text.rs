@@ -1,4 +1,4 @@
-//! Classes as trees of text.
+//! Trace classes as text trees.
 
 use std::fmt::Write as _;
 
@@ -215,7 +215,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
             let _ = write!(text, ", {}", printable(media_type));
         }
         FieldKind::Array { length, .. } => length_text(&mut text, length, "elements"),
-        // Values that are not decoded from bits have no selector.
+        // Values that are not decoded from bits lack a selector.
         FieldKind::Optional { selector, ranges, .. } if !selector.path.is_empty() => {
             let _ = write!(text, ", present if {}", printable(&selector.to_string()));
             match ranges {
@@ -280,7 +280,7 @@ fn bits_text(text: &mut String, bits: BitField) {
     }
 }
 
-/// Appends the alignment that a class declares itself, unless it is the usual one.
+/// Appends the declared alignment of a class, unless it is the usual one.
 fn alignment_text(text: &mut String, class: &FieldClass) {
     let is_any =
         class.is_compound() || class.bits().is_some() || matches!(class.kind, FieldKind::Null { .. });
@@ -325,10 +325,10 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
     }
 }
 
-/// Describes an integer that is the time of a wall clock.
+/// Describes an integer with wall clock times.
 fn wall_clock_text(clock: WallClock) -> String {
     let epoch = match rfc3339(i128::from(clock.epoch_seconds()) * 1_000_000_000) {
-        // A whole second.
+        // The origin is a whole second.
         Some(epoch) => epoch.replace(".000000000", ""),
         None => format!("{} s after the Unix epoch", clock.epoch_seconds()),
     };

@@ -6,11 +6,11 @@ use std::sync::Arc;
 /// Caller of outermost frames: no call.
 pub(super) const NO_CALL: u32 = u32::MAX;
 
-/// Maximum number of calls, outermost ones excluded. Otherwise, a trace of a few bytes per sample, with
-/// ever-changing symbols of addresses, could make any number.
+/// Maximum number of calls, without outermost calls. Otherwise, a trace with a few bytes per sample, and addresses that
+/// change their symbols all the time, could create any number.
 pub(super) const MOST_CALLS: usize = 1 << 22;
 
-/// Maximum length of a function's label in bytes; longer names are cut.
+/// Maximum length of a function label in bytes. Longer labels are cut.
 const LONGEST: usize = 4_096;
 
 /// A function, or a placeholder for unknown functions.
@@ -18,13 +18,13 @@ const LONGEST: usize = 4_096;
 pub(super) struct Function {
     /// Label: `module!symbol`, as far as known.
     pub(super) label: Arc<str>,
-    /// Its module.
+    /// Module.
     pub(super) module: Option<Arc<str>>,
-    /// `true` if it is managed code.
+    /// `true` for managed code.
     pub(super) is_managed: bool,
 }
 
-/// A tree of calls: each has its caller and the called function.
+/// Call tree: each call has its caller and the called function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
     pub(super) functions: Vec<Function>,
@@ -35,7 +35,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Returns the index of the function with this label in `module`, added if it is new.
+    /// Returns the index of the function with this label in `module`. Adds it if it is new.
     pub(super) fn function(&mut self, label: &str, module: Option<&Arc<str>>, is_managed: bool) -> u32 {
         let mut end = label.len().min(LONGEST);
         while !label.is_char_boundary(end) {
@@ -52,7 +52,8 @@ impl Calls {
         index
     }
 
-    /// Returns the call of a function by a caller or [`NO_CALL`]; the caller itself if there are too many calls.
+    /// Returns the call of a function by `caller`, a call or [`NO_CALL`]. Beyond the maximum, returns the caller
+    /// itself.
     pub(super) fn call(&mut self, caller: u32, function: u32) -> u32 {
         if caller != NO_CALL && self.calls.len() >= MOST_CALLS {
             return self.by_call.get(&(caller, function)).copied().unwrap_or(caller);
@@ -65,23 +66,23 @@ impl Calls {
         call
     }
 
-    /// Returns the call of a frame with the thread's state, as innermost frame of a call.
+    /// Returns the call of a thread state frame, as innermost frame below `call`.
     pub(super) fn call_of_state(&mut self, call: u32, state: &str) -> u32 {
         let function = self.function(state, None, false);
         self.call(call, function)
     }
 
-    /// Returns the number of calls.
+    /// Returns the call count.
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Returns the caller, or [`NO_CALL`], and the function of a call.
+    /// Returns the caller (or [`NO_CALL`]) and the function of a call.
     pub(super) fn get(&self, call: u32) -> Option<(u32, u32)> {
         self.calls.get(call as usize).copied()
     }
 
-    /// Returns the calls that led to a call, itself first, with the called functions.
+    /// Returns a call and its callers with their functions, innermost first.
     pub(super) fn path(&self, call: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let mut next = call;
         std::iter::from_fn(move || {
@@ -90,7 +91,7 @@ impl Calls {
         })
     }
 
-    /// Returns the label of a function.
+    /// Returns a function's label.
     pub(super) fn label(&self, function: u32) -> &str {
         self.functions.get(function as usize).map_or("", |function| &function.label)
     }

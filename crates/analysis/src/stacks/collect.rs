@@ -1,4 +1,4 @@
-//! Collects the stacks of events.
+//! Collects call stacks.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,67 +13,68 @@ use super::calls::{Calls, NO_CALL};
 use super::condition::Condition;
 use super::packed::{RunState, Sample, Samples};
 use super::profile::{SkippedSamples, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
-use super::resolve::Resolver;
+use super::resolve::CallResolver;
 use super::{CPU_TIME, StackOptions, StackWeight, UNMANAGED_CODE_TIME};
 use ichnos_export::parts::has_dates;
 
 /// Maximum size of samples kept before their calls are looked up, in bytes.
 const MOST_BUFFERED: usize = 16 << 20;
 
-/// Maximum number of threads, and of names of processes and threads; later ones are merged into one.
+/// Maximum number of threads, and of process and thread names. Further threads are merged.
 const MOST_THREADS: usize = 1 << 16;
 
 /// Returns `true` if a thread counts.
 pub type ThreadSelection = Box<dyn FnMut(&StackThread) -> bool + Send>;
 
-/// Makes a [`StackProfile`] from events.
+/// Collector that creates a [`StackProfile`] from events.
 ///
-/// An event takes only a few steps, since its stack is a number, whose frames are looked up once for all its samples.
+/// It is fast because an event refers to its stack by number. Frames are looked up once for all samples with the same
+/// stack.
 pub struct StackCollector {
     options: StackOptions,
     selection: Option<ThreadSelection>,
-    /// By data stream: index of its trace, or of the part of the trace with the same call stacks.
+    /// Source by data stream: index of its trace, or of the part of the trace with the same call stacks.
     streams: StreamTable<usize, (), Option<SampleSource>>,
     traces: Vec<TraceState>,
-    threads: Vec<ThreadState>,
-    /// Indexes of `threads`; `None` if the thread does not count.
+    threads: Vec<CollectedThread>,
+    /// Indexes in `threads`. `None` if the thread does not count.
     by_key: HashMap<ThreadKey, Option<usize>>,
-    /// Thread of the previous event.
+    /// Previous event's thread.
     last: Option<(ThreadKey, Option<usize>)>,
-    names: ThreadNames,
-    /// Classes of samples by name. Weights of different classes cannot be added.
+    names: NumberedThreadNames,
+    /// Sample classes by name. Weights from different classes cannot be added.
     kinds: HashMap<String, SampleKind>,
     calls: Calls,
     /// Size of the samples whose calls are not looked up yet, in bytes.
     buffered: usize,
-    /// `true` after a sample of a profiler, so that no other events count.
+    /// `true` after a sample from a profiler: other events no longer count.
     only_samples: bool,
-    /// `true` after a sample with the state of its thread.
+    /// `true` after a sample with its thread's state.
     has_states: bool,
     skipped: SkippedSamples,
 }
 
-/// A class of samples.
+/// Sample class.
 #[derive(Clone, Copy)]
 struct SampleKind {
     number: usize,
-    /// `true` if its samples have weights, for instance the size of an allocation.
+    /// `true` if the samples have weights, for example the size of an allocation.
     has_weights: bool,
 }
 
-/// State of a trace, or of its data streams whose stacks have numbers of their own.
+/// State of a trace, or of data streams with separate stack numbers.
 struct TraceState {
     trace: Arc<Trace>,
-    /// One of its data stream classes.
+    /// Index of one of the data stream classes.
     class: usize,
-    resolver: Resolver,
+    resolver: CallResolver,
     has_dates: bool,
 }
 
 /// Members of an event record class that make its events samples.
 #[derive(Debug)]
 struct SampleSource {
-    /// `true` if they are samples of a profiler.
+    /// `true` if the events are samples from a profiler.
     is_sample: bool,
     /// [`SampleKind::number`].
     kind: usize,
@@ -83,7 +84,7 @@ struct SampleSource {
     thread: Option<FieldRef>,
     weight: Option<FieldRef>,
     conditions: Box<[Condition]>,
-    /// True for samples of threads on a processor.
+    /// Condition that a sample's thread was running.
     on_processor: Option<Condition>,
 }
 
@@ -97,7 +98,7 @@ struct PendingSample {
     is_wanted: bool,
 }
 
-/// The last sample of a thread.
+/// A thread's last sample.
 struct PreviousSample {
     time: i128,
     stack: u32,
@@ -105,43 +106,43 @@ struct PreviousSample {
     is_wanted: bool,
 }
 
-/// Identity of a thread.
+/// Thread identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ThreadKey {
     trace: usize,
     kind: usize,
-    process: Id,
-    thread: Id,
+    process: IdOrName,
+    thread: IdOrName,
 }
 
-/// A process or a thread.
+/// Process or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Id {
+enum IdOrName {
     None,
     Number(i128),
-    /// Index of a name.
+    /// Name index.
     Name(u32),
 }
 
-/// Names of processes and threads, as numbers.
+/// Numbered process and thread names.
 #[derive(Default)]
-struct ThreadNames {
+struct NumberedThreadNames {
     names: Vec<Arc<[u8]>>,
     indexes: HashMap<Arc<[u8]>, u32>,
 }
 
-impl ThreadNames {
-    fn id(&mut self, name: &[u8]) -> Id {
+impl NumberedThreadNames {
+    fn id(&mut self, name: &[u8]) -> IdOrName {
         if let Some(index) = self.indexes.get(name) {
-            return Id::Name(*index);
+            return IdOrName::Name(*index);
         }
         if self.names.len() >= MOST_THREADS {
-            return Id::None;
+            return IdOrName::None;
         }
         let (index, name) = (self.names.len() as u32, Arc::<[u8]>::from(name));
         self.names.push(Arc::clone(&name));
         self.indexes.insert(name, index);
-        Id::Name(index)
+        IdOrName::Name(index)
     }
 
     fn text(&self, index: u32) -> Option<String> {
@@ -149,18 +150,18 @@ impl ThreadNames {
     }
 }
 
-/// State of a thread.
-struct ThreadState {
+/// Thread state.
+struct CollectedThread {
     trace: usize,
     kind: usize,
     /// Number of selected samples.
     taken: u64,
     kept: ThreadSamples,
-    /// Samples whose calls are not looked up yet, with their stacks.
+    /// Samples without calls yet, with their stacks.
     buffer: Samples,
-    /// The sample that lasts until the next one, if the weight is time.
+    /// Sample that lasts until the next one, if the weight is time.
     previous: Option<PreviousSample>,
-    /// Time of the first sample.
+    /// First sample's time.
     begin: Option<i128>,
 }
 
@@ -182,7 +183,7 @@ impl StackCollector {
             threads: Vec::new(),
             by_key: HashMap::new(),
             last: None,
-            names: ThreadNames::default(),
+            names: NumberedThreadNames::default(),
             kinds: HashMap::new(),
             calls: Calls::default(),
             buffered: 0,
@@ -192,18 +193,18 @@ impl StackCollector {
         }
     }
 
-    /// Collects only the stacks of threads for which `wants` returns `true`.
+    /// Collects only threads for which `wants` returns `true`.
     #[must_use]
-    pub fn of_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
+    pub fn for_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
         Self { selection: Some(Box::new(wants)), ..self }
     }
 
-    /// Returns the profile of all collected samples.
+    /// Returns the profile for all collected samples.
     #[must_use]
     pub fn finish(mut self) -> StackProfile {
         let not_counted = self.choose_kind();
         if self.options.weight == StackWeight::Time {
-            // The last sample of a thread has no successor.
+            // A thread's last sample lacks a successor.
             for thread in &mut self.threads {
                 if let Some(PreviousSample { time, stack, state, is_wanted: true }) = thread.previous.take() {
                     thread.buffer.push(Sample { time, stack, weight: 0, state });
@@ -232,12 +233,12 @@ impl StackCollector {
         }
     }
 
-    /// Keeps the samples of one class: one without weights if possible, as samples of a processor are, and
-    /// among these the one with the most samples. Returns the names and sample counts of the others.
+    /// Keeps the samples of one class, and returns the names and sample counts of the others. Samples without weights
+    /// (for example of a processor) are preferred, then the class with the most samples.
     fn choose_kind(&mut self) -> Vec<(String, u64)> {
         let mut counts = vec![0; self.kinds.len()];
         self.threads.iter().for_each(|thread| counts[thread.kind] += thread.taken);
-        // On a tie, the first one.
+        // If counts are equal, the first class is kept.
         let rank = |kind: &&SampleKind| {
             let count = counts[kind.number];
             (count > 0, !kind.has_weights, count, usize::MAX - kind.number)
@@ -259,7 +260,7 @@ impl StackCollector {
         let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let options = &self.options;
         let kinds = &mut self.kinds;
-        if let Some(source) = classes.for_event(event, || SampleSource::of(event, options, kinds)) {
+        if let Some(source) = classes.for_event(event, || SampleSource::from_event(event, options, kinds)) {
             if !source.is_sample && self.only_samples {
                 return;
             }
@@ -286,7 +287,7 @@ impl StackCollector {
         self.has_states = false;
         self.skipped = SkippedSamples::default();
         for trace in &mut self.traces {
-            trace.resolver = Resolver::new(self.options.frames);
+            trace.resolver = CallResolver::new(self.options.frames);
         }
     }
 
@@ -299,7 +300,7 @@ impl StackCollector {
             self.traces.push(TraceState {
                 trace: Arc::clone(&stream.trace),
                 class: stream.class_index,
-                resolver: Resolver::new(self.options.frames),
+                resolver: CallResolver::new(self.options.frames),
                 has_dates: has_dates(stream.clock()),
             });
             self.traces.len() - 1
@@ -307,7 +308,7 @@ impl StackCollector {
         self.streams.insert(stream, trace, || ());
     }
 
-    /// Adds a sample of a thread.
+    /// Adds a thread's sample.
     fn sample(&mut self, event: &Event<'_>, found: &PendingSample) {
         let PendingSample { stack, thread: key, weight, state, is_wanted } = *found;
         let thread = match self.last {
@@ -326,6 +327,7 @@ impl StackCollector {
             let is_before = self.options.weight == StackWeight::TimeBefore;
             match thread.previous.replace(PreviousSample { time, stack, state, is_wanted }) {
                 Some(previous) if previous.is_wanted => {
+                    // 0 if a clock went back.
                     let weight = u64::try_from(time.saturating_sub(previous.time)).unwrap_or_default();
                     thread.buffer.push(match is_before {
                         true => Sample { time, stack, weight, state },
@@ -353,13 +355,13 @@ impl StackCollector {
         }
     }
 
-    /// Returns the index of the thread with this key, or `None` if it does not count.
+    /// Returns the index of the thread with this key. `None` if it does not count.
     #[cold]
     fn thread(&mut self, event: &Event<'_>, key: ThreadKey) -> Option<usize> {
         if let Some(thread) = self.by_key.get(&key) {
             return *thread;
         }
-        let shared = ThreadKey { process: Id::None, thread: Id::None, ..key };
+        let shared = ThreadKey { process: IdOrName::None, thread: IdOrName::None, ..key };
         if self.by_key.len() >= MOST_THREADS && key != shared {
             return self.thread(event, shared);
         }
@@ -374,17 +376,17 @@ impl StackCollector {
         thread.thread_name = names.find_map(|field| text(event.get(&field)?));
         let name = |index: u32| self.names.text(index);
         match key.process {
-            Id::None => {}
-            Id::Number(number) => thread.process = Some(number),
-            Id::Name(index) => thread.process_name = name(index),
+            IdOrName::None => {}
+            IdOrName::Number(number) => thread.process = Some(number),
+            IdOrName::Name(index) => thread.process_name = name(index),
         }
         match key.thread {
-            Id::None => {}
-            Id::Number(number) => thread.thread = Some(number),
-            Id::Name(index) => thread.thread_name = name(index),
+            IdOrName::None => {}
+            IdOrName::Number(number) => thread.thread = Some(number),
+            IdOrName::Name(index) => thread.thread_name = name(index),
         }
         let is_wanted = self.selection.as_mut().is_none_or(|wants| {
-            // By the name that the profile will have.
+            // Select the thread by the name that the profile will show.
             thread.add_name(event.stream.stacks().symbols());
             wants(&thread)
         });
@@ -392,7 +394,7 @@ impl StackCollector {
             let kept = ThreadSamples { thread, ..ThreadSamples::default() };
             let buffer = Samples::default();
             let (trace, kind) = (key.trace, key.kind);
-            self.threads.push(ThreadState {
+            self.threads.push(CollectedThread {
                 trace,
                 kind,
                 taken: 0,
@@ -447,8 +449,8 @@ impl StackCollector {
 }
 
 impl SampleSource {
-    /// Returns the members that make events of a class samples, or `None` if they are not samples.
-    fn of(
+    /// Returns the members that make events of a class samples. `None` if they are not samples.
+    fn from_event(
         event: &Event<'_>,
         options: &StackOptions,
         kinds: &mut HashMap<String, SampleKind>,
@@ -478,19 +480,19 @@ impl SampleSource {
                 StackWeight::Samples => field(Meaning::Weight),
                 StackWeight::Time | StackWeight::TimeBefore => None,
             },
-            conditions: options.only.iter().map(|wanted| Condition::of(event, wanted)).collect(),
+            conditions: options.only.iter().map(|wanted| Condition::from_event(event, wanted)).collect(),
             on_processor: options.with_states.then(|| Condition::on_processor(event)).flatten(),
         })
     }
 
-    /// Returns stack, thread and weight of an event, or `None` if it is not a sample.
+    /// Returns stack, thread and weight of an event. `None` if it is not a sample.
     #[inline]
     fn sample(
         &self,
         event: &Event<'_>,
         trace: usize,
         options: &StackOptions,
-        names: &mut ThreadNames,
+        names: &mut NumberedThreadNames,
         skipped: &mut SkippedSamples,
     ) -> Option<PendingSample> {
         let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
@@ -507,11 +509,11 @@ impl SampleSource {
             let value = field.as_ref().and_then(|field| event.get(field));
             match value {
                 Some(FieldValue::Text(name)) => names.id(name),
-                value => value.and_then(|value| value.as_i128()).map_or(Id::None, Id::Number),
+                value => value.and_then(|value| value.as_i128()).map_or(IdOrName::None, IdOrName::Number),
             }
         };
         let process = match id(&self.process) {
-            Id::None => id(&self.process_name),
+            IdOrName::None => id(&self.process_name),
             id => id,
         };
         let thread = ThreadKey { trace, kind: self.kind, process, thread: id(&self.thread) };
@@ -532,7 +534,7 @@ fn text(value: FieldValue<'_>) -> Option<String> {
     }
 }
 
-/// Returns the weight of a value, or `None` if it is not a number, or negative.
+/// Returns a value as weight. `None` if it is negative or not a number.
 fn weight(value: FieldValue<'_>) -> Option<u64> {
     match value {
         FieldValue::Real(real) => {

@@ -1,21 +1,21 @@
-//! Selects samples by values of their fields.
+//! Selects samples by field values.
 
 use ichnos_model::{Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning};
 
 use super::FieldValues;
 
-/// A condition on a field of an event record class.
+/// Condition on a field in an event record class.
 #[derive(Debug)]
 pub(super) struct Condition {
-    /// `None` if the class has no such field.
+    /// `None` if the class lacks the field.
     field: Option<FieldRef>,
-    /// Names of its values, if it is an enumeration.
+    /// Value names, if the field is an enumeration.
     names: Option<Mappings>,
     values: Box<[String]>,
 }
 
 impl Condition {
-    pub(super) fn of(event: &Event<'_>, wanted: &FieldValues) -> Self {
+    pub(super) fn from_event(event: &Event<'_>, wanted: &FieldValues) -> Self {
         let name = wanted.path.rsplit('.').next().unwrap_or_default();
         let classes = [
             event.class.payload.as_deref(),
@@ -30,7 +30,7 @@ impl Condition {
         }
     }
 
-    /// Returns the condition that a sample's thread ran on a processor, or `None` if the class has no thread state.
+    /// Returns the condition that a sample's thread was running. `None` if the class lacks thread states.
     pub(super) fn on_processor(event: &Event<'_>) -> Option<Self> {
         let field = FieldRef::for_meaning(event, Meaning::ThreadState)?;
         let integer = field.class(event).and_then(FieldClass::integer);
@@ -43,7 +43,7 @@ impl Condition {
         self.field.as_ref().and_then(|field| event.get(field)).is_some()
     }
 
-    /// `true` if the condition holds for an event.
+    /// Returns `true` if the condition holds for an event.
     pub(super) fn holds(&self, event: &Event<'_>) -> bool {
         let Some(value) = self.field.as_ref().and_then(|field| event.get(field)) else { return false };
         let number = value.as_i128();
@@ -61,7 +61,7 @@ impl Condition {
     }
 }
 
-/// Returns the class of the member with this name, at any depth of structures.
+/// Returns the class of a named member at any depth.
 fn member<'a>(class: &'a FieldClass, name: &str) -> Option<&'a FieldClass> {
     match &class.kind {
         FieldKind::Structure { members, .. } => {

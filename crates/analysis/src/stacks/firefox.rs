@@ -1,4 +1,4 @@
-//! JSON for the Firefox Profiler: samples of threads, with their times.
+//! JSON for the Firefox Profiler: thread samples with times.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use ichnos_model::Event;
 
 use super::calls::{Calls, MOST_CALLS, NO_CALL};
 use super::profile::{StackProfile, ThreadSamples};
-use super::resolve::Resolver;
+use super::resolve::CallResolver;
 
 /// Nanoseconds per millisecond, the unit of the format.
 const MILLISECOND: u64 = 1_000_000;
@@ -27,6 +27,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
         let known = &thread.thread;
         let key = (known.process, known.process_name.clone());
         let process = *processes.entry(key).or_insert_with(|| {
+            // The format requires a number: 0 for an unknown process.
             let id = known.process.and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
             writer.out.add_process(&known.process_label(), id, fx::Timestamp::from_nanos_since_reference(0))
         });
@@ -53,12 +54,13 @@ fn interval(profile: &StackProfile) -> u64 {
 struct FirefoxWriter<'p> {
     profile: &'p StackProfile,
     out: fx::Profile,
-    /// Number of written calls: each thread has its own.
+    /// Number of written calls, summed over threads.
     calls: usize,
 }
 
 impl FirefoxWriter<'_> {
     fn thread(&mut self, process: fx::ProcessHandle, thread: &ThreadSamples) {
+        // The format requires a number: 0 for an unknown thread.
         let id = thread.thread.thread.and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
         let begin = self.profile.begin.unwrap_or_default();
         let time = |time: i128| {
@@ -76,7 +78,7 @@ impl FirefoxWriter<'_> {
         }
         let mut stacks: HashMap<u32, fx::StackHandle> = HashMap::new();
         let calls = &self.profile.calls;
-        // Remainder of weights smaller than the unit.
+        // Weight remainder below one unit.
         let mut rest = 0;
         for sample in thread.samples.iter() {
             let stack = intern_call(&mut self.out, handle, calls, sample.stack, &mut stacks, &mut self.calls);
@@ -91,8 +93,8 @@ impl FirefoxWriter<'_> {
     }
 }
 
-/// Returns the stack of a call in a thread, made if it is new. `stacks` are those of the thread by call, `count` is the
-/// number of calls that were written for all threads.
+/// Returns the stack of a call in a thread. Adds it if it is new. `stacks` maps the thread's calls to stacks, and
+/// `count` is the number of written calls in all threads.
 fn intern_call(
     out: &mut fx::Profile,
     thread: fx::ThreadHandle,
@@ -135,20 +137,20 @@ fn intern_call(
     found
 }
 
-/// Call stacks of events in a profile that is made of them.
+/// Event call stacks in a profile.
 #[derive(Debug, Default)]
 pub struct FirefoxStacks {
     calls: Calls,
-    /// By number of the table of call stacks.
-    resolvers: HashMap<u64, Resolver>,
+    /// Resolvers by call stack table number.
+    resolvers: HashMap<u64, CallResolver>,
     stacks: HashMap<fx::ThreadHandle, HashMap<u32, fx::StackHandle>>,
-    /// Number of written calls: each thread has its own.
+    /// Number of written calls, summed over threads.
     count: usize,
 }
 
 impl FirefoxStacks {
-    /// Returns a call stack of an event in a thread, `None` if the trace has no such call stack. `table` is the
-    /// number of the table of call stacks.
+    /// Returns the stack index for an event's call stack in a thread. `None` if the trace lacks the call stack. `table`
+    /// is the number of the call stack table.
     pub fn handle(
         &mut self,
         out: &mut fx::Profile,
@@ -161,7 +163,7 @@ impl FirefoxStacks {
         if stack as usize >= stacks.table.len() {
             return None;
         }
-        // Loading them can read the trace, which uses the table.
+        // Loading symbols can read the trace, and that uses the table.
         let symbols = stacks.symbols();
         let view = stacks.table.view();
         let resolver = self.resolvers.entry(table).or_default();

@@ -32,7 +32,7 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
     })
 }
 
-/// Appends a frame, without characters that would end it: `;` and line feeds.
+/// Appends a frame without `;` and line feeds, which would end it.
 fn push_frame(line: &mut Vec<u8>, label: &str) {
     line.extend(printable(label).bytes().map(|byte| if byte == b';' { b':' } else { byte }));
 }

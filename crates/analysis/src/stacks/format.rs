@@ -1,16 +1,16 @@
-//! Output formats of profiles.
+//! Profile output formats.
 
 use std::io::{self, Write};
 
 use super::profile::StackProfile;
 use super::{StackRoots, folded, speedscope, svg};
 
-/// Output format of a profile.
+/// Output format for a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackFormat {
-    /// A line for each stack: its frames from the outermost on, joined by `;`, a space, and its weight. Many
-    /// tools make flame graphs of it.
+    /// A line per stack: frames from the outermost, joined by `;`, then a space and the weight. Many tools draw flame
+    /// graphs from it.
     Folded,
     /// JSON for <https://www.speedscope.app>, with a profile for each thread.
     Speedscope,
@@ -20,12 +20,12 @@ pub enum StackFormat {
     /// JSON for <https://profiler.firefox.com>.
     #[cfg(feature = "firefox")]
     Firefox,
-    /// Flame graph: an image for browsers, with search; of this width in pixels, by default 1,200.
+    /// Flame graph image for browsers, with search. The width is in pixels, by default 1,200.
     Svg(Option<u16>),
 }
 
 impl StackFormat {
-    /// `true` if the format has a time axis.
+    /// Returns `true` if the format has a time axis.
     #[must_use]
     pub fn has_times(self) -> bool {
         match self {
@@ -40,7 +40,7 @@ impl StackFormat {
 }
 
 impl StackProfile {
-    /// Writes the profile in a format; `roots` are used by formats without threads.
+    /// Writes the profile in a format. Formats without threads use `roots`.
     ///
     /// # Errors
     /// If `out` fails.

@@ -1,17 +1,17 @@
-//! Samples in a few bytes each.
+//! Packed samples, a few bytes each.
 
-/// A sample.
+/// Sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// Nanoseconds from the origin of the clock.
+    /// Nanoseconds from the clock origin.
     pub(super) time: i128,
-    /// Number of its stack, or of its call.
+    /// Stack number or call number.
     pub(super) stack: u32,
     pub(super) weight: u64,
     pub(super) state: RunState,
 }
 
-/// State of the thread of a sample.
+/// State of a sample's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum RunState {
     /// Unknown, or not needed.
@@ -27,7 +27,7 @@ impl RunState {
     const ALL: [Self; 3] = [Self::Unknown, Self::OnProcessor, Self::Other];
 }
 
-/// Samples as integers of 7 bits per byte, with differences of times.
+/// Samples as variable-length integers (7 bits per byte), with time differences.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     bytes: Vec<u8>,
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_come_out_as_they_went_in() {
+    fn samples_survive_packing() {
         cases(200, |random: &mut Random| {
             let samples: Vec<Sample> = (0..random.below(20))
                 .map(|_| {

@@ -85,7 +85,7 @@ pub(super) struct Function {
     pub(super) filename: i64,
 }
 
-/// Table of distinct texts.
+/// String table without duplicates.
 struct Strings {
     texts: Vec<String>,
     indexes: HashMap<String, i64>,

@@ -1,4 +1,4 @@
-//! Collected stacks.
+//! Collected call stacks.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use super::StackWeight;
 use super::calls::{Calls, NO_CALL};
 use super::packed::{Sample, Samples};
 
-/// The stacks of many events.
+/// Call stack profile.
 #[derive(Debug)]
 pub struct StackProfile {
     /// Title for display: names of the profiled traces.
@@ -16,7 +16,7 @@ pub struct StackProfile {
     pub(super) weight: StackWeight,
     pub(super) calls: Calls,
     pub(super) threads: Vec<ThreadSamples>,
-    /// Time of the first sample, in nanoseconds from the origin of its clock.
+    /// First sample's time, in nanoseconds from the clock origin.
     pub(super) begin: Option<i128>,
     /// `true` if the clock counts from the Unix epoch.
     #[cfg_attr(not(any(feature = "pprof", feature = "firefox")), allow(dead_code))]
@@ -26,18 +26,18 @@ pub struct StackProfile {
     pub(super) not_counted: Vec<(String, u64)>,
 }
 
-/// Returns the name of a trace, or else of its file.
+/// Returns the trace name, or else the file name.
 pub(super) fn display_name(trace: &Trace) -> String {
     let file = trace.path.rsplit('/').next().unwrap_or_default();
     if trace.name.is_empty() { file.to_owned() } else { trace.name.clone() }
 }
 
-/// Returns the title of a profile of traces with these names.
+/// Returns the profile title for these trace names.
 pub(super) fn title(names: impl Iterator<Item = String>) -> String {
     names.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Numbers of samples that were skipped, by reason.
+/// Skipped sample counts, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkippedSamples {
@@ -45,25 +45,25 @@ pub struct SkippedSamples {
     pub without_frames: u64,
     /// Samples without a time, if times are the weight.
     pub without_time: u64,
-    /// Samples without the weight's field, or with a value that is not a number, or negative.
+    /// Samples without the weight's field, or with a weight that is negative or not a number.
     pub without_weight: u64,
 }
 
 /// A thread, as far as events identify it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackThread {
-    /// Number of the process.
+    /// Process number.
     pub process: Option<i128>,
-    /// Name of the process.
+    /// Process name.
     pub process_name: Option<String>,
-    /// Number of the thread.
+    /// Thread number.
     pub thread: Option<i128>,
-    /// Name of the thread.
+    /// Thread name.
     pub thread_name: Option<String>,
 }
 
 impl StackThread {
-    /// Takes the thread's name from the trace, if its events have none.
+    /// Takes the thread name from the trace if the events lack it.
     pub(super) fn add_name(&mut self, symbols: &Symbols) {
         let number = |number: Option<i128>| u64::try_from(number?).ok();
         if let (None, Some(thread)) = (&self.thread_name, number(self.thread)) {
@@ -71,7 +71,7 @@ impl StackThread {
         }
     }
 
-    /// Returns the displayed name of the process.
+    /// Returns the displayed process name.
     pub(super) fn process_label(&self) -> String {
         match (&self.process_name, self.process) {
             (Some(name), Some(number)) => format!("{name} ({number})"),
@@ -81,7 +81,7 @@ impl StackThread {
         }
     }
 
-    /// Returns the displayed name of the thread within its process.
+    /// Returns the displayed thread name within its process.
     pub(super) fn thread_label(&self) -> String {
         match (&self.thread_name, self.thread) {
             (Some(name), Some(number)) => format!("{name} ({number})"),
@@ -91,7 +91,7 @@ impl StackThread {
         }
     }
 
-    /// Returns the displayed name of the thread.
+    /// Returns the displayed thread name.
     pub(super) fn label(&self) -> String {
         match self.process.is_some() || self.process_name.is_some() {
             true => format!("{}, {}", self.process_label(), self.thread_label()),
@@ -100,17 +100,17 @@ impl StackThread {
     }
 }
 
-/// The samples of a thread.
+/// Samples on a thread.
 #[derive(Debug, Default)]
 pub(super) struct ThreadSamples {
     pub(super) thread: StackThread,
     /// Totals by call.
     pub(super) totals: HashMap<u32, Total>,
-    /// Samples in order of time, with their calls, if samples are kept.
+    /// Samples sorted by time, with their calls, if samples are kept.
     pub(super) samples: Samples,
 }
 
-/// Number of samples, and their total weight.
+/// Sample count and total weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Total {
     pub(super) samples: u64,
@@ -140,7 +140,7 @@ impl ThreadSamples {
 }
 
 impl StackProfile {
-    /// Returns the profile of callers: the innermost function of each stack comes first, then those that called it.
+    /// Returns the reversed profile: each stack starts with its innermost function, followed by the callers.
     #[must_use]
     pub fn inverted(mut self) -> Self {
         let calls = std::mem::take(&mut self.calls);
@@ -164,7 +164,7 @@ impl StackProfile {
         self
     }
 
-    /// Returns the number of samples.
+    /// Returns the sample count.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.total().samples
@@ -189,15 +189,15 @@ impl StackProfile {
         self.has_states
     }
 
-    /// Returns the numbers of samples that were skipped.
+    /// Returns the skipped sample counts.
     #[must_use]
     pub fn skipped(&self) -> SkippedSamples {
         self.skipped
     }
 
-    /// Returns the names and sample counts of the sample classes that do not count. Weights of different
-    /// classes cannot be added, so one class counts: one whose samples have no weights if possible (samples of
-    /// a processor, not of allocated bytes), and among these the one with the most selected samples.
+    /// Returns names and sample counts of the sample classes that do not count. Weights from different classes cannot
+    /// be added, so only one class counts. Samples without weights (of a processor, not of allocated bytes) are
+    /// preferred, then the class with the most selected samples.
     #[must_use]
     pub fn not_counted(&self) -> &[(String, u64)] {
         &self.not_counted

@@ -1,4 +1,4 @@
-//! Profiles of nested calls.
+//! Nested-call profiles.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,29 @@ use super::calls::{Calls, NO_CALL};
 use super::packed::{RunState, Sample};
 use super::profile::{SkippedSamples, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
 
-/// Builds a [`StackProfile`] from calls that begin and end, such as spans. Weights are nanoseconds.
+/// Builds a [`StackProfile`] from calls that start and end, such as spans. Weights are nanoseconds.
 #[derive(Debug, Default)]
 pub struct ProfileBuilder {
-    /// Names of the traces.
+    /// Trace names.
     names: BTreeSet<String>,
     calls: Calls,
     threads: Vec<ThreadSamples>,
     /// Innermost open call. `None` outside of calls.
     call: Option<u32>,
-    /// Calls around it.
+    /// Enclosing calls.
     open: Vec<Option<u32>>,
     with_times: bool,
 }
 
 impl ProfileBuilder {
-    /// Creates an empty profile. `with_times` keeps the time of each sample, which formats with a time axis need
+    /// Creates an empty profile. `with_times` keeps sample times, which formats with a time axis need
     /// ([`StackFormat::has_times`](super::StackFormat::has_times)).
     #[must_use]
     pub fn new(with_times: bool) -> Self {
         Self { with_times, ..Self::default() }
     }
 
-    /// Adds the names of the traces of `streams` to the title.
+    /// Adds the trace names of `streams` to the title.
     pub fn streams<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream>) {
         self.names.extend(streams.into_iter().map(|stream| display_name(&stream.trace)));
     }
@@ -50,8 +50,8 @@ impl ProfileBuilder {
         self.open.push(self.call.replace(call));
     }
 
-    /// Adds own time of the innermost open call: `length` nanoseconds from `begin` on, in nanoseconds since the origin of
-    /// the clock.
+    /// Adds own time to the innermost open call: `length` nanoseconds, starting at `begin` nanoseconds since the clock
+    /// origin.
     pub fn own_time(&mut self, begin: u64, length: u64) {
         let Some(thread) = self.threads.last_mut() else { return };
         let stack = self.call.unwrap_or(NO_CALL);
@@ -71,8 +71,8 @@ impl ProfileBuilder {
         self.call = self.open.pop().flatten();
     }
 
-    /// Returns the profile. `begin` is the time of the first event, in nanoseconds since the origin of the clock.
-    /// `has_dates` says whether this origin is 1970.
+    /// Returns the profile. `begin` is the time of the first event in nanoseconds since the clock origin. `has_dates`
+    /// is `true` if the clock origin is 1970.
     #[must_use]
     pub fn finish(mut self, begin: Option<u64>, has_dates: bool) -> StackProfile {
         self.threads.retain(|thread| !thread.totals.is_empty());

@@ -1,4 +1,4 @@
-//! Resolves the stacks of a trace to calls of functions.
+//! Resolves stacks to function calls.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,15 +11,15 @@ use super::{MOST_FRAMES, StackFrames};
 /// Resolves stacks to calls. Symbols of an address can change, so results are cached with the time range in
 /// which they are valid.
 #[derive(Debug, Default)]
-pub(super) struct Resolver {
+pub(super) struct CallResolver {
     frames: StackFrames,
-    /// By stack: its number of frames, and the stack that it is cut to.
+    /// By stack: frame count, and the stack to which it is cut.
     depths: Vec<(u32, u32)>,
     known_stacks: HashMap<u32, CachedResult>,
     known_frames: HashMap<u32, CachedResult>,
-    /// Label of a frame; a reused buffer.
+    /// Buffer for a frame label.
     label: String,
-    /// Stacks to resolve, innermost first; a reused buffer.
+    /// Buffer for stacks to resolve, innermost first.
     path: Vec<(u32, u32)>,
 }
 
@@ -27,16 +27,16 @@ pub(super) struct Resolver {
 #[derive(Clone, Copy, Debug)]
 struct CachedResult {
     validity: Validity,
-    /// Call or function; [`NO_CALL`] if no frame is kept.
+    /// Call or function. [`NO_CALL`] if all frames are dropped.
     is: u32,
 }
 
-impl Resolver {
+impl CallResolver {
     pub(super) fn new(frames: StackFrames) -> Self {
         Self { frames, ..Self::default() }
     }
 
-    /// Returns the call of a stack at a time, or [`NO_CALL`] if none of its frames is kept.
+    /// Returns the call for a stack at a time. [`NO_CALL`] if all its frames are dropped.
     pub(super) fn call(
         &mut self,
         stack: u32,
@@ -77,7 +77,7 @@ impl Resolver {
         found.is
     }
 
-    /// Computes the depths of new stacks.
+    /// Measures the depth of new stacks.
     fn measure(&mut self, view: &StackView<'_>) {
         for stack in self.depths.len()..view.stack_count() {
             let stack = stack as u32;
@@ -120,7 +120,7 @@ impl Resolver {
                 // Writing to a string does not fail.
                 let _ = write!(label, "{address:#x}");
             }
-            // One function for all unknown ones of a module.
+            // All unknown functions in a module share one label.
             _ => label.push('?'),
         }
         CachedResult { validity, is: calls.function(label, module, is_managed) }

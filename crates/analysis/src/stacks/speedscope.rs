@@ -1,4 +1,4 @@
-//! JSON for speedscope: one profile per thread, with calls that begin and end.
+//! JSON for speedscope: one profile per thread, made from call starts and ends.
 //!
 //! The format is described by <https://www.speedscope.app/file-format-schema.json>.
 
@@ -57,7 +57,7 @@ fn write_thread(
     let begin = profile.begin.unwrap_or_default();
     let mut at = 0;
     let mut first = None;
-    let mut open = Open::default();
+    let mut open = OpenCalls::default();
     let mut events = object.member("events").array_of_lines();
     for sample in thread.samples.iter().filter(|sample| sample.weight > 0) {
         if is_time {
@@ -83,17 +83,17 @@ fn write_thread(
     Ok(())
 }
 
-/// Calls that have begun and not ended.
+/// Open calls.
 #[derive(Default)]
-struct Open {
+struct OpenCalls {
     /// Calls and their functions, outermost first.
     calls: Vec<(u32, u32)>,
     /// The next calls.
     next: Vec<(u32, u32)>,
 }
 
-impl Open {
-    /// Ends and begins calls so that `call` is the innermost one.
+impl OpenCalls {
+    /// Ends and starts calls so that `call` is the innermost.
     fn change(&mut self, call: u32, at: u64, calls: &Calls, events: &mut ArrayWriter<'_>) {
         if self.calls.last().is_some_and(|last| last.0 == call) {
             return;
@@ -111,7 +111,7 @@ impl Open {
         self.next = next;
     }
 
-    /// Ends all but the `depth` outermost calls.
+    /// Ends all calls except the `depth` outermost.
     fn close_to(&mut self, depth: usize, at: u64, events: &mut ArrayWriter<'_>) {
         while self.calls.len() > depth {
             if let Some((_, function)) = self.calls.pop() {
@@ -129,7 +129,7 @@ fn write_event(kind: &str, function: u32, at: u64, events: &mut ArrayWriter<'_>)
     event.end();
 }
 
-/// Writes out what is in a buffer if that is much.
+/// Writes and clears the buffer if it is large.
 fn write_if_full(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     if text.len() >= BLOCK {
         out.write_all(text)?;

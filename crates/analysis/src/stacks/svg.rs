@@ -9,24 +9,24 @@ use crate::xml::Escaped;
 
 /// Default width of the image in its own units: pixels, unless scaled.
 const WIDTH: u16 = 1_200;
-/// Height of a frame.
+/// Frame height.
 const ROW: usize = 16;
 /// Height of the area above the frames.
 const HEAD: usize = 40;
-/// Minimum width of a frame. Narrower ones are dropped: they are invisible, and there can be very many.
+/// Minimum frame width. Narrower frames are dropped: they are invisible, and there can be very many.
 const NARROWEST: f64 = 0.1;
-/// Width of a character.
+/// Character width.
 const CHARACTER: f64 = 7.3;
 
 /// Script for clicks and searches.
 const SCRIPT: &str = include_str!("svg/flame_graph.js");
 const STYLE: &str = include_str!("svg/flame_graph.css");
 
-/// A frame of the image.
+/// Frame in the image.
 struct FrameBox {
     call: u32,
     depth: usize,
-    /// Total weight of the frames left of it.
+    /// Total weight of frames to the left.
     begin: u64,
 }
 
@@ -41,14 +41,14 @@ pub(super) fn write(
     let total = profile.weight().max(1);
     let scale = image / total as f64;
     let mut frames = Vec::new();
-    // By depth: begin of the next frame.
+    // By depth: start of the next frame.
     let mut next: Vec<u64> = Vec::new();
     let visited: Result<(), ()> = tree.visit(|call, depth| {
         let begin = next.get(depth).copied().unwrap_or_default();
         let weight = tree.all[call as usize].weight;
         next.truncate(depth);
         next.push(begin.saturating_add(weight));
-        // Called functions begin at the same position.
+        // Called functions start at the same position.
         next.push(begin);
         if weight as f64 * scale >= NARROWEST {
             frames.push(FrameBox { call, depth, begin });
@@ -129,7 +129,7 @@ fn write_frame(
     )
 }
 
-/// Returns a warm color that depends only on the name, so that it is the same in all images.
+/// Returns a warm color. It depends only on the name, so it is the same in all images.
 fn color(label: &str) -> String {
     let hash =
         label.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

@@ -1,4 +1,4 @@
-//! Profiles of generated traces: the content of every format, and its import by viewers.
+//! Profiles from generated traces: output in every format, and import by viewers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use super::profile::ThreadSamples;
 use super::*;
 
-/// An event with a stack.
+/// Event with a stack.
 #[derive(Clone, Copy, Debug)]
 struct Made {
     time: u64,
@@ -27,7 +27,7 @@ struct Made {
     thread: u64,
     stack: u32,
     size: u64,
-    /// 0: a sample of a profiler; 1: another event with a stack; 2: another sample, with its size as weight.
+    /// 0: profiler sample, 1: other event with a stack, 2: sample with its size as weight.
     class: usize,
 }
 
@@ -73,7 +73,7 @@ fn trace() -> Trace {
     Trace::new(class(), "made", &Limits::default()).unwrap()
 }
 
-/// Returns the profile of these events of a trace.
+/// Returns the profile for these events.
 fn collect(trace: &Arc<Trace>, events: &[Made], collector: StackCollector) -> StackProfile {
     let events = events.to_vec();
     let trace = RecordTrace::new("made", Arc::clone(trace), &Limits::default()).with_stream(
@@ -116,7 +116,7 @@ fn event(time: u64, stack: u32) -> Made {
 }
 
 #[test]
-fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
+fn samples_have_weights() {
     let trace = Arc::new(trace());
     let [main, a, b] = ["main", "a", "b"].map(Frame::named);
     let in_a = trace.stacks.intern([main.clone(), a.clone()]).unwrap();
@@ -147,9 +147,9 @@ fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
     assert_eq!(rows, [("lib!b", 7, 7), ("a", 3, 10), ("main", 0, 10)]);
 }
 
-/// Weights of samples of different classes cannot be added.
+/// Weights from different sample classes cannot be added.
 #[test]
-fn one_class_of_samples_counts() {
+fn one_sample_class_counts() {
     let trace = Arc::new(trace());
     let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
     let garbage = |time| Made { class: 2, size: 1_000, ..event(time, stack) };
@@ -167,7 +167,7 @@ fn one_class_of_samples_counts() {
     assert_eq!((garbage.weight(), garbage.samples(), garbage.not_counted()), (2_000, 2, &[][..]));
 }
 
-/// Time from an unselected sample on does not count, whichever end has the weight.
+/// The time after an unselected sample does not count, with either weight direction.
 #[test]
 fn samples_are_selected_by_values_of_fields() {
     let trace = Arc::new(trace());
@@ -187,7 +187,7 @@ fn samples_are_selected_by_values_of_fields() {
 }
 
 #[test]
-fn where_there_are_samples_other_events_do_not_count() {
+fn with_samples_other_events_do_not_count() {
     let trace = Arc::new(trace());
     let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
     let allocation = |time| Made { class: 1, ..event(time, stack) };
@@ -197,13 +197,13 @@ fn where_there_are_samples_other_events_do_not_count() {
     assert_eq!(count(&both, StackOptions { all_events: true, ..StackOptions::default() }), 4);
     assert_eq!(count(&both[..1], StackOptions::default()), 1);
     assert_eq!(profile(&trace, &both, StackOptions::default()).not_counted(), []);
-    let first = StackCollector::new(StackOptions::default()).of_threads(|thread| thread.thread == Some(9));
+    let first = StackCollector::new(StackOptions::default()).for_threads(|thread| thread.thread == Some(9));
     assert_eq!(collect(&trace, &both, first).samples(), 0);
 }
 
-/// If requested, an innermost frame has the state of the thread.
+/// With the option, the thread state is the innermost frame.
 #[test]
-fn threads_that_ran_are_told_from_others() {
+fn running_threads_are_distinguished() {
     let made = |names: &[(&str, i128)], meaning| {
         let mut mappings = MappingsBuilder::default();
         for (name, value) in names {
@@ -240,7 +240,7 @@ fn threads_that_ran_are_told_from_others() {
 }
 
 #[test]
-fn frames_are_named_as_of_the_time_of_the_sample() {
+fn frames_are_named_at_the_sample_time() {
     let trace = trace();
     let stack = trace.stacks.intern_addresses(0, &[15, 150, 1_000]).unwrap();
     trace.set_symbols(|| {
@@ -273,9 +273,9 @@ fn frames_are_named_as_of_the_time_of_the_sample() {
     assert_eq!(of(StackFrames::Managed), "app!new 2\napp!old 1\n");
 }
 
-/// A hostile trace: a new thread for each event.
+/// Hostile trace: a new thread for each event.
 #[test]
-fn threads_beyond_a_limit_are_one() {
+fn threads_beyond_the_limit_are_merged() {
     let trace = Arc::new(trace());
     let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
     let events: Vec<Made> = (0..70_000).map(|i| Made { thread: i, ..event(i, stack) }).collect();
@@ -283,7 +283,7 @@ fn threads_beyond_a_limit_are_one() {
     assert_eq!((profile.threads().count(), profile.samples()), ((1 << 16) + 1, 70_000));
 }
 
-/// A hostile trace: a very deep stack, with each level a stack of its own.
+/// Hostile trace: a very deep stack, where every level is a separate stack.
 #[test]
 fn deep_stacks_are_cut() {
     let trace = Arc::new(trace());
@@ -296,11 +296,11 @@ fn deep_stacks_are_cut() {
     assert_eq!(deepest, Some(MOST_FRAMES as usize));
 }
 
-/// Names with special characters of the formats.
+/// Names with characters that are special in some format.
 const NAMES: [&str; 8] =
     ["main", "a;b", "<T>&\"x\"", "line\nfeed", "\u{202e}back\0", "Überschrift 7", "]]>", "back\\slash"];
 
-/// Makes a trace of random stacks, and events with them.
+/// Creates a trace with random stacks, and events with them.
 fn random(random: &mut Random) -> (Arc<Trace>, Vec<Made>) {
     let trace = trace();
     let mut stacks = Vec::new();
@@ -370,7 +370,7 @@ fn expected_weight(events: &[Made], weight: &StackWeight) -> u64 {
     }
 }
 
-/// Checks that calls begin and end in order. Returns the total duration of the profiles.
+/// Checks that calls start and end in order. Returns the total duration of the profiles.
 fn check_speedscope(json: &[u8], weight: &StackWeight) -> u64 {
     let json: Json = serde_json::from_slice(json).unwrap();
     assert_eq!(json["$schema"], "https://www.speedscope.app/file-format-schema.json");
@@ -468,7 +468,7 @@ fn is_installed(program: &str) -> bool {
     is
 }
 
-/// A trace for all importers: all kinds of names, several threads.
+/// Trace for all importers, with every kind of name and several threads.
 fn example() -> (Arc<Trace>, Vec<Made>) {
     let trace = trace();
     let frames =
@@ -495,9 +495,9 @@ fn example() -> (Arc<Trace>, Vec<Made>) {
     (Arc::new(trace), events)
 }
 
-/// Compares the examples in the documentation. `ICHNOS_WRITE_TABLES=1` updates them.
+/// Compares examples with the documentation. `ICHNOS_WRITE_TABLES=1` updates them.
 #[test]
-fn the_page_shows_what_is_written() {
+fn the_page_shows_actual_profiles() {
     let (trace, events) = example();
     let profile = profile(&trace, &events, options(StackWeight::Samples));
     let all = profile.weight() as f64;
@@ -530,7 +530,7 @@ fn file(profile: &StackProfile, format: StackFormat, end: &str) -> PathBuf {
 }
 
 #[test]
-fn pprof_of_go_reads_what_is_written() {
+fn go_pprof_reads_written_profiles() {
     if !is_installed("go") {
         return;
     }
@@ -546,7 +546,7 @@ fn pprof_of_go_reads_what_is_written() {
         };
         let raw = run(&["-raw"]);
         assert!(raw.contains("app!<T>::draw;x") && raw.contains("thread:[thread 8]"), "{raw}");
-        // pprof's sums: a line for each function, the cumulative value in the fourth column.
+        // pprof's sums: a line per function, the cumulative value in the fourth column.
         let top = run(&["-top", "-nodecount=100", "-unit=ns"]);
         let of = |label: &str| {
             let line = top.lines().find(|line| line.ends_with(label)).unwrap_or_else(|| panic!("{top}"));
@@ -575,7 +575,7 @@ fn speedscope() -> Option<PathBuf> {
 }
 
 #[test]
-fn speedscope_reads_what_is_written() {
+fn speedscope_reads_written_profiles() {
     if !is_installed("node") {
         return;
     }

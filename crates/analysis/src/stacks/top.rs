@@ -6,7 +6,7 @@ use super::{StackRoots, StackWeight};
 use ichnos_export::printable;
 use ichnos_export::text::{LineWidth, Paint, count, grouped};
 
-/// Weight of a function.
+/// Function weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopFunction {
@@ -14,11 +14,11 @@ pub struct TopFunction {
     pub label: String,
     /// Number of samples with this function as innermost frame.
     pub exclusive_samples: u64,
-    /// Weight of these samples.
+    /// Total weight.
     pub exclusive: u64,
     /// Number of samples with this function anywhere in their stacks.
     pub inclusive_samples: u64,
-    /// Weight of these samples.
+    /// Total weight.
     pub inclusive: u64,
 }
 
@@ -30,7 +30,7 @@ impl StackProfile {
         let functions = tree.calls.functions.len();
         let mut own = vec![Total::default(); functions];
         let mut all = vec![Total::default(); functions];
-        // Number of occurrences of each function among the callers of the visited call.
+        // Occurrences of each function among the callers of the visited call.
         let mut open = vec![0_u32; functions];
         let mut path: Vec<usize> = Vec::new();
         let visited: Result<(), ()> = tree.visit(|call, depth| {
@@ -61,8 +61,8 @@ impl StackProfile {
         });
         top
     }
-    /// Returns a table of the first `most` [functions](Self::functions) for people; `weight` is the one that the profile
-    /// was made with.
+    /// Returns a table with the first `most` [functions](Self::functions) for people. `weight` must be the weight of
+    /// the profile.
     #[must_use]
     pub fn top_text(&self, most: usize, weight: &StackWeight, paint: Paint, width: LineWidth) -> String {
         let all = self.weight();

@@ -1,4 +1,4 @@
-//! Tree of the calls of all threads, with weights.
+//! Weighted call tree for all threads.
 
 use std::collections::HashMap;
 
@@ -6,19 +6,19 @@ use super::StackRoots;
 use super::calls::{Calls, NO_CALL};
 use super::profile::{StackProfile, Total};
 
-/// The calls of all threads.
+/// Calls of all threads.
 pub(super) struct CallTree {
     pub(super) calls: Calls,
-    /// By call: total of its own samples.
+    /// Totals by call, without called functions.
     pub(super) own: Vec<Total>,
-    /// By call: total of its samples and those of all calls below.
+    /// Totals by call, with called functions.
     pub(super) all: Vec<Total>,
     /// Calls with samples, grouped by caller and sorted by name.
     order: Vec<u32>,
 }
 
 impl CallTree {
-    /// Makes the tree of all calls, each below the root of its thread.
+    /// Creates the call tree, with each call below the root of its thread.
     pub(super) fn new(profile: &StackProfile, roots: StackRoots) -> Self {
         let mut calls = if roots == StackRoots::None { profile.calls.clone() } else { Calls::default() };
         let mut own = vec![Total::default(); calls.len()];
@@ -62,7 +62,7 @@ impl CallTree {
         Self { calls, own, all, order }
     }
 
-    /// Returns the calls made by a call, sorted by name; for [`NO_CALL`], the outermost calls.
+    /// Returns the calls made by `caller`, sorted by name. [`NO_CALL`] returns the outermost calls.
     pub(super) fn called(&self, caller: u32) -> &[u32] {
         let caller_of = |call: &u32| self.calls.get(*call).map_or(NO_CALL, |(caller, _)| caller);
         let begin = self.order.partition_point(|call| caller_of(call) < caller);
@@ -70,7 +70,7 @@ impl CallTree {
         &self.order[begin..end]
     }
 
-    /// Visits all calls in depth-first order; `depth` is the number of callers.
+    /// Visits all calls in depth-first order. `depth` is the number of callers.
     pub(super) fn visit<E>(&self, mut visit: impl FnMut(u32, usize) -> Result<(), E>) -> Result<(), E> {
         let mut open: Vec<(u32, usize)> = Vec::new();
         open.extend(self.called(NO_CALL).iter().rev().map(|call| (*call, 0)));
@@ -81,7 +81,7 @@ impl CallTree {
         Ok(())
     }
 
-    /// Returns the label of a call's function.
+    /// Returns a call's function label.
     pub(super) fn label(&self, call: u32) -> &str {
         self.calls.get(call).map_or("", |(_, function)| self.calls.label(function))
     }

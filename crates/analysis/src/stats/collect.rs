@@ -8,23 +8,23 @@ use ichnos_model::{Discarded, DisplayBase, Event, FieldRef, Message, StreamTable
 use super::distribution::{Distribution, Number};
 use super::gaps::LongestGaps;
 use super::group::{GroupRow, Groups, TableGroup};
-use super::key::{self, ClassKey, GroupBy, GroupValue, KnownFields, StreamKey, find_field};
+use super::key::{self, ClassGroupKey, GroupBy, GroupValue, KnownFields, StreamGroupKey, find_field};
 use super::timeline::TimeHistogram;
 use super::totals::{EventTotals, ReportedLosses};
 
-/// Options of [`StatsCollector`].
+/// Options for [`StatsCollector`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StatsOptions {
-    /// Grouping of rows; if empty, the only row is that of all events.
+    /// Row grouping. If empty, all events share one row.
     pub by: Vec<GroupBy>,
-    /// Field whose values are counted; see [`find_field`] for names.
+    /// Histogram field. See [`find_field`] for names.
     pub histogram: Option<String>,
     /// Count events over time.
     pub timeline: bool,
     /// Number of longest gaps between events to keep.
     pub gaps: usize,
-    /// Limit of exactly counted groups; it is lower with a histogram, a timeline or gaps.
+    /// Limit of exactly counted groups. Histograms, timelines and gaps lower it.
     pub groups: usize,
 }
 
@@ -34,9 +34,9 @@ impl Default for StatsOptions {
     }
 }
 
-/// Limit of groups with a distribution, a timeline or gaps of their own.
+/// Limit of groups that each have a distribution, a timeline or gaps.
 const MOST_LARGE_GROUPS: usize = 1_024;
-/// Limits of different numbers in a distribution: of all events, and of a group.
+/// Maximum number of different values in a distribution: for all events, and for a group.
 pub(super) const MOST_NUMBERS: usize = 1 << 16;
 pub(super) const MOST_NUMBERS_OF_GROUP: usize = 1 << 12;
 
@@ -59,17 +59,17 @@ impl StatsOptions {
     }
 }
 
-/// Statistics of a group, or of all events.
+/// Statistics for a group, or for all events.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StatsRow {
-    /// Number, size and times of events.
+    /// Event count, sizes and times.
     pub totals: EventTotals,
-    /// Losses; only for data streams and for all events.
+    /// Losses. Only counted for data streams and for all events.
     pub loss: ReportedLosses,
-    /// Numeric values of the histogram's field.
+    /// Distribution of the histogram's field.
     pub numbers: Option<Box<Distribution>>,
-    /// Number of events over time.
+    /// Event counts over time.
     pub timeline: Option<Box<TimeHistogram>>,
     /// The longest gaps between events.
     pub gaps: Option<Box<LongestGaps>>,
@@ -111,7 +111,7 @@ impl StatsRow {
     }
 }
 
-/// Result of a [`StatsCollector`].
+/// Result from a [`StatsCollector`].
 #[derive(Clone, Debug)]
 pub struct Stats {
     all: StatsRow,
@@ -123,16 +123,16 @@ pub struct Stats {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StatsGroup<'s> {
-    /// Values common to its events, in the order of [`StatsOptions::by`].
+    /// Common values of the events, in the order of [`StatsOptions::by`].
     pub key: Vec<GroupValue>,
-    /// Maximum number of its events that were not counted.
+    /// Maximum number of uncounted events.
     pub missed: u64,
-    /// Statistics of its events.
+    /// Statistics.
     pub row: &'s StatsRow,
 }
 
 impl Stats {
-    /// Makes empty statistics.
+    /// Creates empty statistics.
     #[must_use]
     pub fn new(options: &StatsOptions) -> Self {
         Self {
@@ -142,21 +142,21 @@ impl Stats {
         }
     }
 
-    /// Adds statistics of later events.
+    /// Merges statistics from later events.
     pub fn merge(&mut self, later: Self) {
         self.all.merge(later.all);
         self.groups.merge(later.groups);
         self.add_known_fields(later.known_fields);
     }
 
-    /// Adds fields that classes of later events have.
+    /// Adds fields from classes that occur later.
     pub fn add_known_fields(&mut self, fields: KnownFields) {
         for (name, base) in fields {
             self.known_fields.entry(name).or_insert(base);
         }
     }
 
-    /// Returns the statistics of all events.
+    /// Returns the statistics for all events.
     #[must_use]
     pub fn all(&self) -> &StatsRow {
         &self.all
@@ -171,47 +171,47 @@ impl Stats {
         })
     }
 
-    /// Returns the maximum number of events of a group without a row, and of uncounted events of a group with
-    /// a row; 0 if everything is exact.
+    /// Returns the error bound: the maximum number of events in a missing group, and of uncounted events in a row's
+    /// group. 0 if everything is exact.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.groups.missed()
     }
 
-    /// `true` if the class of an event had a field with this name.
+    /// Returns `true` if the class of an event had a field with this name.
     #[must_use]
     pub fn knows_field(&self, name: &str) -> bool {
         self.known_fields.contains_key(name)
     }
 
-    /// Returns the base in which the numbers of a field are shown: of the first class that has it, or decimal.
+    /// Returns the display base of a field: from the first class that contains it, else decimal.
     #[must_use]
     pub fn base_of(&self, name: &str) -> DisplayBase {
         self.known_fields.get(name).copied().unwrap_or(DisplayBase::Decimal)
     }
 }
 
-/// Counts events.
+/// Event counter.
 ///
-/// Statistics of consecutive parts of a timeline are combined by [`Stats::merge`]. The result does not depend on the
-/// parts while the limit of exactly counted groups is not exceeded, except for rounding of floating-point means.
+/// [`Stats::merge`] combines statistics of consecutive timeline parts. While the limit of exactly counted groups is not
+/// exceeded, the result is the same for any parts, except for rounding of floating-point means.
 #[derive(Debug)]
 pub struct StatsCollector {
     options: Arc<StatsOptions>,
-    /// Subjects with a single row each.
-    rows: RowsOf,
-    streams: StreamTable<StreamPart, (), ClassPart>,
+    /// Level at which row indexes are cached.
+    rows: KeyLevel,
+    streams: StreamTable<StatsStream, (), StatsClass>,
     stats: Stats,
-    /// Buffer for keys.
+    /// Key buffer.
     key: Vec<u8>,
 }
 
-/// Subjects whose events all are in the same group.
+/// Level at which the group key is constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RowsOf {
-    /// No groups.
+enum KeyLevel {
+    /// All events.
     Nothing,
-    /// Classes, in all data streams.
+    /// Event classes, across data streams.
     Classes,
     /// Data streams.
     Streams,
@@ -220,19 +220,19 @@ enum RowsOf {
 }
 
 #[derive(Debug)]
-struct StreamPart {
-    key: StreamKey,
+struct StatsStream {
+    key: StreamGroupKey,
     row: KnownRow,
 }
 
 #[derive(Debug)]
-struct ClassPart {
-    key: ClassKey,
+struct StatsClass {
+    key: ClassGroupKey,
     number: Option<FieldRef>,
     row: KnownRow,
 }
 
-/// Index of a group, valid in one generation of groups.
+/// Group index, valid in one generation of groups.
 #[derive(Debug, Default)]
 struct KnownRow(Cell<Option<(u32, u32)>>);
 
@@ -248,15 +248,15 @@ impl KnownRow {
 }
 
 impl StatsCollector {
-    /// Makes a collector without events.
+    /// Creates a collector.
     #[must_use]
     pub fn new(options: Arc<StatsOptions>) -> Self {
         let is_of_stream = |by: &GroupBy| matches!(by, GroupBy::Stream | GroupBy::Host);
         let rows = match &options.by[..] {
-            [] => RowsOf::Nothing,
-            by if by.iter().all(is_of_stream) => RowsOf::Streams,
-            [GroupBy::Event] => RowsOf::Classes,
-            _ => RowsOf::Events,
+            [] => KeyLevel::Nothing,
+            by if by.iter().all(is_of_stream) => KeyLevel::Streams,
+            [GroupBy::Event] => KeyLevel::Classes,
+            _ => KeyLevel::Events,
         };
         let (streams, stats) = (StreamTable::default(), Stats::new(&options));
         Self { options, rows, streams, stats, key: Vec::new() }
@@ -270,12 +270,14 @@ impl StatsCollector {
             Message::DiscardedEvents(discarded) => self.loss(
                 discarded,
                 ReportedLosses {
+                    // `unknown_events` records an unknown count.
                     events: discarded.count.unwrap_or_default(),
                     unknown_events: discarded.count.is_none(),
                     packets: 0,
                 },
             ),
             Message::DiscardedPackets(discarded) => {
+                // Only known packet counts are summed, as documented.
                 let packets = discarded.count.unwrap_or_default();
                 self.loss(discarded, ReportedLosses { packets, ..ReportedLosses::default() });
             }
@@ -297,15 +299,15 @@ impl StatsCollector {
         }
         let Some((stream, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let (options, stats) = (&*self.options, &mut self.stats);
-        let class = classes.for_event(event, || ClassPart::new(event, options, &mut stats.known_fields));
-        let number = class.number.as_ref().and_then(|field| Number::of_value(&event.get(field)?));
+        let class = classes.for_event(event, || StatsClass::new(event, options, &mut stats.known_fields));
+        let number = class.number.as_ref().and_then(|field| Number::from_value(&event.get(field)?));
         let (bits, time) = (event.size_in_bits(), event.nanoseconds());
         stats.all.add(bits, time, number);
         let known = match self.rows {
-            RowsOf::Nothing => return,
-            RowsOf::Classes => Some(&class.row),
-            RowsOf::Streams if class.key.is_of_stream() => Some(&stream.row),
-            RowsOf::Streams | RowsOf::Events => None,
+            KeyLevel::Nothing => return,
+            KeyLevel::Classes => Some(&class.row),
+            KeyLevel::Streams if class.key.is_of_stream() => Some(&stream.row),
+            KeyLevel::Streams | KeyLevel::Events => None,
         };
         let generation = stats.groups.generation();
         let index = match known.and_then(|known| known.get(generation)) {
@@ -327,18 +329,18 @@ impl StatsCollector {
 
     #[cold]
     fn add_stream(&mut self, stream: &ichnos_model::DataStream) {
-        let part = StreamPart { key: StreamKey::new(stream), row: KnownRow::default() };
+        let part = StatsStream { key: StreamGroupKey::new(stream), row: KnownRow::default() };
         self.streams.insert(stream, part, || ());
     }
 
     #[cold]
     fn loss(&mut self, discarded: &Discarded<'_>, loss: ReportedLosses) {
         self.stats.all.loss.add(loss);
-        if self.rows != RowsOf::Streams {
+        if self.rows != KeyLevel::Streams {
             return;
         }
         self.key.clear();
-        let stream = StreamKey::new(discarded.stream);
+        let stream = StreamGroupKey::new(discarded.stream);
         self.options.by.iter().for_each(|by| stream.push(&mut self.key, by));
         let (options, groups) = (&*self.options, &mut self.stats.groups);
         let index = groups.index(&self.key, || options.row(MOST_NUMBERS_OF_GROUP));
@@ -348,10 +350,10 @@ impl StatsCollector {
     }
 }
 
-impl ClassPart {
+impl StatsClass {
     #[cold]
     fn new(event: &Event<'_>, options: &StatsOptions, known_fields: &mut KnownFields) -> Self {
-        let key = ClassKey::new(event, &options.by);
+        let key = ClassGroupKey::new(event, &options.by);
         key.add_known(&options.by, known_fields);
         let number = options.histogram.as_ref().and_then(|name| {
             let field = find_field(event, name)?;

@@ -1,4 +1,4 @@
-//! Distributions of numbers: exact for few different numbers, otherwise with a small error.
+//! Number distributions: exact for few different numbers, otherwise with a small error.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -6,20 +6,20 @@ use std::hash::{Hash, Hasher};
 
 use ichnos_model::FieldValue;
 
-/// A number, as an integer if possible, independent of its representation in the trace.
+/// Number, stored as an integer if possible. Its representation in the trace does not matter.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Number {
     /// An integer.
     Integer(i128),
-    /// A number that is not an integer of up to 128 bits; never NaN.
+    /// Number that is not an integer of up to 128 bits. Never NaN.
     Real(f64),
 }
 
 impl Number {
-    /// Converts a floating-point number; `None` for NaN.
+    /// Converts a floating-point number. `None` for NaN.
     #[must_use]
-    pub fn of_real(value: f64) -> Option<Self> {
+    pub fn from_real(value: f64) -> Option<Self> {
         /// 2 to the power of 127.
         const END: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
         if value.is_nan() {
@@ -31,17 +31,17 @@ impl Number {
         }
     }
 
-    /// Converts the value of a field; `None` if it is not a number. A boolean is 0 or 1.
+    /// Converts a field value. `None` if it is not a number. A boolean is 0 or 1.
     #[must_use]
-    pub fn of_value(value: &FieldValue<'_>) -> Option<Self> {
+    pub fn from_value(value: &FieldValue<'_>) -> Option<Self> {
         match value {
-            FieldValue::Real(real) => Self::of_real(real.to_f64()),
+            FieldValue::Real(real) => Self::from_real(real.to_f64()),
             FieldValue::Boolean(value) => Some(Self::Integer((*value).into())),
             value => value.as_i128().map(Self::Integer),
         }
     }
 
-    /// Returns the number as a floating-point one, rounded.
+    /// Returns the number as a float, rounded.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         match self {
@@ -50,7 +50,7 @@ impl Number {
         }
     }
 
-    /// Returns the bin of this number.
+    /// Returns the bin for this number.
     fn bin(self) -> i32 {
         let (is_negative, exponent, below) = match self {
             Self::Integer(0) => return 0,
@@ -91,7 +91,7 @@ impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
-            // A real is either between integers that are exact here, or beyond all integers.
+            // A float is either between integers that are exact here, or beyond all integers.
             (Self::Integer(a), Self::Real(b)) => (*a as f64).total_cmp(b).then(Ordering::Less),
             (Self::Real(a), Self::Integer(b)) => a.total_cmp(&(*b as f64)).then(Ordering::Greater),
             (Self::Real(a), Self::Real(b)) => a.total_cmp(b),
@@ -111,9 +111,9 @@ impl Hash for Number {
 /// Number of bins per power of two, as a power of two.
 const STEP_BITS: u32 = 7;
 const STEPS: i32 = 1 << STEP_BITS;
-/// Exponent of the smallest 64-bit number.
+/// Exponent for the smallest 64-bit number.
 const LEAST_EXPONENT: i32 = -1074;
-/// Exponent of the bin of infinity.
+/// Exponent for the infinity bin.
 const INFINITE: i32 = 2_000;
 
 /// Returns the exponent of a positive floating-point number, and its bin within it.
@@ -148,45 +148,45 @@ fn middle(bin: i32) -> f64 {
     magnitude.copysign(bin.into())
 }
 
-/// A collection of numbers, independent of their order.
+/// Distribution of numbers, independent of their order.
 ///
-/// With few different numbers, all are kept and everything is exact. With more, each is counted in one of 128
-/// bins of its power of two; quantiles are then wrong by up to [`Distribution::ERROR`] of their value.
-/// Minimum, maximum and mean are always exact, except for rounding of the mean.
+/// With few different numbers, all are kept and everything is exact. With more, each is counted in one of 128 bins per
+/// power of two. Quantiles can then be wrong by up to [`Distribution::ERROR`] of their value. Minimum, maximum and mean
+/// are always exact, except for rounding of the mean.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    /// Count of each number, while there are few different ones.
+    /// Count by number. `None` after the limit was exceeded.
     numbers: Option<HashMap<Number, u64>>,
-    /// Count of each bin, once there are more.
+    /// Count by bin, used after the limit was exceeded.
     bins: HashMap<i32, u64>,
-    /// Maximum number of different numbers that are kept.
+    /// Maximum number of different numbers.
     most: usize,
     count: u64,
     range: Option<(Number, Number)>,
     has_reals: bool,
-    /// Sum of the integers; the total is this plus the sum of the reals.
+    /// Integer sum. The total also includes the float sum.
     integers: i128,
     reals: f64,
 }
 
-/// Numbers from one power of two up to the next one, their negatives, or zero.
+/// Numbers from one power of two up to the next, their negatives, or zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerBin {
     /// Sign and exponent of [`PowerBin::begin`] and [`PowerBin::end`]: the sign is 0 for the bin of 0.
     sign: i32,
     exponent: i32,
-    /// Number of numbers in the bin.
+    /// Number count.
     pub count: u64,
 }
 
 impl PowerBin {
-    /// Returns the number closest to 0.
+    /// Returns the boundary closest to 0. It is in the bin.
     #[must_use]
     pub fn begin(&self) -> f64 {
         self.bound(self.exponent)
     }
 
-    /// Returns the power of two at the other end, which is not in the bin.
+    /// Returns the boundary farthest from 0, a power of two. It is not in the bin.
     #[must_use]
     pub fn end(&self) -> f64 {
         self.bound(self.exponent.saturating_add(1))
@@ -197,7 +197,7 @@ impl PowerBin {
         f64::from(self.sign) * if self.sign == 0 { 0.0 } else { magnitude }
     }
 
-    /// Returns the number of empty bins between this one and a later one.
+    /// Returns the number of empty bins before a later bin.
     #[must_use]
     pub fn empty_bins_before(&self, later: &Self) -> u64 {
         let distance = match (self.sign, later.sign) {
@@ -213,7 +213,7 @@ impl Distribution {
     /// Maximum relative error of a quantile.
     pub const ERROR: f64 = 1.0 / (2 * STEPS) as f64;
 
-    /// Makes an empty distribution, which is exact up to `most` different numbers.
+    /// Creates an empty distribution. It is exact for up to `most` different numbers.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
@@ -242,7 +242,7 @@ impl Distribution {
         self.count_number(number, 1);
     }
 
-    /// Adds all numbers of another distribution.
+    /// Merges another distribution.
     pub fn merge(&mut self, other: Self) {
         self.count += other.count;
         self.has_reals |= other.has_reals;
@@ -295,32 +295,32 @@ impl Distribution {
         *self.bins.entry(bin).or_default() += count;
     }
 
-    /// Switches to counting in bins.
+    /// Switches to bins.
     #[cold]
     fn leave_numbers(&mut self) {
         let numbers = self.numbers.take();
         numbers.into_iter().flatten().for_each(|(number, count)| self.count_bin(number.bin(), count));
     }
 
-    /// Returns the number of numbers.
+    /// Returns how many numbers were added.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the smallest and the largest number; `None` if it is empty.
+    /// Returns the smallest and the largest number. `None` if the distribution is empty.
     #[must_use]
     pub fn range(&self) -> Option<(Number, Number)> {
         self.range
     }
 
-    /// Returns the mean; `None` if it is empty.
+    /// Returns the mean. `None` if the distribution is empty.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| (self.integers as f64 + self.reals) / self.count as f64)
     }
 
-    /// Returns the sum; `None` if it is empty.
+    /// Returns the sum. `None` if the distribution is empty.
     #[must_use]
     pub fn total(&self) -> Option<Number> {
         if self.count == 0 {
@@ -329,24 +329,24 @@ impl Distribution {
         if self.reals == 0.0 {
             Some(Number::Integer(self.integers))
         } else {
-            Number::of_real(self.integers as f64 + self.reals)
+            Number::from_real(self.integers as f64 + self.reals)
         }
     }
 
-    /// `true` if quantiles are exact.
+    /// Returns `true` if quantiles are exact.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.numbers.is_some()
     }
 
-    /// `true` if some number is not an integer.
+    /// Returns `true` if some number is not an integer.
     #[must_use]
     pub fn has_reals(&self) -> bool {
         self.has_reals
     }
 
-    /// Returns the nearest-rank quantile for each number of thousandths: the smallest number that at least
-    /// this part of all numbers does not exceed. Empty if there are no numbers.
+    /// Returns nearest-rank quantiles for ranks in thousandths. A quantile is the smallest number that at least this
+    /// share of all numbers does not exceed. Empty if the distribution is empty.
     #[must_use]
     pub fn quantiles(&self, thousandths: &[u64]) -> Vec<Number> {
         let Some((least, greatest)) = self.range else { return Vec::new() };
@@ -374,16 +374,16 @@ impl Distribution {
         thousandths.iter().map(at).collect()
     }
 
-    /// Returns the representative of a bin.
+    /// Returns the number that represents a bin.
     fn number_of(&self, bin: i32) -> Number {
         let middle = middle(bin);
-        // The integers of a bin end before the next bin begins.
+        // The last integer in a bin is less than the next bin's boundary.
         let of_integers = (middle.abs() - 0.5).round().max(0.0).copysign(middle);
         let number = if self.has_reals { middle } else { of_integers };
-        Number::of_real(number).unwrap_or(Number::Integer(0))
+        Number::from_real(number).unwrap_or(Number::Integer(0))
     }
 
-    /// Returns the counts by power of two, in order, without empty bins.
+    /// Returns the counts by power of two, sorted, without empty bins.
     #[must_use]
     pub fn powers(&self) -> Vec<PowerBin> {
         let mut powers: BTreeMap<i32, u64> = BTreeMap::new();
@@ -413,14 +413,14 @@ mod tests {
         let integer = i128::from(magnitude) * if random.is_one_in(3) { -1 } else { 1 };
         if reals && random.is_one_in(2) {
             let scale = [1.0, 0.001, 1e300, 1e-300, 1e-320][random.index(5)];
-            return Number::of_real(integer as f64 * scale).unwrap();
+            return Number::from_real(integer as f64 * scale).unwrap();
         }
         Number::Integer(integer)
     }
 
-    /// Compares everything with a sorted list, collected at once and merged from parts.
+    /// Compares everything with a sorted list, both collected at once and merged from parts.
     #[test]
-    fn as_a_sorted_list() {
+    fn equals_a_sorted_list() {
         cases(300, |seed| {
             let (reals, most) = (seed.is_one_in(2), 1 + seed.index(60));
             let mut numbers: Vec<Number> = (0..1 + seed.index(120)).map(|_| random(seed, reals)).collect();
@@ -478,12 +478,12 @@ mod tests {
         let mut numbers = Distribution::new(1);
         assert!(numbers.quantiles(&[500]).is_empty() && numbers.mean().is_none());
         for value in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, -0.0] {
-            numbers.add(Number::of_real(value).unwrap());
+            numbers.add(Number::from_real(value).unwrap());
         }
         numbers.add(Number::Integer(i128::MIN));
         numbers.add(Number::Integer(i128::MAX));
         numbers.add(Number::Integer(i128::MAX));
-        assert!(Number::of_real(f64::NAN).is_none());
+        assert!(Number::from_real(f64::NAN).is_none());
         assert_eq!(numbers.quantiles(&[0, 1000]).map_or_infinite(), (f64::NEG_INFINITY, f64::INFINITY));
         let bins = numbers.powers();
         assert_eq!(bins.iter().map(|bin| bin.count).sum::<u64>(), 9);

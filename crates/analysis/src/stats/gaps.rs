@@ -2,11 +2,11 @@
 
 use super::totals::Gap;
 
-/// The longest gaps between consecutive events, longest first; among equal ones, the first.
+/// Longest gaps between consecutive events, longest first. Equal gaps are sorted by time.
 #[derive(Clone, Debug)]
 pub struct LongestGaps {
     most: usize,
-    /// Times of the first and the last event, in the order of the merge.
+    /// Time of the first and the last event in merge order.
     times: Option<(i128, i128)>,
     /// Gaps, longest first.
     gaps: Vec<Gap>,
@@ -17,7 +17,7 @@ impl LongestGaps {
         Self { most, times: None, gaps: Vec::new() }
     }
 
-    /// Returns the gaps, longest first. Events at the same time have no gap.
+    /// Returns the gaps, longest first. Simultaneous events do not count as a gap.
     #[must_use]
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
@@ -27,7 +27,7 @@ impl LongestGaps {
     pub(super) fn add(&mut self, time: i128) {
         let first = match self.times {
             Some((first, last)) => {
-                self.note(Gap { begin: last, length: time.saturating_sub(last) });
+                self.add_gap(Gap { begin: last, length: time.saturating_sub(last) });
                 first
             }
             None => time,
@@ -36,7 +36,7 @@ impl LongestGaps {
     }
 
     #[inline]
-    fn note(&mut self, gap: Gap) {
+    fn add_gap(&mut self, gap: Gap) {
         let is_full = self.gaps.len() >= self.most;
         let least = if is_full { self.gaps.last().map_or(i128::MAX, |gap| gap.length) } else { 0 };
         if gap.length > least {
@@ -51,17 +51,17 @@ impl LongestGaps {
         self.gaps.insert(at.min(self.gaps.len()), gap);
     }
 
-    /// Adds the gaps of later events.
+    /// Merges the gaps from later events.
     pub(super) fn merge(&mut self, later: Self) {
         let Some((first, last)) = later.times else { return };
         let begin = match self.times {
             Some((begin, end)) => {
-                self.note(Gap { begin: end, length: first.saturating_sub(end) });
+                self.add_gap(Gap { begin: end, length: first.saturating_sub(end) });
                 begin
             }
             None => first,
         };
-        later.gaps.into_iter().for_each(|gap| self.note(gap));
+        later.gaps.into_iter().for_each(|gap| self.add_gap(gap));
         self.times = Some((begin, last));
     }
 }
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares with all gaps, sorted; collected at once and merged.
+    /// Compares with a sorted list of all gaps, both collected at once and merged.
     #[test]
     fn the_longest_are_kept() {
         cases(500, |random| {

@@ -1,33 +1,34 @@
-//! Table of a bounded number of rows, by group.
+//! Table of groups with a bounded number of rows.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
 
-/// State of a group.
+/// Group state.
 pub(super) trait GroupRow {
-    /// Returns the number of events.
+    /// Returns the event count.
     fn events(&self) -> u64;
 
-    /// Adds the state of later events of the group.
+    /// Merges the state from later events.
     fn merge(&mut self, later: Self);
 }
 
-/// A group in the table.
+/// Group in the table.
 #[derive(Clone, Debug)]
 pub(super) struct TableGroup<R> {
     /// Encoded key.
     pub(super) key: Box<[u8]>,
-    /// Maximum number of events before the group was added.
+    /// Maximum number of events before the group was added to the table.
     pub(super) missed: u64,
     pub(super) row: R,
 }
 
-/// Groups by their keys.
+/// Groups by key.
 ///
-/// With more than `most` groups, those with few events are dropped: the algorithm of Misra and Gries, in the
-/// form that drops half of the groups at once. A missing group has at most [`Groups::missed`] events, and a
-/// group in the table has at most that many more than it counts. That is at most the number of all events
+/// Beyond `most` groups, groups with few events are dropped. This is the Misra-Gries algorithm, in the variant that
+/// drops half of the groups at once. A missing group has at most [`Groups::missed`] events, and a group in the table
+/// has at most this many uncounted events. The bound is at most the total number of events divided by a quarter of
+/// `most`, usually much less. Up to `most` groups, all counts are exact.
 /// divided by a quarter of `most`, usually much less. Up to `most` groups, all counts are exact.
 #[derive(Clone, Debug)]
 pub(super) struct Groups<R> {
@@ -36,7 +37,7 @@ pub(super) struct Groups<R> {
     hasher: RandomState,
     most: usize,
     missed: u64,
-    /// Number of times that groups were dropped, which invalidates indexes of groups.
+    /// Number of times that groups were dropped. Each time invalidates group indexes.
     generation: u32,
 }
 
@@ -52,13 +53,13 @@ impl<R: GroupRow> Groups<R> {
         }
     }
 
-    /// Returns a number that changes when indexes of groups become invalid.
+    /// Returns a number that changes when group indexes become invalid.
     #[inline]
     pub(super) fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Returns the maximum number of events of a missing group.
+    /// Returns the maximum number of events in a missing group.
     pub(super) fn missed(&self) -> u64 {
         self.missed
     }
@@ -72,7 +73,7 @@ impl<R: GroupRow> Groups<R> {
         self.groups.get_mut(index as usize).map(|group| &mut group.row)
     }
 
-    /// Returns the index of a group, added if it is missing.
+    /// Returns the index of a group. Adds the group if it is missing.
     pub(super) fn index(&mut self, key: &[u8], make: impl FnOnce() -> R) -> u32 {
         let hash = self.hasher.hash_one(key);
         let groups = &self.groups;
@@ -93,7 +94,7 @@ impl<R: GroupRow> Groups<R> {
         index
     }
 
-    /// Drops the groups whose maximum number of events is not above the median.
+    /// Drops the groups with a maximum event count up to the median.
     #[cold]
     fn leave_out(&mut self) {
         let possible = |group: &TableGroup<R>| group.row.events().saturating_add(group.missed);
@@ -112,7 +113,7 @@ impl<R: GroupRow> Groups<R> {
         }
     }
 
-    /// Adds the groups of later events.
+    /// Merges the groups from later events.
     pub(super) fn merge(&mut self, later: Self) {
         let before = self.missed;
         let mut is_merged = vec![false; self.groups.len()];
@@ -169,9 +170,9 @@ mod tests {
         groups.get_mut(index).unwrap().0 += 1;
     }
 
-    /// Exact with few groups; otherwise within the error bounds, collected at once and merged.
+    /// Exact with few groups, otherwise within the error bounds, both collected at once and merged.
     #[test]
-    fn counts_are_as_wrong_as_stated() {
+    fn count_errors_are_within_the_bounds() {
         let mut inexact = 0;
         cases(300, |random| {
             let (most, different) = (4 + random.index(40), 1 + random.below(120));

@@ -1,4 +1,4 @@
-//! Group keys: properties of an event's class and data stream, and values of its fields.
+//! Group keys: properties of the event's class and data stream, and field values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::span_name::span_name;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GroupBy {
-    /// Name of the class. Pairs whose first event begins a span have the name of the span.
+    /// Class name. Pairs that start with a span event use the span name.
     Event,
-    /// Name of the span that an event begins or ends. Pairs have the name that a timeline shows, which can come from the
-    /// event or from an object.
+    /// Name of the span that an event starts or ends. For pairs, the name on a timeline, which can come from the event
+    /// or from an object.
     Span,
     /// Data stream.
     Stream,
-    /// Host: the field that means the machine, or else `hostname` of the environment.
+    /// Host: the member with the meaning machine, else `hostname` in the environment.
     Host,
-    /// Value of a field; see [`find_field`].
+    /// Field value. See [`find_field`].
     Field(String),
 }
 
-/// Finds the field with a name in events of the class of `event`: by path, as in [`FieldRef`], otherwise by
-/// [`Meaning`], whose first member is used. `cpu` is the processor: by meaning, then `cpu_id` in the packet
-/// context, then by path. Returns `None` if the class has no such field.
+/// Finds a named field in the class of `event`: by path, as in [`FieldRef`], otherwise by [`Meaning`], where the first
+/// member is used. `cpu` is the processor: by meaning, then `cpu_id` in the packet context, then by path. Returns
+/// `None` if the class lacks the field.
 #[must_use]
 pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     let by_path = |path: &str| FieldRef::new(event, path);
@@ -40,33 +40,33 @@ pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     by_path(name).or_else(|| by_meaning(name.parse().ok()?))
 }
 
-/// Fields that some class has, by name, with the base in which the first class shows its numbers.
+/// Known fields by name, with the display base of the first class.
 pub type KnownFields = BTreeMap<String, DisplayBase>;
 
-/// A component of a group's key.
+/// Group key component.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GroupValue {
-    /// No such field, or absent, or not a single value.
+    /// Missing field, absent value, or more than one value.
     None,
-    /// An integer, with its name if it is an enumeration value.
+    /// Integer, with its name if it is an enumeration value.
     Integer(i128, Option<String>),
-    /// A floating-point number.
+    /// Floating-point number.
     Real(f64),
-    /// A boolean.
+    /// Boolean.
     Boolean(bool),
-    /// A text.
+    /// Text.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// A GUID.
+    /// GUID.
     Guid(Uuid),
 }
 
-/// Maximum number of leading bytes of texts and bytes that are compared.
+/// Maximum length of a text or byte sequence in a key. Only this prefix is compared.
 pub(super) const MOST_BYTES: usize = 256;
 
-/// Tags of encoded values.
+/// Tags for encoded values.
 mod tag {
     pub(super) const NONE: u8 = 0;
     pub(super) const INTEGER: u8 = 1;
@@ -78,7 +78,7 @@ mod tag {
     pub(super) const GUID: u8 = 7;
 }
 
-/// Appends a text, cut to the compared length.
+/// Appends a text, cut to the maximum length.
 pub(super) fn push_text(key: &mut Vec<u8>, text: &str) {
     let end = text.floor_char_boundary(MOST_BYTES);
     push_tagged(key, tag::TEXT, &text.as_bytes()[..end]);
@@ -91,7 +91,7 @@ fn push_tagged(key: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
     key.extend_from_slice(bytes);
 }
 
-/// Returns the values in a key, in order.
+/// Decodes a key.
 pub(super) fn decode(mut key: &[u8]) -> Vec<GroupValue> {
     let mut values = Vec::new();
     while let Some(value) = next_value(&mut key) {
@@ -100,7 +100,7 @@ pub(super) fn decode(mut key: &[u8]) -> Vec<GroupValue> {
     values
 }
 
-/// Returns the key of a pair whose first event has another name than its class.
+/// Returns a pair's key in which the class name is replaced with the event's own name.
 pub(super) fn with_name(key: &[u8], by: &[GroupBy], name: &str) -> Vec<u8> {
     let (mut named, mut rest) = (Vec::new(), key);
     for by in by {
@@ -143,37 +143,37 @@ fn next_value(key: &mut &[u8]) -> Option<GroupValue> {
     })
 }
 
-/// A field of an event record class whose value is in keys.
+/// Event record class field used in keys.
 #[derive(Debug)]
 pub(super) struct KeyField {
     field: FieldRef,
     encoding: StringEncoding,
-    /// Names of its values, if it is an enumeration.
+    /// Value names, if it is an enumeration.
     names: Option<Mappings>,
     base: DisplayBase,
 }
 
 impl KeyField {
     pub(super) fn find(event: &Event<'_>, name: &str) -> Option<Self> {
-        Some(Self::of(event, find_field(event, name)?))
+        Some(Self::new(event, find_field(event, name)?))
     }
 
     /// Finds the first member with a meaning.
-    pub(super) fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
-        Some(Self::of(event, FieldRef::for_meaning(event, meaning)?))
+    pub(super) fn for_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+        Some(Self::new(event, FieldRef::for_meaning(event, meaning)?))
     }
 
     /// Finds the processor.
-    pub(super) fn of_processor(event: &Event<'_>) -> Option<Self> {
-        Some(Self::of(event, FieldRef::for_processor(event)?))
+    pub(super) fn for_processor(event: &Event<'_>) -> Option<Self> {
+        Some(Self::new(event, FieldRef::for_processor(event)?))
     }
 
     /// Finds a member.
-    pub(super) fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
-        Some(Self::of(event, FieldRef::for_member(event, member)?))
+    pub(super) fn for_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
+        Some(Self::new(event, FieldRef::for_member(event, member)?))
     }
 
-    fn of(event: &Event<'_>, field: FieldRef) -> Self {
+    fn new(event: &Event<'_>, field: FieldRef) -> Self {
         let class = field.class(event);
         let encoding = match class.map(|class| &class.kind) {
             Some(FieldKind::String { encoding, .. }) => *encoding,
@@ -185,17 +185,17 @@ impl KeyField {
         Self { field, encoding, names, base }
     }
 
-    /// Returns the base in which its numbers are shown.
+    /// Returns the display base.
     pub(super) fn base(&self) -> DisplayBase {
         self.base
     }
 
-    /// `true` if an event has the field.
+    /// Returns `true` if an event contains the field.
     pub(super) fn is_in(&self, event: &Event<'_>) -> bool {
         event.get(&self.field).is_some_and(|value| !matches!(value, FieldValue::Null))
     }
 
-    /// Appends the value of an event.
+    /// Appends the field's value.
     pub(super) fn push(&self, key: &mut Vec<u8>, event: &Event<'_>) {
         self.push_value(key, event.get(&self.field));
     }
@@ -208,7 +208,7 @@ impl KeyField {
                 push_utf8(key, bytes);
             }
             Some(FieldValue::Text(bytes)) => {
-                // The rest would be cut off anyway.
+                // Longer bytes would be cut anyway.
                 let bytes = &bytes[..bytes.len().min(4 * MOST_BYTES)];
                 push_text(key, &Text { bytes, raw: bytes, encoding: self.encoding }.to_str_lossy());
             }
@@ -244,7 +244,7 @@ fn push_real(key: &mut Vec<u8>, real: Real<'_>) {
     key.extend_from_slice(&real.to_f64().to_le_bytes());
 }
 
-/// Appends a UTF-8 text, cut at a character boundary if it is valid.
+/// Appends a UTF-8 text. A valid text is cut at a character boundary.
 fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
     let mut end = bytes.len().min(MOST_BYTES);
     if end < bytes.len() {
@@ -255,33 +255,33 @@ fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
     push_tagged(key, tag::TEXT, &bytes[..end]);
 }
 
-/// Properties of a data stream in keys.
+/// Data stream properties in keys.
 #[derive(Debug)]
-pub(super) struct StreamKey {
+pub(super) struct StreamGroupKey {
     name: Arc<str>,
     host: String,
 }
 
-impl StreamKey {
+impl StreamGroupKey {
     pub(super) fn new(stream: &DataStream) -> Self {
         let host = stream.trace.class.environment("hostname").and_then(Value::as_text);
         Self { name: Arc::from(&*stream.name), host: host.unwrap_or_default().to_owned() }
     }
 }
 
-/// Properties of an event record class in keys.
+/// Event record class properties in keys.
 #[derive(Debug)]
-pub(super) struct ClassKey {
+pub(super) struct ClassGroupKey {
     name: String,
     span: String,
     fields: Box<[Option<KeyField>]>,
 }
 
-impl ClassKey {
+impl ClassGroupKey {
     pub(super) fn new(event: &Event<'_>, by: &[GroupBy]) -> Self {
         let field = |by: &GroupBy| match by {
             GroupBy::Field(name) => KeyField::find(event, name),
-            GroupBy::Host => KeyField::of_meaning(event, Meaning::Machine),
+            GroupBy::Host => KeyField::for_meaning(event, Meaning::Machine),
             _ => None,
         };
         let name = match &event.class.name {
@@ -291,8 +291,8 @@ impl ClassKey {
         Self { name, span: span_name(event).to_owned(), fields: by.iter().map(field).collect() }
     }
 
-    /// Makes the key of the first event of pairs.
-    pub(super) fn of_pairs(event: &Event<'_>, by: &[GroupBy]) -> Self {
+    /// Creates the key of pairs that events of this class start.
+    pub(super) fn for_pairs(event: &Event<'_>, by: &[GroupBy]) -> Self {
         let mut key = Self::new(event, by);
         if event.class.role == EventRole::Begin && !key.span.is_empty() {
             key.name.clone_from(&key.span);
@@ -300,8 +300,8 @@ impl ClassKey {
         key
     }
 
-    /// Appends the key of an event.
-    pub(super) fn push(&self, key: &mut Vec<u8>, by: &[GroupBy], stream: &StreamKey, event: &Event<'_>) {
+    /// Appends an event's key.
+    pub(super) fn push(&self, key: &mut Vec<u8>, by: &[GroupBy], stream: &StreamGroupKey, event: &Event<'_>) {
         for (by, field) in by.iter().zip(&self.fields) {
             match by {
                 GroupBy::Event => push_text(key, &self.name),
@@ -318,13 +318,13 @@ impl ClassKey {
         }
     }
 
-    /// Returns `true` if no component of the key is in the events.
+    /// Returns `true` if the key is the same for all events of the class.
     #[inline]
     pub(super) fn is_of_stream(&self) -> bool {
         self.fields.iter().all(Option::is_none)
     }
 
-    /// Adds the fields that the class has.
+    /// Adds the fields that the class contains.
     pub(super) fn add_known(&self, by: &[GroupBy], known: &mut KnownFields) {
         for (by, field) in by.iter().zip(&self.fields) {
             if let (GroupBy::Field(name), Some(field)) = (by, field) {
@@ -334,8 +334,8 @@ impl ClassKey {
     }
 }
 
-impl StreamKey {
-    /// Appends a component of a key that depends on the data stream.
+impl StreamGroupKey {
+    /// Appends a component that depends on the data stream.
     pub(super) fn push(&self, key: &mut Vec<u8>, by: &GroupBy) {
         match by {
             GroupBy::Stream => push_long_text(key, &self.name),
@@ -345,7 +345,7 @@ impl StreamKey {
     }
 }
 
-/// Appends the name of a data stream: a path, whose end is significant.
+/// Appends a data stream name. It is a path, so the last bytes are kept.
 fn push_long_text(key: &mut Vec<u8>, text: &str) {
     const MOST: usize = 4096;
     let begin = text.ceil_char_boundary(text.len().saturating_sub(MOST));
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn names_replace_those_of_classes() {
+    fn event_names_replace_class_names() {
         let mut key = Vec::new();
         push_real(&mut key, Real::Double(1.5));
         push_text(&mut key, "class");

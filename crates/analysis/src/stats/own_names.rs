@@ -1,48 +1,48 @@
-//! Names of spans that are not those of their classes: what a timeline calls them.
+//! Span names on a timeline that differ from the class name.
 
 use ichnos_model::{Event, EventTrack};
 
 use super::key::MOST_BYTES;
 use crate::events::{NameFields, NameObjects, NamedObjects, ObjectFields, ObjectNote, ProcessFields};
 
-/// Parts of a name that are written, behind these flags.
+/// Flags for the parts of an encoded name.
 const OWN: u8 = 1;
 const ABOUT: u8 = 2;
 const TEXT: u8 = 4;
 
-/// Fields of a class that say the names of its spans, and of objects.
+/// Fields that name spans and objects, in an event class.
 #[derive(Debug)]
 pub(super) struct OwnNames {
-    /// `None` if all spans have the name of the class.
+    /// `None` if all spans use the class name.
     names: Option<NameFields>,
     object: Option<ObjectFields>,
-    /// `None` if the track of the events is of no process, or nothing needs it.
+    /// `None` if the track does not belong to a process, or no name needs it.
     process: Option<ProcessFields>,
 }
 
 impl OwnNames {
-    /// Finds the fields of the class of an event, which begins or ends a span if `is_span`.
-    pub(super) fn of(event: &Event<'_>, is_span: bool) -> Self {
-        let names = is_span.then(|| NameFields::of(event)).filter(|names| !names.is_empty());
-        let object = ObjectFields::of(event);
+    /// Finds the name fields in the event's class. `is_span` is `true` if the class has span events.
+    pub(super) fn from_event(event: &Event<'_>, is_span: bool) -> Self {
+        let names = is_span.then(|| NameFields::from_event(event)).filter(|names| !names.is_empty());
+        let object = ObjectFields::from_event(event);
         let track = event.class.display.as_deref().map_or(EventTrack::default(), |display| display.track);
         let is_of_process = !matches!(track, EventTrack::Processor | EventTrack::Trace);
         let needs_process = names.is_some() || object.is_some();
-        let process = (is_of_process && needs_process).then(|| ProcessFields::of(event));
+        let process = (is_of_process && needs_process).then(|| ProcessFields::from_event(event));
         Self { names, object, process }
     }
 
-    /// Returns `true` if events name objects, or end them.
+    /// Returns `true` if events name objects or end them.
     pub(super) fn has_objects(&self) -> bool {
         self.object.is_some()
     }
 
     fn process(&self, event: &Event<'_>) -> Option<u64> {
-        self.process.as_ref()?.of_event(event)
+        self.process.as_ref()?.number(event)
     }
 
-    /// Appends the name of an event, if it can have another one than `class`, that of its class. Objects get their names by
-    /// events that others may read, so their keys are written. `text` is memory.
+    /// Appends the event's name if it may differ from `class`, the class name. Other threads may read the events that
+    /// name objects, so object keys are appended instead of object names. `text` is a buffer.
     pub(super) fn push(
         &self,
         out: &mut Vec<u8>,
@@ -56,7 +56,7 @@ impl OwnNames {
         push_name(out, objects, names.own_name(event, class, text));
     }
 
-    /// Appends what an event says about an object, if it does. Returns the key of the object.
+    /// Appends the fact about an object in an event, if any. Returns the object's key.
     pub(super) fn push_note(&self, out: &mut Vec<u8>, event: &Event<'_>, trace: u64) -> Option<u64> {
         let (object, note) = self.object.as_ref()?.note(trace, self.process(event), event)?;
         match note {
@@ -70,7 +70,7 @@ impl OwnNames {
     }
 }
 
-/// Appends a name, as [`OwnName`] reads it. Without a name, appends nothing.
+/// Encodes a name for [`OwnName`]. Appends nothing if the event uses the class name.
 pub(super) fn push_name(out: &mut Vec<u8>, objects: NameObjects, name: Option<&str>) {
     let NameObjects { own, about } = objects;
     let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
@@ -87,17 +87,17 @@ pub(super) fn push_name(out: &mut Vec<u8>, objects: NameObjects, name: Option<&s
     }
 }
 
-/// A name that is not that of the class, and that depends on objects.
+/// Name that may depend on objects and differs from the class name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OwnName<'r> {
     objects: NameObjects,
-    /// Name for objects without one.
+    /// Name used if the objects are unnamed.
     text: Option<&'r [u8]>,
 }
 
 impl<'r> OwnName<'r> {
-    /// Reads what [`push_name`] has written.
-    pub(super) fn of(bytes: &'r [u8]) -> Self {
+    /// Decodes a name that [`push_name`] encoded.
+    pub(super) fn decode(bytes: &'r [u8]) -> Self {
         let Some((flags, mut rest)) = bytes.split_first() else { return Self::default() };
         let mut key = |flag: u8| {
             let (key, behind) = rest.split_first_chunk().filter(|_| flags & flag != 0)?;
@@ -108,7 +108,7 @@ impl<'r> OwnName<'r> {
         Self { objects, text: (flags & TEXT != 0).then_some(rest) }
     }
 
-    /// Returns the name that does not depend on objects any more, of an event of a class. `text` is memory for it.
+    /// Resolves the name with the objects known now. `text` is a buffer for it.
     pub(super) fn known<'t>(self, class: &[u8], objects: &NamedObjects, text: &'t mut String) -> OwnName<'t>
     where
         'r: 't,
@@ -119,12 +119,12 @@ impl<'r> OwnName<'r> {
         OwnName { objects: NameObjects::default(), text }
     }
 
-    /// Returns the name if it is known without objects; `None` if it is that of the class.
+    /// Returns the name that does not need objects. `None` for the class name.
     pub(super) fn text(&self) -> Option<&'r [u8]> {
         self.text
     }
 
-    /// Takes it as what an event says about an object.
+    /// Updates `objects` with this name: it is the fact about an object.
     pub(super) fn take(self, object: u64, objects: &mut NamedObjects) {
         let note = match (self.objects.own, self.text) {
             (Some(owner), _) => ObjectNote::Owner(owner),
@@ -140,16 +140,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_written_are_read() {
+    fn written_names_are_read() {
         for own in [None, Some(7)] {
             for about in [None, Some(8)] {
                 for text in [None, Some(""), Some("é")] {
                     let objects = NameObjects { own, about };
                     let mut bytes = Vec::new();
                     push_name(&mut bytes, objects, text);
-                    assert_eq!(OwnName::of(&bytes), OwnName { objects, text: text.map(str::as_bytes) });
+                    assert_eq!(OwnName::decode(&bytes), OwnName { objects, text: text.map(str::as_bytes) });
                     for end in 0..bytes.len() {
-                        let _ = OwnName::of(&bytes[..end]);
+                        let _ = OwnName::decode(&bytes[..end]);
                     }
                 }
             }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_named_when_it_is_read() {
+    fn objects_are_named_while_reading() {
         let mut objects = NamedObjects::default();
         let call = |own: OwnName<'_>, objects: &NamedObjects| {
             let mut text = String::new();

@@ -1,7 +1,7 @@
-//! Latencies between pairs of events, one of which begins what the other ends.
+//! Latencies between start and end events.
 //!
-//! Events that may begin or end something are put into records, by any number of threads. Records are then paired in
-//! the order of events, so that the result does not depend on the threads.
+//! Any number of threads encode events that may start or end something as records. The records are then paired in event
+//! order, so the result does not depend on the threads.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -14,15 +14,15 @@ use ichnos_model::{
 
 use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
-use super::does;
 use super::group::{GroupRow, Groups, TableGroup};
-use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, KnownFields, StreamKey};
+use super::key::{self, ClassGroupKey, GroupBy, GroupValue, KeyField, KnownFields, StreamGroupKey};
 use super::own_names::{OwnName, OwnNames, push_name};
-use super::spans::{self, NestedSpans, SpanNames, SpanPart};
+use super::pair_flags;
+use super::spans::{self, NestedSpanKeys, SpanFields, SpanNames};
 use crate::events::{NameObjects, NamedObjects, SpanEdge};
 use crate::span_name::span_name;
 
-/// Returns `true` if events with this name are selected.
+/// Predicate for event names.
 type NamePredicate = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Options for pairing events.
@@ -31,21 +31,21 @@ type NamePredicate = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 pub struct PairOptions {
     begins: NamePredicate,
     ends: NamePredicate,
-    /// Fields with equal values in both events; see [`find_field`](super::find_field) for names.
+    /// Fields with equal values in both events. See [`find_field`](super::find_field) for names.
     pub keys: Vec<String>,
-    /// Both events have to be of the same trace: numbers of threads and processors are unique only there.
+    /// Require both events to be in the same trace. Thread and processor numbers are unique only there.
     pub within_traces: bool,
-    /// Pair what begins and ends a span by the roles of events, whatever their names.
+    /// Pair span events by role, whatever their names.
     spans: bool,
-    /// What makes a row: of the event that begins.
+    /// Row grouping, by the start event.
     pub by: Vec<GroupBy>,
-    /// Maximum number of events that wait for their ends.
+    /// Maximum number of start events that wait for their ends.
     pub open: usize,
-    /// Maximum number of exact rows.
+    /// Limit for exact rows.
     pub groups: usize,
-    /// Number of longest pairs to keep.
+    /// Number of longest pairs.
     pub slowest: usize,
-    /// Only longer pairs count, in nanoseconds.
+    /// Count only pairs longer than this, in nanoseconds.
     pub longer_than: Option<i128>,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Debug for PairOptions {
 }
 
 impl PairOptions {
-    /// Pairs events with names for which `begins` and `ends` return `true`.
+    /// Pairs events by name: `begins` selects start events, and `ends` selects end events.
     #[must_use]
     pub fn new(
         begins: impl Fn(&str) -> bool + Send + Sync + 'static,
@@ -76,18 +76,19 @@ impl PairOptions {
         }
     }
 
-    /// Pairs the events that begin and end spans, by their [role](EventRole): those with equal values of all members that
-    /// mean [`Meaning::PairKey`], or else those that are nested in the same thread, process or processor. An event of a
-    /// processor without a thread is in the thread that runs there, by events with the role [`EventRole::Switch`].
+    /// Pairs span events by their [role](EventRole). A class with [`Meaning::PairKey`] members pairs events with equal
+    /// values of all these members. Other spans are nested in the same thread, process or processor. An event with a
+    /// processor and without a thread belongs to the running thread, as known from [`EventRole::Switch`] events.
     #[must_use]
     pub fn spans() -> Self {
         Self { spans: true, ..Self::new(|_| false, |_| false) }
     }
 
-    /// Pairs events within each trace by what they have in common if nothing is named: the thread with its process, or else
-    /// the processor, with the machine where events name theirs; where all events that begin a pair have the role to begin
-    /// something, and all that end one have the role to end something. Returns `false`, and changes nothing, elsewhere.
-    /// `classes`: all event record classes of the traces, with those of their data streams.
+    /// Chooses a key if the user names none: pairs within a trace must share the thread and its process, or else the
+    /// processor, and the machine if all events name it.
+    ///
+    /// All start events must have the role begin, and all end events the role end. Otherwise returns `false` and
+    /// changes nothing. `classes` must contain all event record classes of the traces, each with its data stream class.
     pub fn use_default_key<'c>(
         &mut self,
         classes: impl IntoIterator<Item = (&'c DataStreamClass, &'c EventRecordClass)>,
@@ -128,42 +129,42 @@ impl PairOptions {
     }
 }
 
-/// Returns `true` if packets of a data stream contain the processor; see [`find_field`](super::find_field).
+/// Returns `true` if packets of a data stream contain the processor. See [`find_field`](super::find_field).
 fn has_processor(stream: &DataStreamClass) -> bool {
     let context = stream.packet_context.as_deref().map(|class| &class.kind);
     matches!(context, Some(FieldKind::Structure { members, .. }) if members.iter().any(|member| member.name == "cpu_id"))
 }
 
-/// Makes records of events.
+/// Encoder that turns events into records.
 #[derive(Debug)]
 pub struct PairReader {
     options: Arc<PairOptions>,
-    streams: StreamTable<StreamKey, (), ClassPart>,
+    streams: StreamTable<StreamGroupKey, (), PairClass>,
     records: Vec<u8>,
     key: Vec<u8>,
     by: Vec<u8>,
     own: Vec<u8>,
-    /// Memory for names.
+    /// Buffer for names.
     text: String,
     known_fields: KnownFields,
 }
 
 #[derive(Debug)]
-struct ClassPart {
-    does: u16,
+struct PairClass {
+    flags: u16,
     keys: Box<[Option<KeyField>]>,
-    by: ClassKey,
+    by: ClassGroupKey,
     name: String,
     own_names: OwnNames,
-    /// Of spans.
-    span: Option<SpanPart>,
+    /// Span fields, if the class has span events.
+    span: Option<SpanFields>,
 }
 
-/// Minimum size of records to pass on, in bytes.
+/// Minimum batch size in bytes.
 const BATCH: usize = 64 << 10;
 
 impl PairReader {
-    /// Makes a reader without records.
+    /// Creates a reader.
     #[must_use]
     pub fn new(options: Arc<PairOptions>) -> Self {
         Self {
@@ -178,7 +179,7 @@ impl PairReader {
         }
     }
 
-    /// Makes a record of a message, if it is a selected event. Returns `true` if there are enough records to pass on.
+    /// Encodes a message if it is a selected event. Returns `true` if a batch is full.
     #[inline]
     pub fn message(&mut self, message: &Message<'_>) -> bool {
         match message {
@@ -189,20 +190,20 @@ impl PairReader {
         self.records.len() >= BATCH
     }
 
-    /// Makes a record of an event which is called `name` on a timeline, if it is selected. The timeline can know more names
-    /// than the events here. Returns `true` if there are enough records to pass on.
+    /// Encodes an event if it is selected. `name` is its name on a timeline, which may know more names than this
+    /// reader. Returns `true` if a batch is full.
     pub fn named_event(&mut self, event: &Event<'_>, name: &str) -> bool {
         self.event(event, Some(name));
         self.records.len() >= BATCH
     }
 
-    /// Takes the records so far, for [`Pairs::take`].
+    /// Takes the encoded records, for [`Pairs::take`].
     #[must_use]
     pub fn take_records(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.records)
     }
 
-    /// Takes the fields of the key and of rows that exist in the class of some selected event.
+    /// Takes the names of known fields: key fields and row fields in the class of some selected event.
     #[must_use]
     pub fn take_known_fields(&mut self) -> KnownFields {
         std::mem::take(&mut self.known_fields)
@@ -210,19 +211,19 @@ impl PairReader {
 
     fn event(&mut self, event: &Event<'_>, name: Option<&str>) {
         if !self.streams.has(event.stream) {
-            self.streams.insert(event.stream, StreamKey::new(event.stream), || ());
+            self.streams.insert(event.stream, StreamGroupKey::new(event.stream), || ());
         }
         let Self { options, streams, records, key, by, own, text, known_fields } = self;
         let (options, Some((stream, _, classes))) = (&**options, streams.get_mut(event.stream)) else {
             return;
         };
-        let class = classes.for_event(event, || ClassPart::new(event, options, known_fields));
-        if class.does == 0 {
+        let class = classes.for_event(event, || PairClass::new(event, options, known_fields));
+        if class.flags == 0 {
             return;
         }
         let trace = Arc::as_ptr(&event.stream.trace).addr() as u64;
-        let mut does = class.does & !does::OBJECT;
-        if does != 0 {
+        let mut flags = class.flags & !pair_flags::OBJECT;
+        if flags != 0 {
             key.clear();
             match &class.span {
                 Some(span) => span.push_place(key, event.stream, trace),
@@ -233,13 +234,13 @@ impl PairReader {
             for field in keys {
                 match field {
                     Some(field) if field.is_in(event) => field.push(key, event),
-                    _ => does |= does::NO_KEY,
+                    _ => flags |= pair_flags::NO_KEY,
                 }
             }
             by.clear();
-            if does & does::BEGIN != 0 {
+            if flags & pair_flags::BEGIN != 0 {
                 class.by.push(by, &options.by, stream, event);
-            } else if let Some(span) = class.span.as_ref().filter(|_| does & does::SWITCH != 0) {
+            } else if let Some(span) = class.span.as_ref().filter(|_| flags & pair_flags::SWITCH != 0) {
                 span.push_next(by, event);
             }
             own.clear();
@@ -250,27 +251,33 @@ impl PairReader {
             }
             push_record(
                 records,
-                does,
+                flags,
                 event.nanoseconds(),
                 [&key[..], &by[..], class.name.as_bytes(), &own[..]],
             );
         }
-        // From here on, as on a timeline.
-        if class.does & does::OBJECT != 0 && name.is_none() {
+        // The rest is the same as on a timeline.
+        if class.flags & pair_flags::OBJECT != 0 && name.is_none() {
             own.clear();
             if let Some(object) = class.own_names.push_note(own, event, trace) {
-                push_record(records, does::OBJECT, Some(0), [&object.to_le_bytes()[..], &[], &[], &own[..]]);
+                push_record(
+                    records,
+                    pair_flags::OBJECT,
+                    Some(0),
+                    [&object.to_le_bytes()[..], &[], &[], &own[..]],
+                );
             }
         }
     }
 }
 
-/// Appends a record, which [`PairRecord`] reads.
-fn push_record(records: &mut Vec<u8>, mut does: u16, time: Option<i128>, parts: [&[u8]; 4]) {
+/// Appends a record. [`PairRecord`] decodes it.
+fn push_record(records: &mut Vec<u8>, mut flags: u16, time: Option<i128>, parts: [&[u8]; 4]) {
     if time.is_none() {
-        does |= does::NO_TIME;
+        flags |= pair_flags::NO_TIME;
     }
-    records.extend_from_slice(&does.to_le_bytes());
+    records.extend_from_slice(&flags.to_le_bytes());
+    // The flag marks a missing time.
     records.extend_from_slice(&time.unwrap_or_default().to_le_bytes());
     for part in parts {
         records.extend_from_slice(&(part.len() as u32).to_le_bytes());
@@ -278,28 +285,30 @@ fn push_record(records: &mut Vec<u8>, mut does: u16, time: Option<i128>, parts: 
     }
 }
 
-impl ClassPart {
+impl PairClass {
     #[cold]
     fn new(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
         if options.spans {
-            return Self::of_span(event, options, known_fields);
+            return Self::for_span(event, options, known_fields);
         }
         let name = event.name();
-        let mut does = 0;
+        let mut flags = 0;
         if (options.begins)(name) {
-            does |= does::BEGIN;
+            flags |= pair_flags::BEGIN;
         }
         if (options.ends)(name) {
-            does |= does::END;
+            flags |= pair_flags::END;
         }
-        let is_span =
-            matches!((does, event.class.role), (does::BEGIN, EventRole::Begin) | (does::END, EventRole::End));
-        // An event with two uses keeps its name: it is not the other end of what it begins or ends.
+        let is_span = matches!(
+            (flags, event.class.role),
+            (pair_flags::BEGIN, EventRole::Begin) | (pair_flags::END, EventRole::End)
+        );
+        // An event with two uses keeps its name: it must not end what it starts itself.
         let name = if is_span { span_name(event) } else { name };
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
         let keys: Box<[_]> = options.keys.iter().map(|name| KeyField::find(event, name)).collect();
-        let by = ClassKey::of_pairs(event, &options.by);
-        if does != 0 {
+        let by = ClassGroupKey::for_pairs(event, &options.by);
+        if flags != 0 {
             for (name, field) in options.keys.iter().zip(&keys) {
                 if let Some(field) = field {
                     known_fields.entry(name.clone()).or_insert(field.base());
@@ -307,45 +316,46 @@ impl ClassPart {
             }
             by.add_known(&options.by, known_fields);
         }
-        Self { does, keys, by, name, own_names: OwnNames::of(event, is_span), span: None }.with_objects()
+        Self { flags, keys, by, name, own_names: OwnNames::from_event(event, is_span), span: None }
+            .with_objects()
     }
 
-    fn of_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
-        let span = SpanPart::new(event);
+    fn for_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
+        let span = SpanFields::new(event);
         let name = span_name(event);
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
-        let by = ClassKey::of_pairs(event, &options.by);
-        if span.does & does::BEGIN != 0 {
+        let by = ClassGroupKey::for_pairs(event, &options.by);
+        if span.flags & pair_flags::BEGIN != 0 {
             by.add_known(&options.by, known_fields);
         }
-        let own_names = OwnNames::of(event, span.does & (does::BEGIN | does::END) != 0);
-        Self { does: span.does, keys: Box::default(), by, name, own_names, span: Some(span) }.with_objects()
+        let own_names = OwnNames::from_event(event, span.flags & (pair_flags::BEGIN | pair_flags::END) != 0);
+        Self { flags: span.flags, keys: Box::default(), by, name, own_names, span: Some(span) }.with_objects()
     }
 
-    /// Also makes records of what events say about objects.
+    /// Also encodes facts about objects.
     fn with_objects(mut self) -> Self {
         if self.own_names.has_objects() {
-            self.does |= does::OBJECT;
+            self.flags |= pair_flags::OBJECT;
         }
         self
     }
 }
 
-/// A record of an event, or of what it says about an object, whose key is the key.
+/// Record of an event, or of a fact about an object. In the second case, `key` is the object key.
 #[derive(Clone, Copy)]
 struct PairRecord<'r> {
-    does: u16,
+    flags: u16,
     time: i128,
     key: &'r [u8],
     by: &'r [u8],
-    /// Name of the class.
+    /// Class name.
     name: &'r [u8],
     own_name: OwnName<'r>,
 }
 
 impl<'r> PairRecord<'r> {
     fn next(records: &mut &'r [u8]) -> Option<Self> {
-        let (does, rest) = records.split_first_chunk()?;
+        let (flags, rest) = records.split_first_chunk()?;
         let (time, mut rest) = rest.split_first_chunk()?;
         let mut part = || {
             let (length, bytes) = rest.split_first_chunk()?;
@@ -353,57 +363,57 @@ impl<'r> PairRecord<'r> {
             rest = behind;
             Some(part)
         };
-        let (key, by, name, own_name) = (part()?, part()?, part()?, OwnName::of(part()?));
+        let (key, by, name, own_name) = (part()?, part()?, part()?, OwnName::decode(part()?));
         *records = rest;
-        let (does, time) = (u16::from_le_bytes(*does), i128::from_le_bytes(*time));
-        Some(Self { does, time, key, by, name, own_name })
+        let (flags, time) = (u16::from_le_bytes(*flags), i128::from_le_bytes(*time));
+        Some(Self { flags, time, key, by, name, own_name })
     }
 
-    /// Returns the names of the event.
+    /// Returns the names in the event.
     fn edge(&self) -> SpanEdge<&'r [u8]> {
         let name = self.own_name.text().unwrap_or(self.name);
-        SpanEdge { name, kind: self.name, is_unnamed: self.does & does::UNNAMED != 0 }
+        SpanEdge { name, kind: self.name, is_unnamed: self.flags & pair_flags::UNNAMED != 0 }
     }
 }
 
-/// Numbers of events without a partner, or that were ignored.
+/// Unpaired and ignored events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unpaired {
-    /// Number of begins without an end because another event began the same thing.
+    /// Starts without an end because the same key started again.
     pub begun_again: u64,
-    /// Number of begins without an end at the end of the traces.
+    /// Starts without an end when the traces end.
     pub without_end: u64,
-    /// Number of begins that were given up because too many were open.
+    /// Starts that were dropped because too many were open.
     pub given_up: u64,
-    /// Number of ends without a begin.
+    /// Ends without a start.
     pub without_begin: u64,
-    /// Number of events without a key field.
+    /// Events without a key field.
     pub without_key: u64,
-    /// Number of events without a time.
+    /// Events without a time.
     pub without_time: u64,
 }
 
-/// Two paired events.
+/// Paired start and end events.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Pair {
-    /// Time of the first event, in nanoseconds from the origin.
+    /// Start time in nanoseconds from the origin.
     pub begin: i128,
-    /// Time of the second event, in nanoseconds from the origin.
+    /// End time in nanoseconds from the origin.
     pub end: i128,
-    /// Names of their classes; of events that begin or end spans, the names of the spans on a timeline.
+    /// Class names. For spans, the names on a timeline.
     pub names: [String; 2],
-    /// Values of the key.
+    /// Key values.
     pub key: Vec<GroupValue>,
-    /// Thread of a span; `None` for other pairs, and where it is not known.
+    /// Thread of a span. `None` if unknown, and for other pairs.
     pub thread: Option<GroupValue>,
 }
 
-/// Pairs events.
+/// Record pairing.
 ///
-/// An event ends what the last event with the same key began. An event selected by both names ends the open pair, and
-/// begins another.
+/// An event ends what the last event with the same key started. An event selected by both names ends the open pair and
+/// starts another.
 #[derive(Debug)]
 pub struct Pairs {
     all: PairRow,
@@ -411,40 +421,40 @@ pub struct Pairs {
     unpaired: Unpaired,
     open: HashMap<Arc<[u8]>, OpenPair>,
     most_open: usize,
-    /// Open pairs, oldest first, and some that are no longer open.
+    /// Open pair keys, oldest first. Also contains pairs that were closed since.
     order: VecDeque<(u64, Arc<[u8]>)>,
     next: u64,
     slowest: BinaryHeap<Reverse<Slow>>,
     most_slow: usize,
     longer_than: Option<i128>,
-    nested: NestedSpans,
-    /// Names of spans with keys; `None` if events are no spans.
+    nested: NestedSpanKeys,
+    /// Keyed span names. `None` if pairs are not spans.
     span_names: Option<SpanNames>,
-    /// Number of bytes before the values of keys, which tell traces apart.
+    /// Length of the key prefix that distinguishes traces, in bytes.
     key_begin: usize,
-    /// Groups of the rows.
+    /// Row grouping.
     by: Vec<GroupBy>,
-    /// Objects whose names are those of spans.
+    /// Object names for spans.
     objects: NamedObjects,
-    /// Memory for names.
+    /// Buffer for names.
     text: String,
 }
 
-/// An open pair.
+/// Open pair.
 #[derive(Debug)]
 struct OpenPair {
     number: u64,
     time: i128,
     by: Box<[u8]>,
     name: Box<[u8]>,
-    /// Name of the class, if that is another one.
+    /// Class name, if it differs from `name`.
     kind: Option<Box<[u8]>>,
-    /// Time of the spans within this one, in nanoseconds.
+    /// Total duration of the nested spans, in nanoseconds.
     inside: i128,
 }
 
 impl OpenPair {
-    /// Makes the pair that an event begins. `by` is what its row is of.
+    /// Starts a pair. `by` is the row grouping.
     fn new(number: u64, record: &PairRecord<'_>, by: &[GroupBy]) -> Self {
         let SpanEdge { name, kind, .. } = record.edge();
         let by = match record.own_name.text() {
@@ -455,13 +465,13 @@ impl OpenPair {
         Self { number, time: record.time, by, name: name.into(), kind, inside: 0 }
     }
 
-    /// Returns the names of the event that began it.
+    /// Returns the names in the start event.
     fn edge(&self) -> SpanEdge<&[u8]> {
         let name = &*self.name;
         SpanEdge { name, kind: self.kind.as_deref().unwrap_or(name), is_unnamed: false }
     }
 
-    /// Returns the names of both events. An end without a name of its own has that of what it ends.
+    /// Returns both event names. An end event without its own name uses the name of the start.
     fn into_names(self, end: &PairRecord<'_>) -> [Box<[u8]>; 2] {
         let is_named_once = end.own_name.text().is_none() && end.name == self.edge().kind;
         let end = if is_named_once { self.name.clone() } else { end.edge().name.into() };
@@ -469,7 +479,7 @@ impl OpenPair {
     }
 }
 
-/// A pair, ordered by its duration; of equal durations, the first one is greater.
+/// Pair ordered by duration. Of equal durations, the earlier pair is greater.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Slow {
     length: i128,
@@ -479,7 +489,7 @@ struct Slow {
     key: Arc<[u8]>,
 }
 
-/// Latencies of a group, and the time without that of spans within them, in nanoseconds.
+/// Latencies and total own time of a group, in nanoseconds.
 #[derive(Clone, Debug)]
 struct PairRow(Distribution, i128);
 
@@ -494,22 +504,22 @@ impl GroupRow for PairRow {
     }
 }
 
-/// A row of [`Pairs`].
+/// Row of [`Pairs`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PairGroup<'p> {
-    /// Values common to the events that begin, in the order of [`PairOptions::by`].
+    /// Common values of the start events, in the order of [`PairOptions::by`].
     pub key: Vec<GroupValue>,
-    /// Maximum number of its pairs that were not counted.
+    /// Maximum number of uncounted pairs.
     pub missed: u64,
-    /// Durations of its pairs, in nanoseconds.
+    /// Durations in nanoseconds.
     pub latencies: &'p Distribution,
-    /// Sum of the durations without those of spans within them, in nanoseconds; for pairs that are no spans, the sum.
+    /// Total own span time (without nested spans), in nanoseconds. For other pairs, the total duration.
     pub own_time: i128,
 }
 
 impl Pairs {
-    /// Makes empty pairs.
+    /// Creates an empty pairing.
     #[must_use]
     pub fn new(options: &PairOptions) -> Self {
         Self {
@@ -523,7 +533,7 @@ impl Pairs {
             slowest: BinaryHeap::new(),
             most_slow: options.slowest,
             longer_than: options.longer_than,
-            nested: NestedSpans::default(),
+            nested: NestedSpanKeys::default(),
             span_names: options.spans.then(SpanNames::default),
             key_begin: match options {
                 PairOptions { spans: true, .. } => spans::PLACE,
@@ -536,11 +546,11 @@ impl Pairs {
         }
     }
 
-    /// Pairs the records of later events, made by a [`PairReader`].
+    /// Pairs later records, encoded by a [`PairReader`].
     pub fn take(&mut self, records: &[u8]) {
         let mut rest = records;
         while let Some(record) = PairRecord::next(&mut rest) {
-            if record.does & does::OBJECT != 0 {
+            if record.flags & pair_flags::OBJECT != 0 {
                 if let Some(object) = record.key.first_chunk() {
                     record.own_name.take(u64::from_le_bytes(*object), &mut self.objects);
                 }
@@ -554,42 +564,42 @@ impl Pairs {
     }
 
     fn event(&mut self, record: &PairRecord<'_>) {
-        if record.does & does::NO_KEY != 0 {
+        if record.flags & pair_flags::NO_KEY != 0 {
             self.unpaired.without_key += 1;
             return;
         }
-        if record.does & does::NO_TIME != 0 {
+        if record.flags & pair_flags::NO_TIME != 0 {
             self.unpaired.without_time += 1;
             return;
         }
-        if record.does & does::SWITCH != 0 {
+        if record.flags & pair_flags::SWITCH != 0 {
             self.nested.switch(record.key, record.by, self.most_open);
             return;
         }
-        if record.does & does::NESTED != 0 {
+        if record.flags & pair_flags::NESTED != 0 {
             return self.nested_event(record);
         }
         if let Some(names) = self.span_names.take() {
             return self.keyed_event(record, names);
         }
-        if record.does & does::END != 0 {
+        if record.flags & pair_flags::END != 0 {
             self.end(record);
         }
-        if record.does & does::BEGIN != 0 {
+        if record.flags & pair_flags::BEGIN != 0 {
             self.begin(record);
         }
     }
 
-    /// Begins or ends a span of a track. The innermost open span with the name of the end is ended, or, if the end has no
-    /// name of its own, the innermost one.
+    /// Starts or ends a nested span. An end closes the innermost open span with its name. An unnamed end closes the
+    /// innermost open span.
     fn nested_event(&mut self, record: &PairRecord<'_>) {
-        let track = self.nested.track(record.does, record.key);
-        if record.does & does::BEGIN != 0 {
+        let track = self.nested.track(record.flags, record.key);
+        if record.flags & pair_flags::BEGIN != 0 {
             let key = self.nested.begin(&track, self.most_open).to_vec();
             return self.begin(&PairRecord { key: &key, ..*record });
         }
         let (open, end) = (&self.open, record.edge());
-        // What is within spans that lost their ends is within the span around them.
+        // Time inside spans without end events belongs to the span around them.
         let mut within = 0_i128;
         let is_it = |key: &[u8]| {
             open.get(key).is_some_and(|open| {
@@ -612,15 +622,15 @@ impl Pairs {
         }
     }
 
-    /// Begins or ends a span with a key.
+    /// Starts or ends a keyed span.
     fn keyed_event(&mut self, record: &PairRecord<'_>, mut names: SpanNames) {
-        let PairRecord { does, key, name, .. } = *record;
-        if does & does::BEGIN != 0 {
+        let PairRecord { flags, key, name, .. } = *record;
+        if flags & pair_flags::BEGIN != 0 {
             self.begin(&PairRecord { key: names.begin(key, name), ..*record });
         } else {
             let open = &self.open;
             let opened = |key: &[u8]| Some(open.get(key)?.number);
-            match names.end(key, name, does & does::UNNAMED != 0, opened) {
+            match names.end(key, name, flags & pair_flags::UNNAMED != 0, opened) {
                 Some(key) => self.end(&PairRecord { key, ..*record }),
                 None => self.unpaired.without_begin += 1,
             }
@@ -652,7 +662,7 @@ impl Pairs {
         }
     }
 
-    /// Gives up the oldest open pair.
+    /// Drops the oldest open pair.
     #[cold]
     fn give_up(&mut self) {
         while let Some((number, key)) = self.order.pop_front() {
@@ -666,15 +676,15 @@ impl Pairs {
 
     fn end(&mut self, record: &PairRecord<'_>) {
         let Some((key, open)) = self.open.remove_entry(record.key) else {
-            // An event that also begins is not an end if nothing is open.
-            if record.does & does::BEGIN == 0 {
+            // An event selected by both names only starts if nothing is open.
+            if record.flags & pair_flags::BEGIN == 0 {
                 self.unpaired.without_begin += 1;
             }
             return;
         };
         let length = record.time.saturating_sub(open.time);
-        if record.does & does::NESTED != 0
-            && let Some(around) = NestedSpans::around(record.key)
+        if record.flags & pair_flags::NESTED != 0
+            && let Some(around) = NestedSpanKeys::around(record.key)
             && let Some(around) = self.open.get_mut(&*around)
         {
             around.inside = around.inside.saturating_add(length);
@@ -704,13 +714,13 @@ impl Pairs {
         }
     }
 
-    /// Returns the durations of all pairs, in nanoseconds. Negative if a clock has gone back.
+    /// Returns the durations of all pairs in nanoseconds. Negative if a clock went back.
     #[must_use]
     pub fn latencies(&self) -> &Distribution {
         &self.all.0
     }
 
-    /// Returns the sum of the durations of all spans without those of spans within them, in nanoseconds.
+    /// Returns the total own time for all spans (without nested spans), in nanoseconds.
     #[must_use]
     pub fn own_time(&self) -> i128 {
         self.all.1
@@ -726,13 +736,13 @@ impl Pairs {
         })
     }
 
-    /// Returns the maximum number of pairs of a group without a row; 0 if all have rows.
+    /// Returns the maximum number of pairs in a missing group. 0 if every group has a row.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.groups.missed()
     }
 
-    /// Returns the numbers of unpaired events.
+    /// Returns the unpaired event counts.
     #[must_use]
     pub fn unpaired(&self) -> Unpaired {
         Unpaired { without_end: self.open.len() as u64, ..self.unpaired }

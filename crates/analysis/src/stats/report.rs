@@ -1,4 +1,4 @@
-//! Statistics in the order of display, and as text, CSV and JSON.
+//! Sorted statistics, written as text, CSV and JSON.
 
 mod bars;
 mod csv;
@@ -18,41 +18,41 @@ pub(crate) use csv::push_line;
 pub(crate) use table::hint;
 pub use table::{StatsHints, StatsTextOptions};
 
-/// Order of rows: greatest first, except for keys and first times. Equal rows are in the order of their numbers of
-/// events, then of their keys.
+/// Sort order of rows: greatest first, except for keys and first times. Equal rows are sorted by event count, then by
+/// key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StatsOrder {
-    /// By the number of events, values or pairs.
+    /// Number of events, values or pairs.
     #[default]
     Events,
-    /// By the number of bytes.
+    /// Size in bytes.
     Bytes,
-    /// By the time of the first event.
+    /// First event's time.
     First,
-    /// By the time of the last event.
+    /// Last event's time.
     Last,
-    /// By the largest gap.
+    /// Longest gap.
     Gap,
-    /// By the number of discarded events.
+    /// Discarded events.
     Loss,
-    /// By the key.
+    /// Group key.
     Key,
-    /// By the median of values or latencies.
+    /// Median of values or latencies.
     P50,
-    /// By the 99th percentile of values or latencies.
+    /// 99th percentile of values or latencies.
     P99,
-    /// By the greatest value or latency.
+    /// Maximum of values or latencies.
     Max,
-    /// By the mean of values or latencies.
+    /// Mean of values or latencies.
     Mean,
-    /// By the sum of values or latencies.
+    /// Sum of values or latencies.
     Total,
-    /// By the time of spans without that of the spans within them.
+    /// Own span time, without nested spans.
     Own,
 }
 
-/// Statistics in the order of display, to be written as text, CSV or JSON.
+/// Sorted statistics, to be written as text, CSV or JSON.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,48 +69,48 @@ pub enum StatsOrder {
 #[derive(Debug)]
 pub struct StatsReport<'s> {
     by: Vec<GroupBy>,
-    /// Statistics, which know the bases of numbers.
+    /// Statistics with display bases.
     stats: &'s Stats,
-    /// Statistics of all events.
+    /// Statistics for all events.
     all: &'s StatsRow,
-    /// Field of the histogram.
+    /// Histogram field.
     field: Option<String>,
     has_timeline: bool,
     has_gaps: bool,
     rows: Vec<ReportRow<'s>>,
-    /// Number of rows that are not shown.
+    /// Omitted row count.
     left_out: usize,
-    /// Maximum number of events of a row that was not kept.
+    /// Maximum number of events in a missing row.
     missed: u64,
-    /// Maximum number of exact rows.
+    /// Limit for exact rows.
     most: usize,
     pairs: Option<&'s Pairs>,
-    /// Fields that pairs have in common.
+    /// Fields that are equal in both events of a pair.
     key: Vec<String>,
     /// `true` if only events of the same trace are paired.
     within_traces: bool,
 }
 
-/// A row to show.
+/// Row to show.
 #[derive(Debug)]
 struct ReportRow<'s> {
     key: Vec<GroupValue>,
     missed: u64,
-    /// `None` for rows of pairs.
+    /// `None` for pair rows.
     of: Option<&'s StatsRow>,
     numbers: Option<NumberQuantiles<'s>>,
-    /// Time of spans without that of the spans within them, in nanoseconds.
+    /// Own span time (without nested spans), in nanoseconds.
     own_time: Option<i128>,
 }
 
-/// Quantiles to show, in thousandths.
+/// Shown quantiles in thousandths.
 const QUANTILES: [u64; 3] = [500, 900, 990];
 
-/// A distribution of numbers with its quantiles.
+/// Distribution with its quantiles.
 #[derive(Debug)]
 struct NumberQuantiles<'s> {
     distribution: &'s Distribution,
-    /// Values of [`QUANTILES`]; empty if there are no numbers.
+    /// Values of [`QUANTILES`]. Empty if the distribution is empty.
     quantiles: Vec<Number>,
 }
 
@@ -121,7 +121,7 @@ impl<'s> NumberQuantiles<'s> {
 }
 
 impl<'s> StatsReport<'s> {
-    /// Sorts the rows of statistics, or of pairs of events, which were collected with these options.
+    /// Sorts statistics or pairs. `options` must be the collector's options.
     #[must_use]
     pub fn new(
         stats: &'s Stats,
@@ -130,8 +130,8 @@ impl<'s> StatsReport<'s> {
         order: StatsOrder,
     ) -> Self {
         let mut rows: Vec<ReportRow<'s>> = match pairs {
-            Some((pairs, _)) => pairs.groups().map(ReportRow::of_pairs).collect(),
-            None => stats.groups().map(ReportRow::of_events).collect(),
+            Some((pairs, _)) => pairs.groups().map(ReportRow::from_pairs).collect(),
+            None => stats.groups().map(ReportRow::from_events).collect(),
         };
         // Drop rows without a number.
         rows.retain(|row| {
@@ -166,7 +166,7 @@ impl<'s> StatsReport<'s> {
 }
 
 impl<'s> ReportRow<'s> {
-    fn of_events(group: StatsGroup<'s>) -> Self {
+    fn from_events(group: StatsGroup<'s>) -> Self {
         Self {
             key: group.key,
             missed: group.missed,
@@ -176,12 +176,12 @@ impl<'s> ReportRow<'s> {
         }
     }
 
-    fn of_pairs(group: PairGroup<'s>) -> Self {
+    fn from_pairs(group: PairGroup<'s>) -> Self {
         let numbers = Some(NumberQuantiles::new(group.latencies));
         Self { key: group.key, missed: group.missed, of: None, numbers, own_time: Some(group.own_time) }
     }
 
-    /// Number of events, numbers or pairs.
+    /// Returns the number of events, values or pairs.
     fn events(&self) -> u64 {
         match (&self.numbers, self.of) {
             (Some(numbers), _) => numbers.distribution.count(),
@@ -191,7 +191,7 @@ impl<'s> ReportRow<'s> {
     }
 }
 
-/// Compares rows by a column, then by the number of events, then by key.
+/// Compares rows by a column, then by event count, then by key.
 fn compare(a: &ReportRow<'_>, b: &ReportRow<'_>, order: StatsOrder) -> Ordering {
     let name = || compare_keys(&a.key, &b.key);
     let events = || b.events().cmp(&a.events());
@@ -223,7 +223,7 @@ fn compare(a: &ReportRow<'_>, b: &ReportRow<'_>, order: StatsOrder) -> Ordering 
         StatsOrder::P50 => quantile(0),
         StatsOrder::P99 => quantile(2),
         StatsOrder::Mean => {
-            let mean = |row: &ReportRow<'_>| Number::of_real(row.numbers.as_ref()?.distribution.mean()?);
+            let mean = |row: &ReportRow<'_>| Number::from_real(row.numbers.as_ref()?.distribution.mean()?);
             mean(b).cmp(&mean(a))
         }
         StatsOrder::Total => {
@@ -265,7 +265,7 @@ fn compare_values(a: &GroupValue, b: &GroupValue) -> Ordering {
     }
 }
 
-/// Returns the title of a key's column.
+/// Returns the column title of a key component.
 fn name_of(by: &GroupBy) -> &str {
     match by {
         GroupBy::Event => "event",
@@ -276,7 +276,7 @@ fn name_of(by: &GroupBy) -> &str {
     }
 }
 
-/// Returns a component of a key as it is shown: as in [`value_text`], but numbers from 0 on are in their base.
+/// Formats a key component like [`value_text`], with non-negative numbers in their display base.
 fn shown_text(value: &GroupValue, base: DisplayBase) -> String {
     let number = |value: &i128| match base {
         _ if *value < 0 => value.to_string(),
@@ -292,7 +292,7 @@ fn shown_text(value: &GroupValue, base: DisplayBase) -> String {
     }
 }
 
-/// Returns a component of a key as text, or `none` if it is missing.
+/// Formats a key component. `none` is the text for a missing component.
 fn value_text(value: &GroupValue, none: &str) -> String {
     match value {
         GroupValue::Integer(value, Some(name)) => format!("{name} ({value})"),

@@ -1,52 +1,52 @@
-//! Spans of events whose roles say that they begin or end one.
+//! Spans between start and end events.
 
 use std::collections::HashMap;
 
 use ichnos_model::{DataStream, Event, EventRole, EventTrack, Meaning};
 
-use super::does;
 use super::key::KeyField;
+use super::pair_flags;
 use crate::span_name::has_span_name;
 
-/// Number of open spans of a track among which that of an end is searched.
+/// Maximum number of names that are searched for the span of an end event.
 const SEARCHED: u32 = 64;
 
-/// What events of a class have to do with spans.
+/// Span fields in an event record class.
 #[derive(Debug)]
-pub(super) struct SpanPart {
-    pub(super) does: u16,
+pub(super) struct SpanFields {
+    pub(super) flags: u16,
     kind: u8,
-    /// Fields that identify the span, or its track.
+    /// Fields that identify the span or its track.
     pub(super) keys: Box<[Option<KeyField>]>,
-    /// Thread that the processor runs after an event with the role to switch.
+    /// Field with the thread that a processor runs after a switch event.
     next: Option<KeyField>,
 }
 
-impl SpanPart {
-    /// Makes the part of the class of an event.
+impl SpanFields {
+    /// Finds the span fields in the event's class.
     pub(super) fn new(event: &Event<'_>) -> Self {
         let class = event.class;
-        let mut does = match class.role {
-            EventRole::Begin => does::BEGIN,
-            EventRole::End => does::END,
-            EventRole::Switch => does::SWITCH,
-            _ => return Self { does: 0, kind: kind::TRACE, keys: Box::default(), next: None },
+        let mut flags = match class.role {
+            EventRole::Begin => pair_flags::BEGIN,
+            EventRole::End => pair_flags::END,
+            EventRole::Switch => pair_flags::SWITCH,
+            _ => return Self { flags: 0, kind: kind::TRACE, keys: Box::default(), next: None },
         };
-        let field = |meaning| KeyField::of_meaning(event, meaning);
+        let field = |meaning| KeyField::for_meaning(event, meaning);
         let track = class.display.as_deref().map_or(EventTrack::default(), |display| display.track);
         let keys: Vec<_> = class.meanings.members(Meaning::PairKey).collect();
         let mut fields = Vec::new();
         let kind;
-        if does & does::SWITCH != 0 {
+        if flags & pair_flags::SWITCH != 0 {
             kind = kind::SWITCH;
-            fields.extend(KeyField::of_processor(event).map(Some));
+            fields.extend(KeyField::for_processor(event).map(Some));
         } else if !keys.is_empty() {
             kind = kind::KEYED;
             let process = field(Meaning::Process).filter(|_| track != EventTrack::Trace);
             fields.extend(process.map(Some));
-            fields.extend(keys.into_iter().map(|key| KeyField::of_member(event, key)));
+            fields.extend(keys.into_iter().map(|key| KeyField::for_member(event, key)));
         } else {
-            does |= does::NESTED;
+            flags |= pair_flags::NESTED;
             let (process, thread) = (field(Meaning::Process), field(Meaning::Thread));
             kind = match track {
                 EventTrack::Thread if thread.is_some() => {
@@ -59,32 +59,32 @@ impl SpanPart {
                 }
                 EventTrack::Trace => kind::TRACE,
                 track => {
-                    fields.extend(KeyField::of_processor(event).map(Some));
+                    fields.extend(KeyField::for_processor(event).map(Some));
                     if track == EventTrack::Thread {
-                        does |= does::OF_RUNNING;
+                        flags |= pair_flags::OF_RUNNING;
                     }
                     kind::PROCESSOR
                 }
             };
         }
-        if does & does::END != 0 && !has_span_name(event) {
-            does |= does::UNNAMED;
+        if flags & pair_flags::END != 0 && !has_span_name(event) {
+            flags |= pair_flags::UNNAMED;
         }
         let next = field(Meaning::TargetThread).or_else(|| field(Meaning::Thread));
-        Self { does, kind, keys: fields.into(), next }
+        Self { flags, kind, keys: fields.into(), next }
     }
 
-    /// Appends what distinguishes the span, or its track, from those of other traces and data streams.
+    /// Appends the key prefix that distinguishes traces and data streams.
     pub(super) fn push_place(&self, key: &mut Vec<u8>, stream: &DataStream, trace: u64) {
         key.extend_from_slice(&trace.to_le_bytes());
-        // Spans of events that name nothing are nested in their data stream.
+        // Spans without a key or a thread are nested in their data stream.
         let is_of_stream = self.kind == kind::PROCESSOR && self.keys.is_empty();
         key.extend_from_slice(&if is_of_stream { u64::from(stream.key) + 1 } else { 0 }.to_le_bytes());
         key.push(self.kind);
         key.extend_from_slice(&[0; 4]);
     }
 
-    /// Appends the thread that the processor runs after an event.
+    /// Appends the thread that the processor runs after a switch event.
     pub(super) fn push_next(&self, out: &mut Vec<u8>, event: &Event<'_>) {
         if let Some(next) = &self.next {
             next.push(out, event);
@@ -92,46 +92,46 @@ impl SpanPart {
     }
 }
 
-/// Kinds of places: their keys have nothing in common.
+/// Track kinds. Different kinds have different keys.
 mod kind {
     pub(super) const KEYED: u8 = 0;
     pub(super) const THREAD: u8 = 1;
     pub(super) const PROCESS: u8 = 2;
     pub(super) const PROCESSOR: u8 = 3;
     pub(super) const TRACE: u8 = 4;
-    /// Processor that runs another thread.
+    /// Thread switch on a processor.
     pub(super) const SWITCH: u8 = 5;
-    /// Thread that a processor runs.
+    /// A processor's running thread.
     pub(super) const RUNNING: u8 = 6;
 }
 
-/// Returns `true` if a key is that of a track of a thread: values behind the place end with the thread.
+/// Returns `true` for a key of a thread's track. Its last values are the thread.
 pub(super) fn is_of_thread(key: &[u8]) -> bool {
     key.get(KIND).is_some_and(|kind| matches!(*kind, kind::THREAD | kind::RUNNING))
 }
 
-/// Size of what [`SpanPart::push_place`] appends, in bytes: trace, data stream, kind of the place, and how deep the span is
-/// nested, or the number of the name of a span with a key.
+/// Length of the key prefix from [`SpanFields::push_place`], in bytes: trace, data stream, track kind, and the nesting
+/// depth, or the name number of a keyed span.
 pub(super) const PLACE: usize = DEPTH + 4;
 const STREAM: usize = 8;
 const KIND: usize = 16;
 const DEPTH: usize = KIND + 1;
 
-/// Maximum number of names of spans with keys that are distinguished.
+/// Maximum number of keyed span names.
 const MOST_NAMES: usize = 1 << 12;
 
-/// Names of spans with keys. Spans of several names can have the same key at a time.
+/// Keyed span names. Open spans with different names can share a key.
 #[derive(Debug, Default)]
 pub(super) struct SpanNames {
     numbers: HashMap<Box<[u8]>, u32>,
-    /// By number of the name: `true` if events begin such spans, and end them.
+    /// By name number: `true` if the name starts spans, and if it ends spans.
     uses: Vec<[bool; 2]>,
-    /// Key of the span of a record.
+    /// Buffer for a span key.
     key: Vec<u8>,
 }
 
 impl SpanNames {
-    /// Returns the number of a name, which is used for begins, or else for ends.
+    /// Returns a name's number. Records that the name starts or ends spans.
     fn number(&mut self, name: &[u8], is_begin: bool) -> u32 {
         let number = match self.numbers.get(name) {
             Some(number) => *number,
@@ -149,15 +149,17 @@ impl SpanNames {
         number
     }
 
-    /// Returns the key of the span that begins with a key.
+    /// Returns the key of a span that starts, with its name number.
     pub(super) fn begin(&mut self, key: &[u8], name: &[u8]) -> &[u8] {
         let number = self.number(name, true);
         set_number(&mut self.key, key, number)
     }
 
-    /// Returns the key of the span that ends with a key: that with the same name. For an end without a name of its own, and
-    /// for one whose name no begin has, it is the last span whose name no other end has; for an end without a name, else the
-    /// last one. `opened` returns the number of an open span, by which those that began later are greater.
+    /// Returns the key of the span that an end event closes: the span with the same key and name.
+    ///
+    /// If the end is unnamed, or no span started with its name, it closes the last span whose name no end event uses.
+    /// An unnamed end falls back to the last span with the key. `opened` returns the number of an open span. Later
+    /// spans have greater numbers.
     pub(super) fn end(
         &mut self,
         key: &[u8],
@@ -186,7 +188,7 @@ impl SpanNames {
     }
 }
 
-/// Makes a key with a number in the place of its depth.
+/// Replaces the depth in a key with a name number.
 fn set_number<'k>(out: &'k mut Vec<u8>, key: &[u8], number: u32) -> &'k [u8] {
     out.clear();
     out.extend_from_slice(key);
@@ -196,19 +198,19 @@ fn set_number<'k>(out: &'k mut Vec<u8>, key: &[u8], number: u32) -> &'k [u8] {
     out
 }
 
-/// Open spans of tracks, and threads of processors.
+/// Open nested spans by track, and the running thread by processor.
 #[derive(Debug, Default)]
-pub(super) struct NestedSpans {
-    /// Number of open spans by track.
+pub(super) struct NestedSpanKeys {
+    /// Nesting depth by track.
     depths: HashMap<Box<[u8]>, u32>,
-    /// Thread that a processor runs, by the trace and the processor.
+    /// Running thread by processor. The key includes the trace.
     running: HashMap<Box<[u8]>, Box<[u8]>>,
-    /// Key of the span of a record.
+    /// Buffer for a span key.
     key: Vec<u8>,
 }
 
-impl NestedSpans {
-    /// Notes the thread that a processor runs.
+impl NestedSpanKeys {
+    /// Records a processor's running thread.
     pub(super) fn switch(&mut self, processor: &[u8], thread: &[u8], most: usize) {
         if self.running.len() >= most {
             self.running.clear();
@@ -216,9 +218,9 @@ impl NestedSpans {
         self.running.insert(processor.into(), thread.into());
     }
 
-    /// Returns the track of a record: that of the thread that runs on its processor, if it is known.
-    pub(super) fn track(&mut self, does: u16, key: &[u8]) -> Vec<u8> {
-        if does & does::OF_RUNNING == 0 {
+    /// Returns the track of a record: the running thread of its processor, if known.
+    pub(super) fn track(&mut self, flags: u16, key: &[u8]) -> Vec<u8> {
+        if flags & pair_flags::OF_RUNNING == 0 {
             return key.to_vec();
         }
         let mut switched = key.to_vec();
@@ -228,7 +230,7 @@ impl NestedSpans {
         if let Some(place) = switched.get_mut(KIND) {
             *place = kind::SWITCH;
         }
-        // Thread 0 is that of each idle processor.
+        // Thread 0 is the idle thread of each processor.
         let is_idle = |thread: &[u8]| thread.iter().skip(1).all(|byte| *byte == 0);
         let Some(thread) = self.running.get(&*switched).filter(|thread| !is_idle(thread)) else {
             return key.to_vec();
@@ -241,7 +243,7 @@ impl NestedSpans {
         switched
     }
 
-    /// Returns the key of the span that begins on a track.
+    /// Starts a span on a track and returns its key.
     pub(super) fn begin(&mut self, track: &[u8], most: usize) -> &[u8] {
         if self.depths.len() >= most && !self.depths.contains_key(track) {
             self.depths.clear();
@@ -252,8 +254,8 @@ impl NestedSpans {
         self.span(track, depth)
     }
 
-    /// Returns the key of the open span that ends on a track: the innermost one for which `is_it` returns `true`. Those
-    /// in it have no end.
+    /// Ends a span on a track and returns its key. The innermost span for which `is_it` returns `true` ends. Spans
+    /// nested in it end without an end event.
     pub(super) fn end(&mut self, track: &[u8], mut is_it: impl FnMut(&[u8]) -> bool) -> Option<&[u8]> {
         let open = *self.depths.get(track)?;
         for depth in (open.saturating_sub(SEARCHED) + 1..=open).rev() {
@@ -268,7 +270,7 @@ impl NestedSpans {
         None
     }
 
-    /// Makes the key of the span around one with a key; `None` for the outermost one.
+    /// Returns the key of the enclosing span. `None` for the outermost span.
     pub(super) fn around(key: &[u8]) -> Option<Vec<u8>> {
         let depth = u32::from_le_bytes(key.get(DEPTH..PLACE)?.try_into().ok()?);
         let outer = depth.checked_sub(1).filter(|outer| *outer > 0)?;

@@ -1,4 +1,4 @@
-//! Statistics of generated events, compared with a simple computation.
+//! Statistics about generated events, compared with a simple computation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ichnos_testing::{Random, cases};
 use super::pairs::Unpaired;
 use super::*;
 
-/// An event of the class `a` or `b`; only `a` has a member `text`.
+/// Event of class `a` or `b`. Only `a` has a member `text`.
 #[derive(Clone, Debug)]
 struct Made {
     class: usize,
@@ -44,7 +44,7 @@ impl Source for Events {
     }
 }
 
-/// A trace with these events.
+/// Trace with these events.
 struct Fixture {
     trace: Arc<Trace>,
     events: Vec<Made>,
@@ -70,7 +70,7 @@ impl Fixture {
         Self { trace: Arc::new(Trace::new(class, "made", &Limits::default()).unwrap()), events }
     }
 
-    /// Sends all messages to `part`, in parts of `size` events.
+    /// Sends all messages to `part`, in batches of `size` events.
     fn parts<P>(
         &self,
         size: usize,
@@ -126,7 +126,7 @@ fn random_events(random: &mut Random) -> Vec<Made> {
     let mut time = 1_000;
     let count = random.index(120);
     let mut make = |random: &mut Random| {
-        // Clocks of some formats may go back.
+        // Clocks in some formats may go back.
         time = if random.is_one_in(20) { time - random.below(50) } else { time + random.below(100) };
         Made {
             class: random.index(2),
@@ -139,7 +139,7 @@ fn random_events(random: &mut Random) -> Vec<Made> {
     (0..count).map(|_| make(random)).collect()
 }
 
-/// Expected row: events, times, gap with its begin.
+/// Expected row: event count, time range, longest gap with its start.
 type Expected = (u64, Option<(i128, i128)>, Option<(i128, i128)>);
 
 fn expected<'e>(events: impl Iterator<Item = &'e Made>) -> Expected {
@@ -160,7 +160,7 @@ fn found(row: &StatsRow) -> Expected {
     (totals.events, totals.times(), totals.largest_gap().map(|gap| (gap.length, gap.begin)))
 }
 
-/// Returns the group key of an event.
+/// Returns an event's group key.
 fn key(event: &Made, by: &[GroupBy]) -> Vec<GroupValue> {
     let text = |text: &str| GroupValue::Text(text.to_owned());
     let part = |by: &GroupBy| match by {
@@ -178,9 +178,9 @@ fn key(event: &Made, by: &[GroupBy]) -> Vec<GroupValue> {
     by.iter().map(part).collect()
 }
 
-/// Compares with a simple loop, for any parts and any rows.
+/// Compares with a simple loop, for any batches and any rows.
 #[test]
-fn rows_are_what_a_loop_finds() {
+fn rows_equal_a_simple_loop() {
     cases(400, |random| {
         let fixture = Fixture::new(random_events(random));
         let field = |name: &str| GroupBy::Field(name.to_owned());
@@ -205,7 +205,7 @@ fn rows_are_what_a_loop_finds() {
         let stats = fixture.stats(&options, 1 + random.index(60));
         assert_eq!(stats.missed(), 0);
         assert_eq!(found(stats.all()), expected(fixture.events.iter()));
-        // By their text, NaNs are equal.
+        // NaNs are equal as text.
         let shown = |key: Vec<GroupValue>| format!("{key:?}");
         let mut keys: BTreeSet<String> = BTreeSet::new();
         for group in stats.groups() {
@@ -243,7 +243,7 @@ fn rows_are_what_a_loop_finds() {
     });
 }
 
-/// Events that begin and end something are paired by thread, or by processor; others by what is named alone.
+/// Start and end events are paired by thread, or by processor. Other events are paired only by explicit keys.
 #[test]
 fn pairs_have_a_default_key() {
     let key = |classes: &[(&str, EventRole, Option<Meaning>)], cpu_id: bool| {
@@ -275,7 +275,7 @@ fn pairs_have_a_default_key() {
     assert_eq!(key(&[("a", begin, cpu), ("b", end, cpu)], false), Some("cpu".to_owned()));
     assert_eq!(key(&[("a", begin, thread), ("b", end, None)], true), Some("cpu".to_owned()));
     assert_eq!(key(&[("a", begin, thread), ("b", end, None)], false), None);
-    // One of several is of another kind, or one side is empty.
+    // One of several classes has another role, or one side is empty.
     assert_eq!(
         key(&[("a", begin, thread), ("a2", EventRole::Sample, thread), ("b", end, thread)], false),
         None
@@ -285,7 +285,7 @@ fn pairs_have_a_default_key() {
     assert_eq!(key(&[("b", end, thread)], false), None);
 }
 
-/// Threads of different traces, and of different processes, have nothing to do with each other.
+/// Threads in different traces, and in different processes, are independent.
 #[test]
 fn default_keys_do_not_pair_events_of_different_traces() {
     let fixture = || {
@@ -321,7 +321,7 @@ fn default_keys_do_not_pair_events_of_different_traces() {
         }
     }
     let mut reader = Sink(PairReader::new(Arc::new(options.clone())));
-    // Traces, classes, times, processes and threads.
+    // Trace, class, time, process and thread.
     for (trace, class, time, process, thread) in [
         (0, 0, 10, 1, 7),
         (1, 1, 11, 1, 7),
@@ -340,9 +340,9 @@ fn default_keys_do_not_pair_events_of_different_traces() {
     assert_eq!(pairs.unpaired().without_begin, 2);
 }
 
-/// Pairs in any parts, with few and with many that are open: what a plain loop finds.
+/// Compares pairs with a simple loop, for any batches, with few and with many open pairs.
 #[test]
-fn pairs_are_what_a_loop_finds() {
+fn pairs_equal_a_simple_loop() {
     let mut given_up = 0;
     cases(400, |random| {
         let fixture = Fixture::new(random_events(random));
@@ -354,7 +354,7 @@ fn pairs_are_what_a_loop_finds() {
         let keys = [&[][..], &["number"], &["number", "real"], &["payload.text"]][random.index(4)];
         options.keys = keys.iter().map(|key| (*key).to_owned()).collect();
         let pairs = fixture.pairs(&options, 1 + random.index(60));
-        // Open pairs by key, with the index and time of the event.
+        // Open pairs by key: index and time of the start event.
         let mut open: BTreeMap<String, (usize, i128)> = BTreeMap::new();
         let mut latencies: Vec<(i128, i128)> = Vec::new();
         let mut unpaired = Unpaired::default();
@@ -392,7 +392,7 @@ fn pairs_are_what_a_loop_finds() {
         assert_eq!(pairs.unpaired(), unpaired);
         let slowest: Vec<(i128, i128)> =
             pairs.slowest().iter().map(|pair| (pair.end - pair.begin, pair.begin)).collect();
-        // Of equal lengths, the first ones.
+        // Of equal lengths, the earlier pairs.
         let mut sorted = latencies.clone();
         sorted.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
         sorted.truncate(options.slowest);
@@ -410,9 +410,9 @@ fn pairs_are_what_a_loop_finds() {
     assert!(given_up > 0);
 }
 
-/// The same parts give the same result, even if it is approximate.
+/// Equal batches give equal results, even if they are approximate.
 #[test]
-fn approximate_rows_depend_on_the_parts_alone() {
+fn approximate_rows_depend_only_on_the_batches() {
     cases(60, |random| {
         let events = (0..2_000).map(|time| Made {
             class: 0,

@@ -1,16 +1,16 @@
-//! Counts of events over time.
+//! Event counts over time.
 //!
-//! `ichnos view` draws from a `Pyramid`, which this is not: its items stay where they are until
-//! memory is short, and are merged in bins of powers of four then, which are no bins of ten. What it counts between two times
-//! is exact only until then, and depends on the order in which parts are merged. Counts here are exact for any number of events
-//! in 4 kB for each row, in any order, and the same whichever thread counted which part.
+//! `ichnos view` draws from a `Pyramid`, which does not fit here. A pyramid keeps single items until memory is short,
+//! and then merges them in bins of powers of four. Its counts between two times are exact only until then, and depend
+//! on the merge order. The counts here need 4 kB per row, and are exact for any number of events, in any order, on any
+//! number of threads.
 
 use std::collections::VecDeque;
 
-/// Maximum number of bins of a timeline. It has at least about a tenth of that, unless all events are in one bin.
+/// Maximum number of bins in a timeline. A timeline has at least about a tenth of it, unless all events are in one bin.
 const MOST_BINS: u64 = 480;
 
-/// Number of bins that make one of the next width.
+/// Number of bins that are merged into one bin of the next width.
 const FACTORS: [i128; 30] = {
     // 1 ns, 2 ns, 10 ns, 20 ns, ..., 10 s, 20 s, and then 1 min, 2 min, 10 min, 20 min, 1 h, 2 h, 12 h, 1 d.
     let mut factors = [0; 30];
@@ -28,19 +28,19 @@ const FACTORS: [i128; 30] = {
     factors
 };
 
-/// Returns the number of bins of this level that make one of the next.
+/// Returns how many bins of this level are merged into one bin of the next level.
 fn factor(level: usize) -> i128 {
     FACTORS.get(level).copied().unwrap_or(10)
 }
 
-/// Returns the width of a level's bins, in nanoseconds.
+/// Returns the bin width of a level, in nanoseconds.
 fn width(level: usize) -> i128 {
     (0..level).map(factor).fold(1, i128::saturating_mul)
 }
 
-/// Counts of events in bins of equal width, which begin at multiples of it. The width is the smallest of the
-/// usual ones (1, 2, 10, 20 ns and so on up to minutes, hours and days) that needs few bins. It depends only
-/// on the first and the last time.
+/// Event counts in bins of equal width. Bin boundaries are multiples of the width. The width is the smallest of the
+/// usual widths (1, 2, 10, 20 ns and so on up to minutes, hours and days) that needs few bins. It depends only on the
+/// first and the last time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeHistogram {
     level: usize,
@@ -55,7 +55,7 @@ pub struct TimeHistogram {
 }
 
 impl TimeHistogram {
-    /// Adds an event at a time, in nanoseconds from the origin.
+    /// Adds an event. The time is in nanoseconds from the origin.
     #[inline]
     pub fn add(&mut self, time: i128) {
         if self.from <= time && time < self.until {
@@ -76,7 +76,7 @@ impl TimeHistogram {
         self.until = self.from.saturating_add(self.width);
     }
 
-    /// Adds bins up to a time. Returns the number of its bin.
+    /// Adds bins up to a time. Returns the bin number for the time.
     fn make_room(&mut self, time: i128) -> i128 {
         loop {
             let bin = time.div_euclid(self.width);
@@ -116,7 +116,7 @@ impl TimeHistogram {
         (self.current, self.from, self.until) = (0, 0, 0);
     }
 
-    /// Adds all events of another timeline.
+    /// Merges another timeline.
     pub fn merge(&mut self, mut other: Self) {
         if other.counts.is_empty() {
             return;
@@ -138,7 +138,7 @@ impl TimeHistogram {
         while other.level < self.level {
             other.coarsen();
         }
-        // There is a bin for each of them.
+        // Every bin of `other` has a bin here.
         let offset = usize::try_from(other.first - self.first).unwrap_or(usize::MAX);
         for (own, count) in self.counts.iter_mut().skip(offset).zip(other.counts) {
             *own += count;
@@ -146,7 +146,7 @@ impl TimeHistogram {
         (self.current, self.from, self.until) = (0, 0, 0);
     }
 
-    /// Widens bins to at least `width` nanoseconds.
+    /// Widens the bins to at least `width` nanoseconds.
     #[must_use]
     pub fn at_least(mut self, width: i128) -> Self {
         while !self.counts.is_empty() && self.width < width {
@@ -155,7 +155,7 @@ impl TimeHistogram {
         self
     }
 
-    /// Widens bins until there are at most `most`.
+    /// Widens the bins until there are at most `most`.
     #[must_use]
     pub fn in_bins(mut self, most: usize) -> Self {
         while self.counts.len() > most.max(1) {
@@ -164,24 +164,24 @@ impl TimeHistogram {
         self
     }
 
-    /// Returns the width of a bin in nanoseconds; 0 if there are no events.
+    /// Returns the bin width in nanoseconds. 0 if the timeline is empty.
     #[must_use]
     pub fn width(&self) -> i128 {
         if self.counts.is_empty() { 0 } else { self.width }
     }
 
-    /// Returns the begin of the first bin, in nanoseconds from the origin.
+    /// Returns the start of the first bin, in nanoseconds from the origin.
     #[must_use]
     pub fn begin(&self) -> i128 {
         self.first.saturating_mul(self.width)
     }
 
-    /// Returns the number of events in each bin, from the first to the last non-empty one.
+    /// Returns the event count of each bin, from the first to the last non-empty bin.
     pub fn counts(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
         self.counts.iter().copied()
     }
 
-    /// Returns the number of events in the bin that begins at a time.
+    /// Returns the event count of the bin that starts at a time.
     #[must_use]
     pub fn count_at(&self, begin: i128) -> u64 {
         let bin = begin.checked_div_euclid(self.width).and_then(|bin| bin.checked_sub(self.first));
@@ -197,16 +197,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_are_those_that_people_use() {
+    fn widths_are_usual_round_numbers() {
         let seconds = |level| width(level) / 1_000_000_000;
         assert_eq!((0..6).map(width).collect::<Vec<_>>(), [1, 2, 10, 20, 100, 200]);
         let further = [1, 2, 10, 20, 60, 120, 600, 1200, 3600, 7200, 43200, 86400, 864_000, 8_640_000];
         assert_eq!((18..32).map(seconds).collect::<Vec<_>>(), further);
     }
 
-    /// Events in any order and any parts give the same bins and counts.
+    /// Events in any order and any batches give the same bins and counts.
     #[test]
-    fn bins_depend_on_the_times_alone() {
+    fn bins_depend_only_on_times() {
         cases(300, |random| {
             let spread = 1 << random.below(80);
             let base = i128::from(random.number()) - (1 << 62);

@@ -1,34 +1,34 @@
-//! Totals of events, and merging of totals.
+//! Event totals.
 
-/// Number, size and times of events.
+/// Event count, sizes and times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventTotals {
-    /// Number of events.
+    /// Event count.
     pub events: u64,
-    /// Sum of known sizes, in bits.
+    /// Total of the known sizes, in bits.
     bits: u64,
     /// Number of events with a known size.
     sized: u64,
-    times: Option<EventTimes>,
+    times: Option<TotalTimes>,
 }
 
-/// Times of events, in nanoseconds from the origin.
+/// Event times, in nanoseconds from the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct EventTimes {
-    /// The earliest time.
+struct TotalTimes {
+    /// Earliest time.
     begin: i128,
-    /// The latest time, unless `last` is later.
+    /// Latest time, unless `last` is later.
     end: i128,
-    /// First and last time in the order of the merge, which differ from the above only if clocks go back.
+    /// First and last time in merge order. They differ from the time range only if a clock went back.
     first: i128,
     last: i128,
     gap: Option<Gap>,
-    /// An event after the last one by less than this only changes `last`.
+    /// Distance from `last` below which a later event only changes `last`.
     uneventful: u128,
 }
 
-impl EventTimes {
+impl TotalTimes {
     fn new(time: i128) -> Self {
         Self { begin: time, end: time, first: time, last: time, gap: None, uneventful: 0 }
     }
@@ -45,22 +45,22 @@ impl EventTimes {
 
     #[inline(never)]
     fn add_any(&mut self, time: i128) {
-        self.note_gap(Gap { begin: self.last, length: time.saturating_sub(self.last) });
+        self.add_gap(Gap { begin: self.last, length: time.saturating_sub(self.last) });
         self.end = self.end.max(self.last).max(time);
         self.begin = self.begin.min(time);
         self.last = time;
     }
 
-    fn note_gap(&mut self, gap: Gap) {
+    fn add_gap(&mut self, gap: Gap) {
         let longest = self.gap.map_or(gap, |known| known.longer(gap));
         self.gap = Some(longest);
         self.uneventful = u128::try_from(longest.length).map_or(0, |length| length + 1);
     }
 
-    /// Adds times of later events.
+    /// Merges times from later events.
     fn merge(&mut self, later: &Self) {
-        self.note_gap(Gap { begin: self.last, length: later.first.saturating_sub(self.last) });
-        later.gap.into_iter().for_each(|gap| self.note_gap(gap));
+        self.add_gap(Gap { begin: self.last, length: later.first.saturating_sub(self.last) });
+        later.gap.into_iter().for_each(|gap| self.add_gap(gap));
         self.end = self.end.max(self.last).max(later.end);
         self.begin = self.begin.min(later.begin);
         self.last = later.last;
@@ -77,7 +77,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Returns the longer gap; the first one if they are equal.
+    /// Returns the longer gap. If both are equal, the first.
     fn longer(self, later: Self) -> Self {
         if later.length > self.length { later } else { self }
     }
@@ -93,12 +93,12 @@ impl EventTotals {
         }
         match (&mut self.times, time) {
             (Some(times), Some(time)) => times.add(time),
-            (None, Some(time)) => self.times = Some(EventTimes::new(time)),
+            (None, Some(time)) => self.times = Some(TotalTimes::new(time)),
             (_, None) => {}
         }
     }
 
-    /// Adds totals of later events.
+    /// Merges totals from later events.
     pub(crate) fn merge(&mut self, later: Self) {
         self.events += later.events;
         self.sized += later.sized;
@@ -110,19 +110,19 @@ impl EventTotals {
         }
     }
 
-    /// Returns the known size of the events in bytes, rounded up; `None` if no size is known.
+    /// Returns the total known size in bytes, rounded up. `None` if no size is known.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         (self.sized > 0).then(|| self.bits.div_ceil(8))
     }
 
-    /// Returns the earliest and the latest time, in nanoseconds from the origin; `None` if no event has a time.
+    /// Returns the earliest and latest time, in nanoseconds from the origin. `None` if no event has a time.
     #[must_use]
     pub fn times(&self) -> Option<(i128, i128)> {
         self.times.as_ref().map(|times| (times.begin, times.end.max(times.last)))
     }
 
-    /// Returns the longest time between two events; `None` if there is none.
+    /// Returns the longest gap, if there is one.
     #[must_use]
     pub fn largest_gap(&self) -> Option<Gap> {
         self.times.as_ref()?.gap
@@ -133,11 +133,11 @@ impl EventTotals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReportedLosses {
-    /// Number of discarded events, as far as known.
+    /// Discarded events, as far as known.
     pub events: u64,
-    /// `true` if unknown numbers of events were discarded.
+    /// `true` if an unknown number of events was discarded.
     pub unknown_events: bool,
-    /// Number of discarded packets, as far as known.
+    /// Discarded packets, as far as known.
     pub packets: u64,
 }
 
@@ -149,7 +149,7 @@ impl ReportedLosses {
         self.packets = self.packets.saturating_add(other.packets);
     }
 
-    /// `true` if nothing was lost.
+    /// Returns `true` if nothing was lost.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()

@@ -1,29 +1,29 @@
-//! Estimates differences between the clocks of machines from edges.
+//! Estimates clock differences between machines from edges.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Maximum number of steps of the search for offsets; beyond it, clocks are not corrected.
+/// Maximum number of steps in the search for offsets. Beyond it, clocks are not corrected.
 const MOST_STEPS: usize = 50_000_000;
 
-/// An edge between operations of two machines.
+/// Edge between operations on two machines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MachineEdge {
-    /// The machine of the cause.
+    /// Cause's machine.
     pub(super) from: u32,
-    /// The machine of the effect.
+    /// Effect's machine.
     pub(super) to: u32,
-    /// Time of the cause minus that of the effect, in nanoseconds. Positive if the edge goes back in time.
+    /// Cause time minus effect time, in nanoseconds. Positive if the edge goes back in time.
     pub(super) late: i128,
 }
 
-/// The nanoseconds to add to the clocks of machines for no effect to come before its cause; empty if nothing does. None if
-/// the search for them takes too many steps.
+/// Returns nanoseconds to add to machine clocks so that no effect comes before its cause. Empty if no correction is
+/// needed. `None` if the search takes too many steps.
 ///
-/// The clock of the `first` machine is not moved, and others only if an edge would go back in time otherwise.
-/// Edges in both directions bound the offset from below and above: it is moved to the middle. Edges in one
-/// direction move it as little as possible. If edges contradict each other, as rounded times do, they go back
-/// in time as little as possible.
+/// The clock of the `first` machine is never moved. Other clocks are moved only if an edge would go back in time
+/// otherwise. Edges in both directions bound the offset from below and above, and the middle is chosen. Edges in one
+/// direction move the clock as little as possible. If edges contradict each other, for example because times are
+/// rounded, they go back in time as little as possible.
 pub(super) fn offsets(
     first: Option<u32>,
     messages: impl Iterator<Item = MachineEdge> + Clone,
@@ -31,7 +31,7 @@ pub(super) fn offsets(
     if !messages.clone().any(|message| message.late > 0) {
         return Some(HashMap::new());
     }
-    let mut bounds = Bounds::new(first, messages);
+    let mut bounds = OffsetBounds::new(first, messages);
     let slack = bounds.least_slack()?;
     bounds.pairs.iter_mut().for_each(|pair| pair.late -= slack);
     let offsets = bounds.choose()?;
@@ -39,17 +39,17 @@ pub(super) fn offsets(
     Some(moved.map(|(machine, offset)| (*machine, offset)).collect())
 }
 
-/// Bounds of the offsets of machines, by index.
-struct Bounds {
+/// Offset bounds by machine index.
+struct OffsetBounds {
     machines: Vec<u32>,
-    /// The latest message of each machine to each other one.
+    /// Latest message from each machine to each other machine.
     pairs: Vec<MachineEdge>,
     /// Indexes of the pairs from and to each machine.
     pairs_of: [Vec<Vec<u32>>; 2],
     steps: usize,
 }
 
-impl Bounds {
+impl OffsetBounds {
     fn new(first: Option<u32>, messages: impl Iterator<Item = MachineEdge>) -> Self {
         let mut bounds =
             Self { machines: Vec::new(), pairs: Vec::new(), pairs_of: Default::default(), steps: 0 };
@@ -97,8 +97,8 @@ impl Bounds {
         Some(possible)
     }
 
-    /// Returns `true` if there are offsets with which no edge goes back in time by more than `slack`, that
-    /// is, if no cycle of pairs does in total.
+    /// Returns `true` if some offsets keep every edge from going back in time by more than `slack`. This is possible
+    /// unless the pairs in a cycle go back by more in total.
     fn is_possible(&mut self, slack: i128) -> Option<bool> {
         let mut offsets = vec![0i128; self.machines.len()];
         for _ in 0..=self.machines.len() {
@@ -128,7 +128,7 @@ impl Bounds {
         let mut chosen: Vec<Option<i128>> = vec![None; count];
         // Offsets are at least the first and at most the negative of the second bound.
         let mut bounds = [vec![None; count], vec![None; count]];
-        // Machines by distance of their bounds, closest first; machines with one bound last.
+        // Machines sorted by distance of their bounds, machines with one bound last.
         let mut next: BinaryHeap<Reverse<(bool, i128, u32)>> = BinaryHeap::new();
         for reference in 0..count as u32 {
             next.push(place_in_order(&bounds, reference)?);
@@ -154,7 +154,7 @@ impl Bounds {
         chosen.into_iter().collect()
     }
 
-    /// Moves the bounds of one side that depend on that of a machine.
+    /// Moves the bounds on one side that depend on `machine`.
     fn tighten(
         &mut self,
         machine: u32,
@@ -190,7 +190,7 @@ fn bounds_of(bounds: &[Vec<Option<i128>>; 2], machine: u32) -> Option<[Option<i1
     Some([*least.get(machine as usize)?, *most.get(machine as usize)?])
 }
 
-/// Returns the sort key of a machine: machines with two bounds first, those with the closest bounds before others.
+/// Returns the sort key of a machine: two bounds before one, closer bounds first.
 fn place_in_order(bounds: &[Vec<Option<i128>>; 2], machine: u32) -> Option<Reverse<(bool, i128, u32)>> {
     Some(match bounds_of(bounds, machine)? {
         [Some(least), Some(most)] => Reverse((false, -most - least, machine)),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_can_be_right_stay() {
+    fn plausible_clocks_stay() {
         assert_eq!(of(&[(1, 2, -5), (2, 1, 0), (3, 2, -1_000)]), []);
         // The third machine is not affected.
         assert_eq!(of(&[(1, 2, 90), (2, 1, -110), (1, 3, -7), (3, 1, -1)]), [(2, 100)]);
@@ -235,9 +235,9 @@ mod tests {
         assert_eq!(of(&[(1, 2, 5), (2, 1, 5)]), []);
     }
 
-    /// Edges around a circle of machines, each of which goes back in time: twice as many machines take four times the steps.
+    /// Machines in a circle, where each edge goes back in time: twice as many machines take four times the steps.
     #[test]
-    fn a_search_that_takes_too_long_is_said_to() {
+    fn a_search_that_takes_too_long_is_reported() {
         let around = |machines: u32| {
             let message = move |from| MachineEdge { from, to: (from + 1) % machines, late: 1_000_000_000 };
             offsets(Some(0), (0..machines).map(message))

@@ -1,4 +1,4 @@
-//! Collects tasks and operations of events.
+//! Collects tasks and operations.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::io;
@@ -10,50 +10,51 @@ use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
 use super::operations::{
-    CollectedTasks, Edge, EventOrigin, IdScope, Link, MOST, NO_TIME, NONE, Naming, OpenEdge, Operation,
-    TaskEvent,
+    CollectedTasks, EventOrigin, IdScope, MOST, NO_TIME, NONE, Naming, OpenEdge, Operation, OperationEdge,
+    TaskEvent, TaskLink,
 };
 use super::{Tasks, join};
 use crate::events::{EventId, TimelinePlace};
 use ichnos_export::parts::has_dates;
 
-/// Options of [`TaskCollector`].
+/// Options for [`TaskCollector`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TaskOptions {
-    /// Functions that find operations in texts, so that events of other formats join the tasks that they name.
+    /// Functions that find operations in texts. Events in other formats join the tasks that they name.
     pub find_mentions: Vec<FindMentions>,
     /// Keep the events that are shown next to operations, not only their number.
     pub with_events: bool,
-    /// Correct the clocks of machines if an effect seems to come before its cause.
+    /// Correct machine clocks if an effect seems to come before its cause.
     pub correct_clocks: bool,
-    /// Maximum numbers of operations, edges and kept events, or `None` for the largest supported ones. Events that need more
-    /// operations or edges are [left out](Tasks::left_out). Further events of an operation are only counted.
+    /// Maximum number of operations, of edges and of kept events. `None` for the maximum that ichnos supports. Events
+    /// that need more operations or edges are [left out](Tasks::left_out). Further events of an operation are only
+    /// counted.
     pub most: Option<usize>,
 }
 
-/// Collects tasks from events of any format whose classes have members that mean a task, an operation or
-/// causes, or whose texts name an operation.
+/// Collector of tasks in events of any format. Class members must mean a task, an operation or causes, or the event
+/// text must name an operation.
 pub struct TaskCollector {
     options: TaskOptions,
-    /// By data stream: index of its trace.
+    /// Trace index by data stream.
     streams: StreamTable<u32, (), Option<TaskClassState>>,
-    /// Addresses of traces, by index; the table of streams keeps them alive.
+    /// Trace addresses by index. The stream table keeps the traces alive.
     traces: Vec<usize>,
-    /// Numbers of the names of their tracers.
+    /// Tracer name numbers by trace.
     tracers: Vec<u32>,
     content: EventContent,
     text: Vec<u8>,
-    /// Identifier and track of the event that is taken, if they are known.
+    /// Identifier and track of the current event, if known.
     event_id: Option<(EventId, u32)>,
     last_group: (Option<IdScope>, u32),
     by_place: HashMap<EventOrigin, u32>,
-    /// Recognizes copies; with constant keys, so that all runs give the same result.
+    /// Hasher for copied events, with constant keys so that every run gives the same result.
     hasher: BuildHasherDefault<DefaultHasher>,
     all: CollectedTasks,
 }
 
-/// State of an event record class.
+/// Event record class state.
 #[derive(Debug)]
 struct TaskClassState {
     fields: TaskFields,
@@ -93,8 +94,8 @@ impl TaskCollector {
         Tasks::new(self.all, self.options.correct_clocks)
     }
 
-    /// Takes an event, and keeps its identifier and its track for the [operation](super::TaskMember::event) or the
-    /// [joined event](super::JoinedEvent::event) that it becomes, unless there are too many.
+    /// Takes an event with its identifier and track. They are kept for the [operation](super::TaskMember::event) or
+    /// [joined event](super::JoinedEvent::event), unless there are too many.
     pub fn event_at(&mut self, event: &Event<'_>, place: &TimelinePlace) {
         self.event_id = Some((place.event(), place.track));
         self.event(event);
@@ -110,7 +111,7 @@ impl TaskCollector {
         let Some((trace, _, classes)) = streams.get_mut(event.stream) else { return };
         let finders = &options.find_mentions;
         let class = classes.for_event(event, || {
-            let fields = TaskFields::of(event, !finders.is_empty());
+            let fields = TaskFields::from_event(event, !finders.is_empty());
             (!fields.is_empty()).then(|| TaskClassState {
                 name: all.names.number(event.name().as_bytes()),
                 fields,
@@ -142,7 +143,7 @@ impl TaskCollector {
         self.options.most.map_or(MOST, |most| most.min(MOST))
     }
 
-    /// Returns the number of the identifier of the event that is taken, or [`NONE`].
+    /// Returns the number for the current event identifier, or [`NONE`].
     fn number_event_id(&mut self) -> u32 {
         // One for each operation, further event and mention.
         let most = 3 * self.most();
@@ -156,7 +157,7 @@ impl TaskCollector {
         }
     }
 
-    /// Adds the content of an event.
+    /// Adds an event's content.
     fn take(&mut self, trace: u32, time: i64, name: u32, role: EventRole) {
         let content = std::mem::take(&mut self.content);
         let place = self.place(&content, trace);
@@ -192,7 +193,7 @@ impl TaskCollector {
         self.content = content;
     }
 
-    /// Adds an event of an operation; `label` is used unless it names the operation.
+    /// Adds an event to an operation. `label` is used if this event names the operation.
     fn operation(&mut self, found: Operation, label: u32, content: &EventContent) {
         let Operation { chain, begin: time, place, event_id, group, .. } = found;
         let all = &mut self.all;
@@ -208,7 +209,7 @@ impl TaskCollector {
                 let before = *known;
                 let is_named = known.merge(&found);
                 if self.options.with_events && self.options.most.is_none_or(|most| all.events.len() < most) {
-                    // The event that names it becomes the operation; others are shown next to it.
+                    // The naming event becomes the operation. Others are shown next to it.
                     let (time, label, place, event_id) = match is_named {
                         true => (before.named_at, before.label, before.place, before.event_id),
                         false => (time, label, place, event_id),
@@ -227,16 +228,17 @@ impl TaskCollector {
         for (cause, chain, kind) in content.causes() {
             let to = number;
             match all.find(group, chain, cause) {
-                // Ignore operations that cause themselves.
+                // An operation that causes itself is ignored.
                 Some(from) if from == to => {}
-                Some(from) => all.edges.push(Edge { from, to, kind }),
+                Some(from) => all.edges.push(OperationEdge { from, to, kind }),
                 None => {
                     all.open_edges.push(OpenEdge { from: cause, chain, to, kind, is_of_other_task: false })
                 }
             }
         }
         if matches!(all.groups.get(group as usize), Some(IdScope::Trace(_))) {
-            let links = content.mentions.iter().map(|mention| Link { operation: number, mention: *mention });
+            let links =
+                content.mentions.iter().map(|mention| TaskLink { operation: number, mention: *mention });
             all.links.extend(links);
         }
     }

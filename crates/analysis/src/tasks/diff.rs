@@ -1,39 +1,38 @@
-//! Comparison of two executions.
+//! Differences between two executions.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::graph::{TaskEdge, TaskGraph};
 
-/// Differences between two executions of the same thing.
+/// Differences between two executions of the same task.
 ///
-/// Operations are matched in three steps: by the same label and history (all causes, and theirs), by the same
-/// label, and by the same label except for numbers; within each step, in order of time.
+/// Operations are matched in three steps, each sorted by time: by equal label and history (all direct and indirect
+/// causes), by equal label, and by equal label except for numbers.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TaskDiff {
     /// Nodes in both executions: index in the first, index in the second.
     pub matched: Vec<(u32, u32)>,
-    /// Number of these with the same history.
+    /// Number of matched nodes with the same history.
     pub same_history: usize,
     /// Nodes only in the first execution.
     pub removed: Vec<u32>,
     /// Nodes only in the second execution.
     pub added: Vec<u32>,
-    /// Numbers of edges between matched nodes in both, and of edges only in the first, and only in the second
-    /// execution.
+    /// Edge counts: between matched nodes in both executions, only in the first, only in the second.
     pub edges: [usize; 3],
     /// Differences in time by label, greatest first.
     pub steps: Vec<StepDifference>,
 }
 
-/// Time that operations with the same label, except for numbers, take in both executions, since their latest causes.
+/// Time since the latest cause in both executions, for operations with the same label (except for numbers).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepDifference {
     /// Label of the operations.
     pub label: Vec<u8>,
-    /// Numbers of operations in the first and the second execution.
+    /// Operation counts in the first and the second execution.
     pub counts: [u64; 2],
     /// Total times, in nanoseconds.
     pub times: [i128; 2],
@@ -89,7 +88,7 @@ impl TaskDiff {
         self.edges[2] = second.edges().saturating_sub(self.edges[0]);
     }
 
-    /// `true` if both have the same operations and edges.
+    /// Returns `true` if both have the same operations and edges.
     #[must_use]
     pub fn is_same_structure(&self) -> bool {
         self.removed.is_empty() && self.added.is_empty() && self.edges[1] == 0 && self.edges[2] == 0
@@ -110,11 +109,11 @@ fn without_numbers(label: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns a number for each node that depends on the labels of the node and of all that led to it.
+/// Returns a hash for each node, made from the labels of the node and of its direct and indirect causes.
 fn histories(graph: &TaskGraph<'_>, hasher: &RandomState) -> Vec<u64> {
     let mut all: Vec<u64> = Vec::with_capacity(graph.len() as usize);
     for node in 0..graph.len() {
-        // Independent of the order of causes.
+        // The order of causes must not matter.
         let causes = graph.causes(node).iter();
         let causes = causes.fold(0u64, |sum, edge| {
             let history = all.get(edge.node as usize).copied().unwrap_or_default();

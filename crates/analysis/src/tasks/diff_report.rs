@@ -1,4 +1,4 @@
-//! Differences of tasks as text and JSON.
+//! Task differences as text and JSON.
 
 use ichnos_json::write::ObjectWriter;
 
@@ -57,7 +57,7 @@ impl TaskDiff {
         out
     }
 
-    /// Writes the differences between two graphs as members of an object, with at most `most` steps.
+    /// Writes the differences between two graphs as object members, with at most `most` steps.
     pub fn write_json(&self, graphs: [&TaskGraph<'_>; 2], most: usize, object: &mut ObjectWriter<'_>) {
         let [first, second] = graphs;
         let mut corrections = object.member("clock_corrections").array();
@@ -101,7 +101,7 @@ impl TaskDiff {
     }
 }
 
-/// Returns the duration of a task.
+/// Returns a task's duration.
 fn whole_time(graph: &TaskGraph<'_>) -> Option<i128> {
     let nodes = || 0..graph.len();
     let begin = nodes().filter_map(|node| graph.begin(node)).min()?;

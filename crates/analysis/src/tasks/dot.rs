@@ -1,4 +1,4 @@
-//! Graphs in the language of Graphviz.
+//! Graphs in the Graphviz language.
 
 use std::io::{self, Write};
 
@@ -8,14 +8,14 @@ use super::graph::TaskGraph;
 use ichnos_export::duration;
 use ichnos_export::printable;
 
-/// Output format of a [`TaskGraph`].
+/// Output format for a [`TaskGraph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphFormat {
-    /// Language of Graphviz.
+    /// Graphviz language.
     Dot,
-    /// Image for browsers, of this width in pixels if there is one. It contains joined events of small tasks, if they
-    /// [were collected](super::TaskOptions::with_events).
+    /// Image for browsers, with an optional width in pixels. It contains joined events of small tasks if they [were
+    /// collected](super::TaskOptions::with_events).
     Svg(Option<usize>),
     /// JSON: an object with the lists `nodes` and `edges`.
     Json,
@@ -71,7 +71,7 @@ impl TaskGraph<'_> {
     }
 }
 
-/// Returns the Graphviz style of an edge.
+/// Returns the Graphviz style for an edge.
 fn style_of(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Parent => "bold",
@@ -81,7 +81,7 @@ fn style_of(kind: CauseKind) -> &'static str {
     }
 }
 
-/// Maximum number of characters shown of a text.
+/// Maximum number of shown characters per text.
 const MOST_TEXT: usize = 200;
 
 /// Returns a text escaped for Graphviz strings.

@@ -8,7 +8,7 @@ use ichnos_model::{
 
 use ichnos_export::number;
 
-/// Use of a field.
+/// Field use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Nothing,
@@ -17,7 +17,7 @@ enum Use {
     Cause(CauseKind),
     Chain,
     CauseChain,
-    /// The message; `searched` if it may name an operation.
+    /// Message text. `searched` if it may name an operation.
     Message {
         searched: bool,
     },
@@ -29,7 +29,7 @@ enum Use {
     Search,
 }
 
-/// Components of an event's origin.
+/// Parts of an event's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OriginPart {
     Machine,
@@ -39,22 +39,22 @@ enum OriginPart {
     Tag,
 }
 
-/// Scopes that are read.
+/// Scopes to read.
 const SCOPES: [Scope; 5] =
     [Scope::CommonContext, Scope::SpecificContext, Scope::Payload, Scope::Resource, Scope::EventRecordHeader];
 
-/// Uses of the fields of a class.
+/// Field uses in an event record class.
 #[derive(Debug)]
 pub struct TaskFields {
-    /// `true` if operations of the class can be in chains.
+    /// `true` if the class's operations can be in chains.
     has_chains: bool,
-    /// Uses by index of the node, for scopes with any use.
+    /// Uses by node index, for scopes with any use.
     scopes: Box<[(Scope, Box<[Use]>)]>,
 }
 
 impl TaskFields {
-    /// Finds the uses for the class of an event. With `searches`, texts are also searched for operations.
-    pub fn of(event: &Event<'_>, searches: bool) -> Self {
+    /// Finds the field uses for the event's class. With `searches`, texts are also searched for operations.
+    pub fn from_event(event: &Event<'_>, searches: bool) -> Self {
         let meanings = &event.class.meanings;
         let scopes = SCOPES.into_iter().filter_map(|scope| {
             let plan = event.plan(scope)?;
@@ -79,7 +79,7 @@ impl TaskFields {
         Self { scopes: scopes.collect(), has_chains }
     }
 
-    /// `true` if no field is used.
+    /// Returns `true` if no field is used.
     pub fn is_empty(&self) -> bool {
         self.scopes.is_empty()
     }
@@ -93,7 +93,7 @@ impl TaskFields {
             let _ = event.visit(*scope, &mut ScopeReader { uses, finders, content });
         }
         content.search_labeled(finders);
-        // An event that names only its task belongs to that.
+        // An event that names only its task belongs to the task.
         if let Some(task) = content.task
             && content.operation.is_none()
             && content.mentions.is_empty()
@@ -130,12 +130,12 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
     }
 }
 
-/// Content of an event.
+/// Event content.
 #[derive(Debug)]
 pub struct EventContent {
     /// Task that the event belongs to.
     pub task: Option<Identifier>,
-    /// Operation of the task.
+    /// Operation in the task.
     pub operation: Option<Identifier>,
     /// Chain of causes within the operation.
     pub chain: Chain,
@@ -144,18 +144,18 @@ pub struct EventContent {
     cause_count: u32,
     /// Chain of each cause, by position.
     cause_chains: Vec<Option<Chain>>,
-    /// `true` if a cause is nothing, by which some formats mark the first operation of a task.
+    /// `true` if a cause is nothing. Some formats mark the first operation of a task so.
     pub(super) is_marked_root: bool,
     /// Number of identifiers that are too long.
     pub(super) too_long: u32,
     /// Operation names that formats recognized in the event.
     pub mentions: Vec<Mention>,
-    /// Fields that contain nothing but an identifier, as a text with their names.
+    /// Identifier fields as text with their names.
     labeled: Vec<u8>,
     pub(super) message: Vec<u8>,
-    /// Title of the task.
+    /// Task title.
     pub(super) title: Vec<u8>,
-    /// Places by [`OriginPart`].
+    /// Origin texts by [`OriginPart`].
     places: [Vec<u8>; 5],
     text: Vec<u8>,
 }
@@ -206,7 +206,7 @@ impl EventContent {
 
     /// Finds the operations mentioned in a text.
     fn search(&mut self, bytes: &[u8], finders: &[FindMentions]) {
-        // Events with a task and an operation of their own are not searched for others.
+        // Events with their own task and operation are not searched for others.
         if self.task.is_some() && self.operation.is_some() {
             return;
         }
@@ -220,14 +220,14 @@ impl EventContent {
         }
     }
 
-    /// Finds the operations that metadata name, which can be nothing else.
+    /// Finds the operations in metadata. They are certain.
     fn context(&mut self, bytes: &[u8], finders: &[FindMentions]) {
         let before = self.mentions.len();
         self.search(bytes, finders);
         self.mentions.iter_mut().skip(before).for_each(|mention| mention.is_certain = true);
     }
 
-    /// Notes a field that contains nothing but these digits, if it is named as an identifier.
+    /// Records a field that contains only an identifier, if its name ends in `id`.
     fn label(&mut self, field: Field<'_>, digits: impl Iterator<Item = u8>) {
         let Some(name) = field.name().filter(|name| is_id(name)) else { return };
         if self.labeled.len() < MOST_LABELED {
@@ -238,7 +238,7 @@ impl EventContent {
         }
     }
 
-    /// Finds the operation that fields name. It is before those that are mentioned in texts.
+    /// Finds the operation in identifier fields. It comes before operations in texts.
     fn search_labeled(&mut self, finders: &[FindMentions]) {
         if !self.labeled.is_empty() {
             let labeled = std::mem::take(&mut self.labeled);
@@ -251,13 +251,13 @@ impl EventContent {
         }
     }
 
-    /// Returns the machine of the event.
+    /// Returns the event's machine.
     pub(super) fn machine(&self) -> &[u8] {
         &self.places[OriginPart::Machine as usize]
     }
 
-    /// Appends the origin of the event: machine, component, process and thread, as far as known. A tag is
-    /// used if there is no component; the number of a process's first thread is the same, and not repeated.
+    /// Appends the event's origin: machine, component, process and thread, as far as known. Without a component,
+    /// the tag is used. A thread with the number of its process is not repeated.
     pub(super) fn push_place(&self, out: &mut Vec<u8>) {
         let [machine, component, process, thread, tag] = &self.places;
         for part in [machine, if component.is_empty() { tag } else { component }] {
@@ -283,7 +283,7 @@ fn separate(out: &mut Vec<u8>, separator: u8) {
     }
 }
 
-/// Reads the fields of a scope.
+/// Reads a scope's fields.
 struct ScopeReader<'r> {
     uses: &'r [Use],
     finders: &'r [FindMentions],
@@ -295,7 +295,7 @@ impl ScopeReader<'_> {
         self.uses.get(field.index()).copied().unwrap_or(Use::Nothing)
     }
 
-    /// Takes the value of a field with a use.
+    /// Takes a used field's value.
     fn take(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let content = &mut *self.content;
         let wanted = self.uses.get(field.index());
@@ -356,13 +356,13 @@ fn hexadecimal(bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
     bytes.iter().flat_map(move |byte| [digit(byte >> 4), digit(byte & 15)])
 }
 
-/// Returns `true` for names of identifiers.
+/// Returns `true` for identifier names.
 fn is_id(name: &str) -> bool {
     let end = name.as_bytes().last_chunk::<2>();
     end.is_some_and(|end| end.eq_ignore_ascii_case(b"id"))
 }
 
-/// `true` if an identifier is longer than supported.
+/// Returns `true` if an identifier is longer than supported.
 fn is_too_long(value: &FieldValue<'_>) -> bool {
     let (FieldValue::Text(bytes) | FieldValue::Blob(bytes)) = value else { return false };
     bytes.len() > Identifier::MOST
@@ -373,7 +373,7 @@ fn is_too_long(value: &FieldValue<'_>) -> bool {
 /// Maximum number of operations that one event can name.
 const MOST_MENTIONS: usize = 64;
 
-/// Maximum number of bytes of fields that contain nothing but an identifier, with their names.
+/// Maximum length of identifier fields with their names, in bytes.
 const MOST_LABELED: usize = 1 << 10;
 
 impl Visitor for ScopeReader<'_> {

@@ -1,4 +1,4 @@
-//! Graph of a task: its operations, causes first.
+//! Task graphs: operations, causes first.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -8,51 +8,51 @@ use ichnos_model::{CauseKind, Identifier};
 use super::clocks::{self, MachineEdge};
 use super::identifiers::find_identifiers;
 use super::operations::{EventOrigin, NO_TIME, NONE, Operation, TaskEvent};
-use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, of_task};
+use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, task_slice};
 
-/// An edge of a [`TaskGraph`], seen from one of its ends.
+/// Edge of a [`TaskGraph`], seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskEdge {
-    /// Index of the node at the other end.
+    /// Node index at the other end.
     pub node: u32,
-    /// Kind of causation.
+    /// Causation kind.
     pub kind: CauseKind,
 }
 
-/// An edge from an unknown operation.
+/// Edge from an unknown operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DanglingEdge {
-    /// The unknown operation.
+    /// Unknown operation.
     pub from: Identifier,
-    /// Chain of the operation, if the edge or its effect has one.
+    /// Operation chain, if the edge or its effect has one.
     pub chain: Option<u32>,
-    /// Index of the node of the effect.
+    /// Effect's node index.
     pub to: u32,
-    /// Kind of causation.
+    /// Causation kind.
     pub kind: CauseKind,
     /// `true` if another task has an operation with this identifier.
     pub is_of_other_task: bool,
 }
 
-/// The operations of a task and the edges between them, without cycles.
+/// Operations of a task and the edges between them, without cycles.
 #[derive(Debug)]
 pub struct TaskGraph<'t> {
     tasks: &'t Tasks,
     task: usize,
-    /// Numbers of operations, causes before effects, otherwise in order of time.
+    /// Operation numbers, causes before effects, otherwise sorted by time.
     pub(super) nodes: Vec<u32>,
     causes: Edges,
     effects: Edges,
-    /// Number of edges of the longest path to each node.
+    /// Number of edges on the longest path to each node.
     depths: Vec<u32>,
     /// Edges that were removed because they close a cycle: from, to.
     pub(super) cycles: Vec<(u32, u32)>,
     pub(super) dangling: Vec<DanglingEdge>,
-    /// `true` if operations of different chains have the same identifier.
+    /// `true` if operations in different chains share identifiers.
     shares_ids: bool,
-    /// Nanoseconds to add to the times of machines.
+    /// Nanoseconds to add to machine times.
     corrections: HashMap<u32, i128>,
-    /// Set if the search for corrections was ended.
+    /// `true` if the search for corrections was stopped.
     is_correction_incomplete: bool,
 }
 
@@ -65,7 +65,7 @@ struct Edges {
 }
 
 impl Edges {
-    /// Groups edges between `count` nodes; each edge comes with the node to look it up by.
+    /// Groups edges between `count` nodes. Each edge comes with its node.
     fn new(count: usize, edges: impl Iterator<Item = (u32, TaskEdge)> + Clone) -> Self {
         let mut begins = vec![0u32; count + 1];
         for (node, _) in edges.clone() {
@@ -87,12 +87,12 @@ impl Edges {
                 *place += 1;
             }
         }
-        // Each begin has moved to the end of the node's edges.
+        // Each start has moved to the end of the node's edges.
         next.truncate(count);
         Self { ends: next, all }
     }
 
-    fn of(&self, node: u32) -> &[TaskEdge] {
+    fn at(&self, node: u32) -> &[TaskEdge] {
         let node = node as usize;
         let begin = node.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         let end = self.ends.get(node).copied().unwrap_or(begin);
@@ -101,15 +101,15 @@ impl Edges {
 }
 
 impl<'t> TaskGraph<'t> {
-    /// Makes the graph of a task, without dangling edges.
+    /// Creates the graph of a task, without dangling edges.
     pub(super) fn new(tasks: &'t Tasks, task: usize) -> Self {
         let members = tasks.members(task);
-        let edges = of_task(&tasks.edges, task).iter().map(|(_, edge)| edge);
+        let edges = task_slice(&tasks.edges, task).iter().map(|(_, edge)| edge);
         let count = members.len();
         let local = |operation: u32| tasks.local.get(operation as usize).copied().unwrap_or(NONE);
         let mut edges: Vec<(u32, u32, CauseKind)> =
             edges.map(|edge| (local(edge.from), local(edge.to), edge.kind)).collect();
-        // Repeated causes are one edge.
+        // Repeated causes become one edge.
         edges.sort_unstable();
         edges.dedup();
         let corrections = match tasks.corrects_clocks {
@@ -143,7 +143,7 @@ impl<'t> TaskGraph<'t> {
         for (from, to, _) in &mut edges {
             (*from, *to) = (at(*from), at(*to));
         }
-        // Edges that close a cycle lead from a node to itself or to an earlier one.
+        // Edges that close a cycle lead from a node to itself or backward.
         edges.retain(|(from, to, _)| from < to);
         edges.sort_unstable();
         let to_effects = edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind }));
@@ -167,13 +167,13 @@ impl<'t> TaskGraph<'t> {
         }
     }
 
-    /// Returns the number of operations.
+    /// Returns the operation count.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// `true` if there are no operations, only events that name the task.
+    /// Returns `true` if the task lacks operations: events name only the task.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -182,13 +182,13 @@ impl<'t> TaskGraph<'t> {
     /// Returns the edges to a node.
     #[must_use]
     pub fn causes(&self, node: u32) -> &[TaskEdge] {
-        self.causes.of(node)
+        self.causes.at(node)
     }
 
     /// Returns the edges from a node.
     #[must_use]
     pub fn effects(&self, node: u32) -> &[TaskEdge] {
-        self.effects.of(node)
+        self.effects.at(node)
     }
 
     /// Returns the number of edges between known operations, without those that close a cycle.
@@ -203,13 +203,13 @@ impl<'t> TaskGraph<'t> {
         &self.dangling
     }
 
-    /// Returns the nodes of edges that close a cycle and were removed: from, to.
+    /// Returns the removed edges that closed a cycle: from, to.
     #[must_use]
     pub fn cycles(&self) -> &[(u32, u32)] {
         &self.cycles
     }
 
-    /// Returns the number of edges of the longest path.
+    /// Returns the number of edges on the longest path.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.depths.iter().copied().max().unwrap_or_default()
@@ -220,7 +220,7 @@ impl<'t> TaskGraph<'t> {
         (0..self.len()).filter(|node| self.causes(*node).is_empty())
     }
 
-    /// Returns the begin of an operation, in nanoseconds.
+    /// Returns the start of an operation, in nanoseconds.
     #[must_use]
     pub fn begin(&self, node: u32) -> Option<i128> {
         self.operation(node).and_then(|operation| self.corrected(operation.place, operation.begin))
@@ -232,13 +232,13 @@ impl<'t> TaskGraph<'t> {
         self.operation(node).and_then(|operation| self.corrected(operation.place, operation.end))
     }
 
-    /// Returns a time at a place, with the clock of its machine corrected.
+    /// Returns a time with the clock correction for its place.
     pub(super) fn corrected(&self, place: u32, time: i64) -> Option<i128> {
         (time != NO_TIME).then(|| i128::from(time) + self.tasks.correction(&self.corrections, place))
     }
 
-    /// Returns the nodes whose identifier begins with these digits, as [`find_identifiers`] does. If there
-    /// are none, the number of a chain after a `/`, in hexadecimal digits, selects the nodes of the chain.
+    /// Returns the nodes whose identifier starts with these digits, as [`find_identifiers`] does. If none match, a
+    /// chain number after a `/`, in hexadecimal digits, selects the nodes in the chain.
     #[must_use]
     pub fn find(&self, name: &str) -> Vec<u32> {
         let find = |digits: &str| -> Vec<u32> {
@@ -258,15 +258,15 @@ impl<'t> TaskGraph<'t> {
         found
     }
 
-    /// Returns the operation of a node.
+    /// Returns a node's operation.
     #[must_use]
     pub fn member(&self, node: u32) -> Option<TaskMember<'t>> {
         let number = *self.nodes.get(node as usize)?;
         self.tasks.member(number)
     }
 
-    /// Returns the identifier of a node, with its chain, as in `0A0A0A0A/0001`, if operations of several
-    /// chains share identifiers.
+    /// Returns a node's identifier. If operations in several chains share identifiers, the chain is added, as in
+    /// `0A0A0A0A/0001`.
     #[must_use]
     pub fn operation_name(&self, node: u32) -> String {
         match self.member(node) {
@@ -276,13 +276,13 @@ impl<'t> TaskGraph<'t> {
         }
     }
 
-    /// Returns the origin of events by its number; its names are for [`TaskGraph::text`].
+    /// Returns an event origin by number. [`TaskGraph::text`] returns its names.
     pub(super) fn origin(&self, place: u32) -> EventOrigin {
         let nothing = EventOrigin { machine: NONE, text: NONE, tracer: NONE };
         self.tasks.all.places.get(place as usize).copied().unwrap_or(nothing)
     }
 
-    /// Returns the number of the name of a node's machine.
+    /// Returns the name number of a node's machine.
     fn machine(&self, node: u32) -> u32 {
         self.operation(node).map_or(NONE, |operation| self.tasks.machine(operation.place))
     }
@@ -296,9 +296,8 @@ impl<'t> TaskGraph<'t> {
         self.tasks.all.operations.get(*self.nodes.get(node as usize)? as usize)
     }
 
-    /// Returns the events that belong to the task and are not those that its operations are named after, each with the
-    /// node that it follows: its operation, or the last node before it in time if it names only the task. In
-    /// the order of these nodes.
+    /// Returns the events of the task that do not name an operation. Each has the node that it follows: its operation,
+    /// or the last node before it in time if it names only the task. The events are sorted by these nodes.
     #[must_use]
     pub fn joined_events(&self) -> Vec<(u32, JoinedEvent<'t>)> {
         let event = |(node, event): (u32, TaskEvent)| {
@@ -310,15 +309,15 @@ impl<'t> TaskGraph<'t> {
         self.joined().into_iter().map(event).collect()
     }
 
-    /// Returns the number of joined events.
+    /// Returns the joined event count.
     pub(super) fn joined_count(&self) -> usize {
-        of_task(&self.tasks.events, self.task).len()
+        task_slice(&self.tasks.events, self.task).len()
     }
 
     /// Returns the joined events with the nodes that they follow.
     pub(super) fn joined(&self) -> Vec<(u32, TaskEvent)> {
         let nodes: HashMap<u32, u32> = self.nodes.iter().copied().zip(0..).collect();
-        // Minimum time from each node on. It is ascending, as times of nodes nearly are.
+        // Minimum time from each node on. It ascends, as node times nearly do.
         let mut least: Vec<i128> =
             (0..self.len()).map(|node| self.begin(node).unwrap_or(i128::MAX)).collect();
         for node in (1..least.len()).rev() {
@@ -331,7 +330,7 @@ impl<'t> TaskGraph<'t> {
         let time = |event: &TaskEvent| self.corrected(event.place, event.time);
         let node =
             |event: &TaskEvent| nodes.get(&event.operation).copied().unwrap_or_else(|| before(time(event)));
-        let events = of_task(&self.tasks.events, self.task).iter();
+        let events = task_slice(&self.tasks.events, self.task).iter();
         let mut events: Vec<_> = events.map(|(_, event)| (node(event), *event)).collect();
         events.sort_by_key(|(node, event)| (*node, time(event)));
         events
@@ -344,7 +343,7 @@ impl<'t> TaskGraph<'t> {
         self.backward().fold((0, 0), |(count, most), (_, _, late)| (count + 1, most.max(late)))
     }
 
-    /// Returns the latest cause of a node: without it, the node could have begun earlier.
+    /// Returns a node's latest cause: without it, the node could have started earlier.
     #[must_use]
     pub fn latest_cause(&self, node: u32) -> Option<TaskEdge> {
         let causes = self.causes(node).iter().copied();
@@ -377,15 +376,15 @@ impl<'t> TaskGraph<'t> {
         moved
     }
 
-    /// Returns `true` if no clock was corrected, as the search for corrections takes too many steps: there are too many
-    /// machines with edges between them.
+    /// Returns `true` if no clock was corrected because the search takes too many steps: too many machines have edges
+    /// between them.
     #[must_use]
     pub fn is_correction_incomplete(&self) -> bool {
         self.is_correction_incomplete
     }
 
-    /// Number of edges that go back in time between operations that do not name a machine, so that no clock can be
-    /// corrected.
+    /// Returns the number of edges that go back in time between operations without a machine name. No clock can be
+    /// corrected for them.
     #[must_use]
     pub fn backward_edges_without_machine(&self) -> u64 {
         let has_machine = |node: u32| !self.text(self.machine(node)).is_empty();
@@ -403,13 +402,13 @@ impl<'t> TaskGraph<'t> {
         })
     }
 
-    /// Returns the summary of the task, with corrected clocks.
+    /// Returns the task's summary, with corrected clocks.
     #[must_use]
     pub fn summary(&self) -> Option<TaskSummary> {
         self.tasks.summary_of(self.task, self)
     }
 
-    /// `true` if a node has several causes.
+    /// Returns `true` if a node has several causes.
     #[must_use]
     pub fn is_join(&self, node: u32) -> bool {
         let causes = self.causes(node);
@@ -433,7 +432,7 @@ impl<'t> TaskGraph<'t> {
         self.dangling.get(begin..end).unwrap_or_default()
     }
 
-    /// Returns the nodes of edges to a node that close a cycle: from, to.
+    /// Returns the removed edges to a node that closed a cycle: from, to.
     #[must_use]
     pub fn cycles_to(&self, node: u32) -> &[(u32, u32)] {
         let begin = self.cycles.partition_point(|(_, to)| *to < node);
@@ -442,17 +441,17 @@ impl<'t> TaskGraph<'t> {
     }
 }
 
-/// Returns the number of edges of the longest path to each node. Causes come before their effects.
+/// Returns the number of edges on the longest path to each node. Causes come before their effects.
 fn depths(count: usize, causes: &Edges) -> Vec<u32> {
     let mut depths = vec![0u32; count];
     for node in 0..count as u32 {
-        let above = causes.of(node).iter().filter_map(|edge| depths.get(edge.node as usize)).max();
+        let above = causes.at(node).iter().filter_map(|edge| depths.get(edge.node as usize)).max();
         depths[node as usize] = above.map_or(0, |above| above + 1);
     }
     depths
 }
 
-/// Returns `true` if operations of different chains have the same identifier.
+/// Returns `true` if operations in different chains share identifiers.
 fn shares_ids(tasks: &Tasks, members: &[u32]) -> bool {
     let operations = || members.iter().filter_map(|number| tasks.all.operations.get(*number as usize));
     if operations().all(|operation| operation.chain.number().is_none()) {
@@ -463,7 +462,7 @@ fn shares_ids(tasks: &Tasks, members: &[u32]) -> bool {
     ids.windows(2).any(|pair| pair.first() == pair.last())
 }
 
-/// The nanoseconds to add to the clocks of machines, by what edges between members show. None: too many steps.
+/// Returns nanoseconds to add to machine clocks, derived from the edges between members. `None` after too many steps.
 fn clock_offsets(
     tasks: &Tasks,
     members: &[u32],
@@ -475,14 +474,14 @@ fn clock_offsets(
         let (from, to) = (tasks.machine(cause.place), tasks.machine(effect.place));
         let has_times = cause.begin != NO_TIME && effect.begin != NO_TIME;
         let late = i128::from(cause.begin) - i128::from(effect.begin);
-        // Operations that do not name their machine may be on different ones.
+        // Operations without a machine name may be on different machines.
         let are_named = [from, to].iter().all(|machine| !tasks.all.names.text(*machine).is_empty());
         (from != to && has_times && are_named).then_some(MachineEdge { from, to, late })
     });
     if !messages.clone().any(|message| message.late > 0) {
         return Some(HashMap::new());
     }
-    // The clock of the machine on which the task begins is not moved.
+    // The clock of the first operation's machine is not moved.
     let effects: HashSet<u32> = edges.iter().map(|(_, to, _)| *to).collect();
     let roots = (0..members.len() as u32).filter(|node| !effects.contains(node)).filter_map(operation);
     let root = roots.filter(|root| root.begin != NO_TIME).min_by_key(|root| root.begin);
@@ -511,7 +510,7 @@ fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i128) -> (Vec<u32>,
     let mut order = Vec::with_capacity(count);
     while let Some(Reverse((now, node))) = ready.pop() {
         order.push(node);
-        for edge in effects.of(node) {
+        for edge in effects.at(node) {
             if !broken.is_empty() && broken.contains(&(node, edge.node)) {
                 continue;
             }
@@ -534,14 +533,14 @@ fn find_cycles(
     causes: &[u32],
     time: &impl Fn(u32) -> i128,
 ) -> Vec<(u32, u32)> {
-    // Nodes that can be sorted are not part of a cycle.
+    // Sorted nodes are not part of a cycle.
     let mut waiting = causes.to_vec();
     let mut ready: Vec<u32> =
         (0..count as u32).filter(|node| waiting.get(*node as usize) == Some(&0)).collect();
     let mut left = count;
     while let Some(node) = ready.pop() {
         left -= 1;
-        for edge in effects.of(node) {
+        for edge in effects.at(node) {
             let Some(waiting) = waiting.get_mut(edge.node as usize) else { continue };
             *waiting -= 1;
             if *waiting == 0 {
@@ -573,7 +572,7 @@ fn find_cycles(
         path.push((root, 0));
         states[root as usize] = State::OnPath;
         while let Some((node, next)) = path.last_mut() {
-            let (from, edge) = (*node, effects.of(*node).get(*next).copied());
+            let (from, edge) = (*node, effects.at(*node).get(*next).copied());
             *next += 1;
             let Some(edge) = edge else {
                 states[from as usize] = State::Done;

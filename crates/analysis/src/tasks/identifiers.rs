@@ -1,10 +1,9 @@
-//! Identifiers by their first digits.
+//! Identifier search by leading digits.
 
 use ichnos_model::Identifier;
 
-/// Returns the indexes of the identifiers that begin with these hexadecimal digits, ignoring case and
-/// hyphens. Leading zero bytes, with which some formats pad shorter identifiers, are ignored. A complete
-/// identifier is found alone.
+/// Returns the indexes of identifiers that start with these hexadecimal digits. Case and hyphens are ignored, and so
+/// are leading zero bytes, with which some formats pad shorter identifiers. A complete identifier matches only itself.
 #[must_use]
 pub fn find_identifiers(ids: impl Iterator<Item = Identifier> + Clone, digits: &str) -> Vec<usize> {
     // Identifiers that are not digits are also found by their text.
@@ -32,7 +31,7 @@ pub fn find_identifiers(ids: impl Iterator<Item = Identifier> + Clone, digits: &
             all.push(index);
         }
     }
-    // A complete identifier is not a prefix of another one.
+    // A complete identifier must not match longer identifiers.
     if exact.is_empty() { all } else { exact }
 }
 

@@ -1,4 +1,4 @@
-//! Joins operations of traces without tasks, and events that name an operation, to tasks.
+//! Assigns operations without a task, and events that name an operation, to tasks.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -8,11 +8,11 @@ use ichnos_model::{CauseKind, Identifier, Mention};
 
 use super::namesakes::Namesakes;
 use super::operations::{
-    CollectedTasks, Edge, IdScope, Link, NO_TIME, NONE, Naming, OpenEdge, Operation, TaskEvent,
+    CollectedTasks, IdScope, NO_TIME, NONE, Naming, OpenEdge, Operation, OperationEdge, TaskEvent, TaskLink,
 };
 
-/// Assigns each operation to the group of its task, and resolves edges and names in texts. Groups of traces
-/// are empty afterwards.
+/// Assigns each operation to the group of its task, and resolves edges and names in texts. Trace groups are empty
+/// afterwards.
 pub(super) fn join(all: &mut CollectedTasks) {
     let mut tasks = KnownTasks::new(all);
     let mentions: Vec<Mention> = (all.links.iter().map(|link| &link.mention))
@@ -34,7 +34,7 @@ pub(super) fn join(all: &mut CollectedTasks) {
     all.merge_operations();
     let mut namesakes = Namesakes::new(all, mentions.iter().flat_map(|mention| wanted(all, &tasks, mention)));
     drop(mentions);
-    for Link { operation, mention } in std::mem::take(&mut all.links) {
+    for TaskLink { operation, mention } in std::mem::take(&mut all.links) {
         let Some(group) = tasks.find_task(all, mention.task) else { continue };
         let Some(known) = all.operations.get(operation as usize).copied() else { continue };
         let Some(from) =
@@ -44,9 +44,9 @@ pub(super) fn join(all: &mut CollectedTasks) {
         };
         let kind = CauseKind::Related;
         if known.group == group {
-            all.edges.push(Edge { from, to: operation, kind });
+            all.edges.push(OperationEdge { from, to: operation, kind });
         } else if let Some(from) = mention.operation {
-            // It belongs to another task, which it names.
+            // The operation belongs to another task, which it names.
             all.open_edges.push(OpenEdge {
                 from,
                 chain: mention.chain,
@@ -67,15 +67,15 @@ pub(super) fn join(all: &mut CollectedTasks) {
     all.forget_indexes();
 }
 
-/// Assigns operations of traces to the tasks that they or connected operations name; the others become tasks
-/// of their own.
+/// Assigns trace operations to the tasks that they or connected operations name. Other connected operations become
+/// separate tasks.
 fn join_operations_of_traces(all: &mut CollectedTasks, tasks: &KnownTasks) {
     let mut parts = UnionFind::new(all.operations.len());
-    for Edge { from, to, .. } in &all.edges {
+    for OperationEdge { from, to, .. } in &all.edges {
         parts.unite(*from, *to);
     }
     let mut group_of_part: HashMap<u32, u32> = HashMap::new();
-    for Link { operation, mention } in &all.links {
+    for TaskLink { operation, mention } in &all.links {
         if let Some(group) = tasks.find_task(all, mention.task) {
             group_of_part.entry(parts.root(*operation)).or_insert(group);
         }
@@ -87,7 +87,7 @@ fn join_operations_of_traces(all: &mut CollectedTasks, tasks: &KnownTasks) {
         .collect();
     for number in &of_traces {
         let Some(operation) = all.operations.get(*number as usize) else { continue };
-        // The identifier of an operation may be that of the task.
+        // The operation identifier may be the task identifier.
         if operation.id.as_bytes().len() >= 8
             && let Some(group) = tasks.find(all, &operation.id)
         {
@@ -98,7 +98,7 @@ fn join_operations_of_traces(all: &mut CollectedTasks, tasks: &KnownTasks) {
     for number in of_traces {
         let Some(operation) = all.operations.get_mut(number as usize) else { continue };
         operation.group = *group_of_part.entry(parts.root(number)).or_insert_with(|| {
-            // The identifier of its first operation becomes that of the task.
+            // The identifier of the first operation becomes the task identifier.
             let count: &mut u16 = named.entry(operation.id).or_default();
             *count = count.saturating_add(1);
             all.groups.push(IdScope::Task(numbered(operation.id, *count)));
@@ -107,8 +107,8 @@ fn join_operations_of_traces(all: &mut CollectedTasks, tasks: &KnownTasks) {
     }
 }
 
-/// Returns the identifier of a task whose first operation has this identifier: with a number at its end, if it has room
-/// for that and other tasks begin with the same identifier.
+/// Returns the task identifier for a first operation with this identifier. If other tasks start with the same
+/// identifier, a number is appended if there is room.
 fn numbered(id: Identifier, number: u16) -> Identifier {
     let bytes = [id.as_bytes(), &number.to_be_bytes()].concat();
     Identifier::new(&bytes).filter(|_| number > 1).unwrap_or(id)
@@ -122,7 +122,7 @@ fn short(id: Identifier) -> Option<Identifier> {
     }
 }
 
-/// Returns the identifiers of the operation that a mention names, each with the group of its task.
+/// Returns identifiers of the mentioned operation, each with the group of its task.
 fn wanted(
     all: &CollectedTasks,
     tasks: &KnownTasks,
@@ -133,8 +133,7 @@ fn wanted(
     ids.into_iter().flatten().flatten()
 }
 
-/// Returns the operation that an event at a time names, added if no event is about it; `None` if the event
-/// names only the task.
+/// Returns the mentioned operation. Adds it if no event is about it. `None` if the mention names only the task.
 fn named(
     all: &mut CollectedTasks,
     namesakes: &mut Namesakes,
@@ -165,7 +164,7 @@ fn named(
         namesakes.insert(number, &operation);
         number
     });
-    // Without events of its own, it lasts from the first event that names it to the last one.
+    // Without its own events, the operation lasts from the first mention to the last.
     if let Some(operation) = all.operations.get_mut(number as usize)
         && operation.events == 0
         && time != NO_TIME
@@ -177,12 +176,12 @@ fn named(
     Some(number)
 }
 
-/// Tasks by the part of their identifiers that formats with other identifier sizes share.
+/// Tasks by the common part of identifiers that have different lengths in different formats.
 struct KnownTasks {
-    /// Groups by the common part of their identifiers.
+    /// Groups by common identifier part.
     by_common_part: HashTable<u32>,
     hasher: RandomState,
-    /// By group: the representative of the same task, if it is another group.
+    /// By group: representative group of the same task, if it differs.
     same: HashMap<u32, u32>,
     /// Groups that only texts name and that may mean something else.
     uncertain: HashSet<u32>,
@@ -208,7 +207,7 @@ impl KnownTasks {
                 number
             });
             let is_longest = id.as_bytes().len() == Identifier::MOST;
-            // Two identifiers of maximum length are two tasks.
+            // Two identifiers with the maximum length are two tasks.
             if known != number && !is_longest {
                 tasks.same.insert(number, known);
             }
@@ -229,7 +228,7 @@ impl KnownTasks {
         self.by_common_part.insert_unique(hasher.hash_one(id.common_part()), group, hash);
     }
 
-    /// Returns the group of a task.
+    /// Returns a task's group.
     fn find_task(&self, all: &CollectedTasks, id: Identifier) -> Option<u32> {
         let exact = all.known_group(IdScope::Task(id)).map(|group| self.representative(group));
         exact.or_else(|| self.find(all, &id))
@@ -251,12 +250,12 @@ impl KnownTasks {
     }
 }
 
-/// Returns the common part of a task's identifier.
+/// Returns the common part of a task identifier.
 fn common_part(all: &CollectedTasks, group: u32) -> Option<[u8; 16]> {
     Some(all.groups.get(group as usize)?.task()?.common_part())
 }
 
-/// Union-find structure of operations connected by edges of any direction.
+/// Union-find structure over operations, joined by edges in any direction.
 struct UnionFind(Vec<u32>);
 
 impl UnionFind {

@@ -10,7 +10,7 @@ use super::graph::TaskGraph;
 /// Writes an object with the lists `nodes` and `edges`, causes first.
 pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
-    let end = |node: u32| -> End {
+    let end = |node: u32| -> EdgeEnd {
         let member = graph.member(node);
         (member.as_ref().map(|member| member.id), member.and_then(|member| member.chain))
     };
@@ -62,7 +62,7 @@ pub(super) fn write_time(place: ValueWriter<'_>, time: Option<i128>) {
     place.or_null(time, ValueWriter::integer);
 }
 
-/// Writes the list of corrected clocks.
+/// Writes the corrected clocks as a list.
 pub(super) fn write_corrections(place: ValueWriter<'_>, graph: &TaskGraph<'_>) {
     push_corrections(place.array(), graph);
 }
@@ -77,17 +77,17 @@ fn push_corrections(mut corrections: ArrayWriter<'_>, graph: &TaskGraph<'_>) {
     corrections.end();
 }
 
-/// Writes out what is in a buffer.
+/// Writes and clears the buffer.
 fn write_out(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text)?;
     text.clear();
     Ok(())
 }
 
-/// End of an edge: identifier of the operation and its chain.
-type End = (Option<Identifier>, Option<u32>);
+/// Edge end: operation identifier and chain.
+type EdgeEnd = (Option<Identifier>, Option<u32>);
 
-fn write_edge(place: ValueWriter<'_>, from: End, to: End, kind: Option<CauseKind>) {
+fn write_edge(place: ValueWriter<'_>, from: EdgeEnd, to: EdgeEnd, kind: Option<CauseKind>) {
     let mut entry = place.object();
     for (key, chain_key, (id, chain)) in [("from", "from_chain", from), ("to", "to_chain", to)] {
         match id {

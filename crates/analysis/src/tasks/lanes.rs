@@ -1,30 +1,30 @@
-//! Drawing of a graph: nodes one below the other, with edges in lanes between them.
+//! Graph drawing: nodes one below the other, with edges in lanes between them.
 
 use std::collections::HashMap;
 
 use super::graph::TaskGraph;
 use super::operations::NONE;
 
-/// Maximum number of edges drawn next to each other; others are described in words.
+/// Maximum number of edges drawn next to each other. Others are described in words.
 const MOST_LANES: usize = 24;
 
-/// A node of a drawing.
+/// Drawn node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaneRow {
-    /// Lane of the node.
+    /// Node's lane.
     pub lane: usize,
-    /// Lanes to the right that end in the node.
+    /// Lanes to the right that end at the node.
     pub joined: Vec<usize>,
-    /// Lanes that begin in the node, besides its own.
+    /// Other lanes that start at the node.
     pub forked: Vec<usize>,
-    /// Lanes in use above the node: they pass it, or end in it.
+    /// Lanes in use above the node: they pass it or end at it.
     pub above: Vec<bool>,
     /// Lanes in use below the node.
     pub below: Vec<bool>,
     /// Drawn edges from the node: target node and lane.
     pub edges: Vec<(u32, usize)>,
-    /// Nodes whose edges to this one are not drawn because there are too many lanes.
+    /// Causes with edges that are not drawn, because there are too many lanes.
     pub undrawn_causes: Vec<u32>,
 }
 
@@ -92,13 +92,13 @@ fn free_lane(lanes: &mut Vec<u32>) -> usize {
 }
 
 impl LaneRow {
-    /// Returns the line above the node in which lanes end, if there are any.
+    /// Returns the line above the node with ending lanes, if there are any.
     #[must_use]
     pub fn join_line(&self) -> Option<String> {
         self.crossing_line(&self.joined, &self.above, ['┴', '╯', '╰'])
     }
 
-    /// Returns the line of the node, with `mark` at its position.
+    /// Returns the node's line, with `mark` at its position.
     #[must_use]
     pub fn node_line(&self, mark: char) -> String {
         let count = self.above.len().max(self.lane + 1);
@@ -111,13 +111,13 @@ impl LaneRow {
         line((0..count).map(|lane| (cell(lane), ' ')))
     }
 
-    /// Returns the line below the node in which lanes begin, if there are any.
+    /// Returns the line below the node with starting lanes, if there are any.
     #[must_use]
     pub fn fork_line(&self) -> Option<String> {
         self.crossing_line(&self.forked, &self.below, ['┬', '╮', '╭'])
     }
 
-    /// Returns a line below the node in which no lane begins or ends.
+    /// Returns a line below the node with passing lanes only.
     #[must_use]
     pub fn passing_line(&self) -> String {
         line(self.below.iter().map(|is_used| (if *is_used { '│' } else { ' ' }, ' ')))
@@ -127,8 +127,8 @@ impl LaneRow {
         self.above.get(lane).copied().unwrap_or_default()
     }
 
-    /// Returns a line with an edge between the lane of the node and each of `ends`, drawn as the middle,
-    /// right and left one of `corners`.
+    /// Returns a line with an edge between the node's lane and each of `ends`. `corners` are the characters for the
+    /// middle, right and left corner.
     fn crossing_line(&self, ends: &[usize], used: &[bool], corners: [char; 3]) -> Option<String> {
         let (first, last) = (*ends.first()?, *ends.last()?);
         let (first, last) = (first.min(self.lane), last.max(self.lane));

@@ -1,18 +1,18 @@
-//! Parts of lines about tasks.
+//! Line parts about tasks.
 
 use super::{TaskClocks, TaskGraph, TaskMember, TaskSummary};
 use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds};
 use ichnos_export::{duration, printable};
 
-/// Options of texts about tasks.
+/// Options for text about tasks.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TaskTextOptions {
     /// Colors.
     pub paint: Paint,
-    /// Width of lines, to which titles are cut.
+    /// Line width. Longer titles are cut.
     pub width: LineWidth,
-    /// Show times in seconds since the origin of the clock: see [`Tasks::has_dates`](super::Tasks::has_dates).
+    /// Show times in seconds since the clock origin: see [`Tasks::has_dates`](super::Tasks::has_dates).
     pub clock_seconds: bool,
     /// Show times in UTC rather than in local time.
     pub clock_gmt: bool,
@@ -25,7 +25,7 @@ impl TaskTextOptions {
     }
 }
 
-/// Returns text of a trace for a line, shortened if it is very long.
+/// Returns trace text for a line, shortened if it is very long.
 pub(super) fn text(bytes: &[u8]) -> String {
     const MOST: usize = 400;
     let text = String::from_utf8_lossy(bytes);
@@ -35,12 +35,12 @@ pub(super) fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// Returns the name of an operation.
+/// Returns the operation name.
 pub(super) fn label(member: &TaskMember<'_>) -> String {
     if member.events == 0 { "(not reported)".to_owned() } else { text(member.label) }
 }
 
-/// Appends the origin of an operation, and its name.
+/// Appends the operation's origin and name.
 pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, name: &str, paint: Paint) {
     for part in [&*text(member.place), name] {
         if !part.is_empty() {
@@ -49,7 +49,7 @@ pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, name: &str, 
     }
 }
 
-/// Returns the machines with corrected clocks and their offsets, or `None` if there are none.
+/// Returns the machines with corrected clocks and their offsets. `None` if no clock was corrected.
 pub(super) fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
     const MOST: usize = 8;
     let corrections = graph.clock_corrections();
@@ -69,7 +69,7 @@ pub(super) fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
 pub(super) fn push_heading(out: &mut String, graph: &TaskGraph<'_>, options: &TaskTextOptions) {
     let (Some(task), paint) = (graph.summary(), options.paint) else { return };
     out.push_str(&paint.title(&format!("task {}", task.id)));
-    // All except the first one of each operation.
+    // All events except the first one of each operation.
     let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.missing.unreported);
     let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (joined, "joined event")];
     for (number, noun) in numbers.into_iter().filter(|(number, noun)| *number > 0 || *noun != "joined event")
@@ -90,7 +90,7 @@ pub(super) fn push_heading(out: &mut String, graph: &TaskGraph<'_>, options: &Ta
     }
 }
 
-/// Describes the problems of a task in a few words each.
+/// Describes the problems in a task in a few words each.
 pub(super) fn problems(task: &TaskSummary) -> Vec<String> {
     let of_this_task = task.missing.dangling - task.missing.of_other_tasks.min(task.missing.dangling);
     let problems = [
@@ -105,7 +105,7 @@ pub(super) fn problems(task: &TaskSummary) -> Vec<String> {
     problems.map(|(number, what)| format!("{} {what}", grouped(number))).collect()
 }
 
-/// Describes the corrections of clocks in a few words each.
+/// Describes the clock corrections in a few words each.
 pub(super) fn corrections(clocks: &TaskClocks) -> Vec<String> {
     let mut all = Vec::new();
     if clocks.correction_incomplete {

@@ -1,10 +1,10 @@
-//! Frequent texts as numbers.
+//! Numbered texts.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
 
-/// Texts by number, each kept once.
+/// Texts by number, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct NameTable {
     bytes: Vec<u8>,
@@ -14,18 +14,18 @@ pub(super) struct NameTable {
     hasher: RandomState,
 }
 
-/// Maximum size of all texts, in bytes; later ones become [`NameTable::LEFT_OUT`].
+/// Maximum total size of texts, in bytes. Further texts become [`NameTable::LEFT_OUT`].
 const MOST_BYTES: usize = 1 << 30;
 
 impl NameTable {
     /// Number of all texts for which there was no space.
     pub(super) const LEFT_OUT: u32 = u32::MAX;
 
-    /// Returns the number of a text.
+    /// Returns a text's number.
     pub(super) fn number(&mut self, text: &[u8]) -> u32 {
         let Self { bytes, ends, numbers, hasher } = self;
         let hash = hasher.hash_one(text);
-        if let Some(known) = numbers.find(hash, |known| of(bytes, ends, *known) == text) {
+        if let Some(known) = numbers.find(hash, |known| text_at(bytes, ends, *known) == text) {
             return *known;
         }
         let number = ends.len() as u32;
@@ -34,7 +34,7 @@ impl NameTable {
         }
         bytes.extend_from_slice(text);
         ends.push(bytes.len());
-        numbers.insert_unique(hash, number, |known| hasher.hash_one(of(bytes, ends, *known)));
+        numbers.insert_unique(hash, number, |known| hasher.hash_one(text_at(bytes, ends, *known)));
         number
     }
 
@@ -45,11 +45,11 @@ impl NameTable {
 
     /// Returns the text with a number.
     pub(super) fn text(&self, number: u32) -> &[u8] {
-        of(&self.bytes, &self.ends, number)
+        text_at(&self.bytes, &self.ends, number)
     }
 }
 
-fn of<'b>(bytes: &'b [u8], ends: &[usize], number: u32) -> &'b [u8] {
+fn text_at<'b>(bytes: &'b [u8], ends: &[usize], number: u32) -> &'b [u8] {
     let number = number as usize;
     let begin = number.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
     ends.get(number).and_then(|end| bytes.get(begin..*end)).unwrap_or_default()

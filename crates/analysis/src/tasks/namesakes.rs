@@ -1,10 +1,10 @@
-//! Finds operations whose chain was not recorded, or was recorded differently by others.
+//! Finds operations whose chain was not recorded, or recorded differently.
 
 use std::collections::HashMap;
 
 use ichnos_model::{Chain, Identifier};
 
-use super::operations::{CollectedTasks, Edge, NONE, OpenEdge, Operation, TaskEvent};
+use super::operations::{CollectedTasks, NONE, OpenEdge, Operation, OperationEdge, TaskEvent};
 
 /// Operations with requested identifiers, in any chain.
 #[derive(Debug, Default)]
@@ -22,18 +22,18 @@ enum Namesake {
 impl Namesakes {
     /// Finds the operations with one of the requested identifiers, each within a group.
     pub(super) fn new(all: &CollectedTasks, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
-        Self::of(all, wanted, |_| true)
+        Self::find(all, wanted, |_| true)
     }
 
     /// Finds these operations if their chain is known.
-    pub(super) fn of_known_chains(
+    pub(super) fn with_known_chains(
         all: &CollectedTasks,
         wanted: impl Iterator<Item = (u32, Identifier)>,
     ) -> Self {
-        Self::of(all, wanted, |operation| operation.chain != Chain::UNKNOWN)
+        Self::find(all, wanted, |operation| operation.chain != Chain::UNKNOWN)
     }
 
-    fn of(
+    fn find(
         all: &CollectedTasks,
         wanted: impl Iterator<Item = (u32, Identifier)>,
         counts: impl Fn(&Operation) -> bool,
@@ -69,8 +69,8 @@ impl Namesakes {
 }
 
 impl CollectedTasks {
-    /// Merges operations that have the same identifier after a change of groups. An operation of an unknown
-    /// chain is merged with the only one with its identifier.
+    /// Merges operations with the same identifier after groups changed. An operation in an unknown chain is merged if
+    /// only one other operation has its identifier.
     pub(super) fn merge_operations(&mut self) {
         self.clear_index();
         let known = self.namesakes_of_unknown_chains();
@@ -97,8 +97,8 @@ impl CollectedTasks {
         }
     }
 
-    /// Finds the operations with the identifiers of those of an unknown chain, only in groups in which other
-    /// operations are in a chain, or certainly in none.
+    /// Finds the operations that share identifiers with operations in an unknown chain. Only groups with operations
+    /// that are in a chain, or certainly in none, are searched.
     fn namesakes_of_unknown_chains(&self) -> Namesakes {
         let mut has_known = vec![false; self.groups.len()];
         for operation in self.operations.iter().filter(|operation| operation.chain != Chain::UNKNOWN) {
@@ -109,10 +109,10 @@ impl CollectedTasks {
         let wanted = self.operations.iter().filter(|operation| {
             operation.chain == Chain::UNKNOWN && has_known.get(operation.group as usize) == Some(&true)
         });
-        Namesakes::of_known_chains(self, wanted.map(|operation| (operation.group, operation.id)))
+        Namesakes::with_known_chains(self, wanted.map(|operation| (operation.group, operation.id)))
     }
 
-    /// Merges an operation into another one. The event that no longer names an operation becomes a further event.
+    /// Merges two operations. The event that no longer names an operation becomes a further event.
     fn merge_into(&mut self, known: u32, operation: Operation) {
         let Some(merged) = self.operations.get_mut(known as usize) else { return };
         let before = *merged;
@@ -124,7 +124,7 @@ impl CollectedTasks {
         }
     }
 
-    /// Replaces the numbers of merged operations.
+    /// Replaces operation numbers after a merge.
     fn renumber(&mut self, merged: &HashMap<u32, u32>) {
         let settle = |number: &mut u32| *number = merged.get(number).copied().unwrap_or(*number);
         self.edges.iter_mut().for_each(|edge| {
@@ -150,7 +150,7 @@ impl CollectedTasks {
         let mut open = std::mem::take(&mut self.open_edges);
         open.retain(|OpenEdge { from, to, kind, .. }| {
             let from = namesakes.only(self.group_of(*to), *from).filter(|from| from != to);
-            self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
+            self.edges.extend(from.map(|from| OperationEdge { from, to: *to, kind: *kind }));
             from.is_none()
         });
         self.open_edges = open;

@@ -9,24 +9,24 @@ use ichnos_model::{CauseKind, Chain, Identifier, Mention};
 use super::names::NameTable;
 use crate::events::EventId;
 
-/// No operation, and no time.
+/// Missing operation number, and missing time.
 pub(super) const NONE: u32 = u32::MAX;
 pub(super) const NO_TIME: i64 = i64::MIN;
 
-/// Maximum numbers of operations, edges and events.
+/// Maximum number of operations, of edges and of events.
 pub(super) const MOST: usize = 1 << 28;
 
 /// Scope in which operation identifiers are unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum IdScope {
-    /// A task with an identifier.
+    /// Task with an identifier.
     Task(Identifier),
-    /// A trace whose operations belong to no task: its index.
+    /// Trace with operations outside tasks, by index.
     Trace(u32),
 }
 
 impl IdScope {
-    /// Returns the identifier of the task.
+    /// Returns the task's identifier.
     pub(super) fn task(&self) -> Option<Identifier> {
         match self {
             Self::Task(id) => Some(*id),
@@ -35,15 +35,16 @@ impl IdScope {
     }
 }
 
-/// Whether an event starts its operation. The greatest names the operation, and the first of equal events does.
+/// Start property of an event. The event with the greatest value names its operation. Among equal events, the first
+/// does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Naming {
-    /// Nothing: it happened in the operation, be it before the event that begins it.
+    /// Event within the operation. It may come before the start.
     #[default]
     Within,
-    /// It begins a span.
+    /// Span start.
     Begin,
-    /// It begins a span, and says what caused it.
+    /// Span start with a cause.
     CausedBegin,
 }
 
@@ -57,36 +58,36 @@ impl Naming {
     }
 }
 
-/// An operation.
+/// Operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) id: Identifier,
     /// Chain in which the identifier is unique.
     pub(super) chain: Chain,
-    /// Number of events about it, without copies. 0 if others only name it.
+    /// Events about the operation, without copies. 0 if others only name it.
     pub(super) events: u32,
-    /// Index of its group.
+    /// Group index.
     pub(super) group: u32,
-    /// Begin in nanoseconds, or [`NO_TIME`].
+    /// Start in nanoseconds, or [`NO_TIME`].
     pub(super) begin: i64,
-    /// Time of the last event about it.
+    /// Time of the last event about the operation.
     pub(super) end: i64,
-    /// Whether the event that names it starts it.
+    /// Naming event's start property.
     pub(super) naming: Naming,
-    /// Time of the event that names it, or [`NO_TIME`].
+    /// Naming event's time, or [`NO_TIME`].
     pub(super) named_at: i64,
-    /// Number of the text of that event.
+    /// Text number for the naming event's label.
     pub(super) label: u32,
-    /// Number of the place of that event.
+    /// Naming event's place number.
     pub(super) place: u32,
-    /// Number of the identifier of that event, or [`NONE`].
+    /// Naming event's identifier number, or [`NONE`].
     pub(super) event_id: u32,
-    /// Fingerprint of that event, to recognize copies.
+    /// Naming event's fingerprint, to recognize copies.
     pub(super) fingerprint: u32,
 }
 
 impl Operation {
-    /// Adds another event. Returns `true` if the operation has its name from then on.
+    /// Adds another event. Returns `true` if it names the operation now.
     pub(super) fn merge(&mut self, other: &Self) -> bool {
         let is_named = other.events > 0
             && (self.events == 0
@@ -106,20 +107,20 @@ impl Operation {
     }
 }
 
-/// Returns `true` for a time before another one, or where only the other one is unknown.
+/// Returns `true` if `time` is earlier, or known while the other is unknown.
 fn is_earlier(time: i64, other: i64) -> bool {
     time != NO_TIME && (other == NO_TIME || time < other)
 }
 
-/// An edge between known operations.
+/// Edge between known operations.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
+pub(super) struct OperationEdge {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) kind: CauseKind,
 }
 
-/// An edge from an operation that was not found yet.
+/// Edge from an operation that has not been found yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenEdge {
     pub(super) from: Identifier,
@@ -130,37 +131,37 @@ pub(super) struct OpenEdge {
     pub(super) is_of_other_task: bool,
 }
 
-/// An event that is shown next to its operation.
+/// Event shown next to its operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TaskEvent {
-    /// The operation; [`NONE`] if the event belongs only to the task.
+    /// Operation. [`NONE`] if the event belongs only to the task.
     pub(super) operation: u32,
-    /// Index of the group.
+    /// Group index.
     pub(super) group: u32,
     pub(super) time: i64,
     pub(super) label: u32,
     pub(super) place: u32,
-    /// Number of its identifier, or [`NONE`].
+    /// Event identifier number, or [`NONE`].
     pub(super) event_id: u32,
     /// `true` if only its text names the operation.
     pub(super) is_mention: bool,
 }
 
-/// An operation of a trace that names an operation of a task.
+/// Trace operation that names a task's operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
+pub(super) struct TaskLink {
     pub(super) operation: u32,
     pub(super) mention: Mention,
 }
 
-/// Origin of events.
+/// Event origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EventOrigin {
-    /// Number of the machine's name; each machine has its own clock.
+    /// Machine's name number. Each machine has a clock.
     pub(super) machine: u32,
-    /// Number of the displayed text.
+    /// Text number for display.
     pub(super) text: u32,
-    /// Number of the tracer's name.
+    /// Tracer's name number.
     pub(super) tracer: u32,
 }
 
@@ -169,28 +170,28 @@ pub(super) struct EventOrigin {
 pub(super) struct CollectedTasks {
     pub(super) groups: Vec<IdScope>,
     pub(super) operations: Vec<Operation>,
-    pub(super) edges: Vec<Edge>,
+    pub(super) edges: Vec<OperationEdge>,
     pub(super) open_edges: Vec<OpenEdge>,
-    pub(super) links: Vec<Link>,
-    /// Events whose texts name an operation, without operations of their own.
+    pub(super) links: Vec<TaskLink>,
+    /// Events without an operation whose text names one.
     pub(super) mentioned: Vec<(Mention, TaskEvent)>,
     pub(super) events: Vec<TaskEvent>,
     pub(super) names: NameTable,
     pub(super) places: Vec<EventOrigin>,
-    /// Identifiers of events and the numbers of their tracks, apart from their operations: few callers give them.
+    /// Event identifiers and track numbers. They are separate from operations because few callers provide them.
     pub(super) event_ids: Vec<(EventId, u32)>,
     /// Operations with an edge from nothing.
     pub(super) marked_roots: Vec<u32>,
-    /// Operations with a title for their task, and the number of its name.
+    /// Operations that give their task a title, with its name number.
     pub(super) titles: Vec<(u32, u32)>,
-    /// Number of identifiers that are too long.
+    /// Number of identifiers that were too long.
     pub(super) too_long: u64,
-    /// Groups of tasks that only texts name and that may mean something else.
+    /// Task groups that only texts name and that may mean something else.
     pub(super) uncertain: HashSet<u32>,
-    /// Operations of duplicate events.
+    /// Operations with a duplicate event.
     pub(super) copies: Vec<u32>,
     pub(super) left_out: u64,
-    /// `true` if times of some data stream are since the Unix epoch.
+    /// `true` if some data stream has times since the Unix epoch.
     pub(super) has_dates: bool,
     by_group: HashTable<u32>,
     index: HashTable<u32>,
@@ -198,7 +199,7 @@ pub(super) struct CollectedTasks {
 }
 
 impl CollectedTasks {
-    /// Returns the number of a group, added if it is new.
+    /// Returns a group's number. Adds the group if it is new.
     pub(super) fn group(&mut self, group: IdScope) -> u32 {
         if let Some(known) = self.known_group(group) {
             return known;
@@ -211,13 +212,13 @@ impl CollectedTasks {
         number
     }
 
-    /// Returns the number of a group, if it exists.
+    /// Returns a group's number, if it exists.
     pub(super) fn known_group(&self, group: IdScope) -> Option<u32> {
         let is_it = |number: &u32| self.groups.get(*number as usize) == Some(&group);
         self.by_group.find(self.hasher.hash_one(group), is_it).copied()
     }
 
-    /// Returns the number of an operation of a chain.
+    /// Finds an operation number by identifier and chain.
     pub(super) fn find(&self, group: u32, chain: Chain, id: Identifier) -> Option<u32> {
         let is_it = |number: &u32| {
             let known = self.operations.get(*number as usize);
@@ -234,7 +235,7 @@ impl CollectedTasks {
         number
     }
 
-    /// Drops the indexes of operations, groups and texts.
+    /// Drops the indexes for operations, groups and texts.
     pub(super) fn forget_indexes(&mut self) {
         self.by_group = HashTable::new();
         self.index = HashTable::new();
@@ -267,7 +268,7 @@ impl CollectedTasks {
         let mut open = std::mem::take(&mut self.open_edges);
         open.retain(|OpenEdge { from, chain, to, kind, .. }| {
             let from = self.find(self.group_of(*to), *chain, *from);
-            self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
+            self.edges.extend(from.map(|from| OperationEdge { from, to: *to, kind: *kind }));
             from.is_none()
         });
         self.open_edges = open;

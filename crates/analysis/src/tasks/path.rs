@@ -1,4 +1,4 @@
-//! Paths through a task as text and JSON.
+//! Task paths as text and JSON.
 
 use ichnos_json::write::ObjectWriter;
 
@@ -9,7 +9,7 @@ use ichnos_export::duration;
 use ichnos_export::text::count;
 
 impl TaskGraph<'_> {
-    /// Returns a path as text: a line for each operation, with the time until the next one begins.
+    /// Returns a path as text: a line for each operation, with the time until the next operation starts.
     #[must_use]
     pub fn path_text(&self, path: &[u32], options: &TaskTextOptions) -> String {
         let paint = options.paint;
@@ -35,7 +35,7 @@ impl TaskGraph<'_> {
         out
     }
 
-    /// Writes a path as members of an object.
+    /// Writes a path as object members.
     pub fn write_path_json(&self, path: &[u32], object: &mut ObjectWriter<'_>) {
         object.integer("time_ns", self.path_time(path));
         write_corrections(object.member("clock_corrections"), self);
@@ -55,7 +55,7 @@ impl TaskGraph<'_> {
         steps.end();
     }
 
-    /// Returns the time from the beginning of a step to that of the next one, or to the end of the last one.
+    /// Returns the time from the start of a step to the start of the next step. The last step lasts until its end.
     fn step_time(&self, path: &[u32], index: usize) -> Option<i128> {
         let node = *path.get(index)?;
         let until = match path.get(index + 1) {
@@ -65,7 +65,7 @@ impl TaskGraph<'_> {
         Some(until? - self.begin(node)?)
     }
 
-    /// Returns the time from the beginning of a path to its end.
+    /// Returns the time from the start of a path to its end.
     fn path_time(&self, path: &[u32]) -> Option<i128> {
         Some(self.end(*path.last()?)? - self.begin(*path.first()?)?)
     }

@@ -1,45 +1,45 @@
-//! Layout of operations in an image: time from left to right, a band of rows for each place.
+//! Image layout: time from left to right, a band of rows for each place.
 
 use std::collections::HashMap;
 
 use super::graph::TaskGraph;
 use super::operations::{NONE, TaskEvent};
 
-/// Limit of bands; beyond it, places share bands.
+/// Maximum number of bands. Beyond it, places share bands.
 const MOST_BANDS: usize = 64;
 /// Number of bands with a single place, if there are more places than that.
 const SINGLE_BANDS: usize = 48;
-/// Limit of the rows of all bands together, if each has a few.
+/// Maximum total number of rows, if each band has a few.
 const MOST_ROWS: usize = 600;
 const FEWEST_ROWS_OF_BAND: usize = 6;
 const MOST_ROWS_OF_BAND: usize = 40;
 /// Minimum distance of marks in a row.
 pub(super) const GAP: f64 = 10.0;
-/// Limits of the width of the time axis.
+/// Minimum and maximum width of the time axis.
 const NARROWEST: usize = 1_000;
 const WIDEST: usize = 8_000;
 /// Width per operation, within these limits.
 const OPERATION: usize = 6;
-/// Limit of operations and joined events that all have a mark with a label. Beyond it, marks share labels and room,
-/// and joined events are not drawn.
+/// Maximum number of operations and joined events with a labeled mark each. Beyond it, marks share labels and room, and
+/// joined events are not drawn.
 const MOST_LABELED: usize = 200;
-/// Maximum number of characters of a label.
+/// Maximum number of characters per label.
 pub(super) const MOST_LABEL: usize = 60;
-/// Width of a character.
+/// Character width.
 pub(super) const CHARACTER: f64 = 6.6;
-/// Distances from a mark to the two ends of its label, and half of its own width.
+/// Distances from a mark to both ends of its label, and half its width.
 pub(super) const LABEL: f64 = 7.0;
 const MARK: f64 = 4.0;
-/// Position at which time begins, with the names of places to its left.
+/// Time axis start. Place names are to its left.
 const LEFT: usize = 260;
-/// Space for the texts of the last operations, and without them.
+/// Space to the right, with and without texts of the last operations.
 const RIGHT: usize = 240;
 const MARGIN: usize = 16;
 
-/// Operations of one place, or of several that share a band.
+/// Operations at one place, or at several places that share a band.
 #[derive(Debug, Default)]
 pub(super) struct Band {
-    /// Places: number of the text and number of operations, the largest first.
+    /// Places, largest first: text number and operation count.
     pub(super) places: Vec<(u32, u64)>,
     pub(super) operations: u64,
     /// First row and number of rows.
@@ -47,24 +47,24 @@ pub(super) struct Band {
     pub(super) rows: usize,
 }
 
-/// One operation in the image, or several that are so close that they share a mark.
+/// Mark in the image, for one operation or for several that are close together.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct PictureMark {
     pub(super) x: f64,
     pub(super) row: u32,
-    /// Number of its first item: an operation or, after all operations, a joined event.
+    /// First item: an operation index, or the index of a joined event after all operations.
     pub(super) first: u32,
     pub(super) count: u32,
     /// `true` if the label is to the left of the mark.
     pub(super) is_left: bool,
 }
 
-/// Positions of all operations.
+/// Operation positions.
 #[derive(Debug)]
 pub(super) struct Picture {
-    /// Position at which time begins.
+    /// Time axis start.
     pub(super) left: usize,
-    /// Width of the time axis.
+    /// Time axis width.
     pub(super) width: usize,
     /// Space to the right of it.
     pub(super) right: usize,
@@ -74,15 +74,15 @@ pub(super) struct Picture {
     pub(super) is_labeled: bool,
     pub(super) rows: usize,
     pub(super) bands: Vec<Band>,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<PictureMark>,
     /// Mark by item: node, then joined event.
     pub(super) mark_of: Vec<u32>,
-    /// First and last time in nanoseconds; `None` if positions follow the order, because there are no times.
+    /// First and last time in nanoseconds. `None` if no time is known. Positions then follow the order.
     pub(super) times: Option<(i128, i128)>,
 }
 
 impl Picture {
-    /// Lays out a graph, in an image of this width if there is one.
+    /// Lays out a graph, with an optional image width.
     pub(super) fn new(graph: &TaskGraph<'_>, total: Option<usize>) -> Self {
         let is_labeled = graph.len() as usize + graph.joined_count() <= MOST_LABELED;
         let events = if is_labeled { graph.joined() } else { Vec::new() };
@@ -114,7 +114,7 @@ impl Picture {
         picture.mark_of = vec![NONE; items.len()];
         let mut positions: Vec<f64> = Vec::with_capacity(items.len());
         for item in items.clone() {
-            // An item without a time is at the position of its last cause.
+            // An item without a time takes the position of its last cause.
             let position = |node: u32| positions.get(node as usize).copied();
             let latest = match picture.event(graph, item) {
                 Some((node, _)) => position(node).unwrap_or_default(),
@@ -149,7 +149,7 @@ impl Picture {
         self.events.get(item.checked_sub(graph.len())? as usize).copied()
     }
 
-    /// Returns the number of the origin of an item.
+    /// Returns an item's origin number.
     pub(super) fn place_of(&self, graph: &TaskGraph<'_>, item: u32) -> u32 {
         match self.event(graph, item) {
             Some((_, event)) => event.place,
@@ -157,7 +157,7 @@ impl Picture {
         }
     }
 
-    /// Returns the label of an item.
+    /// Returns an item's label.
     pub(super) fn label<'t>(&self, graph: &TaskGraph<'t>, item: u32) -> &'t [u8] {
         match self.event(graph, item) {
             Some((_, event)) => graph.text(event.label),
@@ -174,9 +174,9 @@ impl Picture {
         }
     }
 
-    /// Makes the bands, without rows. Returns the band of each place.
+    /// Creates the bands, without rows. Returns the band of each place.
     fn make_bands(&mut self, graph: &TaskGraph<'_>) -> HashMap<u32, usize> {
-        // By place: its first operation, or one before its first joined event; machine; number of operations.
+        // By place: first operation (or the operation before its first joined event), machine, operation count.
         let mut places: HashMap<u32, (u32, u32, u64)> = HashMap::new();
         for item in 0..graph.len() + self.events.len() as u32 {
             let origin = graph.origin(self.place_of(graph, item));
@@ -194,7 +194,7 @@ impl Picture {
         machines.sort_unstable();
         machines.dedup();
         let by_machine = machines.len() <= MOST_BANDS - SINGLE_BANDS;
-        // In the order of their first operations.
+        // Sorted by first operation.
         let mut bands: Vec<(u32, Band)> = Vec::new();
         for (place, (first, _, count)) in alone {
             bands.push((
@@ -220,7 +220,7 @@ impl Picture {
         bands.flat_map(|(at, band)| band.places.iter().map(move |(place, _)| (*place, at))).collect()
     }
 
-    /// Places the items of a band, which are sorted by position.
+    /// Places the items of a band. They must be sorted by position.
     fn place(&mut self, graph: &TaskGraph<'_>, band: usize, members: &[u32], x: impl Fn(u32) -> f64) {
         let most = (MOST_ROWS / self.bands.len().max(1)).clamp(FEWEST_ROWS_OF_BAND, MOST_ROWS_OF_BAND);
         // By row: its last mark, and the end of its label.
@@ -247,11 +247,11 @@ impl Picture {
             };
             let mark = self.marks.len() as u32;
             let row_of_image = (self.rows + row) as u32;
-            self.marks.push(Mark { x: position, row: row_of_image, first: *item, count: 1, is_left });
+            self.marks.push(PictureMark { x: position, row: row_of_image, first: *item, count: 1, is_left });
             self.mark_of[*item as usize] = mark;
             rows[row] = (mark, end);
         }
-        // The name of the place, and below it that of the tracer.
+        // The place name, and the tracer name below it.
         let count = if self.is_labeled { rows.len().max(2) } else { rows.len() };
         if let Some(band) = self.bands.get_mut(band) {
             (band.row, band.rows) = (self.rows, count);
@@ -272,19 +272,19 @@ impl Picture {
         }
     }
 
-    /// Returns the maximum number of characters of a label: on one side of a mark, there is room for it.
+    /// Returns the maximum number of characters per label: there must be room on one side of the mark.
     pub(super) fn most_label(&self) -> usize {
         ((self.width as f64 / 2.0 / CHARACTER) as usize).clamp(4, MOST_LABEL)
     }
 
-    /// Returns the mark of a node.
-    pub(super) fn mark(&self, node: u32) -> Option<(u32, Mark)> {
+    /// Returns a node's mark.
+    pub(super) fn mark(&self, node: u32) -> Option<(u32, PictureMark)> {
         let mark = *self.mark_of.get(node as usize)?;
         Some((mark, *self.marks.get(mark as usize)?))
     }
 }
 
-/// Returns the time of an item.
+/// Returns an item's time.
 fn time(graph: &TaskGraph<'_>, events: &[(u32, TaskEvent)], item: u32) -> Option<i128> {
     match item.checked_sub(graph.len()) {
         None => graph.begin(item),
@@ -295,7 +295,7 @@ fn time(graph: &TaskGraph<'_>, events: &[(u32, TaskEvent)], item: u32) -> Option
     }
 }
 
-/// Returns the width that the names of places and tracers need.
+/// Returns the width for place and tracer names.
 fn column(graph: &TaskGraph<'_>, events: &[(u32, TaskEvent)]) -> usize {
     let places = (0..graph.len()).filter_map(|node| graph.operation(node)).map(|operation| operation.place);
     let origins = places.chain(events.iter().map(|(_, event)| event.place)).map(|place| graph.origin(place));
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
     use crate::tasks::tests::task_of;
 
-    /// Labels of small tasks do not overlap, and are within the image.
+    /// Labels in small tasks do not overlap, and are within the image.
     #[test]
     fn labels_have_room() {
         cases(60, |random: &mut Random| {

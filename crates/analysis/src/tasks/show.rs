@@ -1,4 +1,4 @@
-//! Graphs as lines of text.
+//! Graphs as text lines.
 
 use super::lines::{TaskTextOptions, label, push_heading, push_place, text};
 use super::{JoinedEvent, LaneRow, TaskGraph, TaskMember};
@@ -6,8 +6,8 @@ use ichnos_export::duration;
 use ichnos_export::text::Paint;
 
 impl TaskGraph<'_> {
-    /// Returns the graph as text: a line for each operation, causes first, with lanes for its edges, and for each event
-    /// that belongs to it.
+    /// Returns the graph as text: a line for each operation, causes first, with lanes for its edges, and a line for
+    /// each joined event.
     #[must_use]
     pub fn to_text(&self, options: &TaskTextOptions) -> String {
         let paint = options.paint;
@@ -32,7 +32,7 @@ impl TaskGraph<'_> {
             }
             while let Some((_, event)) = events.next_if(|(of, _)| *of <= node) {
                 let JoinedEvent { time, label, place, .. } = event;
-                // To the right of the operation, even if no lane continues.
+                // To the right of the operation, even if no lane continues there.
                 let (lanes, width) = (row.passing_line(), 2 * row.lane + 1);
                 out.push_str(&format!(
                     "{}  {lanes:<width$} · {}  {}\n",
@@ -49,7 +49,7 @@ impl TaskGraph<'_> {
     }
 }
 
-/// Appends the line of an operation.
+/// Appends an operation's line.
 fn push_operation(
     out: &mut String,
     graph: &TaskGraph<'_>,

@@ -6,21 +6,21 @@ use std::io::{self, Write};
 use ichnos_model::CauseKind;
 
 use super::graph::TaskGraph;
-use super::picture::{Band, CHARACTER, GAP, LABEL, MOST_LABEL, Mark, Picture};
+use super::picture::{Band, CHARACTER, GAP, LABEL, MOST_LABEL, Picture, PictureMark};
 use crate::xml::Escaped;
 use ichnos_export::duration;
 
-/// Height of a row in units of the image: pixels, unless scaled.
+/// Row height in image units: pixels, unless scaled.
 const ROW: usize = 18;
 /// Space between bands.
 const BAND_GAP: usize = 12;
 /// Height of the area above the first band.
 const TOP: usize = 72;
-/// Maximum number of characters of a text in a title.
+/// Maximum number of characters per text in a title.
 const MOST_TEXT: usize = 200;
 /// Maximum number of texts and places listed for a shared mark or band.
 const MOST_LISTED: usize = 24;
-/// Maximum number of lines, those of the critical path first.
+/// Maximum number of lines. The critical path is drawn first.
 const MOST_LINES: usize = 200_000;
 
 const STYLE: &str = "text{font:12px sans-serif;paint-order:stroke;stroke:#fff;stroke-width:3px}.time,.note{fill:#777}.tick{text-anchor:middle}.left{text-anchor:end}\
@@ -32,7 +32,7 @@ path.critical{stroke:#c0392b;stroke-width:2.5;stroke-opacity:1}path.span{stroke:
 circle,rect.group{fill:#2463a5}circle.join{fill:#c77d1e}circle.root{stroke:#16365c;stroke-width:2}\
 circle.unreported{fill:#fff;stroke:#999}circle.joined{fill:#5b7083}";
 
-/// Returns the first characters of a text of the trace, for display.
+/// Returns the first characters of a trace text, for display.
 fn shown(text: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(text);
     let mut shown: String = text.chars().take(most).map(|c| if c == '\n' { ' ' } else { c }).collect();
@@ -47,25 +47,25 @@ pub(super) fn write(graph: &TaskGraph<'_>, width: Option<usize>, out: &mut dyn W
     Drawing::new(graph, width).write(out)
 }
 
-/// A line between two marks, for one or several edges.
+/// Line between two marks, for one or several edges.
 #[derive(Clone, Copy, Debug)]
 struct EdgeLine {
     from: u32,
     to: u32,
-    kind: LineKind,
+    kind: EdgeLineKind,
     edges: u32,
-    /// Nodes of the first edge.
+    /// First edge's nodes.
     first: (u32, u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum LineKind {
+enum EdgeLineKind {
     Edge(CauseKind),
     Cycle,
     Critical,
 }
 
-impl LineKind {
+impl EdgeLineKind {
     fn class(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -84,7 +84,7 @@ struct Drawing<'g, 't> {
     lines: Vec<EdgeLine>,
     /// By shared mark: number of edges within it.
     within: HashMap<u32, u64>,
-    /// Number of edges beyond the limit of lines.
+    /// Number of edges beyond the maximum number of lines.
     left_out: u64,
     /// Offset of each row from the top.
     tops: Vec<usize>,
@@ -111,7 +111,7 @@ impl<'g, 't> Drawing<'g, 't> {
         let mut known = HashMap::new();
         for pair in path.windows(2) {
             if let [from, to] = pair {
-                self.add_line(&mut known, *from, *to, LineKind::Critical);
+                self.add_line(&mut known, *from, *to, EdgeLineKind::Critical);
             }
         }
         // Indexes grow along the path.
@@ -122,23 +122,23 @@ impl<'g, 't> Drawing<'g, 't> {
                 // The path contains one of the edges between two operations.
                 let is_critical = before(node) == Some(&edge.node) && !std::mem::replace(&mut is_drawn, true);
                 if !is_critical {
-                    self.add_line(&mut known, edge.node, node, LineKind::Edge(edge.kind));
+                    self.add_line(&mut known, edge.node, node, EdgeLineKind::Edge(edge.kind));
                 }
             }
         }
         for (from, to) in graph.cycles() {
-            self.add_line(&mut known, *from, *to, LineKind::Cycle);
+            self.add_line(&mut known, *from, *to, EdgeLineKind::Cycle);
         }
         // Later elements are drawn in front.
-        self.lines.sort_by_key(|line| line.kind == LineKind::Critical);
+        self.lines.sort_by_key(|line| line.kind == EdgeLineKind::Critical);
     }
 
     fn add_line(
         &mut self,
-        known: &mut HashMap<(u32, u32, LineKind), usize>,
+        known: &mut HashMap<(u32, u32, EdgeLineKind), usize>,
         from: u32,
         to: u32,
-        kind: LineKind,
+        kind: EdgeLineKind,
     ) {
         let mark = |node: u32| self.picture.mark_of.get(node as usize).copied().unwrap_or(u32::MAX);
         let first = (from, to);
@@ -158,11 +158,11 @@ impl<'g, 't> Drawing<'g, 't> {
         }
     }
 
-    fn x(&self, mark: Mark) -> f64 {
+    fn x(&self, mark: PictureMark) -> f64 {
         self.picture.left as f64 + mark.x
     }
 
-    fn y(&self, mark: Mark) -> usize {
+    fn y(&self, mark: PictureMark) -> usize {
         self.tops.get(mark.row as usize).copied().unwrap_or(TOP)
     }
 
@@ -202,7 +202,7 @@ impl<'g, 't> Drawing<'g, 't> {
         writeln!(out, "</g>\n</svg>")
     }
 
-    /// Returns notes on the whole image.
+    /// Returns notes about the whole image.
     fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.picture.times.is_none() {
@@ -390,7 +390,14 @@ impl<'g, 't> Drawing<'g, 't> {
     }
 
     /// Writes a mark of a single item, and its label.
-    fn write_item(&self, mark: Mark, x: f64, y: usize, room: f64, out: &mut dyn Write) -> io::Result<()> {
+    fn write_item(
+        &self,
+        mark: PictureMark,
+        x: f64,
+        y: usize,
+        room: f64,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let Self { graph, picture, .. } = self;
         let item = mark.first;
         let (class, radius) = match graph.member(item) {
@@ -424,7 +431,7 @@ impl<'g, 't> Drawing<'g, 't> {
         Ok(())
     }
 
-    /// Returns the title of an operation or a joined event: its name, place, identifier and time.
+    /// Returns the title of an operation or a joined event: name, place, identifier and time.
     fn title(&self, item: u32) -> String {
         let Self { graph, picture, .. } = self;
         let mut title = format!(
@@ -443,7 +450,7 @@ impl<'g, 't> Drawing<'g, 't> {
         title
     }
 
-    /// Returns the titles of shared marks, by mark.
+    /// Returns titles by shared mark.
     fn groups(&self) -> HashMap<u32, String> {
         let mut labels: HashMap<u32, BTreeMap<&[u8], u64>> = HashMap::new();
         for (item, mark) in (0..).zip(&self.picture.mark_of) {
@@ -475,7 +482,7 @@ impl<'g, 't> Drawing<'g, 't> {
     }
 }
 
-/// A text of several lines, escaped line by line.
+/// Multi-line text, escaped line by line.
 struct EscapedLines<'a>(&'a str);
 
 impl std::fmt::Display for EscapedLines<'_> {
@@ -497,7 +504,7 @@ mod tests {
     use super::*;
     use crate::tasks::tests::task_of;
 
-    /// All operations and edges are in the image, each once, at their times.
+    /// The image has all operations and edges, each once, at their times.
     #[test]
     fn everything_is_drawn() {
         cases(60, |random: &mut Random| {
@@ -533,7 +540,7 @@ mod tests {
         });
     }
 
-    /// The image of very many operations at the same time is not large.
+    /// An image with very many operations at the same time is not large.
     #[test]
     fn pictures_are_bounded() {
         let count = 30_000;

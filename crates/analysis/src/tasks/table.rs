@@ -1,4 +1,4 @@
-//! Table of tasks.
+//! Task table.
 
 use ichnos_json::write::ObjectWriter;
 
@@ -9,8 +9,8 @@ use ichnos_export::{duration, printable};
 
 const TITLES: [&str; 8] = ["task", "begin", "duration", "nodes", "edges", "depth", "events", "problems"];
 
-/// Table with a row for each task. As there can be millions, it keeps only the widths of columns: each task is
-/// [measured](Self::measure) first, and then written.
+/// Table with a row for each task. There can be millions, so the table keeps only column widths: each task is first
+/// [measured](Self::measure), then written.
 #[derive(Clone, Debug)]
 pub struct TaskTable {
     options: TaskTextOptions,
@@ -18,7 +18,7 @@ pub struct TaskTable {
 }
 
 impl TaskTable {
-    /// Makes a table without tasks.
+    /// Creates a table.
     #[must_use]
     pub fn new(options: TaskTextOptions) -> Self {
         Self { options, widths: TITLES.map(str::len) }
@@ -32,21 +32,21 @@ impl TaskTable {
         }
     }
 
-    /// Returns the line of titles.
+    /// Returns the title line.
     #[must_use]
     pub fn head(&self) -> String {
         let line = format!("{}  {}", self.line(&TITLES.map(str::to_owned)), self.title("title"));
         format!("{}\n", self.options.paint.faint(&line).trim_end())
     }
 
-    /// Returns the line of a task.
+    /// Returns the line for a task.
     #[must_use]
     pub fn row(&self, task: &TaskSummary) -> String {
         let title = self.options.paint.name(&self.title(&task.title));
         format!("{}\n", format!("{}  {title}", self.line(&self.cells(task))).trim_end())
     }
 
-    /// Returns the cells before the title of a task.
+    /// Returns the cells before the title.
     fn cells(&self, task: &TaskSummary) -> [String; 8] {
         [
             task.id.to_string(),
@@ -75,7 +75,7 @@ impl TaskTable {
 }
 
 impl TaskSummary {
-    /// Writes the summary as members of an object.
+    /// Writes the summary as object members.
     pub fn write_json(&self, object: &mut ObjectWriter<'_>) {
         object.member("id").display(self.id);
         object.member("title").string(&self.title);

@@ -1,4 +1,4 @@
-//! Selects the events of a task.
+//! Selects a task's events.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -8,9 +8,9 @@ use ichnos_model::{Event, FindMentions, Identifier, IgnorePoison as _, StreamTab
 use super::Tasks;
 use super::fields::{EventContent, TaskFields};
 
-/// Events of a task: those that name it, that have one of its operations and name no task, or whose texts mention it.
+/// Events of a task. They name the task, or name one of its operations without a task, or mention it in a text.
 ///
-/// Operations of several traces can have the same identifier; then the events of all of them are selected.
+/// If operations in several traces share an identifier, the events of all of them are selected.
 pub struct TaskEvents {
     task: Identifier,
     operations: HashSet<Identifier>,
@@ -18,7 +18,7 @@ pub struct TaskEvents {
     state: Mutex<EventState>,
 }
 
-/// State of reading events.
+/// Reading state.
 #[derive(Debug, Default)]
 struct EventState {
     classes: StreamTable<(), (), Option<TaskFields>>,
@@ -32,7 +32,7 @@ impl std::fmt::Debug for TaskEvents {
 }
 
 impl Tasks {
-    /// Returns the events of a task, with the functions that find operations in texts; `None` if there is no such task.
+    /// Returns a task's events. `find_mentions` finds operations in texts. `None` if the task does not exist.
     #[must_use]
     pub fn events_of(&self, task: usize, find_mentions: Vec<FindMentions>) -> Option<TaskEvents> {
         let id = self.id(task)?;
@@ -49,7 +49,7 @@ impl Tasks {
 }
 
 impl TaskEvents {
-    /// Returns `true` for events of the task.
+    /// Returns `true` if the event belongs to the task.
     pub fn contain(&self, event: &Event<'_>) -> bool {
         let mut state = self.state.lock().ignore_poison();
         let EventState { classes, content } = &mut *state;
@@ -58,7 +58,7 @@ impl TaskEvents {
         }
         let Some((_, _, classes)) = classes.get_mut(event.stream) else { return false };
         let fields = classes.for_event(event, || {
-            let fields = TaskFields::of(event, !self.find_mentions.is_empty());
+            let fields = TaskFields::from_event(event, !self.find_mentions.is_empty());
             (!fields.is_empty()).then_some(fields)
         });
         let Some(fields) = fields else { return false };
@@ -66,13 +66,13 @@ impl TaskEvents {
         match (content.task, content.operation) {
             (Some(task), _) => self.is_task(task),
             (None, Some(operation)) if self.operations.contains(&operation) => true,
-            // The operation is another one, whatever the event mentions.
+            // The event names a different operation, whatever its text mentions.
             (None, Some(_)) => false,
             (None, None) => content.mentions.iter().any(|mention| self.is_task(mention.task)),
         }
     }
 
-    /// Returns `true` for identifiers of the task, which can have another length in other formats.
+    /// Returns `true` for the task's identifier. Its length can differ between formats.
     fn is_task(&self, task: Identifier) -> bool {
         let both_are_whole = |a: Identifier, b: Identifier| {
             a.as_bytes().len() == Identifier::MOST && b.as_bytes().len() == Identifier::MOST

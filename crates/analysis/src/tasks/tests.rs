@@ -5,7 +5,8 @@ use ichnos_testing::{Random, cases};
 
 use super::graph::TaskGraph;
 use super::operations::{
-    CollectedTasks, Edge, EventOrigin, IdScope, Link, NONE, Naming, OpenEdge, Operation, TaskEvent,
+    CollectedTasks, EventOrigin, IdScope, NONE, Naming, OpenEdge, Operation, OperationEdge, TaskEvent,
+    TaskLink,
 };
 use super::{GraphFormat, TaskDiff, Tasks, join};
 use crate::events::EventId;
@@ -14,7 +15,7 @@ fn id(number: u32) -> Identifier {
     Identifier::new(&(number + 1).to_be_bytes()).unwrap()
 }
 
-/// Adds an operation with `number` in its identifier; the position of its event is the number of those before it.
+/// Adds an operation with `number` in its identifier. The event position counts the events before it.
 fn add(all: &mut CollectedTasks, group: u32, number: u32, begin: i64, label: &str) -> u32 {
     let label = all.names.number(label.as_bytes());
     if all.places.is_empty() {
@@ -47,16 +48,16 @@ fn mention(task: Identifier, operation: Option<u32>) -> Mention {
     Mention { task, operation: operation.map(id), chain: Chain::UNKNOWN, is_certain: true }
 }
 
-fn next(from: u32, to: u32) -> Edge {
-    Edge { from, to, kind: CauseKind::Predecessor }
+fn next(from: u32, to: u32) -> OperationEdge {
+    OperationEdge { from, to, kind: CauseKind::Predecessor }
 }
 
-/// Returns a name of letters, since names that differ only in numbers are alike.
+/// Returns a name made of letters. Names that differ only in numbers are treated as equal.
 fn letters(number: u32) -> String {
     number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
-/// Makes one task with these edges, whose nodes begin in order.
+/// Creates one task with these edges. Its nodes start in order.
 fn task(count: u32, edges: &[(u32, u32)]) -> Tasks {
     let mut all = CollectedTasks::default();
     let group = all.group(IdScope::Task(id(1_000)));
@@ -68,7 +69,7 @@ fn task(count: u32, edges: &[(u32, u32)]) -> Tasks {
     Tasks::new(all, false)
 }
 
-/// Makes one task with these edges; `of` returns the time and the place of an operation.
+/// Creates one task with these edges. `of` returns time and place of an operation.
 pub(super) fn task_of(count: u32, edges: &[(u32, u32)], mut of: impl FnMut(u32) -> (i64, u32)) -> Tasks {
     let mut all = CollectedTasks::default();
     let group = all.group(IdScope::Task(id(1_000)));
@@ -116,7 +117,7 @@ fn cycles_are_broken_and_reported() {
 }
 
 #[test]
-fn edges_from_what_is_not_known_dangle() {
+fn edges_from_unknown_operations_dangle() {
     let mut all = CollectedTasks::default();
     let (one, other) = (all.group(IdScope::Task(id(1_000))), all.group(IdScope::Task(id(2_000))));
     let a = add(&mut all, one, 1, 0, "a");
@@ -132,7 +133,7 @@ fn edges_from_what_is_not_known_dangle() {
     assert_eq!(tasks.find("0000").len(), 2);
 }
 
-/// Operations of a trace, with all their effects, join the task that one of them names.
+/// Trace operations, with all their effects, join the task that one of them names.
 #[test]
 fn operations_of_traces_join_tasks() {
     let mut all = CollectedTasks::default();
@@ -145,8 +146,8 @@ fn operations_of_traces_join_tasks() {
     let query = add(&mut all, trace, 3, 20, "query");
     let alone = add(&mut all, trace, 4, 30, "alone");
     all.edges.push(next(server, query));
-    // Its identifier has 16 bytes in the other format.
-    all.links.push(Link { operation: server, mention: mention(short, Some(1)) });
+    // In the other format, the task identifier has 16 bytes.
+    all.links.push(TaskLink { operation: server, mention: mention(short, Some(1)) });
     all.mentioned.push((mention(short, Some(9)), EVENT));
     all.mentioned.push((mention(short, None), TaskEvent { time: 16, ..EVENT }));
     join::join(&mut all);
@@ -156,14 +157,14 @@ fn operations_of_traces_join_tasks() {
     assert_ne!(operations[alone as usize].group, operations[client as usize].group);
     let tasks = Tasks::new(all, false);
     let graph = tasks.graph(tasks.find(&long.to_string())[0]);
-    // The operation that only the text of an event names is included.
+    // The operation that only an event's text names is included.
     assert_eq!((graph.len(), graph.edges(), graph.depth()), (4, 2, 2));
     assert_eq!(graph.joined_events().len(), 2);
     let named = graph.operation(2).unwrap();
     assert_eq!((named.begin, named.events), (15, 0));
 }
 
-/// A task with identifiers of two sizes in two traces has the operations of both, each once.
+/// A task with two identifier sizes in two traces has all operations, each once.
 #[test]
 fn operations_of_one_task_in_identifiers_of_two_sizes() {
     let mut all = CollectedTasks::default();
@@ -176,7 +177,7 @@ fn operations_of_one_task_in_identifiers_of_two_sizes() {
     let second = add(&mut all, there, 1, 200, "server");
     add(&mut all, here, 1, 190, "accepted");
     let third = add(&mut all, here, 2, 300, "answer");
-    // Two edges name operations with the other size, and one names an unknown operation.
+    // Two edges name operations with the other identifier size, and one names an unknown operation.
     all.open_edges = vec![open(0, second), open(1, third), open(9, first)];
     all.mentioned.push((mention(short, Some(0)), TaskEvent { time: 150, ..EVENT }));
     join::join(&mut all);
@@ -190,14 +191,14 @@ fn operations_of_one_task_in_identifiers_of_two_sizes() {
     assert_eq!((graph.begin(1), graph.end(1)), (Some(190), Some(200)));
     let joined: Vec<_> = graph.joined_events().iter().map(|(node, event)| (*node, event.time)).collect();
     assert_eq!(joined, [(0, Some(150)), (1, Some(200))]);
-    // The merged operation has the event with which it begins.
+    // The merged operation has its start event.
     let position = |event: Option<EventId>| event.map(|event| event.position);
     let firsts: Vec<_> = (0..3).map(|node| position(graph.member(node).unwrap().event)).collect();
     let joined: Vec<_> = graph.joined_events().iter().map(|(_, event)| position(event.event)).collect();
     assert_eq!((firsts, joined), (vec![Some(0), Some(2), Some(3)], vec![None, Some(1)]));
 }
 
-/// Events that differ only in their times are told apart when their operations are merged.
+/// Events that differ only in time stay distinct when their operations are merged.
 #[test]
 fn events_of_merged_operations_can_have_the_same_text() {
     let mut all = CollectedTasks::default();
@@ -217,9 +218,9 @@ fn events_of_merged_operations_can_have_the_same_text() {
     assert_eq!(joined, [(200, 200), (210, 210)]);
 }
 
-/// The event that begins an operation names it, although others happened in the operation before.
+/// The start event names an operation, even if other events of the operation came earlier.
 #[test]
-fn operations_are_named_after_the_event_that_begins_them() {
+fn operations_are_named_after_their_start_event() {
     use Naming::{Begin, CausedBegin, Within};
     let named = |events: &[(i64, Naming)]| {
         let mut all = CollectedTasks::default();
@@ -323,7 +324,7 @@ fn clocks_are_moved_to_the_middle() {
     // It is between 90 and 110 slow.
     let begins: Vec<_> = (0..4).map(|node| graph.begin(node).unwrap()).collect();
     assert_eq!(begins, [1_000, 1_010, 1_030, 1_040]);
-    // Identifiers of events are those of the trace.
+    // Event identifiers keep the trace's times.
     let events: Vec<_> = (0..4).map(|node| graph.member(node).unwrap().event.unwrap().time).collect();
     assert_eq!(events, [1_000, 910, 930, 1_040]);
     assert_eq!(graph.clock_corrections(), [(&b"B"[..], 100)]);
@@ -344,13 +345,13 @@ const EVENT: TaskEvent = TaskEvent {
     is_mention: true,
 };
 
-/// An operation of a trace is found by its identifier after it has joined a task.
+/// A trace operation is found by its identifier after it has joined a task.
 #[test]
 fn joined_operations_are_found_again() {
     let mut all = CollectedTasks::default();
     let trace = all.group(IdScope::Trace(0));
     let one = add(&mut all, trace, 1, 0, "one");
-    all.links.push(Link { operation: one, mention: mention(id(1_000), None) });
+    all.links.push(TaskLink { operation: one, mention: mention(id(1_000), None) });
     all.mentioned.push((mention(id(1_000), Some(1)), EVENT));
     join::join(&mut all);
     let tasks = Tasks::new(all, false);
@@ -374,7 +375,7 @@ fn named_operations_are_causes() {
     );
 }
 
-/// The same task with identifiers of 16 and of 20 bytes has each operation once.
+/// The same task with 16-byte and 20-byte identifiers has each operation once.
 #[test]
 fn operations_of_one_task_are_merged() {
     let mut all = CollectedTasks::default();
@@ -429,7 +430,7 @@ fn operations_that_are_tasks() {
     assert_eq!(tasks.summary(tasks.in_order(false, || false)[0]).unwrap().mentions, 1);
 }
 
-/// Drawings of many roots that lead to one operation are not wide.
+/// Drawings with many roots that lead to one operation are not wide.
 #[test]
 fn lanes_are_bounded() {
     let count = 3_000;
@@ -441,7 +442,7 @@ fn lanes_are_bounded() {
     assert_eq!(drawn + rows.last().unwrap().undrawn_causes.len(), edges.len());
 }
 
-/// Adds an operation of a chain.
+/// Adds an operation in a chain.
 fn add_in_chain(all: &mut CollectedTasks, group: u32, number: u32, chain: Chain) -> u32 {
     let added = add(all, group, number + 10_000, i64::from(number), "x");
     let operation = Operation { id: id(number), chain, ..all.operations[added as usize] };
@@ -449,7 +450,7 @@ fn add_in_chain(all: &mut CollectedTasks, group: u32, number: u32, chain: Chain)
     all.add(operation)
 }
 
-/// Operations of different chains can have the same identifier.
+/// Operations in different chains can have the same identifier.
 #[test]
 fn identifiers_are_unique_within_chains() {
     let chain = Chain::new;
@@ -461,17 +462,17 @@ fn identifiers_are_unique_within_chains() {
     let join = add_in_chain(&mut all, group, 3, chain(3));
     let of = |from: u32, chain: Chain, to: u32| OpenEdge { chain, ..open(from, to) };
     all.open_edges = vec![
-        // The chain of the effect is assumed if the cause has no other; only one operation has the identifier.
+        // The cause lacks a chain, so the effect's chain is assumed. Only one operation has the identifier.
         of(1, chain(1), one),
         of(1, chain(2), two),
         of(2, chain(1), join),
         of(2, chain(2), join),
         // Two operations have this identifier, in other chains.
         of(2, chain(3), join),
-        // An operation is not its own cause.
+        // An operation must not be its own cause.
         of(1, chain(7), root),
     ];
-    // A format without chains names the first of them, and an ambiguous one.
+    // The first mention lacks a chain, but only one operation has its identifier. The second names a chain.
     let anything = Mention { chain: Chain::UNKNOWN, ..mention(id(1_000), Some(1)) };
     all.mentioned.push((anything, EVENT));
     all.mentioned.push((Mention { operation: Some(id(2)), chain: chain(2), ..anything }, EVENT));
@@ -485,7 +486,7 @@ fn identifiers_are_unique_within_chains() {
     assert_eq!(joined, [0, 2]);
 }
 
-/// An operation of a format without chains is merged with the only one with its identifier.
+/// An operation without a chain is merged if only one other operation has its identifier.
 #[test]
 fn operations_of_unknown_chains() {
     let mut all = CollectedTasks::default();
@@ -504,7 +505,7 @@ fn operations_of_unknown_chains() {
     assert_eq!(events, [2, 1, 1, 1]);
 }
 
-/// Operations of a task on several machines, at their true times: machine, time in nanoseconds.
+/// Operations of a task on several machines, with their true times: machine, time in nanoseconds.
 #[derive(Default)]
 struct Calls {
     operations: Vec<(usize, i64)>,
@@ -519,7 +520,7 @@ impl Calls {
         number
     }
 
-    /// Adds the work of a machine for a caller, with calls of other machines at the same time. Returns its last operation.
+    /// Adds a machine's work for a caller, with simultaneous calls to other machines. Returns its last operation.
     fn serve(
         &mut self,
         random: &mut Random,
@@ -551,7 +552,7 @@ impl Calls {
         last
     }
 
-    /// Returns `true` if causes are so close that a difference of delays matters.
+    /// Returns `true` if causes are so close that a delay difference matters.
     fn is_close(&self) -> bool {
         (0..self.operations.len() as u32).any(|node| {
             let causes = self.edges.iter().filter(|(_, to)| *to == node);
@@ -561,7 +562,7 @@ impl Calls {
         })
     }
 
-    /// Makes the task, with clocks wrong by `skews`.
+    /// Creates the task, with clocks off by `skews`.
     fn tasks(&self, skews: &[i64], corrects_clocks: bool) -> Tasks {
         let mut all = CollectedTasks::default();
         let group = all.group(IdScope::Task(id(1_000_000)));
@@ -579,7 +580,7 @@ impl Calls {
     }
 }
 
-/// The critical path of random calls between machines with clocks wrong by up to a second is the true one.
+/// The critical path through random calls is right even if machine clocks are wrong by up to a second.
 #[test]
 fn paths_do_not_depend_on_clocks() {
     let path = |tasks: &Tasks| -> Vec<Identifier> {

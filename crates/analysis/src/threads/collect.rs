@@ -1,4 +1,4 @@
-//! Collects the states of threads.
+//! Collects thread states.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -12,13 +12,13 @@ use super::report::{ProcessorUse, ThreadReport, ThreadUse, ThreadWait};
 use super::waker::Waker;
 use crate::events::{StateInterval, ThreadNames, ThreadState, ThreadStateReader, ThreadWaker};
 
-/// Options of a [`ThreadCollector`].
+/// Options for a [`ThreadCollector`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ThreadOptions {
-    /// Number of longest waits to keep.
+    /// Number of longest waits.
     pub waits: usize,
-    /// Maximum number of threads with numbers of their own; of further ones, only the sum is known.
+    /// Maximum number of threads with separate times. Further threads are summed.
     pub threads: usize,
     /// Critical path to find.
     pub path: Option<PathOptions>,
@@ -30,27 +30,27 @@ impl Default for ThreadOptions {
     }
 }
 
-/// A wait, ordered by its length; of equal lengths, the first one is greater.
+/// Wait, ordered by length. Of equal lengths, the earlier wait is greater.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LongWait {
     length: u64,
     order: Reverse<(u64, u32, u64)>,
-    /// Names of the thread as they were at its end: its number can be used again.
+    /// Thread names at the end of the wait. The thread number can be reused later.
     names: ThreadNames,
     waker_names: Option<ThreadNames>,
-    wait: IntervalParts,
+    wait: WaitCause,
 }
 
-/// What is kept of an interval.
+/// State, span and waker of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct IntervalParts {
+struct WaitCause {
     state: ThreadState,
     reason: Option<u32>,
-    /// `Ok` with a thread, `Err` with an interrupt.
+    /// `Ok` for a thread, `Err` for an interrupt.
     waker: Option<Result<u64, Option<u32>>>,
 }
 
-/// Times of a thread.
+/// Times for a thread.
 #[derive(Debug, Default)]
 struct ThreadTimes {
     first: u64,
@@ -59,7 +59,7 @@ struct ThreadTimes {
     waits: u64,
 }
 
-/// Collects the states of all threads, in bounded memory.
+/// Collector of all thread states, in bounded memory.
 ///
 /// ```
 /// use ichnos_export::text::Paint;
@@ -73,12 +73,12 @@ struct ThreadTimes {
 #[derive(Debug)]
 pub struct ThreadCollector {
     reader: ThreadStateReader,
-    intervals: Intervals,
+    intervals: ThreadIntervals,
 }
 
-/// What is kept of the intervals so far.
+/// Sums and longest waits of the intervals so far.
 #[derive(Debug)]
-struct Intervals {
+struct ThreadIntervals {
     options: ThreadOptions,
     threads: HashMap<(u32, u64), ThreadTimes>,
     /// Sum of the threads beyond the maximum.
@@ -86,15 +86,15 @@ struct Intervals {
     processors: BTreeMap<(u32, Option<u64>), u64>,
     waits: BinaryHeap<Reverse<LongWait>>,
     path: Option<StatePath>,
-    /// Intervals of the last message, which are named once it was taken.
+    /// Intervals that ended with the last message. They are named after the message was taken.
     ended: Vec<StateInterval>,
 }
 
 impl ThreadCollector {
-    /// Makes one for the messages from their beginning on.
+    /// Creates a collector for messages from the start of the traces.
     #[must_use]
     pub fn new(options: ThreadOptions) -> Self {
-        let intervals = Intervals {
+        let intervals = ThreadIntervals {
             options,
             threads: HashMap::new(),
             others: ThreadTimes::default(),
@@ -106,12 +106,12 @@ impl ThreadCollector {
         Self { reader: ThreadStateReader::new(), intervals }
     }
 
-    /// Numbers the traces of these data streams in this order. Those of others are numbered as their first events come.
+    /// Numbers the traces of these data streams in this order. Other traces are numbered by their first event.
     pub fn number_streams<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream>) {
         self.reader.number_streams(streams);
     }
 
-    /// Returns the report of what was taken.
+    /// Returns the report.
     #[must_use]
     pub fn finish(mut self) -> ThreadReport {
         let Self { reader, intervals } = &mut self;
@@ -122,7 +122,7 @@ impl ThreadCollector {
 
     fn report(self) -> ThreadReport {
         let Self { reader, intervals } = self;
-        let Intervals { threads, others, mut processors, waits, path, .. } = intervals;
+        let ThreadIntervals { threads, others, mut processors, waits, path, .. } = intervals;
         for idle in reader.processors() {
             processors.entry(idle).or_default();
         }
@@ -179,7 +179,7 @@ impl Sink for ThreadCollector {
     }
 }
 
-impl Intervals {
+impl ThreadIntervals {
     /// Takes the intervals that have ended.
     fn take(&mut self, reader: &ThreadStateReader) {
         let mut ended = std::mem::take(&mut self.ended);
@@ -218,7 +218,7 @@ impl Intervals {
         }
     }
 
-    /// Keeps a wait if it is one of the longest.
+    /// Keeps a wait if it is among the longest.
     fn add_wait(&mut self, interval: &StateInterval, reader: &ThreadStateReader) {
         let StateInterval { trace, thread, begin, end, state, reason, waker, .. } = *interval;
         let length = end - begin;
@@ -239,7 +239,7 @@ impl Intervals {
             order: Reverse((begin, trace, thread)),
             names: reader.describe(trace, thread),
             waker_names,
-            wait: IntervalParts { state, reason, waker },
+            wait: WaitCause { state, reason, waker },
         }));
     }
 }

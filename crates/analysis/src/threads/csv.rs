@@ -1,4 +1,4 @@
-//! Reports of threads as comma-separated values.
+//! Thread reports as comma-separated values.
 
 use super::report::{ThreadReport, program_label, thread_label};
 use super::waker::Waker;
@@ -6,7 +6,7 @@ use crate::events::ThreadState;
 use crate::stats::push_line;
 
 impl ThreadReport {
-    /// Returns the threads, or the steps of the path, as CSV with a line of titles; times are in nanoseconds.
+    /// Returns the threads, or the path's steps, as CSV with a title line. Times are in nanoseconds.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut text = String::new();

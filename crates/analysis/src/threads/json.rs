@@ -1,4 +1,4 @@
-//! Reports of threads as JSON.
+//! Thread reports as JSON.
 
 use ichnos_json::write::ObjectWriter;
 
@@ -7,7 +7,7 @@ use super::waker::Waker;
 use crate::events::{ThreadNames, ThreadState};
 
 impl ThreadReport {
-    /// Writes the report as members of an object; times are in nanoseconds. `top` is the maximum number of threads.
+    /// Writes the report as object members. Times are in nanoseconds. `top` is the maximum number of threads.
     pub fn write_json(&self, object: &mut ObjectWriter<'_>, top: usize) {
         object.integer("begin_ns", self.range.map(|(first, _)| i128::from(first)));
         object.integer("end_ns", self.range.map(|(_, last)| i128::from(last)));

@@ -1,75 +1,75 @@
-//! The critical path over wake-ups: what a thread did, and where it waited, what the thread did that woke it up.
+//! Critical path over wakeups: the work of a thread, and during its waits the work of the threads that woke it up.
 
 use std::collections::HashMap;
 
 use super::waker::Waker;
 use crate::events::{StateInterval, ThreadNames, ThreadState, ThreadStateReader, ThreadWaker};
 
-/// Maximum number of threads that wait for each other at a time.
+/// Maximum number of threads that wait for each other at the same time.
 const MOST_NESTED: usize = 256;
 
-/// Options of a [`WakeupPath`].
+/// Options for a [`WakeupPath`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PathOptions {
-    /// Number of the thread at whose end the path ends.
+    /// Thread number. The path ends when this thread ends.
     pub thread: u64,
-    /// Number of its trace; `None` for the first one with such a thread.
+    /// Trace number. `None` for the first trace with this thread.
     pub trace: Option<u32>,
-    /// Begin and end of the path in nanoseconds since the origin of the clock; `None` for all that is known of the thread.
+    /// Start and end of the path, in nanoseconds since the clock origin. `None` for everything known about the thread.
     pub range: Option<(u64, u64)>,
-    /// Maximum number of states to keep; with more, the path begins later.
+    /// Maximum number of states. With more, the path starts later.
     pub most: usize,
 }
 
 impl PathOptions {
-    /// Makes options of the path of a thread.
+    /// Creates the options for a thread.
     #[must_use]
     pub fn new(thread: u64) -> Self {
         Self { thread, trace: None, range: None, most: 1 << 21 }
     }
 }
 
-/// Part of a path, in order of time: each begins where the one before ends.
+/// Step of a path. It starts at the end of the previous step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PathStep {
-    /// Number of the trace.
+    /// Trace number.
     pub trace: u32,
-    /// Number of the thread.
+    /// Thread number.
     pub thread: u64,
-    /// Names of the thread.
+    /// Thread and process names.
     pub names: ThreadNames,
-    /// Begin in nanoseconds since the origin of the clock.
+    /// Start in nanoseconds since the clock origin.
     pub begin: u64,
-    /// End in nanoseconds since the origin of the clock.
+    /// End in nanoseconds since the clock origin.
     pub end: u64,
-    /// State: a wait only if nothing is known that another thread did for it.
+    /// State. It is a wait only if the work of the waking thread is unknown.
     pub state: ThreadState,
     /// Processor that runs the thread.
     pub processor: Option<u64>,
     /// Name of the span in which the thread waits.
     pub reason: Option<String>,
-    /// What ended the wait.
+    /// Wakeup cause.
     pub waker: Option<Waker>,
 }
 
-/// A critical path over wake-ups: who waits for whom.
+/// Critical path over wakeups.
 ///
-/// It is found backward from the end. While the thread runs, or waits for a processor, that is the path. Where it waits for
-/// something else, the path is that of the thread that woke it up, during the wait; and so on, to what really ran.
+/// The search goes backward from the end. While the thread runs or waits for a processor, it is on the path itself.
+/// While it waits for something else, the path continues in the thread that woke it up, and so on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WakeupPath {
-    /// Number of the trace that has the thread; the first one, if several have one with its number.
+    /// Trace number. If several traces have the thread, the first.
     pub trace: u32,
-    /// Steps in order of time.
+    /// Steps sorted by time.
     pub steps: Vec<PathStep>,
-    /// `false` if there were too many states to keep.
+    /// `false` if some states were dropped because there were too many.
     pub is_complete: bool,
 }
 
-/// States of all threads that a path may need.
+/// States of all threads that the path may need.
 #[derive(Debug)]
 pub(super) struct StatePath {
     options: PathOptions,
@@ -77,7 +77,7 @@ pub(super) struct StatePath {
     kept: usize,
 }
 
-/// A thread whose states are looked at, from a time back to another one.
+/// Thread in the search, with the time range to search.
 #[derive(Clone, Copy, Debug)]
 struct PathFrame {
     thread: (u32, u64),
@@ -90,7 +90,7 @@ impl StatePath {
         Self { options, threads: HashMap::new(), kept: 0 }
     }
 
-    /// Takes a state that has ended.
+    /// Adds a state that has ended.
     pub(super) fn add(&mut self, interval: &StateInterval) {
         let (begin, end) = self.options.range.unwrap_or((0, u64::MAX));
         if interval.end <= begin || interval.begin >= end || self.kept >= self.options.most {
@@ -142,7 +142,7 @@ impl StatePath {
             let index = states.partition_point(|state| state.begin < at);
             let state = index.checked_sub(1).and_then(|index| states.get(index));
             let Some(state) = state.filter(|state| state.end >= at) else {
-                // Nothing is known between two states, or before the first one.
+                // The state is unknown between two states and before the first.
                 let since = state.map_or(begin, |state| state.end.max(begin));
                 parts.push(unknown(thread, since, at));
                 frame.at = since;

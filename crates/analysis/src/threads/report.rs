@@ -1,4 +1,4 @@
-//! Report of what threads did, as text.
+//! Thread report as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,33 +11,33 @@ use ichnos_export::text::TextTable;
 use ichnos_export::text::{count, grouped};
 use ichnos_export::{duration, printable};
 
-/// Time that a processor ran threads.
+/// Running time on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessorUse {
-    /// Number of the trace.
+    /// Trace number.
     pub trace: u32,
-    /// Number of the processor; `None` if the trace names none.
+    /// Processor number. `None` if the trace lacks processor numbers.
     pub processor: Option<u64>,
-    /// Time in nanoseconds during which it ran threads.
+    /// Time in nanoseconds during which the processor ran threads.
     pub used: u64,
 }
 
-/// Times of a thread.
+/// Times for a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadUse {
-    /// Number of the trace.
+    /// Trace number.
     pub trace: u32,
-    /// Number of the thread. If it is used again, this is the sum of all threads with it.
+    /// Thread number. If the number is reused, the times of all its threads are summed.
     pub thread: u64,
-    /// Names of the thread and its process.
+    /// Thread and process names.
     pub names: ThreadNames,
-    /// Time of its first state, in nanoseconds since the origin of the clock.
+    /// First state's time, in nanoseconds since the clock origin.
     pub first: u64,
     /// Nanoseconds in each state, in the order of [`ThreadState::ALL`].
     pub times: [u64; ThreadState::ALL.len()],
-    /// Number of times that a processor ran it.
+    /// Number of times that a processor started to run the thread.
     pub switches: u64,
     /// Number of waits, sleeps included.
     pub waits: u64,
@@ -51,29 +51,29 @@ impl ThreadUse {
     }
 }
 
-/// A wait that has ended.
+/// Wait that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadWait {
-    /// Number of the trace.
+    /// Trace number.
     pub trace: u32,
-    /// Number of the thread.
+    /// Thread number.
     pub thread: u64,
-    /// Names of the thread.
+    /// Thread and process names.
     pub names: ThreadNames,
-    /// Begin in nanoseconds since the origin of the clock.
+    /// Start in nanoseconds since the clock origin.
     pub begin: u64,
-    /// End in nanoseconds since the origin of the clock: that it can run, not that it runs.
+    /// End in nanoseconds since the clock origin. From then on, the thread can run.
     pub end: u64,
     /// State: sleeping or waiting.
     pub state: ThreadState,
-    /// Name of the innermost span that the thread waited in, for instance a system call.
+    /// Name of the innermost span in which the thread waited, for example a system call.
     pub reason: Option<String>,
-    /// What ended the wait, if it is known.
+    /// Wakeup cause, if known.
     pub waker: Option<Waker>,
 }
 
-/// What threads did.
+/// Thread report: thread times, processor times, longest waits, critical path.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadReport {
     pub(super) range: Option<(u64, u64)>,
@@ -85,37 +85,37 @@ pub struct ThreadReport {
     pub(super) path: Option<WakeupPath>,
 }
 
-/// Options of [`ThreadReport::to_text`].
+/// Options for [`ThreadReport::to_text`].
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ThreadTextOptions {
-    /// Times, colors and widths; the hint for more rows.
+    /// Times, colors and widths, and the hint for more rows.
     pub shown: StatsTextOptions,
-    /// Maximum number of rows of a table.
+    /// Maximum number of rows per table.
     pub top: usize,
 }
 
 /// Threads of a process.
 #[derive(Debug, Default)]
-struct Program {
+struct ProcessThreads {
     threads: u64,
     times: [u64; ThreadState::ALL.len()],
 }
 
 impl ThreadReport {
-    /// Returns `true` if an event said which thread runs.
+    /// Returns `true` if an event reported a running thread.
     #[must_use]
     pub fn has_switches(&self) -> bool {
         self.has_switches
     }
 
-    /// Returns the times of the first and the last event, in nanoseconds since the origin of the clock.
+    /// Returns the times of the first and last event, in nanoseconds since the clock origin.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range
     }
 
-    /// Returns the threads, those that ran longest first.
+    /// Returns the threads, longest running time first.
     #[must_use]
     pub fn threads(&self) -> &[ThreadUse] {
         &self.threads
@@ -133,13 +133,13 @@ impl ThreadReport {
         &self.waits
     }
 
-    /// Returns the critical path, if it was asked for.
+    /// Returns the critical path, if requested.
     #[must_use]
     pub fn path(&self) -> Option<&WakeupPath> {
         self.path.as_ref()
     }
 
-    /// Returns the time in nanoseconds that all processors had.
+    /// Returns the total time of all processors in nanoseconds.
     pub(super) fn available(&self) -> u64 {
         let length = self.range.map_or(0, |(first, last)| last - first);
         length.saturating_mul(self.processors.len() as u64)
@@ -195,7 +195,7 @@ impl ThreadReport {
     }
 
     fn push_programs(&self, text: &mut String, options: &ThreadTextOptions) {
-        let mut programs: BTreeMap<(u32, String), Program> = BTreeMap::new();
+        let mut programs: BTreeMap<(u32, String), ProcessThreads> = BTreeMap::new();
         for thread in &self.threads {
             let program = (thread.trace, program_label(thread.thread, &thread.names));
             let program = programs.entry(program).or_default();
@@ -217,7 +217,7 @@ impl ThreadReport {
         more(text, number, options);
     }
 
-    /// Makes a table of times. States in which no thread was have no column.
+    /// Creates a table of times. Unused states are omitted.
     fn times_table(&self, last: &'static str, texts: &[&str]) -> TextTable {
         let mut titles = vec!["running", "share"];
         titles.extend(self.other_states().map(ThreadState::name));
@@ -225,7 +225,7 @@ impl ThreadReport {
         TextTable::new(&titles, texts)
     }
 
-    /// Returns the states other than running in which a thread was.
+    /// Returns the states of all threads, except running.
     fn other_states(&self) -> impl Iterator<Item = ThreadState> {
         let has = |state: &ThreadState| self.threads.iter().any(|thread| thread.time(*state) > 0);
         ThreadState::ALL.into_iter().skip(1).filter(has)
@@ -238,12 +238,12 @@ impl ThreadReport {
     }
 }
 
-/// Returns a part in percent.
+/// Returns a share in percent.
 fn share(part: u64, all: u64) -> String {
     if all == 0 { String::new() } else { format!("{:.1} %", 100.0 * part as f64 / all as f64) }
 }
 
-/// Returns the name of a thread, with its number.
+/// Returns the thread name with the thread number.
 pub(super) fn thread_label(thread: u64, names: &ThreadNames) -> String {
     match &names.name {
         Some(name) => format!("{} ({thread})", printable(name)),
@@ -251,7 +251,7 @@ pub(super) fn thread_label(thread: u64, names: &ThreadNames) -> String {
     }
 }
 
-/// Returns the name of the process of a thread, with its number; without a process, the thread.
+/// Returns the process name with the process number, or else the thread.
 pub(super) fn program_label(thread: u64, names: &ThreadNames) -> String {
     match (&names.process_name, names.process) {
         (Some(name), Some(process)) => format!("{} ({process})", printable(name)),
@@ -260,7 +260,7 @@ pub(super) fn program_label(thread: u64, names: &ThreadNames) -> String {
     }
 }
 
-/// Returns what ended a wait.
+/// Formats a wakeup cause.
 fn waker_label(waker: Option<&Waker>) -> String {
     match waker {
         Some(Waker::Thread(thread, names)) => thread_label(*thread, names),
@@ -270,7 +270,7 @@ fn waker_label(waker: Option<&Waker>) -> String {
     }
 }
 
-/// Returns what a thread waits in: the span, and that it cannot be interrupted.
+/// Formats a wait: the span, and a note if it cannot be interrupted.
 fn wait_label(state: ThreadState, reason: Option<&str>) -> String {
     match (state, reason) {
         (ThreadState::Waiting, Some(reason)) => format!("{} (waiting)", printable(reason)),
@@ -303,7 +303,7 @@ fn push_waits(text: &mut String, waits: &[ThreadWait], options: &ThreadTextOptio
     table.push(text, options.shown.width, options.shown.paint);
 }
 
-/// Returns what a step of a path is.
+/// Formats a path step.
 fn step_label(step: &PathStep) -> String {
     match step.state {
         ThreadState::Running => match step.processor {
@@ -321,7 +321,7 @@ fn step_label(step: &PathStep) -> String {
     }
 }
 
-/// Time that threads of a name were in a state on a path.
+/// Time on a path that threads with the same name spent in a state.
 #[derive(Debug, Default)]
 struct PathSum<'p> {
     time: u64,
@@ -330,7 +330,7 @@ struct PathSum<'p> {
     last: Option<&'p PathStep>,
 }
 
-/// Appends what the time of a path went to.
+/// Appends the time on a path by thread and state.
 fn push_sums(text: &mut String, path: &WakeupPath, all: u64, options: &ThreadTextOptions) {
     let mut sums: BTreeMap<(String, String), PathSum<'_>> = BTreeMap::new();
     for step in &path.steps {
@@ -369,7 +369,7 @@ fn push_path(text: &mut String, path: &WakeupPath, options: &ThreadTextOptions) 
     let _ = writeln!(text, "{}\n", paint.title(&line));
     push_sums(text, path, all, options);
     text.push('\n');
-    // In order of time, without the shortest ones.
+    // Sorted by time, without the shortest steps.
     let mut lengths: Vec<u64> = path.steps.iter().map(|step| step.end - step.begin).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
     let least = lengths.get(options.top.max(1) - 1).copied().unwrap_or_default();

@@ -1,13 +1,13 @@
-//! What ends waits.
+//! Wakeup causes.
 
 use crate::events::ThreadNames;
 
-/// What woke up a thread.
+/// Wakeup cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waker {
-    /// The thread with this number.
+    /// Thread with this number.
     Thread(u64, ThreadNames),
-    /// An interrupt, with its name if it is known.
+    /// Interrupt, with its name if known.
     Interrupt(Option<String>),
 }

@@ -53,7 +53,7 @@ fn read_samples(
 ) -> Result<StackProfile, Failure> {
     let mut collector = StackCollector::new(options(args));
     if let Some(threads) = threads {
-        collector = collector.of_threads(move |thread| threads.wants(thread));
+        collector = collector.for_threads(move |thread| threads.wants(thread));
     }
     let collector = opened.collect(collector)?;
     if opened.events > 0 {
@@ -79,7 +79,7 @@ fn read_spans(
 ) -> Result<StackProfile, Failure> {
     let mut collector = SpanStackCollector::new(&options(args), args.running);
     if let Some(threads) = threads {
-        collector = collector.of_threads(move |thread| threads.wants(thread));
+        collector = collector.for_threads(move |thread| threads.wants(thread));
     }
     let streams: Vec<_> = opened.session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
     collector.streams(streams.iter().map(|stream| &**stream));

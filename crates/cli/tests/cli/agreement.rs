@@ -1,5 +1,4 @@
-//! Verbs agree on a selection, whatever the options: each option may be right alone, and wrong together with
-//! others.
+//! Verbs agree on a selection, whatever the options: each option can be right alone, and wrong in combination.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Directory, Run, ichnos, recorded, root};
 
-/// A trace, and what options can be about.
+/// Trace, and values for options about it.
 struct Source {
     path: PathBuf,
     is_ctf: bool,
@@ -24,14 +23,14 @@ fn run(words: &[&str], options: &[String], path: &Path) -> Run {
     run
 }
 
-/// The events of a trace as JSON.
+/// Returns the events in a trace as JSON.
 fn events(options: &[String], path: &Path) -> Vec<Value> {
     let out = run(&["cat", "-q", "-f", "jsonl"], options, path).out;
     let lines = out.lines().filter(|line| line.starts_with("{\"type\":\"event\","));
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The lines of the events of a trace, in an order that does not depend on the names of data streams.
+/// Returns the event lines of a trace, in an order that does not depend on data stream names.
 fn lines(options: &[String], path: &Path) -> Vec<String> {
     let words = ["cat", "-q", "--no-delta", "--clock-cycles", "--names=none", "--clock-arithmetic=exact"];
     let mut lines: Vec<String> = run(&words, options, path).out.lines().map(str::to_owned).collect();
@@ -74,7 +73,7 @@ fn sources() -> Vec<Source> {
     examples.into_iter().chain(found).map(source).collect()
 }
 
-/// Options that select events.
+/// Returns random options that select events.
 fn selection(random: &mut Random, source: &Source) -> Vec<String> {
     let mut options = Vec::new();
     for bound in ["begin", "end"] {
@@ -96,7 +95,7 @@ fn selection(random: &mut Random, source: &Source) -> Vec<String> {
     options
 }
 
-/// Output of a selection, with its form.
+/// Returns random output options, and the form of the output.
 fn writing(random: &mut Random) -> Vec<String> {
     let verbs: [&[&str]; 6] = [
         &["convert"],
@@ -123,7 +122,7 @@ fn writing(random: &mut Random) -> Vec<String> {
 }
 
 #[test]
-fn verbs_agree_on_what_is_selected() {
+fn verbs_agree_on_selections() {
     let sources = sources();
     let directory = Directory::new("agreement");
     let out = directory.join("out");
@@ -132,7 +131,7 @@ fn verbs_agree_on_what_is_selected() {
         let (path, options) = (&source.path, selection(random, source));
         let shown = format!("{} {options:?}", path.display());
         if run(&["cat", "-q"], &options, path).code == 2 {
-            // An intersection without any event, for instance.
+            // For example, an intersection without events.
             return;
         }
         let selected = events(&options, path).len();
@@ -152,13 +151,13 @@ fn verbs_agree_on_what_is_selected() {
         let output = ["--force".to_owned(), "-o".to_owned(), out.to_str().unwrap().to_owned()];
         let words: Vec<&str> = words.iter().chain(&output).map(String::as_str).collect();
         let written = run(&words, &options, path);
-        // Clocks that nothing relates cannot be merged or put in order, for instance.
+        // For example, unrelated clocks cannot be merged or sorted.
         if written.code == 2 || !out.exists() {
             assert!(written.code == 2 || selected == 0, "{words:?} {shown}: {}", written.err);
             return;
         }
         if !["dropped", "rounded"].iter().any(|kind| written.out.contains(kind)) {
-            // Parts of a trace whose clock counts from an unknown time cannot be put in order.
+            // Parts of a trace with an unknown clock origin cannot be sorted.
             let relate = ["--assume-correlated".to_owned()];
             assert_eq!(events(&relate, &out).len(), selected, "{words:?} {shown}: {}", written.err);
             if source.is_ctf && !words.contains(&"merge") {

@@ -34,7 +34,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Packets of three events each, one after the other.
+/// Returns consecutive packets with three events each.
 fn packets(count: u64) -> Vec<u8> {
     (0..count).flat_map(|i| packet(&[i * 1000 + 1, i * 1000 + 2, i * 1000 + 3], 0)).collect()
 }
@@ -64,7 +64,7 @@ fn links_in_an_archive_lead_to_its_members() {
     let path = write(&directory, "outside.tar", &archive(&[outside, inside]));
     let left_out = "skipped the link \"t/chan_2\" to \"../../elsewhere/chan_2\": it leads out of the archive";
     assert_eq!(ichnos(["cat", &path]).expect(3, &[left_out]).out.lines().count(), 5);
-    // A few events of it are no more of it.
+    // The same in strict mode, even if only one event is read.
     let path = write(&directory, "outside.tar.gz", &gzip(&archive(&[outside, inside])));
     for options in [&["--strict"][..], &["--strict", "--limit=1"]] {
         let run = ichnos([&["cat", path.as_str()][..], options].concat()).expect(2, &["error: ", left_out]);
@@ -72,10 +72,10 @@ fn links_in_an_archive_lead_to_its_members() {
     }
 }
 
-/// Names of members that differ in what is not UTF-8 are different names.
+/// Member names that differ only in invalid UTF-8 are different names.
 #[cfg(unix)]
 #[test]
-fn names_that_are_not_utf_8_stay_different() {
+fn invalid_utf_8_names_stay_different() {
     let _transcript = transcript!();
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
@@ -93,7 +93,7 @@ fn names_that_are_not_utf_8_stay_different() {
 }
 
 #[test]
-fn what_links_in_an_archive_repeat_is_read_once() {
+fn files_repeated_by_links_are_read_once() {
     let _transcript = transcript!();
     let directory = Directory::new("archive-repeated");
     let mut archive = tar::Builder::new(Vec::new());
@@ -135,10 +135,10 @@ fn a_truncated_archive_is_not_called_broken_metadata() {
     );
     let run = ichnos(["cat", &path]).expect(2, &[&end, "the metadata is truncated after 300 bytes"]);
     assert!(!run.err.contains("expected"), "{}", run.err);
-    // Without any metadata.
+    // No metadata at all.
     let path = write(&directory, "none.tar", &last[..begin - 2000]);
     ichnos(["cat", &path]).expect(2, &["no trace found", "truncated", "within the member \"t/stream\""]);
-    // A data stream that is cut off is read up to there.
+    // A truncated data stream is read up to the cut.
     let first = tar(&[("t/metadata", metadata), ("t/stream", &stream)]);
     let path = write(&directory, "first.tar", &first[..first.len() - 4000]);
     let run =
@@ -151,20 +151,20 @@ fn a_truncated_archive_is_not_called_broken_metadata() {
     }
 }
 
-/// A trace of one packet, most of it padding, that is more than may be kept in memory.
+/// Writes a trace with one packet, most of it padding. It is larger than the memory limit.
 fn large(directory: &Directory) -> String {
     const SIZE: usize = 70 << 20;
     let mut stream = packet(&[1, 2, 3], 0);
     stream[32..40].copy_from_slice(&(SIZE as u64 * 8).to_le_bytes());
     stream.resize(SIZE, 0);
-    // Only stored: the ratio of packed zeros would be refused.
+    // Stored without compression: the ratio of packed zeros would be rejected.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(&tar(&[("t/metadata", METADATA.as_bytes()), ("t/stream", &stream)])).unwrap();
     write(directory, "large.tar.gz", &encoder.finish().unwrap())
 }
 
 #[test]
-fn temporary_files_go_to_the_directory_that_is_named() {
+fn temporary_files_go_to_the_given_directory() {
     let directory = Directory::new("archive-temporary");
     let path = large(&directory);
     let temporary = directory.join("temporary");
@@ -193,10 +193,10 @@ fn temporary_files_go_to_the_directory_that_is_named() {
     }
 }
 
-/// Archives of a trace of two data streams, of which only the beginning is needed for a few events, by
-/// name; the damaged ones have something wrong at the end of the first data stream.
+/// Writes archives of a trace with two data streams, by name. A few events need only the start of the archive. Damaged
+/// archives contain an error at the end of the first data stream.
 fn long(directory: &Directory, is_damaged: bool) -> Vec<String> {
-    // More than what is unpacked for a few events; most of it is padding.
+    // More than what is unpacked for a few events. Most of it is padding.
     const SIZE: usize = 64 << 10;
     let mut stream = Vec::new();
     for i in 0..100 {
@@ -225,7 +225,7 @@ fn long(directory: &Directory, is_damaged: bool) -> Vec<String> {
 }
 
 #[test]
-fn a_few_events_are_those_of_the_whole() {
+fn a_few_events_equal_those_in_the_whole_trace() {
     for is_damaged in [false, true] {
         let directory = Directory::new("archive-beginning");
         for path in long(&directory, is_damaged) {
@@ -237,7 +237,7 @@ fn a_few_events_are_those_of_the_whole() {
             };
             let all = cat(&["--clock-gmt"]).expect(if is_damaged { 3 } else { 0 }, &[]).out;
             let lines: Vec<&str> = all.lines().collect();
-            // More than the beginning has, and than there are.
+            // More events than the start contains, and more than exist.
             for limit in [0, 1, 10, 100, 400, 1_000] {
                 let few = cat(&["--clock-gmt", "--limit", &limit.to_string()]).out;
                 let expected = &lines[..lines.len().min(limit)];
@@ -254,17 +254,17 @@ fn a_few_events_are_those_of_the_whole() {
 
 const LIMITED: &str = "ICHNOS_TEST_LIMITED_MEMORY";
 
-/// Less memory than an archive needs is said, and never the end of the process by a signal.
+/// If there is not enough memory for an archive, an error says so. The process never ends by a signal.
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_that_cannot_be_had_is_said() {
+fn unavailable_memory_is_reported() {
     use nix::sys::resource::{Resource, setrlimit};
 
     if std::env::var_os("ASAN_OPTIONS").is_some() {
         eprintln!("skipped: the address sanitizer takes memory for itself");
         return;
     }
-    // Limits are those of a process and of all that it starts.
+    // Limits apply to a process and all its children.
     if let Some(path) = std::env::var_os(LIMITED) {
         for mebibytes in [300, 200, 150] {
             setrlimit(Resource::RLIMIT_AS, mebibytes << 20, mebibytes << 20).unwrap();
@@ -274,14 +274,14 @@ fn memory_that_cannot_be_had_is_said() {
                 2 => assert!(run.err.contains("not enough memory to hold"), "{}", run.err),
                 other => panic!("{mebibytes} MiB: {other}: {}", run.err),
             }
-            // The archive and what is unpacked of it are 140 MiB.
+            // The archive and its unpacked content are 140 MiB.
             assert!(mebibytes > 150 || run.code == 2, "{mebibytes} MiB: {}", run.code);
         }
         return;
     }
     let directory = Directory::new("archive-memory");
     let status = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "archives::memory_that_cannot_be_had_is_said", "--nocapture"])
+        .args(["--exact", "archives::unavailable_memory_is_reported", "--nocapture"])
         .env(LIMITED, large(&directory))
         .status();
     assert!(status.unwrap().success());

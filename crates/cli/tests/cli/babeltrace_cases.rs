@@ -1,6 +1,6 @@
-//! Results of Babeltrace's filters - its trimmer, its muxer, stream intersection - and of its source component
-//! for packet sequence numbers: expected results of its own tests if available, otherwise the output of the
-//! installed `babeltrace2`.
+//! Results of Babeltrace's filters (trimmer, muxer, stream intersection) and of its source component for packet
+//! sequence numbers. The reference is the expected results of Babeltrace's own tests if available, otherwise the output
+//! of the installed `babeltrace2`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,10 +11,10 @@ use crate::support::{Directory, command, ichnos, recorded};
 
 const CLOCK: [&str; 2] = ["--clock-gmt", "--clock-date"];
 
-/// Babeltrace 2.0.4 prints some string that it has read before in place of an empty one.
+/// Babeltrace 2.0.4 prints an earlier string in place of an empty string.
 const MISREAD: &str = "bug446190";
 
-/// Larger traces, in bytes, are only compared if `ICHNOS_LARGE_TRACES` is set.
+/// Larger traces, in bytes, are compared only if `ICHNOS_LARGE_TRACES` is set.
 const LARGE: u64 = 400_000;
 
 fn babeltrace2<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Option<Vec<u8>> {
@@ -40,7 +40,7 @@ fn cat<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Vec<u8> {
     command().args(["cat", "-q"]).args(CLOCK).args(arguments).stdin(Stdio::null()).output().unwrap().stdout
 }
 
-/// Returns the first difference of two texts, or `None`.
+/// Returns the first difference between two texts, or `None`.
 fn difference(expected: &[u8], found: &[u8]) -> Option<String> {
     if expected == found {
         return None;
@@ -50,7 +50,7 @@ fn difference(expected: &[u8], found: &[u8]) -> Option<String> {
     Some(format!("{} and {} lines, {pair:?}", expected.lines().count(), found.lines().count()))
 }
 
-/// The recorded traces that `babeltrace2` reads whose events have times, with these.
+/// Returns the recorded traces that `babeltrace2` can read and whose events have times, with the event times.
 fn traces_with_times() -> Vec<(PathBuf, Vec<String>)> {
     fn find(directory: &Path, found: &mut Vec<PathBuf>) {
         let mut items: Vec<PathBuf> =
@@ -79,7 +79,7 @@ fn traces_with_times() -> Vec<(PathBuf, Vec<String>)> {
     all.into_iter().filter_map(times).collect()
 }
 
-/// The texts that are expected of Babeltrace's own cases. They hold for what is written of a trace, too.
+/// Compares with the expected texts in Babeltrace's own tests, for the original trace and for its conversion.
 #[test]
 fn expected_intersections_and_sequence_numbers() {
     let Some(root) = recorded("ctf") else { return };
@@ -94,7 +94,7 @@ fn expected_intersections_and_sequence_numbers() {
         ];
         let written = directory.join(case.replace('/', "-"));
         let words = ["convert", "-q", "--to-dialect=ctf1.8", "--force", "-o", written.to_str().unwrap()];
-        // One has the UUID of other metadata, which is a warning.
+        // The metadata UUID in one trace differs, which is a warning.
         let converted = ichnos(words.into_iter().map(OsStr::new).chain([trace.as_os_str()]));
         assert!(converted.code != 2, "{}", converted.err);
         for (format, options) in formats {
@@ -111,7 +111,7 @@ fn expected_intersections_and_sequence_numbers() {
     }
 }
 
-/// With one data stream, all of it is in the intersection; with several packets, too.
+/// With one data stream, the intersection contains all of it, even if it has several packets.
 #[test]
 fn intersections() {
     if !is_installed() {
@@ -141,7 +141,7 @@ fn intersections() {
     }
 }
 
-/// `--begin` and `--end`: `cat` prints, and `cut` writes, what Babeltrace's trimmer lets through.
+/// `--begin` and `--end`: `cat` prints, and `cut` writes, the events that Babeltrace's trimmer keeps.
 #[test]
 fn the_trimmer() {
     if !is_installed() {
@@ -160,7 +160,7 @@ fn the_trimmer() {
         ] {
             let trace = path.to_str().unwrap();
             let with = |paths: &[&'static str]| [window, paths].concat();
-            // It refuses some traces, or breaks off, if it is to trim them.
+            // Babeltrace rejects some traces, or aborts while it trims them.
             let Some(expected) = babeltrace2(with(&[]).into_iter().chain([trace])) else { continue };
             let printed = cat(with(&[]).into_iter().chain([trace]));
             let found = difference(&expected, &printed);
@@ -172,7 +172,7 @@ fn the_trimmer() {
             let run = ichnos(words.chain(window.iter().copied()));
             let found = match babeltrace2([&out]) {
                 Some(printed) => difference(&expected, &printed),
-                // Nothing is in the window.
+                // The window is empty.
                 None if expected.is_empty() => None,
                 None => Some(format!("what is cut is refused; {}", run.err)),
             };
@@ -186,14 +186,13 @@ fn the_trimmer() {
     assert!(compared > 80 || recorded("ctf/real").is_none(), "{compared}");
 }
 
-/// Pairs whose merge prints otherwise, by the name of one of them, and the reason.
+/// Pairs whose merged output differs, by the name of one trace, with the reason.
 const MERGED_OTHERWISE: &[(&str, &str)] = &[(
     "lttng-event-after-packet",
     "the end of its packets is corrected for its tracer, which the environment of the merged trace does not name",
 )];
 
-/// Several traces together: `cat` prints them, and `merge` writes them, in the order in which Babeltrace's muxer has
-/// their events.
+/// Several traces together: `cat` prints them, and `merge` writes them, in the order of Babeltrace's muxer.
 #[test]
 fn the_muxer() {
     if !is_installed() {
@@ -205,11 +204,11 @@ fn the_muxer() {
     let all: Vec<PathBuf> = traces_with_times().into_iter().map(|(path, _)| path).collect();
     let groups = all.windows(2).chain(all.windows(3).step_by(3));
     for group in groups {
-        // It does not read all together.
+        // Babeltrace cannot read all of them together.
         let Some(expected) = babeltrace2(group) else { continue };
         let mut printed = cat(group);
         if printed.is_empty() {
-            // Nothing says how their clocks are related; Babeltrace takes them for one.
+            // The clocks are unrelated. Babeltrace treats them as one clock.
             let options = [OsStr::new("--assume-correlated")];
             printed = cat(options.into_iter().chain(group.iter().map(|path| path.as_os_str())));
         }
@@ -224,7 +223,7 @@ fn the_muxer() {
             refused.push(format!("{group:?}: {}", run.err));
             continue;
         }
-        // One trace has one environment, which the name of a host is from.
+        // A merged trace has one environment, which contains the host name.
         let fields = OsStr::new("--fields=loglevel");
         let paths = group.iter().map(|path| path.as_os_str());
         let expected = babeltrace2([fields].into_iter().chain(paths)).unwrap();

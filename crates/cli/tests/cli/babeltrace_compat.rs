@@ -1,9 +1,9 @@
-//! Command lines for `babeltrace2` work, or the message explains the equivalent.
+//! Command lines for `babeltrace2` work, or a message explains the equivalent.
 
 use crate::support::{Directory, Run, command, ichnos, ichnos_in, trace};
 use crate::transcript::transcript;
 
-/// Runs in the directory above a trace called `t`.
+/// Runs a command line in the directory that contains a trace `t`.
 fn run(directory: &Directory, line: &str) -> Run {
     ichnos_in(directory, line.split_whitespace())
 }
@@ -36,7 +36,7 @@ fn a_path_without_a_verb() {
     ] {
         assert_eq!(run(&directory, line).expect(0, &[]).out, expected, "{line}");
     }
-    // Verbs stay verbs, and where there is nothing to read it is said.
+    // Verbs stay verbs, and a missing input is an error.
     run(&directory, "info t").expect(0, &[]).prints(&["environment"]);
     for line in ["nothing", "--begin 5 nothing"] {
         run(&directory, line).expect(2, &["`nothing` is neither a command nor an existing path"]);
@@ -44,7 +44,7 @@ fn a_path_without_a_verb() {
     run(&directory, "./nothing").expect(2, &["no such file or directory"]);
     run(&directory, "--format jsonl").expect(2, &["<PATH>"]);
     run(&directory, "chekc t").expect(2, &["did you mean `check`?"]);
-    // An existing path is read, even if it is the name of another program's verb.
+    // An existing path is read, even if a verb in babeltrace2 has its name.
     std::fs::rename(directory.join("t"), directory.join("query")).unwrap();
     assert_eq!(run(&directory, "query").expect(0, &[]).out.lines().count(), 10);
     std::fs::rename(directory.join("query"), directory.join("t")).unwrap();
@@ -52,7 +52,7 @@ fn a_path_without_a_verb() {
 }
 
 #[test]
-fn options_that_work() {
+fn working_options() {
     let _transcript = transcript!();
     let directory = directory("options-that-work");
     let same = |theirs: &str, ours: &str| {
@@ -71,7 +71,7 @@ fn options_that_work() {
     assert_eq!(std::fs::read_to_string(directory.join("out")).unwrap().lines().count(), 10);
 }
 
-/// `-o` is the file to write, and no file is called like a format by mistake.
+/// `-o` is the output file. No file gets a format name by mistake.
 #[test]
 fn formats_of_output() {
     let _transcript = transcript!();
@@ -130,20 +130,20 @@ fn options_with_an_answer() {
     ] {
         let run = run(&directory, line).expect(2, &[help]);
         assert!(!run.err.contains("to pass '"), "{line}: {}", run.err);
-        // Similarly spelled words are no answer.
+        // Similar words do not help here.
         assert!(!run.err.contains("similar"), "{line}: {}", run.err);
         assert_eq!(run.out, "", "{line}");
     }
 }
 
-/// No nonsense about values for what is no option.
+/// The message about an unknown option must not mention values.
 #[test]
 fn unknown_options() {
     let _transcript = transcript!();
     let run = ichnos(["cat", "x", "--nonsense"]);
     assert!(!run.err.contains("as a value"), "{}", run.err);
     ichnos(["cat", "x", "--evnt=y"]);
-    // A directory that is called like one can still be read.
+    // A directory with an option's name can still be read.
     let directory = directory("called-like-options");
     std::fs::rename(directory.join("t"), directory.join("--pid")).unwrap();
     let output = command().args(["cat", "--", "--pid"]).current_dir(&*directory).output().unwrap();

@@ -1,4 +1,4 @@
-//! Shape of the README and of the book: limits, summary, links, tables and pages that are generated.
+//! README and book structure: limits, summary, links, tables and generated pages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// Link targets of a document.
+/// Returns the link targets in a document.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     links.filter(|link| !link.contains("://") && !link.contains(['{', ' ']))
 }
 
-/// Lines within fences.
+/// Returns the lines inside code fences.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     text.lines().filter(move |line| {
@@ -64,7 +64,7 @@ fn the_tour_and_all_guides_lead_to_the_timeline() {
     }
 }
 
-/// The rows of the table of speed: name, both times in seconds, ratio.
+/// Returns the rows in the speed table: name, both times in seconds, ratio.
 fn speeds(document: &str) -> Vec<(String, f64, f64, f64)> {
     let text = read(document);
     let (_, table) = text.split_once("<!-- table: speed -->\n").unwrap();
@@ -106,7 +106,7 @@ fn every_page_is_once_in_the_summary() {
 }
 
 #[test]
-fn guides_are_short_and_begin_with_a_command() {
+fn guides_are_short_and_start_with_a_command() {
     let guides: Vec<PathBuf> = pages()
         .into_iter()
         .filter(|page| page.starts_with("docs/guides") || page.starts_with("docs/from"))
@@ -129,7 +129,7 @@ fn recipes_and_questions() {
     assert!(count("docs/faq.md", "## ") >= 15, "{}", count("docs/faq.md", "## "));
 }
 
-/// Returns the link target of a heading, as named by GitHub.
+/// Returns the anchor of a heading, as GitHub names it.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
     text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
@@ -161,7 +161,7 @@ fn links_lead_to_files_and_headings() {
     assert!(count > 50, "{count}");
 }
 
-/// Sections of a help text: heading, and the entries below it.
+/// Returns the sections in a help text: heading and entries.
 fn sections(help: &str) -> Vec<(String, Vec<String>)> {
     let mut sections: Vec<(String, Vec<String>)> = vec![(String::new(), Vec::new())];
     for line in help.lines().map(str::trim_end) {
@@ -181,12 +181,12 @@ fn sections(help: &str) -> Vec<(String, Vec<String>)> {
     sections
 }
 
-/// The page of options is the help of all verbs; `SNAPSHOTS=overwrite` writes it again. Entries that most verbs
-/// share are there once.
+/// The option page contains the help of all verbs. `SNAPSHOTS=overwrite` writes it again. Entries that most verbs share
+/// appear once.
 #[test]
-fn options_are_those_of_the_help() {
+fn the_option_page_equals_the_help() {
     if cfg!(not(feature = "table")) {
-        println!("skipped: options_are_those_of_the_help: the page has options of the feature `table`");
+        println!("skipped: the_option_page_equals_the_help: the page has options of the feature `table`");
         return;
     }
     let help = |words: &[&str]| ichnos(words.iter().chain(&["--help"])).expect(0, &[]).out;

@@ -1,4 +1,4 @@
-//! `cat`: what is selected, and how it is printed.
+//! `cat`: selection and output.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::{Directory, METADATA, Run, ichnos, packet, trace};
 use crate::transcript::transcript;
 
-/// Prints nothing but statistics.
+/// Prints only statistics.
 fn count(path: &OsStr, more: &[&str]) -> Run {
     let arguments = [OsStr::new("cat"), path, OsStr::new("--format=null"), OsStr::new("--stats")];
     ichnos(arguments.into_iter().chain(more.iter().map(OsStr::new)))
@@ -42,7 +42,7 @@ fn selects_by_name() {
     count(path, &["--limit", "3"]);
 }
 
-/// Damage in data streams that are not selected does not matter.
+/// Damage in data streams that are not selected is not reported.
 #[test]
 fn unwanted_streams_are_not_read() {
     let _transcript = transcript!();
@@ -133,7 +133,7 @@ fn json_lines() {
     };
     assert_eq!(lines(directory.as_os_str(), &["--json"]), all);
     ichnos(["cat", "x", "--json", "--format=pretty"]);
-    // Reading to the end and stopping before are two things.
+    // Reading to the end and stopping earlier are different cases.
     let count = |types: &[String], name: &str| types.iter().filter(|kind| *kind == name).count();
     let all = types(&["--packets"]);
     assert_eq!(["event-class", "stream-end", "packet-begin"].map(|name| count(&all, name)), [4, 2, 3]);
@@ -175,7 +175,7 @@ fn statistics() {
     assert!(!run.err.contains("checksum"), "{}", run.err);
 }
 
-/// Ctrl-C: what is printed is whole, a file does not appear, nothing is left behind.
+/// Ctrl-C: the printed output is complete, an output file does not appear, nothing is left behind.
 #[cfg(unix)]
 #[test]
 fn interruptions() {
@@ -194,7 +194,7 @@ fn interruptions() {
         command.args(["cat", "-q", "--format=jsonl"]).arg(&*directory).args(more);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    // It waits until its output is read.
+    // The command waits until its output is read.
     let mut child = start(&[]);
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
@@ -217,7 +217,7 @@ fn interruptions() {
     assert_eq!(std::fs::read_dir(&*others).unwrap().count(), 0);
 }
 
-/// However often and by whatever way a trace is named, its events come once.
+/// The events of a trace are printed once, even if several paths name the trace.
 #[test]
 fn the_same_path_twice() {
     let _transcript = transcript!();
@@ -226,7 +226,7 @@ fn the_same_path_twice() {
     let slash = format!("{}/", directory.display());
     let above = format!("{}/../{}", directory.display(), directory.file_name().unwrap().to_string_lossy());
     count(path, &[&slash, &above]);
-    // A directory in the directory, too; but not a hidden one: that is not read with the directory.
+    // A nested directory is read, too. A hidden directory is not.
     for (name, events) in [("inner", "20 events in"), (".hidden", "20 events in")] {
         let inner = directory.join(name);
         std::fs::create_dir(&inner).unwrap();
@@ -238,7 +238,7 @@ fn the_same_path_twice() {
     }
 }
 
-/// Parts of one trace in several directories are one trace, whatever their order.
+/// Parts of one trace in several directories are one trace, in any order.
 #[test]
 fn parts_by_several_paths() {
     let directory = Directory::new("parts");
@@ -265,13 +265,13 @@ fn parts_by_several_paths() {
     }
 }
 
-/// The end of the file and what is wrong before it are two things.
+/// The end of a file and an error before it are different cases.
 #[test]
-fn a_broken_event_in_a_packet_that_is_cut_off() {
+fn a_broken_event_in_a_truncated_packet() {
     let _transcript = transcript!();
     let directory = trace("cut");
     let mut bytes = packet(&[1_000, 3_000, 5_000], 0);
-    // The id of the second event: header and context, then id, time, number and text of the first.
+    // The id of the second event. Before it: header and context, then id, time, number and text of the first event.
     let id = 8 + 5 * 8 + 1 + 8 + 4 + b"hello\x1b[31m\0".len();
     bytes[id] = 77;
     bytes.pop();

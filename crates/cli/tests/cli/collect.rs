@@ -1,4 +1,4 @@
-//! `ichnos collect`: reports that are sent are there, and every other verb reads them.
+//! `ichnos collect`: reports that were sent are stored, and every other verb reads them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{Directory, command, ichnos, ichnos_in, recorded};
 
-/// A collector that runs.
+/// Running collector.
 struct Collector {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -45,7 +45,7 @@ impl Collector {
         stream
     }
 
-    /// Ends it by a signal: its statistics, and what it has said.
+    /// Ends the collector by a signal. Returns its statistics and messages.
     fn end(mut self, signal: &str) -> (Value, String) {
         assert!(
             Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success()
@@ -86,7 +86,7 @@ fn send(stream: &mut TcpStream, report: &str) {
     stream.write_all(&[&length, report.as_bytes()].concat()).unwrap();
 }
 
-/// Waits until everything is on the disk: how many reports, and how many were refused.
+/// Waits until everything is on disk. Returns the number of stored and rejected reports.
 fn sync(stream: &mut TcpStream) -> (u64, u64) {
     stream.write_all(&SYNC.to_be_bytes()).unwrap();
     let mut answer = [0; 16];
@@ -96,7 +96,7 @@ fn sync(stream: &mut TcpStream) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_collected_is_read() {
+fn collected_reports_are_read() {
     let directory = Directory::new("collect");
     let target = directory.join("new/reports");
     let collector = Collector::start(&target);
@@ -104,7 +104,7 @@ fn what_is_collected_is_read() {
     for operation in 1..=20 {
         send(&mut stream, &report(0xCAFE_BABE, operation));
     }
-    // As other libraries write it; a report that came before; and what is none.
+    // A report as other libraries write it, a duplicate, and an invalid report.
     send(&mut stream, &report(0x0A0B_0C0D, 1).replace('\n', "\r\n"));
     send(&mut stream, &report(0xCAFE_BABE, 7));
     send(&mut stream, "GET / HTTP/1.1");
@@ -114,10 +114,10 @@ fn what_is_collected_is_read() {
         socket.send_to(report(0xCAFE_BABE, operation).as_bytes(), &collector.udp).unwrap();
     }
     socket.send_to(b"X-Trace Report ver 1.0\nLabel: of nothing\n", &collector.udp).unwrap();
-    // A trace that grows can be read.
+    // A growing trace can be read.
     let while_it_runs = ichnos(["cat".as_ref(), target.as_os_str()]).expect(0, &[]);
     assert!(while_it_runs.out.lines().count() >= 22, "{}", while_it_runs.out);
-    // No other process writes there.
+    // Another process cannot write to the same directory.
     let other = ichnos(["collect".as_ref(), "--tcp=0".as_ref(), "-o".as_ref(), target.as_os_str()]);
     other.expect(2, &["in use by another collector"]);
 
@@ -133,7 +133,7 @@ fn what_is_collected_is_read() {
     assert_eq!(info.json()["events"], 32);
     ichnos(["check".as_ref(), target.as_os_str()]).expect(0, &[]);
 
-    // The index is made again, from the segments.
+    // The index is rebuilt from the segments.
     std::fs::remove_file(target.join("index.redb")).unwrap();
     let again = ichnos(["collect".as_ref(), "--rebuild-index".as_ref(), "-o".as_ref(), target.as_os_str()]);
     assert_eq!(again.expect(0, &[]).out, "the index has 2 tasks\n");
@@ -165,7 +165,7 @@ fn killed_and_started_again() {
     assert_eq!(info.json()["events"], 250);
 }
 
-/// Readers accept all reports that are acknowledged.
+/// Readers accept all reports that were acknowledged.
 #[test]
 fn reports_beyond_the_limits_of_readers_are_refused() {
     let directory = Directory::new("collect-large");
@@ -184,7 +184,7 @@ fn reports_beyond_the_limits_of_readers_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_done() {
+fn impossible_requests() {
     let directory = Directory::new("collect-wrong");
     std::fs::write(directory.join("file"), "").unwrap();
     let collect = |arguments: &[&str], name: &str| {
@@ -197,12 +197,12 @@ fn what_cannot_be_done() {
     collect(&["--udp=localhost"], "new").expect(2, &["expected a port or an address"]);
     collect(&["--rebuild-index"], "new").expect(2, &["expected a collector's directory"]);
     collect(&["--from=nothing"], "new").expect(2, &["invalid value 'nothing'"]);
-    // Nothing was made.
+    // Nothing was created.
     assert!(!directory.join("new").exists());
     ichnos(["collect"]).expect(2, &["--output <DIR>"]);
 }
 
-/// Recorded reports are sent one by one, and their graph is the known one, as that of the recorded file.
+/// Recorded reports are sent one by one. Their graph equals the graph of the recorded file.
 #[test]
 fn recorded_reports() {
     let Some(recorded) = recorded("xtrace/brown/text") else { return };
@@ -234,7 +234,7 @@ fn recorded_reports() {
     }
 }
 
-/// Of a segment that a collector is writing, a report whose end is not there yet is not there.
+/// An incomplete report at the end of a growing segment is ignored.
 #[test]
 fn half_a_report_is_not_read() {
     let directory = Directory::new("half");
@@ -246,12 +246,12 @@ fn half_a_report_is_not_read() {
     let file = std::fs::File::open(&collection).unwrap();
     let events =
         |path: &str, code| ichnos_in(&directory, ["cat", path]).expect(code, &[]).out.lines().count();
-    // Nobody writes it: what is there is all that there will be.
+    // No collector is running, so the end is final.
     assert_eq!(events(".", 3), 2);
     file.lock().unwrap();
     assert_eq!(events(".", 0), 1);
     assert_eq!(events("00000001.reports", 0), 1);
-    // A file that is not the collector's is whole, however it ends.
+    // A file from another program is complete, whatever its end.
     let foreign = format!("{whole}\n{}", report(1, 2).trim_end());
     for name in ["mine.txt", "1.reports", "00000001.reports.txt", "x0000001.reports", "00000001.damaged"] {
         std::fs::write(directory.join(name), &foreign).unwrap();
@@ -259,7 +259,7 @@ fn half_a_report_is_not_read() {
     }
 }
 
-/// A task of a directory that was collected is what it is without the index.
+/// A task in a collected directory is the same with and without the index.
 #[test]
 fn one_task_of_the_index() {
     let directory = Directory::new("indexed");
@@ -270,7 +270,7 @@ fn one_task_of_the_index() {
             send(&mut stream, &report(task, operation));
         }
     }
-    // An edge from an operation that only another task has.
+    // An edge from an operation that exists only in another task.
     send(&mut stream, &report(0x99, 5));
     assert_eq!(sync(&mut stream), (361, 0));
     drop(stream);
@@ -292,7 +292,7 @@ fn one_task_of_the_index() {
         &["show", "00000099"],
     ];
     let expected: Vec<String> = verbs.iter().map(|verb| run(verb, &all)).collect();
-    // With another file in it, all of the directory is read; the copy makes each report one that is there twice.
+    // With another file, the whole directory is read. The copy duplicates each report.
     std::fs::remove_dir_all(&copy).unwrap();
     for (verb, expected) in verbs.iter().zip(&expected) {
         assert_eq!(run(verb, &directory), *expected, "{verb:?}");
@@ -302,14 +302,14 @@ fn one_task_of_the_index() {
     std::fs::write(&segment, text.replace("step 5", "STEP 5")).unwrap();
     let without_index = run(verbs[0], &directory);
     assert!(without_index.contains("STEP 5"));
-    // Only to search for events that name the task, all is.
+    // Only a search for events that name the task reads everything.
     std::fs::write(&segment, text.replacen("X-Trace: 1000000008", "X-Trace: 1000000007", 9)).unwrap();
     assert_eq!(run(&[verbs[0], &["--no-search"]].concat(), &directory), expected[0]);
 }
 
-/// Damage and joined events are the same with the index as without it, each said once and where it is.
+/// Damage and joined events are the same with and without the index, reported once and at the same place.
 #[test]
-fn tasks_of_the_index_are_those_of_all_reports() {
+fn indexed_tasks_equal_those_from_all_reports() {
     let directory = Directory::new("index-agrees");
     let collector = Collector::start(&directory);
     let mut stream = collector.connect();
@@ -320,7 +320,7 @@ fn tasks_of_the_index_are_those_of_all_reports() {
     let head = |task: u32, operation: u32| {
         format!("X-Trace Report ver 1.0\nX-Trace: 10{task:08X}{operation:08X}\nLabel: said\n")
     };
-    // An event of no operation that names one of another task, and a wrong time beside an edge from nothing that is known.
+    // An event without an operation that names one in another task, and an invalid time with a known edge from nothing.
     send(&mut stream, &(head(9, 0) + "Note: 100000000700000002\n"));
     send(&mut stream, &(head(9, 5) + "Timestamp: yesterday\nEdge: 0A0B0C0D\n"));
     assert_eq!(sync(&mut stream), (8, 0));

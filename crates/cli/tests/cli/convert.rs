@@ -1,4 +1,4 @@
-//! Recorded CTF traces that are written in each dialect and read again.
+//! Recorded CTF traces, written in each dialect and read again.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{Directory, Run, ichnos, recorded};
 
-/// All directories with metadata, with their names below `ctf/real`.
+/// Returns all directories with metadata, with their names below `ctf/real`.
 fn recorded_traces() -> Option<Vec<(String, PathBuf)>> {
     fn find(directory: &Path, found: &mut Vec<PathBuf>) {
         let mut items: Vec<PathBuf> =
@@ -49,17 +49,17 @@ fn remove(value: Option<&mut Value>, names: &[&str]) {
     }
 }
 
-/// Compared properties of a trace's messages.
+/// Properties to compare in a trace's messages.
 #[derive(Clone, Copy)]
 struct Compared<'a> {
     dialect: &'a str,
-    /// `true` if packets are those of the source.
+    /// `true` if packets must equal the source's packets.
     packets: bool,
 }
 
 impl Compared<'_> {
-    /// The messages of a trace as JSON, without what must differ: where it is, what it is written in, and what the
-    /// dialect has no place for.
+    /// Returns the messages in a trace as JSON, without properties that must differ: place, dialect, and everything
+    /// that the dialect cannot express.
     fn messages(self, path: &Path) -> Vec<Value> {
         let options: &[&str] =
             if self.packets { &["-q", "-fjsonl", "--packets"] } else { &["-q", "-fjsonl"] };
@@ -70,19 +70,19 @@ impl Compared<'_> {
     fn normal(self, mut message: Value) -> Option<Value> {
         match message["type"].as_str().unwrap() {
             "stream-begin" => {
-                // Data streams without an id have the name of their file.
+                // Data streams without an id are named after their files.
                 remove(Some(&mut message), &["name"]);
                 remove(message.get_mut("trace"), &["path", "format", "name", "uuid_of", "implied_namespace"]);
-                // If packets lack the id of their data stream, written ones may have it: 0.
+                // If packets lack the data stream id, written packets may contain it: 0.
                 message.as_object_mut().unwrap().entry("id").or_insert(Value::from(0));
-                // Classes are compared as `schema` prints them, where the dialect is the same.
+                // In the same dialect, classes are compared by the output of `schema`.
                 remove(message.get_mut("class"), &["fields"]);
                 if let Some(Value::Object(clock)) = message.get_mut("clock") {
-                    // SPEC-2.0 has unique identifiers of any form instead of UUIDs.
+                    // SPEC-2.0 has arbitrary unique identifiers in place of UUIDs.
                     if let Some(uuid) = clock.remove("uuid") {
                         clock.insert("uid".to_owned(), uuid);
                     }
-                    // A clock has an id or a name, and a precision, or that is 0.
+                    // A clock has an id or a name, and the precision may be missing or 0.
                     ["id", "name", "precision"].iter().for_each(|name| drop(clock.remove(*name)));
                 }
                 if self.dialect.starts_with("prop") {
@@ -90,29 +90,29 @@ impl Compared<'_> {
                     remove(message.get_mut("clock"), &["uid", "accuracy", "origin"]);
                 }
                 if self.dialect == "prop1" {
-                    // All data streams know all clocks, also those that nothing brings up to date.
+                    // Every data stream knows every clock, even clocks that are never updated.
                     remove(Some(&mut message), &["other_clocks"]);
-                    // Its name, too, is from there.
+                    // Its name also comes from the environment.
                     remove(message.get_mut("trace"), &["environment", "label", "implied_namespace"]);
                     remove(message.get_mut("clock"), &["description"]);
                 }
                 if self.dialect.starts_with("ctf1.8") {
                     remove(message.get_mut("trace"), &["uid", "namespace", "attributes"]);
-                    // The name of a trace becomes an entry of its environment.
+                    // The trace name becomes an environment entry.
                     remove(message["trace"].get_mut("environment"), &["trace_name"]);
                     remove(message.get_mut("clock"), &["attributes", "accuracy"]);
                     remove(message.get_mut("class"), &["namespace", "name", "uid", "attributes"]);
                 }
             }
             "event-class" => remove(Some(&mut message), &["attributes", "namespace", "uid", "fields"]),
-            // In PROP-1.0, all data streams know all clocks, also those that nothing brings up to date.
+            // In PROP-1.0, every data stream knows every clock, even clocks that are never updated.
             "event" if self.dialect == "prop1" => remove(Some(&mut message), &["other_clocks"]),
             // Damaged events are skipped.
             "damage" => return None,
             "packet-begin" | "packet-end" => {
                 remove(Some(&mut message), &["content_bits", "total_bits"]);
                 remove(message.get_mut("context"), &["packet_size", "content_size"]);
-                // It is an array of bytes or a BLOB.
+                // The UUID is an array of bytes or a BLOB.
                 remove(message.get_mut("header"), &["uuid"]);
             }
             "discarded-events" if !self.packets => remove(Some(&mut message), &["begin", "end"]),
@@ -122,7 +122,7 @@ impl Compared<'_> {
     }
 }
 
-/// Removes headers and contexts of packets, where the source has none.
+/// Removes packet headers and contexts that the source lacks.
 fn without_frames(source: &[Value], written: &mut [Value]) {
     let has_any = |name: &str| source.iter().any(|message| message.get(name).is_some());
     if !has_any("header") && !has_any("context") {
@@ -131,7 +131,7 @@ fn without_frames(source: &[Value], written: &mut [Value]) {
     }
 }
 
-/// Returns the first difference of two lists of messages.
+/// Returns the first difference between two message lists.
 fn difference(one: &[Value], other: &[Value]) -> Option<String> {
     if one == other {
         return None;
@@ -151,7 +151,7 @@ fn difference(one: &[Value], other: &[Value]) -> Option<String> {
     ))
 }
 
-/// Traces that differ, and why that is right: the name, the dialects, the reason.
+/// Traces that must differ: name, dialects, reason.
 const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     (
         "babeltrace/1/succeed/lttng-event-after-packet",
@@ -214,8 +214,7 @@ fn is_exception(name: &str, dialect: &str) -> bool {
     EXCEPTIONS.iter().any(|(known, dialects, _)| *known == name && dialects.contains(&dialect))
 }
 
-/// Larger traces, in bytes, take minutes to compare in a build for tests: they are only compared if
-/// `ICHNOS_LARGE_TRACES` is set.
+/// Larger traces, in bytes, take minutes in a debug build. They are compared only if `ICHNOS_LARGE_TRACES` is set.
 const LARGE: u64 = 400_000;
 
 fn is_large(trace: &Path) -> bool {
@@ -224,11 +223,11 @@ fn is_large(trace: &Path) -> bool {
     size > LARGE && std::env::var_os("ICHNOS_LARGE_TRACES").is_none()
 }
 
-/// Recorded traces that a dialect is tested with.
+/// Selection of recorded traces for a dialect.
 #[derive(Clone, Copy)]
 enum RecordedSet {
     All,
-    /// Without traces that resemble smaller ones.
+    /// All traces, except those that resemble smaller traces.
     Different,
     /// Different traces, each with one packet size. Traces with a single construct take turns, because other tests
     /// encode each construct in this dialect.
@@ -246,7 +245,7 @@ impl RecordedSet {
         }
     }
 
-    /// Returns the packet sizes of a trace.
+    /// Returns the packet sizes for a trace.
     fn sizes(self, number: usize) -> Vec<Option<&'static str>> {
         let mut sizes = vec![None, Some("--packet-size=1000")];
         if matches!(self, Self::Turns(_)) && !is_complete_sweep() {
@@ -256,7 +255,7 @@ impl RecordedSet {
     }
 }
 
-/// Writes recorded traces in a dialect, with packets as they are and with others, and compares what is read.
+/// Writes recorded traces in a dialect, with the original packets and with others, and compares the messages.
 fn in_dialect(dialect: &str, set: RecordedSet) {
     let Some(traces) = recorded_traces() else { return };
     let directory = Directory::new("convert");
@@ -283,7 +282,7 @@ fn in_dialect(dialect: &str, set: RecordedSet) {
                 found.or_else(|| {
                     let check = |path: &Path| self::run("check", &["-q"], path);
                     let after = check(&output);
-                    // Problems of the original that do not keep it from being read stay.
+                    // Problems that did not prevent reading the original stay.
                     (after.code != 0 && check(&path).code == 0)
                         .then(|| format!("check: {} {}", after.out, after.err))
                 })
@@ -330,7 +329,7 @@ fn recorded_traces_in_ctf18_with_metadata_in_packets() {
     in_dialect("ctf1.8-packetized", RecordedSet::Turns(2));
 }
 
-/// Returns the output of `babeltrace2` for a trace, or `None` if it refuses the trace.
+/// Returns the output of `babeltrace2` for a trace. `None` if it rejects the trace.
 fn babeltrace2(trace: &Path) -> Option<Vec<u8>> {
     let output = Command::new("babeltrace2")
         .args(["--clock-gmt", "--clock-date"])
@@ -349,13 +348,13 @@ fn first_line_that_differs(one: &[u8], other: &[u8]) -> String {
     format!("{} and {} lines, {}:\n  {}\n  {}", one.len(), other.len(), at + 1, shown(&one), shown(&other))
 }
 
-/// Traces with empty strings: Babeltrace 2.0.4 prints some string that it has read before in their place, and which one
-/// depends on where packets begin. `ichnos cat` prints what was written as it prints the original.
+/// Traces with empty strings. Babeltrace 2.0.4 prints an earlier string in their place, and the packet boundaries
+/// decide which string. `ichnos cat` prints the conversion like the original.
 const MISREAD: &[&str] = &["tracecompass/bug446190"];
 
-/// The converter that everyone has prints what is written in CTF 1.8 as it prints the original.
+/// `babeltrace2` prints a conversion to CTF 1.8 like the original.
 #[test]
-fn babeltrace2_prints_ctf18_as_the_original() {
+fn babeltrace2_prints_ctf18_like_the_original() {
     if Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: `babeltrace2` is not installed");
         return;
@@ -391,9 +390,9 @@ fn babeltrace2_prints_ctf18_as_the_original() {
     assert!(compared > 200, "{compared}");
 }
 
-/// The same text of the original and of what is written in SPEC-2.0.
+/// `cat` prints a conversion to SPEC-2.0 like the original.
 #[test]
-fn spec2_prints_as_the_original() {
+fn spec2_prints_like_the_original() {
     let Some(traces) = recorded_traces() else { return };
     let directory = Directory::new("convert-pretty");
     let mut different = Vec::new();
@@ -413,14 +412,14 @@ fn spec2_prints_as_the_original() {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// The dialect that a trace is written in, as the converter calls it, from what `info` prints.
+/// Returns a trace's dialect from the output of `info`, with the name that `convert` uses.
 fn dialect_of(info: &Value) -> Option<&'static str> {
     let dialect = info["traces"][0]["dialect"].as_str()?;
     let known = [("CTF 1.8", "ctf1.8"), ("SPEC-2.0", "spec2"), ("PROP-2.0", "prop2"), ("PROP-1.0", "prop1")];
     known.into_iter().find(|(title, _)| dialect.contains(title)).map(|(_, name)| name)
 }
 
-/// Removes where things were declared.
+/// Removes declaration places.
 fn without_places(value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -432,13 +431,13 @@ fn without_places(value: &mut Value) {
     }
 }
 
-/// Traces that are not copied byte for byte, and why that is right.
+/// Traces that are not copied byte for byte, with the reason.
 const COPIED_OTHERWISE: &[(&str, &str)] = &[
     ("lttng-ust/tracefile-rot/ust/uid/0/64-bit", "the rotated files of a data stream become one"),
     ("tracecompass/CTF2-7.0-debug-info", "the metadata use the vocabulary of a release candidate"),
 ];
 
-/// Same dialect and nothing changed: the same bytes of data streams, and metadata that say the same.
+/// Without changes and in the same dialect, the data stream bytes are the same, and the metadata are equivalent.
 #[test]
 fn unchanged_traces_are_copied() {
     let Some(traces) = recorded_traces() else { return };
@@ -473,7 +472,7 @@ fn unchanged_traces_are_copied() {
             data
         };
         let (expected, found) = (files(&path), files(&output));
-        // Packets of tracers that say wrong times get the right ones: everything else stays, sizes included.
+        // Wrong packet times from tracers are corrected. Everything else stays, including sizes.
         let quirks = info["traces"][0]["quirks"].to_string();
         let is_corrected =
             ["after-packet", "before-packet", "crash"].iter().any(|quirk| quirks.contains(quirk));

@@ -1,4 +1,4 @@
-//! Clean traces stay clean: `check --strict` is content with each output where it was with the input.
+//! Clean traces stay clean: `check --strict` accepts each output if it accepts the input.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Traces that take little time.
+/// Returns traces that take little time.
 fn inputs(directory: &Path) -> Vec<PathBuf> {
     let examples = root().join("examples");
     let mut all: Vec<PathBuf> = [
@@ -38,7 +38,7 @@ fn inputs(directory: &Path) -> Vec<PathBuf> {
             fs::read_dir(folder).unwrap().map(|item| item.unwrap().path()).collect();
         cases.retain(|case| case.file_name().unwrap().to_string_lossy().starts_with("pass-"));
         for case in cases {
-            // Without the description beside the trace.
+            // Without the description next to the trace.
             let trace = directory.join(format!("in-{}", all.len()));
             fs::create_dir(&trace).unwrap();
             for name in ["metadata", "stream"].iter().filter(|name| case.join(name).exists()) {
@@ -50,7 +50,7 @@ fn inputs(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Runs `work` for all numbers below `count`, on several threads.
+/// Calls `work` for all numbers below `count`, on several threads.
 fn for_each(count: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let run = || {
@@ -65,7 +65,7 @@ fn for_each(count: usize, work: impl Fn(usize) + Sync) {
 }
 
 #[test]
-fn check_is_content_with_the_output_where_it_was_with_the_input() {
+fn check_accepts_the_output_if_it_accepts_the_input() {
     let directory = Directory::new("convert-clean");
     let inputs = inputs(&directory);
     let (problems, clean) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
@@ -90,7 +90,7 @@ fn check_is_content_with_the_output_where_it_was_with_the_input() {
     assert!(clean.into_inner() >= 8);
 }
 
-/// A trace of CTF 1.8 with fields of headers that say nothing about packets and event records.
+/// Writes a CTF 1.8 trace with header fields that do not describe packets or event records.
 fn with_user_fields(directory: &Path) -> PathBuf {
     let trace = directory.join("user-fields");
     fs::create_dir(&trace).unwrap();
@@ -126,7 +126,7 @@ event { id = 5; name = "e"; stream_id = 3; fields := struct { u8 x; u8 core; }; 
     trace
 }
 
-/// The documents of CTF 2 have no such fields in headers.
+/// CTF 2 headers cannot contain such fields.
 #[test]
 fn fields_of_headers_without_a_role_move_to_contexts() {
     let directory = Directory::new("convert-user-fields");
@@ -166,10 +166,9 @@ fn fields_of_headers_without_a_role_move_to_contexts() {
     assert!(!ichnos(words).out.contains("fields without a role"));
 }
 
-/// PROP-2.0 has no way out of the element of an array; Babeltrace knows one for selectors in CTF 1.8, which is a name
-/// alone.
+/// PROP-2.0 lacks paths out of an array element. In CTF 1.8, Babeltrace accepts a name alone as such a path.
 #[test]
-fn fields_in_arrays_need_what_is_outside() {
+fn fields_in_arrays_depend_on_outer_fields() {
     let directory = Directory::new("convert-outside");
     let trace = directory.join("in");
     fs::create_dir(&trace).unwrap();
@@ -202,7 +201,7 @@ event { name = "e"; fields := struct {
             assert_eq!(cat(&out), read);
         }
         if dialect == "ctf1.8" {
-            // As Babeltrace 2 reads no absolute location there, the metadata would be refused.
+            // Babeltrace 2 does not read absolute locations there, and would reject the metadata.
             let metadata = fs::read_to_string(out.join("metadata")).unwrap();
             assert!(metadata.contains("variant <kind> {"), "{metadata}");
             match Command::new("babeltrace2").arg(&out).stdin(Stdio::null()).output() {

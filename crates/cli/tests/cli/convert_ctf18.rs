@@ -1,4 +1,4 @@
-//! CTF 1.8 of other formats: what other readers of it demand.
+//! CTF 1.8 converted from other formats: requirements for other readers.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,7 +11,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Converts to CTF 1.8, and gives the list of losses.
+/// Converts to CTF 1.8, and returns the loss list.
 #[track_caller]
 fn convert(input: &Path, out: &Path) -> String {
     let words = ["convert", "--losses", "--dialect", "ctf1.8", text(input), "-o", text(out)];
@@ -20,8 +20,8 @@ fn convert(input: &Path, out: &Path) -> String {
     losses
 }
 
-/// The names of events in the order in which `babeltrace2` prints them, and `ichnos` after it; None: it is not
-/// installed.
+/// Returns event names in the order in which `babeltrace2` prints them, and checks that `ichnos` prints the same.
+/// `None` if `babeltrace2` is not installed.
 #[track_caller]
 fn names(trace: &Path) -> Option<[Vec<String>; 2]> {
     let words = ["--no-delta", "--clock-cycles", "--names", "none"];
@@ -47,7 +47,7 @@ fn babeltrace2_finds_all(trace: &Path) {
     }
 }
 
-/// The ids of event record classes in metadata.
+/// Returns the event record class ids in metadata.
 fn ids(trace: &Path) -> Vec<u64> {
     let metadata = fs::read_to_string(trace.join("metadata")).unwrap();
     let events = metadata.split("\nevent {").skip(1);
@@ -70,10 +70,10 @@ fn events_without_a_name_get_one() {
         assert_eq!(theirs.len(), 3);
         assert!(theirs[0].ends_with("event_7") && theirs[1].ends_with("event_8"), "{theirs:?}");
     }
-    // Names that the source does not have do not come back.
+    // Names that the source lacks do not come back.
     let cat = |path: &Path| ichnos(["cat", "-q", text(path)]).expect(0, &[]).out;
     assert_eq!(cat(&out), cat(&lines));
-    // Nor are they missing once the trace is edited.
+    // The same holds after the trace is edited.
     let edited = directory.join("edited");
     ichnos(["filter", "a >= 0", text(&out), "-o", text(&edited)]).expect(0, &[]);
     if let Some([theirs, _]) = names(&edited) {
@@ -90,7 +90,7 @@ fn metadata_without_names_of_events_is_reported() {
     fs::write(directory.join("metadata"), metadata).unwrap();
     fs::write(directory.join("s"), [1, 2, 3]).unwrap();
     ichnos(["check", "--strict", text(&directory)]).expect(1, &[]).prints(&["lacks a name"]);
-    // It can be read, and what is written of it has names.
+    // The trace can be read, and its conversion has names.
     ichnos(["check", text(&directory)]).expect(0, &[]);
     let others = Directory::new("ctf18-unnamed-out");
     let out = others.join("out");
@@ -98,7 +98,7 @@ fn metadata_without_names_of_events_is_reported() {
     babeltrace2_finds_all(&out);
 }
 
-/// Of ids of classes, other readers look at 32 bits only.
+/// Other readers use only 32 bits of a class id.
 #[test]
 fn ids_of_classes_are_numbers() {
     let directory = Directory::new("ctf18-ids");
@@ -111,7 +111,7 @@ fn ids_of_classes_are_numbers() {
         let ids = ids(&out);
         assert!(!ids.is_empty() && ids.iter().copied().eq(0..ids.len() as u64), "{ids:?}");
         assert_eq!(losses.contains("id 4294967"), number > 0, "{losses}");
-        // So they take a byte.
+        // So the ids fit in a byte.
         let metadata = fs::read_to_string(out.join("metadata")).unwrap();
         let header = metadata.split("event.header := struct {").nth(1).unwrap();
         assert!(header.trim_start().starts_with("integer { size = 8;"), "{header}");
@@ -119,9 +119,9 @@ fn ids_of_classes_are_numbers() {
     }
 }
 
-/// Ids of classes that are found while reading differ in the bits that count.
+/// Dynamic class ids differ in these bits.
 #[test]
-fn ids_of_classes_that_are_met_later_differ() {
+fn ids_of_dynamic_classes_differ() {
     let directory = Directory::new("ctf18-later-ids");
     let lines = directory.join("lines.jsonl");
     let wide = 1u64 << 40;
@@ -140,7 +140,7 @@ fn ids_of_classes_that_are_met_later_differ() {
     assert_eq!(cat(&out), cat(&lines));
 }
 
-/// Other readers end themselves where a field needs one in the specific context.
+/// Other readers crash if a field depends on a field in the specific context.
 #[test]
 fn specific_contexts_with_lengths_and_tags_become_a_part_of_the_payload() {
     let directory = Directory::new("ctf18-contexts");
@@ -153,15 +153,15 @@ fn specific_contexts_with_lengths_and_tags_become_a_part_of_the_payload() {
         let metadata = fs::read_to_string(out.join("metadata")).unwrap();
         assert!(!metadata.contains("\n\tcontext := "), "{metadata}");
         babeltrace2_finds_all(&out);
-        // The meanings of members are known at their new places.
+        // Member meanings are kept at the new places.
         let log = |path: &Path| ichnos(["cat", "-q", "--format", "log", text(path)]).expect(0, &[]).out;
         assert_eq!(log(&out), log(input));
-        // Dialects whose readers can do it keep the context.
+        // Dialects with better readers keep the context.
         let spec2 = directory.join(format!("{number}-spec2"));
         let words = ["convert", "--losses", text(input), "-o", text(&spec2)];
         let losses = ichnos(words).expect(0, &[]).out;
         assert!(!losses.contains("specific context"), "{losses}");
-        // So does that one when it comes from there.
+        // So does CTF 1.8 after a round trip.
         let again = directory.join(format!("{number}-again"));
         assert!(convert(&spec2, &again).contains("specific context -> payload"));
         babeltrace2_finds_all(&again);
@@ -169,7 +169,7 @@ fn specific_contexts_with_lengths_and_tags_become_a_part_of_the_payload() {
     }
 }
 
-/// A UUID that became an array of bytes in PROP-1.0 has an annotation, which CTF 1.8 has no place for in packet headers.
+/// A UUID that became an array of bytes in PROP-1.0 has an annotation. CTF 1.8 cannot store it in packet headers.
 #[test]
 fn annotations_in_packet_headers_are_dropped() {
     let directory = Directory::new("ctf18-packet-header");

@@ -1,4 +1,4 @@
-//! Conversions that fail: what was there stays, nothing else is left behind, and the error says what went wrong.
+//! Failed conversions: existing files stay, nothing else is left behind, and the error says what went wrong.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Directory, METADATA, command, ichnos, packet, trace};
 
-/// Names in a directory, and the contents of the files of the trace in it.
+/// Returns the names in a directory, and the file contents of its trace.
 fn content(directory: &Path) -> Vec<(String, Option<Vec<u8>>)> {
     fn add(directory: &Path, prefix: &str, found: &mut Vec<(String, Option<Vec<u8>>)>) {
         for item in std::fs::read_dir(directory).unwrap() {
@@ -28,7 +28,7 @@ fn content(directory: &Path) -> Vec<(String, Option<Vec<u8>>)> {
     found
 }
 
-/// Has a conversion fail, and sees to it that the directory around its output stays as it is.
+/// Runs a conversion that must fail, and checks that the directory with the output stays unchanged.
 #[track_caller]
 fn fails(around: &Path, arguments: &[&str], parts: &[&str]) {
     let before = content(around);
@@ -50,7 +50,7 @@ fn a_dialect_of_another_format_is_refused() {
 }
 
 #[test]
-fn what_is_no_trace_is_not_replaced() {
+fn only_traces_are_replaced() {
     let (input, around) = (trace("failures-input"), Directory::new("failures"));
     let input = input.to_str().unwrap();
     std::fs::write(around.join("file.ctf"), "mine").unwrap();
@@ -61,14 +61,14 @@ fn what_is_no_trace_is_not_replaced() {
     fails(&around, &[input, "-o", &path("photos")], &["photos", "is not empty"]);
     fails(&around, &[input, "-o", &path("none/trace")], &["none"]);
     fails(&around, &[input, "-o", &path("file.ctf/trace")], &["file.ctf"]);
-    // Not even the user that may do everything can create something there.
+    // Not even root can create a file there.
     if cfg!(target_os = "linux") {
         fails(&around, &[input, "-o", "/proc/ichnos-trace"], &["/proc/ichnos-trace"]);
     }
 }
 
 #[test]
-fn a_trace_is_replaced_only_by_a_whole_one() {
+fn only_a_complete_trace_replaces_a_trace() {
     let (input, around) = (trace("failures-input"), Directory::new("failures"));
     let call_site = "callsite { name = \"e\"; func = \"f\"; file = \"f.c\"; line = 1; };\n";
     std::fs::write(input.join("metadata"), format!("{METADATA}{call_site}")).unwrap();
@@ -80,7 +80,7 @@ fn a_trace_is_replaced_only_by_a_whole_one() {
     fails(&around, &[input, "-o", output], &["exists and is not empty", "--force"]);
     fails(&around, &["/nowhere", "-o", output, "--force"], &["/nowhere"]);
     fails(&around, &[input, "-o", output, "--force", "--to-dialect=ctf3"], &["ctf3"]);
-    // PROP-1.0 has no call sites.
+    // PROP-1.0 lacks call sites.
     fails(
         &around,
         &[input, "-o", output, "--force", "--to-dialect=prop1", "--strict"],
@@ -89,7 +89,7 @@ fn a_trace_is_replaced_only_by_a_whole_one() {
     let dry = ichnos(["convert", input, "-o", output, "--dry-run", "--to-dialect=ctf1.8"]);
     dry.expect(0, &[]);
     assert_eq!(content(&around), first);
-    // A replaced output leaves nothing else.
+    // Replacing an output leaves nothing else behind.
     ichnos(["convert", input, "-o", output, "--force", "--to-dialect=ctf1.8"]).expect(0, &[]);
     let second = content(&around);
     assert_ne!(second, first);
@@ -98,7 +98,7 @@ fn a_trace_is_replaced_only_by_a_whole_one() {
     assert_eq!(names(&second), names(&first));
 }
 
-/// A trace of this number of packets of many events.
+/// Writes a trace with this number of packets, each with many events.
 fn large(packets: u64) -> Directory {
     let directory = Directory::new("failures-large");
     std::fs::write(directory.join("metadata"), METADATA).unwrap();
@@ -110,7 +110,7 @@ fn large(packets: u64) -> Directory {
     directory
 }
 
-/// No room for the output: as if the disk were full, but with a limit of the size of files.
+/// No room for the output: a file size limit acts like a full disk.
 #[test]
 fn without_room_the_old_trace_stays() {
     let (small, input, around) = (trace("failures-input"), large(40), Directory::new("failures"));
@@ -119,7 +119,7 @@ fn without_room_the_old_trace_stays() {
     let before = content(&around);
     for options in [&[][..], &["--packet-size=4096"], &["--threads=1"]] {
         let run = Command::new("sh")
-            // Without a handler of the signal, it would end the program.
+            // Without a signal handler, the signal would end the program.
             .args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"])
             .arg(env!("CARGO_BIN_EXE_ichnos"))
             .args(["convert", "--force", "-o"])
@@ -152,7 +152,7 @@ fn a_signal_leaves_the_old_trace() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // As soon as its directory is there, it is writing.
+        // Writing starts when the directory appears.
         let begin = Instant::now();
         while std::fs::read_dir(&*around).unwrap().count() < 2 {
             assert!(begin.elapsed() < Duration::from_secs(60), "it does not begin");

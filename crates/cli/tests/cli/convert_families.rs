@@ -1,4 +1,4 @@
-//! Traces of every other family that are written as CTF and read again.
+//! Traces in every other format, written as CTF and read again.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 
 use crate::support::{Directory, Run, command, ichnos, recorded, root};
 
-/// Larger files take too long in tests, unless `ICHNOS_LARGE_TRACES` is set.
+/// Larger files take too long in tests. They are used if `ICHNOS_LARGE_TRACES` is set.
 const MOST_BYTES: u64 = 800_000;
 
-/// All files below a directory: what is no trace is left out when it is opened.
+/// Returns all files below a directory. Files that are not traces are skipped when opened.
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     let is_wanted = |path: &Path| {
         std::env::var_os("ICHNOS_LARGE_TRACES").is_some() || path.metadata().unwrap().len() <= MOST_BYTES
@@ -33,7 +33,7 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Traces of a family: those of the examples, and those that were recorded.
+/// Returns the traces of a format: examples and recorded traces.
 fn traces(examples: &[&str], directory: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = examples.iter().map(|path| root().join("examples").join(path)).collect();
     if let Some(recorded) = recorded(directory) {
@@ -48,7 +48,7 @@ fn run(arguments: &[&str], path: &Path) -> Run {
     run
 }
 
-/// The lines that the command prints, which need not be in memory all at once.
+/// Lines printed by the command, without keeping all of them in memory.
 struct Lines {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -79,31 +79,31 @@ impl Iterator for Lines {
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        // It may have more to say.
+        // The command may not be finished.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Differences allowed by the table of losses.
+/// Differences that the loss table allows.
 #[derive(Clone, Default)]
 struct Named {
-    /// Old and new names of members.
+    /// Old and new member names.
     renamed: BTreeMap<String, BTreeSet<String>>,
-    /// New ids of event record classes, by their names (as JSON) and old ids.
+    /// New event record class ids, by class name (as JSON) and old id.
     ids: BTreeMap<(String, String), String>,
-    /// Members of the resource are in the common context.
+    /// `true` if resource members moved to the common context.
     resource: bool,
-    /// Members of specific contexts are in payloads.
+    /// `true` if specific context members moved to payloads.
     context: bool,
-    /// A member with the whole message was added.
+    /// `true` if a member with the whole message was added.
     message: bool,
-    /// Values that are not exactly the same, and why.
+    /// Values that are not exact, with the reason.
     rounded: BTreeSet<String>,
     losses_of_packets: bool,
     /// Number of events that could not be written.
     dropped: u64,
-    /// Ends of lines about damage of the source and about losses of unknown size, which are not written.
+    /// Line ends that are not written: damage in the source, and losses of unknown size.
     unwritten: Vec<String>,
 }
 
@@ -143,25 +143,25 @@ impl Named {
         named
     }
 
-    /// A text with the names that members had.
+    /// Returns a text with the old member names.
     fn with_old_names(&self, text: &str) -> String {
         let pairs = self.renamed.iter().flat_map(|(old, all)| all.iter().map(move |new| (old, new)));
         pairs.fold(text.to_owned(), |text, (old, new)| text.replace(&format!("{new}="), &format!("{old}=")))
     }
 
-    /// Returns `true` if a member was renamed to another one.
+    /// Returns `true` if a member was renamed so.
     fn is_new_name(&self, old: &str, new: &str) -> bool {
         old == new || self.renamed.get(old).is_some_and(|names| names.contains(new))
     }
 
-    /// Returns `true` if a value is the same. For an object, all its members must be, in order.
+    /// Returns `true` if two values are the same. For objects, all members must be the same, in order.
     fn is_same(&self, old: &Value, new: &Value) -> bool {
         match (old, new) {
             (Value::Object(old), Value::Object(new)) => self.are_same(old, new),
             (Value::Array(old), Value::Array(new)) => {
                 old.len() == new.len() && old.iter().zip(new).all(|(old, new)| self.is_same(old, new))
             }
-            // Text that is not valid in its encoding, and text in UTF-8 after it was replaced.
+            // Text that is invalid in its encoding, and its replacement in UTF-8.
             (Value::Object(_), Value::String(text)) => {
                 old.get("$bytes").is_some() && text.contains('\u{fffd}') && !self.rounded.is_empty()
             }
@@ -173,9 +173,9 @@ impl Named {
         if let (Some(old), Some(new)) = (old.get("$bytes"), new.get("$bytes")) {
             return old == new;
         }
-        // An optional member that is absent is nothing, whether it is shown or not.
+        // A missing optional member equals null.
         let is_there = |(_, value): &(&String, &Value)| !value.is_null();
-        // Of members with the same name, which then have names of their own, only the last one was parsed.
+        // If several members had the same name, they have different names now, and only the last was parsed.
         let is_known = |new: &str| old.keys().any(|old| self.is_new_name(old, new));
         new.iter().filter(is_there).all(|(name, _)| is_known(name))
             && old.iter().filter(is_there).all(|(name, value)| {
@@ -183,7 +183,7 @@ impl Named {
             })
     }
 
-    /// Returns `true` if a written event is that of the source.
+    /// Returns `true` if a written event equals the source's event.
     fn is_same_event(&self, old: &Event, new: &Event) -> bool {
         if ["ts", "cycles", "name", "log_level"].iter().any(|name| old.member(name) != new.member(name)) {
             return false;
@@ -219,11 +219,11 @@ impl Named {
     }
 }
 
-/// A line of JSON Lines that is an event.
+/// Event line in JSON Lines.
 struct Event {
     line: String,
     time: Option<i64>,
-    /// Positions of the names and values of its members.
+    /// Member name and value positions.
     members: OnceCell<Vec<[usize; 4]>>,
 }
 
@@ -234,7 +234,7 @@ impl Event {
         event
     }
 
-    /// The text of a member.
+    /// Returns a member's text.
     fn member(&self, name: &str) -> Option<&str> {
         let members = self.members.get_or_init(|| members(&self.line));
         let found = members.iter().find(|member| &self.line[member[0]..member[1]] == name)?;
@@ -242,8 +242,8 @@ impl Event {
     }
 }
 
-/// Returns the positions of an object's member names and values. Finding them takes a small part of the time
-/// for parsing, and most are the same text.
+/// Returns the positions of member names and values in an object. This takes a small part of the parsing time, and most
+/// members have equal text.
 fn members(object: &str) -> Vec<[usize; 4]> {
     let bytes = object.as_bytes();
     let mut found = Vec::new();
@@ -273,7 +273,7 @@ fn members(object: &str) -> Vec<[usize; 4]> {
     found
 }
 
-/// The messages of a trace: its events, and the others by their type.
+/// Messages in a trace: events, and other messages by type.
 struct Messages {
     lines: Lines,
     others: BTreeMap<String, Vec<Value>>,
@@ -309,7 +309,7 @@ impl Iterator for Messages {
     }
 }
 
-/// The next events that are of one time.
+/// Returns the next events with the same time.
 fn of_one_time(events: &mut Peekable<impl Iterator<Item = Event>>) -> Vec<Event> {
     let Some(first) = events.next() else { return Vec::new() };
     let time = first.time;
@@ -320,8 +320,8 @@ fn of_one_time(events: &mut Peekable<impl Iterator<Item = Event>>) -> Vec<Event>
     group
 }
 
-/// Returns the differences between events in the order of time; events of the same time may be in any order,
-/// which depends on the data streams.
+/// Returns the differences between two event sequences sorted by time. Events at the same time may have any order,
+/// because it depends on the data streams.
 fn difference(
     named: &Named,
     old: impl Iterator<Item = Event>,
@@ -354,7 +354,7 @@ fn difference(
     }
 }
 
-/// Returns the differences between the events of two traces, and their number.
+/// Returns the differences between the events in two traces, and the number of events.
 fn compare_events(named: &Named, old: &Path, new: &Path) -> (Option<String>, u64) {
     let (mut source, mut written) = (Messages::of(old), Messages::of(new));
     let mut last = None;
@@ -389,8 +389,8 @@ fn compare_events(named: &Named, old: &Path, new: &Path) -> (Option<String>, u64
     (found, count)
 }
 
-/// Returns the differences between the printed lines of two traces, except their order: data streams that are
-/// not in the order of time are split and merged.
+/// Returns the differences between the lines printed for two traces, ignoring their order: data streams that are not
+/// sorted by time are split and merged.
 fn compare_lines(named: &Named, arguments: &[&str], old: &Path, new: &Path) -> Option<String> {
     let old = || {
         let is_written = |line: &String| !named.unwritten.iter().any(|end| line.ends_with(end));
@@ -413,7 +413,7 @@ fn compare_lines(named: &Named, arguments: &[&str], old: &Path, new: &Path) -> O
     (pair.is_some() || count.0 != count.1).then(|| format!("{arguments:?}: {count:?} lines, {pair:?}"))
 }
 
-/// A line without the path of the trace, and without the name of a data stream, which is that of its file.
+/// Returns a line without the trace path, and without a data stream name that comes from a file.
 fn without_path(line: String, path: &Path) -> String {
     let path = path.to_str().unwrap();
     let Some(begin) = line.find(path) else { return line };
@@ -427,7 +427,7 @@ fn without_path(line: String, path: &Path) -> String {
     format!("{before}PATH{}", rest.replace(path, "PATH"))
 }
 
-/// The identifiers of the first tasks of a trace.
+/// Returns the first task identifiers in a trace.
 fn tasks(path: &Path) -> Vec<String> {
     let list = run(&["task", "list", "-q", "--json"], path).out;
     let tasks: Value = serde_json::from_str(&list).unwrap_or_default();
@@ -435,7 +435,7 @@ fn tasks(path: &Path) -> Vec<String> {
     tasks["tasks"].as_array().into_iter().flatten().filter_map(id).take(4).collect()
 }
 
-/// Traces of which something differs for a reason: the end of the path, the reason.
+/// Traces with justified differences: end of the path, reason.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("vectors/fxt_event_13_args.bin", "a null becomes a structure without members, and is shown as one"),
     ("vectors/fxt_kobj_nonutf8.bin", TIMELESS),
@@ -445,7 +445,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
 
 const TIMELESS: &str = "an event without a time gets the value 0 of the clock, as the losses say";
 
-/// Writes traces in SPEC-2.0 and CTF 1.8 and compares what is read.
+/// Writes traces in SPEC-2.0 and CTF 1.8, and compares the results.
 fn compare(traces: &[PathBuf], least: usize) {
     let directory = Directory::new("families");
     let mut different = Vec::new();
@@ -494,7 +494,7 @@ fn compare(traces: &[PathBuf], least: usize) {
     assert!(compared >= least, "{compared}");
 }
 
-/// The meanings of members of all event record classes that the events of a trace have; None: it has no messages.
+/// Returns the member meanings in all event record classes with events. `None` if the trace is empty.
 fn meanings(path: &Path) -> Option<String> {
     let mut messages = Messages::of(path);
     messages.by_ref().for_each(drop);
@@ -518,7 +518,7 @@ fn nettrace() {
     compare(&traces(&["hello-dotnet/hello.nettrace.zst"], "nettrace"), 2);
 }
 
-/// The output is strictly valid in each dialect.
+/// The output in each dialect passes a strict check.
 #[test]
 fn examples_are_valid_in_all_dialects() {
     let directory = Directory::new("valid-dialects");

@@ -1,4 +1,4 @@
-//! `ichnos convert` to Fuchsia logs and back: the second format that is written.
+//! `ichnos convert` to Fuchsia logs and back.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The log lines of a trace.
+/// Returns the log lines in a trace.
 fn lines(path: &str) -> Vec<String> {
     let run = ichnos(["cat", "--format", "log", path]).expect(0, &[]);
     run.out.lines().map(str::to_owned).collect()
@@ -37,13 +37,13 @@ fn a_log_stays_the_same_and_comes_back_from_ctf() {
     ichnos(["convert", text(&ctf), "-o", text(&back)]).expect(0, &["not converted exactly"]);
     assert_eq!(lines(text(&ctf)), lines(log));
     assert_eq!(lines(text(&back)), lines(log));
-    // All records up to the one of printf, whose message is rendered now.
+    // All records up to the record with a printf format, whose message is now rendered.
     let found = fs::read(&back).unwrap();
     let same = found.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
     assert!(same > bytes.len() * 3 / 4, "{same} of {}", bytes.len());
 }
 
-/// Clocks of other formats count from the earliest time: no time changes, and no order.
+/// In other formats, clocks start at the earliest time: no time and no order changes.
 #[test]
 fn negative_times_of_logs() {
     let directory = Directory::new("negative-logs");
@@ -72,12 +72,13 @@ fn negative_times_of_logs() {
         let losses = ichnos(words).expect(0, &[]).out;
         assert!(!losses.contains("rounded"), "{value}: {losses}");
         assert_eq!(times(&out), expected, "{value}");
-        // A window is one of these times.
+        // Also in a time window.
         let window =
             ichnos(["cat", "-q", "--clock-seconds", "--no-delta", "--begin", "-0.000000001", text(&out)]);
         assert_eq!(window.expect(0, &[]).out.lines().count(), 2, "{value}");
     }
-    // Only the first records of a file are looked at: a later time before the begin of the clock becomes its begin.
+    // Only the first records in a file are searched for the earliest time. If a later time is before the clock's start,
+    // the start replaces it.
     let mut bytes = vec![0; 1 << 20];
     let mut encoder = Encoder::new(&mut bytes);
     for time in (0..8_000).chain([-5]) {
@@ -94,9 +95,9 @@ fn negative_times_of_logs() {
     assert_eq!((found.len(), found.iter().max()), (8_001, Some(&7_999)));
 }
 
-/// On the standard output is the trace alone.
+/// The standard output contains only the trace.
 #[test]
-fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
+fn messages_about_a_trace_are_not_on_standard_output() {
     let directory = Directory::new("convert-stdout");
     let trace = root().join("examples/hello-lttng");
     let log = directory.join("hello.log");
@@ -113,7 +114,7 @@ fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
     let (out, err) = printed(&["--json"]);
     let json: serde_json::Value = serde_json::from_str(&err).unwrap();
     assert!(out == log && json["losses"].as_array().is_some_and(|losses| !losses.is_empty()), "{json}");
-    // Without a trace there, it is the output.
+    // Without a trace, the standard output contains the report.
     let (out, err) = printed(&["--losses", "--dry-run"]);
     assert!(out.starts_with(b"lowered ") && err.is_empty(), "{err}");
     ichnos(["convert", text(&trace), "-o", "-", "--to=ctf"])
@@ -139,7 +140,7 @@ fn events_with_a_log_level_become_records() {
     assert_eq!(after, back);
     assert_eq!(before.len(), after.len());
     for (before, after) in before.iter().zip(&after) {
-        // Structures and arrays are several pairs, and smaller numbers have more digits.
+        // Structures and arrays become several pairs, and smaller numbers have more digits.
         let head = |line: &str| line.split(" first_two").next().unwrap().to_owned();
         let head = |line: &str| head(line).split(" half_load").next().unwrap().to_owned();
         assert_eq!(head(before), head(after));
@@ -176,7 +177,7 @@ fn recorded_traces_show_the_same_lines() {
 }
 
 #[test]
-fn messages_of_logging_libraries_keep_what_they_say() {
+fn messages_from_logging_libraries_stay() {
     let directory = Directory::new("convert-jul");
     let metadata = r#"/* CTF 1.8 */
         typealias integer { size = 8; align = 8; signed = false; } := u8;
@@ -223,8 +224,8 @@ fn messages_of_logging_libraries_keep_what_they_say() {
     assert_eq!(lines(text(&log)), [&expected[..], &["[00100.003000][][][] INFO: other x=9"]].concat());
 }
 
-/// Events without a severity become records of INFO with their name and all of their fields, whatever format they are
-/// from: the lines are those of `cat --format log`.
+/// Events without a severity become INFO records with their names and all fields, from any format. Their lines equal
+/// those from `cat --format log`.
 #[test]
 fn events_without_a_severity_become_records() {
     let directory = Directory::new("convert-plain");
@@ -239,7 +240,7 @@ fn events_without_a_severity_become_records() {
         ichnos(["check", "--strict", text(&log)]).expect(0, &[]);
         let [before, after] = [text(&example), text(&log)].map(lines);
         assert_eq!(before.len(), after.len(), "{}", example.display());
-        // Structures and arrays become several pairs, and values with names become numbers.
+        // Structures and arrays become several pairs, and named values become numbers.
         let is_number = |pair: &&str| pair.starts_with("state=") || pair.starts_with("flags=");
         let without_names =
             |line: &str| line.split(' ').filter(|pair| !is_number(pair)).collect::<Vec<_>>().join(" ");
@@ -253,7 +254,7 @@ fn events_without_a_severity_become_records() {
     }
 }
 
-/// Returns the pairs of the numbers with names of each event.
+/// Returns the pairs with named numbers in each event.
 fn numbers_with_names(trace: &Path) -> Vec<String> {
     let lines = ichnos(["cat", "-q", "-f", "jsonl", text(trace)]).expect(0, &[]).out;
     let events = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -300,7 +301,7 @@ fn a_log_appears_when_it_is_complete() {
 }
 
 #[test]
-fn what_is_left_out_is_counted_in_the_next_record() {
+fn dropped_records_are_counted_in_the_next_record() {
     let directory = Directory::new("convert-part");
     let log = root().join("examples/hello-fuchsia/boot.log");
     let out = directory.join("out.log");
@@ -312,8 +313,8 @@ fn what_is_left_out_is_counted_in_the_next_record() {
     assert!(found[0].ends_with("[dropped=4]"), "{found:?}");
 }
 
-/// The component that a tag stands for is in a control record, whichever way the records went; also if the control
-/// record of the source was left out.
+/// The component of a tag is in a control record, after any round trip. This also holds if the control record in the
+/// source was left out.
 #[test]
 fn components_stay_known() {
     let directory = Directory::new("convert-components");
@@ -354,7 +355,7 @@ fn components_stay_known() {
         assert_eq!(lines(text(&back)), expected, "{dialect}");
         ichnos(["check", "--strict", text(&back)]).expect(0, &[]);
     }
-    // Beside the severity, its number is the same.
+    // Next to the severity, its number is kept.
     let json = ichnos(["cat", "-flog-json", text(&back)]).expect(0, &[]);
     assert_eq!(json.out, ichnos(["cat", "-flog-json", text(&log)]).expect(0, &[]).out);
 
@@ -366,6 +367,6 @@ fn components_stay_known() {
 }
 
 #[test]
-fn formats_say_what_is_written() {
+fn formats_lists_output_formats() {
     ichnos(["formats"]).expect(0, &[]).prints(&["fuchsia-log: Fuchsia logs (reads and writes)"]);
 }

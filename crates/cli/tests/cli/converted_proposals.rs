@@ -1,4 +1,4 @@
-//! Random traces of the proposals, converted by the command: `check --strict` and other readers accept the outputs.
+//! Random traces in the proposals, converted by the command: `check --strict` and other readers accept the outputs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use ichnos_testing::{Random, cases};
 use crate::oracles::{self, Judges};
 use crate::support::{Directory, ichnos};
 
-/// Number of traces of each document.
+/// Number of traces per document.
 const TRACES: u64 = 12;
 
-/// Limits of other readers of a dialect, and parts of their messages.
+/// Limitations in other readers, by dialect: trace features, and parts of the messages.
 const LIMITS: [(&str, &str, &str); 8] = [
     ("ctf1.8", "an assertion of Babeltrace 2.0 fails", "Assertion `tgt_fc` failed"),
     ("spec2", "Babeltrace 2.1 aborts", "unordered_map::at"),
@@ -25,17 +25,17 @@ const LIMITS: [(&str, &str, &str); 8] = [
     ("ctf1.8", "floating point numbers of 16 and 128 bits", "`mant_dig` attribute: expecting 24 or 53"),
 ];
 
-/// Faults of other readers that show as a difference: document, seed, dialect, and the fault.
+/// Faults in other readers that show as a difference: document, seed, dialect, fault.
 const KNOWN: [(Proposal, u64, &str, &str); 3] = [
     (Proposal::Second, 9, "spec2", LEB128_CLOCK),
     (Proposal::First, 27, "ctf1.8", HEXADECIMAL),
     (Proposal::Second, 19, "ctf1.8", HEXADECIMAL),
 ];
 
-/// The clock is 45, and 98 is read: Babeltrace 2.1 has 111.
+/// The clock is 45, and 98 must be read. Babeltrace 2.1 reads 111.
 const LEB128_CLOCK: &str = "a variable-length timestamp is combined with the bits of the time before it";
 
-/// Its mask for hexadecimal digits has no bits then.
+/// For these lengths, Babeltrace's mask for hexadecimal digits is empty.
 const HEXADECIMAL: &str = "Babeltrace 2.0 prints hexadecimal numbers of 61 to 63 bits as 0";
 
 fn write_source(path: &Path, proposal: Proposal, random: &mut Random) {

@@ -1,4 +1,4 @@
-//! Call stacks of traces that are converted to CTF, which has none.
+//! Call stacks after conversion to CTF, which lacks them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,7 +20,7 @@ fn run(arguments: &[&str], path: &Path) -> Run {
     run
 }
 
-/// Converts a trace; gives where it is then.
+/// Converts a trace. Returns the new path.
 fn convert(from: &Path, to: PathBuf, options: &[&str]) -> PathBuf {
     let arguments = [&["convert", "-q", "--to=ctf", "--force", "-o", to.to_str().unwrap()], options].concat();
     run(&arguments, from).expect(0, &[]);
@@ -31,7 +31,7 @@ fn stacks_of(path: &Path) -> String {
     run(&["stacks", "--color=never"], path).expect(0, &[]).out
 }
 
-/// Queries about traces with stacks.
+/// Queries on traces with call stacks.
 const QUESTIONS: [&[&str]; 7] = [
     &["stacks"],
     &["stacks", "--top", "30"],
@@ -42,12 +42,12 @@ const QUESTIONS: [&[&str]; 7] = [
     &["cat", "--stacks", "--format=log"],
 ];
 
-/// The answer to a question, without what is about the file.
+/// Returns the answer to a query, without file properties.
 fn answer(question: &[&str], path: &Path) -> String {
     answer_of(question, &[path])
 }
 
-/// The same of several files.
+/// Returns the answer for several files.
 fn answer_of(question: &[&str], paths: &[&Path]) -> String {
     let run = ichnos(question.iter().map(OsStr::new).chain(paths.iter().map(|path| path.as_os_str())));
     assert!(!run.err.contains("panicked"), "{paths:?}: {}", run.err);
@@ -61,7 +61,7 @@ fn answer_of(question: &[&str], paths: &[&Path]) -> String {
     format!("exit code {}\n{}{}", run.code, run.out, run.err)
 }
 
-/// The lines of frames, which are indented.
+/// Returns the frame lines, which are indented.
 fn frames(path: &Path) -> Vec<String> {
     let lines = run(&["cat", "--stacks", "--color=never"], path).expect(0, &[]).out;
     lines.lines().filter(|line| line.starts_with(' ')).map(str::to_owned).collect()
@@ -113,7 +113,7 @@ fn stacks_of_recorded_traces_survive_a_conversion() {
     }
 }
 
-/// Checks that traces that are made one give the answers that they give together.
+/// Checks that merged traces give the same answers as the separate traces.
 fn answers_survive_a_merge(paths: &[&Path], directory: &Path) -> PathBuf {
     let expected = QUESTIONS.map(|question| answer_of(question, paths));
     let mut merged = PathBuf::new();
@@ -127,7 +127,7 @@ fn answers_survive_a_merge(paths: &[&Path], directory: &Path) -> PathBuf {
         for (question, expected) in QUESTIONS.into_iter().zip(&expected) {
             let sorted = |text: &str| {
                 let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-                // Events of the same time come in the order of their data streams.
+                // Events at the same time are sorted by data stream.
                 if question[0] == "cat" {
                     lines.sort_unstable();
                 }
@@ -140,7 +140,7 @@ fn answers_survive_a_merge(paths: &[&Path], directory: &Path) -> PathBuf {
     merged
 }
 
-/// Stacks of several traces have the same numbers, processes the same addresses.
+/// Two traces with the same stack numbers and the same process addresses.
 #[test]
 fn stacks_survive_a_merge() {
     let Some(first) = recorded("nettrace/runtime/net10.0-small.nettrace") else { return };
@@ -153,12 +153,12 @@ fn stacks_survive_a_merge() {
         part
     };
     answers_survive_a_merge(&[&first, &second], &part("two"));
-    // As they are, and converted.
+    // Original and converted.
     let converted = convert(&second, directory.join("converted"), &[]);
     let merged = answers_survive_a_merge(&[&first, &converted], &part("mixed"));
     let other = convert(&first, directory.join("other"), &["--dialect=ctf1.8"]);
     answers_survive_a_merge(&[&converted, &other], &part("converted-both"));
-    // Also for a merge.
+    // Merging the result again.
     let three = answers_survive_a_merge(&[&merged, &example], &part("three"));
     let names = |path: &Path| -> Vec<String> {
         let items = fs::read_dir(path).unwrap().map(|item| item.unwrap().file_name());
@@ -168,7 +168,7 @@ fn stacks_survive_a_merge() {
         names
     };
     assert_eq!(names(&three), ["1", "2", "3"].map(|number| format!("{FILE}-{number}")));
-    // Copied, cut, and there and back.
+    // Copied, cut, and converted there and back.
     let copied = convert(&three, directory.join("copied"), &[]);
     assert_eq!(names(&copied), names(&three));
     for name in names(&three) {
@@ -180,7 +180,7 @@ fn stacks_survive_a_merge() {
             same(&answer(question, &three), &answer(question, path), &format!("{question:?}"));
         }
     }
-    // Lines of JSON have the stacks, but not what their addresses stand for.
+    // JSON Lines contain the stacks, but not the symbols for their addresses.
     let lines = |paths: &[&Path], name: &str| {
         let words = ["cat", "-q", "-fjsonl"].map(OsStr::new).into_iter();
         let text = ichnos(words.chain(paths.iter().map(|path| path.as_os_str()))).expect(0, &[]).out;
@@ -194,21 +194,21 @@ fn stacks_survive_a_merge() {
 }
 
 #[test]
-fn the_numbers_of_stacks_depend_on_nothing() {
+fn stack_numbers_are_deterministic() {
     let directory = Directory::new("stack-numbers");
     let expected = stacks_of(&example());
     let spec2 = convert(&example(), directory.join("spec2"), &["--threads=1"]);
     let stacks = fs::read(spec2.join(FILE)).unwrap();
     let threads = convert(&example(), directory.join("threads"), &["--threads=4"]);
     assert_eq!(fs::read(threads.join(FILE)).unwrap(), stacks);
-    // From CTF to CTF, copied and encoded again, there and back.
+    // From CTF to CTF: copied, encoded again, and converted there and back.
     let ctf18 = convert(&spec2, directory.join("ctf1.8"), &["--dialect=ctf1.8"]);
     let back = convert(&ctf18, directory.join("back"), &["--dialect=spec2", "--packet-size=4096"]);
     for path in [&ctf18, &back] {
         assert_eq!(fs::read(path.join(FILE)).unwrap(), stacks);
         assert_eq!(stacks_of(path), expected);
     }
-    // A part has all stacks, and so the same numbers.
+    // A part contains all stacks, so their numbers stay.
     let half = ["--begin=02:13:24.15"];
     let part = directory.join("part");
     run(&[&["cut", "-q", "--force", "-o", part.to_str().unwrap()], &half[..]].concat(), &spec2)

@@ -1,5 +1,4 @@
-//! Data streams that fail on their own: reported, while everything else goes on; and `--strict`, which
-//! stops there.
+//! Damage in one data stream: it is reported, and everything else goes on. With `--strict`, the command stops there.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,7 +6,7 @@ use std::fs;
 use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded};
 use crate::transcript::transcript;
 
-/// A trace of a good data stream and a bad one.
+/// Writes a trace with a good data stream and a bad data stream.
 fn beside(bad: &[u8]) -> Directory {
     let directory = Directory::new("damaged");
     fs::write(directory.join("metadata"), METADATA).unwrap();
@@ -22,7 +21,7 @@ fn run(directory: &Directory, verb: &str, options: &[&str]) -> Run {
     ichnos([OsStr::new(verb), directory.as_os_str()].into_iter().chain(options))
 }
 
-/// Times of the events as they are printed, in cycles.
+/// Returns the printed event times in cycles.
 fn times(out: &str) -> Vec<u64> {
     let lines = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     lines.filter(|line| line["type"] == "event").map(|event| event["cycles"].as_u64().unwrap()).collect()
@@ -44,7 +43,7 @@ fn one_data_stream_fails() {
         (
             late,
             "does not fit in 64 bits",
-            // It comes where its packet ends: nothing has to wait for it.
+            // This event comes at the end of its packet, and other data streams do not wait for it.
             vec![1000, 3000, 4100, BEYOND, 4200, 5000, 6000, 7000, 8000],
         ),
         (
@@ -64,7 +63,7 @@ fn one_data_stream_fails() {
             run(&directory, "cat", &["--format=jsonl"]).expect(3, &["warning: ", "bad: byte ", message]);
         assert_eq!(times(&cat.out), expected, "{message}");
         assert_eq!(cat.err.lines().count(), 1, "{}", cat.err);
-        // It stops at the first damage, and nothing else is called a fault.
+        // The command stops at the first damage, and reports no other fault.
         let strict = run(&directory, "cat", &["--format=jsonl", "--strict"]);
         let strict = strict.expect(2, &["error: ", "bad: byte ", message, "without --strict"]);
         let printed = times(&strict.out);
@@ -96,7 +95,7 @@ fn on_many_threads() {
                 0 => packets[n][at] ^= 0x40,
                 1 => packets[n].truncate(at),
                 2 => packets[n][0] = 0,
-                // Begin, end, and total size.
+                // Start, end, and total size.
                 3 => packets[n][14] ^= 1,
                 4 => packets[n][22] ^= 1,
                 5 => packets[n][36] ^= 1,
@@ -117,8 +116,7 @@ fn on_many_threads() {
     }
 }
 
-/// Only the first time before the origin is printed with its sign, be it that of a loss, which is reported
-/// on another output.
+/// Only the first time before the origin is printed with its sign, even if it is the time of a loss on another output.
 #[test]
 fn losses_before_the_origin_on_many_threads() {
     let directory = Directory::new("damaged-negative");
@@ -134,9 +132,9 @@ fn losses_before_the_origin_on_many_threads() {
     }
 }
 
-/// One wrong time is no reason to leave out what follows, where packets do not say when they begin.
+/// If packets lack a start time, one wrong time must not remove the following events.
 #[test]
-fn a_window_goes_on_behind_one_late_event() {
+fn a_window_continues_after_a_late_event() {
     let _transcript = transcript!();
     const BEYOND: u64 = 9_000_000_000_000;
     let directory = Directory::new("damaged-window");
@@ -156,7 +154,7 @@ fn a_window_goes_on_behind_one_late_event() {
     assert_eq!(times(&cat.out), [1_000, 3_000, 4_000, 5_000, 6_000]);
 }
 
-/// An index that is not that of its file: named, and not used.
+/// An index for a different file is reported and not used.
 #[test]
 fn stale_indexes() {
     let _transcript = transcript!();
@@ -177,9 +175,9 @@ fn stale_indexes() {
     assert_eq!((&json["warnings"], &json["findings"][0]["kind"]), (&1.into(), &"index".into()));
 }
 
-/// Without sequence numbers, only its bytes say that a packet is a copy.
+/// Without sequence numbers, a packet counts as a copy only if all its bytes are equal.
 #[test]
-fn a_packet_that_was_copied_is_read_once() {
+fn a_copied_packet_is_read_once() {
     let _transcript = transcript!();
     let (one, next) = (packet(&[2_000, 4_000], 0), packet(&[6_000, 8_000], 0));
     let expected = [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000];
@@ -192,19 +190,19 @@ fn a_packet_that_was_copied_is_read_once() {
         assert!(!cat.err.contains("clock"), "{}", cat.err);
         run(&directory, "check", &[]).prints(&[copy, "help: the packet was copied", "read once"]);
     }
-    // As long as one byte is another one, they are two packets.
+    // If a single byte differs, they are two packets.
     let mut other = one.clone();
     *other.last_mut().unwrap() ^= 1;
     let cat = run(&beside(&[&*one, &other, &next].concat()), "cat", &["--format=jsonl"]);
     assert_eq!(times(&cat.out).len(), 10);
-    // If the clock stands still, a packet can repeat.
+    // If the clock stands still, packets can repeat.
     let still = packet(&[2_000, 2_000], 0);
     let cat = run(&beside(&[&*still, &still, &next].concat()), "cat", &["--format=jsonl"]);
     assert_eq!(times(&cat.out).len(), 10);
 }
 
 #[test]
-fn a_recorded_packet_that_was_copied_is_read_once() {
+fn a_copied_recorded_packet_is_read_once() {
     let Some(trace) = recorded("ctf/real/tracecompass/hello-lost") else { return };
     let directory = Directory::new("hello-lost");
     for file in fs::read_dir(&trace).unwrap() {
@@ -213,7 +211,7 @@ fn a_recorded_packet_that_was_copied_is_read_once() {
     }
     let events = |directory: &Directory| run(directory, "cat", &["--format=jsonl"]);
     let before = times(&events(&directory).out);
-    // The second packet behind itself: both have 4096 bytes.
+    // A copy of the second packet directly after it. Both have 4096 bytes.
     let stream = fs::read(trace.join("channel1_2")).unwrap();
     let (head, tail) = stream.split_at(8192);
     fs::write(directory.join("channel1_2"), [head, &head[4096..], tail].concat()).unwrap();

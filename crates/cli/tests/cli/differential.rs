@@ -1,12 +1,12 @@
-//! Output of `ichnos cat` for a trace that is recorded now, compared with Debian's `babeltrace2`.
+//! `ichnos cat` on a trace that is recorded by the test, compared with Debian's `babeltrace2`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::{Directory, command, recorded, root};
 
-/// Records a trace with the program in `examples/hello-lttng`; None (and a line that says why) if
-/// that cannot be done on this machine.
+/// Records a trace of the program in `examples/hello-lttng`. Prints a reason and returns `None` if this machine cannot
+/// record.
 fn record(directory: &Path, arguments: &[&str]) -> Option<PathBuf> {
     let is_there = |program: &str| {
         Command::new("sh")
@@ -39,7 +39,7 @@ fn record(directory: &Path, arguments: &[&str]) -> Option<PathBuf> {
         .output()
         .unwrap();
     if !output.status.success() {
-        // A container may not let a session daemon run. ichnos cannot change that.
+        // Some containers do not allow a session daemon. ichnos cannot change that.
         let reason = String::from_utf8_lossy(&output.stderr);
         eprintln!("skipped: LTTng cannot record here: {}", reason.trim().replace('\n', "; "));
         return None;
@@ -53,7 +53,7 @@ fn babeltrace2(trace: &Path, options: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// Says where two outputs differ first.
+/// Reports the first difference between two outputs.
 #[track_caller]
 fn same(ours: &[u8], theirs: &[u8], what: &str) {
     if ours == theirs {
@@ -103,9 +103,9 @@ fn the_sample_prints_the_same() {
     same(&output.stdout, &babeltrace2(&trace, &[]), "the sample");
 }
 
-/// The name of a trace depends on the path that was opened.
+/// The trace name depends on the opened path.
 #[test]
-fn traces_are_called_the_same() {
+fn traces_have_the_same_name() {
     if Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: `babeltrace2` is not installed");
         return;

@@ -1,4 +1,4 @@
-//! Examples in the project's documents are correct.
+//! The examples in the documents are correct.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::root;
 
-/// The commands of the `console` blocks of a document, with what it says they print.
+/// Returns the commands in a document's `console` blocks, with the output that the document shows.
 fn consoles(document: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut is_console = false;
@@ -22,7 +22,7 @@ fn consoles(document: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The directories below `target/` that the command lines of a document write to.
+/// Returns the directories below `target/` to which a document's command lines write.
 fn text_outputs(document: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join(document)).unwrap();
     let mut found: Vec<String> = consoles(&text)
@@ -38,10 +38,10 @@ fn text_outputs(document: &str) -> Vec<String> {
     found
 }
 
-/// Runs the command lines of a document except those that install, test, or run examples of the library (the
-/// tests of `ichnos` run them); `...` at the end of what the document shows stands for the rest.
+/// Runs the command lines in a document, except those that install, test, or run library examples (the tests in
+/// `ichnos` run them). `...` at the end of the shown output stands for the rest.
 fn check(document: &str) -> usize {
-    // Outputs of an earlier run: what exists is not replaced.
+    // Delete the outputs of an earlier run: existing files are not replaced.
     for path in text_outputs(document) {
         let _ =
             std::fs::remove_dir_all(root().join(&path)).or_else(|_| std::fs::remove_file(root().join(path)));
@@ -78,13 +78,13 @@ fn check(document: &str) -> usize {
 }
 
 #[test]
-fn the_readme_shows_what_happens() {
+fn the_readme_shows_actual_output() {
     assert!(check("README.md") >= 6);
 }
 
-/// Each page in a thread of its own, as they write to different directories.
+/// Each page has a thread, because the pages write to different directories.
 #[test]
-fn pages_show_what_happens() {
+fn pages_show_actual_output() {
     let pages = pages();
     let counts: Vec<usize> = std::thread::scope(|scope| {
         let runs: Vec<_> = pages.iter().map(|page| scope.spawn(|| check(page.to_str().unwrap()))).collect();
@@ -93,7 +93,7 @@ fn pages_show_what_happens() {
     assert!(counts.iter().sum::<usize>() > 100, "{counts:?}");
 }
 
-/// Pages of the book in `docs`, by their paths in the project.
+/// Returns the book pages in `docs`, by path in the project.
 pub fn pages() -> Vec<PathBuf> {
     let mut directories = vec![PathBuf::from("docs")];
     let mut pages = Vec::new();

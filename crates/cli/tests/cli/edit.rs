@@ -1,4 +1,4 @@
-//! The verbs that edit traces: merge, cut, split and repair.
+//! Verbs that edit traces: merge, cut, split and repair.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
 }
 
-/// The lines of events of traces, in an order that does not depend on the names of data streams.
+/// Returns the event lines in traces, in an order that does not depend on data stream names.
 fn events(paths: &[&Path], options: &[&str]) -> Vec<String> {
     let paths = paths.iter().map(|path| text(path));
     let words = ["cat", "-q", "--no-delta", "--clock-cycles", "--names", "none"];
@@ -48,7 +48,7 @@ fn is_sound(path: &Path) {
     run(&["check", "--strict", text(path)]).expect(0, &[]);
 }
 
-/// A trace with one data stream.
+/// Writes a trace with one data stream.
 fn single(directory: &Path, name: &str, metadata: &str, times: &[u64]) -> std::path::PathBuf {
     let trace = directory.join(name);
     fs::create_dir(&trace).unwrap();
@@ -58,7 +58,7 @@ fn single(directory: &Path, name: &str, metadata: &str, times: &[u64]) -> std::p
 }
 
 #[test]
-fn what_is_the_same_is_merged_without_a_change() {
+fn equal_metadata_is_merged_without_a_change() {
     let (a, b) = (trace("merge-a"), trace("merge-b"));
     let directory = Directory::new("merge");
     let out = directory.join("out");
@@ -68,7 +68,7 @@ fn what_is_the_same_is_merged_without_a_change() {
     assert_eq!(merged["losses"], serde_json::json!([]));
     is_sound(&out);
     assert_eq!(events(&[&out], &[]), events(&[&a, &b], &[]));
-    // It is one trace: two data streams of each file name.
+    // The output is one trace with two data streams per file name.
     assert!(out.join("metadata").is_file() && out.join("stream_a_2").is_file());
 }
 
@@ -102,7 +102,7 @@ fn ids_clocks_and_environments_that_collide_are_reported() {
     }
 }
 
-/// A trace of LTTng's form with one data stream, as a snapshot of a session has it: these packets of the session.
+/// Writes an LTTng trace with one data stream, like a session snapshot: these packets of the session.
 fn snapshot(directory: &Path, name: &str, numbers: std::ops::Range<u64>) -> std::path::PathBuf {
     let metadata = METADATA
         .replace("minor = 8;", "minor = 8; uuid = \"2a6422d0-6cee-11e0-8c08-cb07d7b3a564\";")
@@ -126,7 +126,7 @@ fn snapshot(directory: &Path, name: &str, numbers: std::ops::Range<u64>) -> std:
     trace
 }
 
-/// Packets that several snapshots have are written once, and it is said how many they are.
+/// Packets that several snapshots share are written once, and their number is reported.
 #[test]
 fn packets_of_several_snapshots_are_written_once() {
     let directory = Directory::new("merge-snapshots");
@@ -145,14 +145,14 @@ fn packets_of_several_snapshots_are_written_once() {
         assert_eq!(events(&[&out], &[]), events(&[&all], &[]));
         assert_eq!(babeltrace2(&[&out]), babeltrace2(&[&all]));
     }
-    // Nothing is said where there are none.
+    // Without such packets, no number is reported.
     let alone = run(&["convert", "--json", text(&all), "--force", "-o", text(&out)]).expect(0, &[]);
     assert!(!alone.err.contains("snapshots"), "{}", alone.err);
     assert_eq!(alone.json()["repeated_packets"], 0);
 }
 
 #[test]
-fn clocks_that_nothing_relates_are_an_error() {
+fn unrelated_clocks_are_an_error() {
     let directory = Directory::new("merge-clocks");
     let metadata = METADATA.replace("absolute = true;", "");
     let a = single(&directory, "a", &metadata, &[1_000, 3_000]);
@@ -190,15 +190,15 @@ fn recorded_traces_are_merged_without_encoding_a_packet() {
     assert_eq!(babeltrace2(&[&out]), babeltrace2(&[&discard, &overwrite]));
 }
 
-/// Packets of traces with other headers get a common one; their events stay as they are.
+/// Packets from traces with different headers get a common header. Their events stay unchanged.
 #[test]
-fn different_packet_headers_become_one() {
+fn different_packet_headers_are_unified() {
     let Some(barectf) = recorded("ctf/real/barectf/assembled") else { return };
     let Some(small) = recorded("ctf/real/babeltrace/1/succeed/smalltrace") else { return };
     let directory = Directory::new("merge-headers");
     let mut merged = 0;
     for case in fs::read_dir(&barectf).unwrap().map(|case| case.unwrap().path()) {
-        // The field for the size of its packets is too short for a longer header.
+        // The field for the packet size is too short for a longer header.
         if text(&case).contains("packet-set-buf") || !case.join("metadata").is_file() {
             continue;
         }
@@ -225,7 +225,7 @@ fn whole_packets_are_cut_out() {
             .concat();
     let written = run(&cut).expect(0, &[]).json();
     assert_eq!((&written["packets"], &written["copied_packets"]), (&2.into(), &2.into()));
-    // All of the first packet of each data stream.
+    // The complete first packet in each data stream.
     assert_eq!(events(&[&out], &[]).len(), 7);
     let exact = directory.join("exact");
     run(&[&["cut", text(&trace), "-o", text(&exact)][..], &times].concat()).expect(0, &[]);
@@ -234,7 +234,7 @@ fn whole_packets_are_cut_out() {
     run(&[&cut[..], &["--event", "x"]].concat()).expect(2, &["cannot select events"]);
 }
 
-/// The expected results of Babeltrace: what is written prints as the original.
+/// Babeltrace's expected results: a converted trace prints like the original.
 #[test]
 fn intersections_and_sequence_numbers_print_the_same() {
     for case in [
@@ -270,7 +270,7 @@ fn intersections_and_sequence_numbers_print_the_same() {
     }
 }
 
-/// The names of the parts, and that all events are in one of them.
+/// Checks that all events are in one of the parts. Returns the part names.
 #[track_caller]
 fn split(trace: &Path, by: &str) -> Vec<String> {
     let directory = Directory::new("split");
@@ -303,7 +303,7 @@ fn each_event_is_in_one_part() {
     );
 }
 
-/// Numbers of discarded events and packets.
+/// Returns the discarded event count and the discarded packet count.
 fn losses(trace: &Path) -> (u64, u64) {
     let info = run(&["info", "--json", text(trace)]).json();
     let streams = info["traces"]
@@ -317,7 +317,7 @@ fn losses(trace: &Path) -> (u64, u64) {
     })
 }
 
-/// Checks that each event and each loss of a trace is in one part; gives the names of the parts.
+/// Checks that each event and each loss of a trace is in one part. Returns the part names.
 #[track_caller]
 fn has_all(trace: &Path, by: &str) -> Vec<String> {
     let directory = Directory::new("split-losses");
@@ -339,7 +339,7 @@ fn has_all(trace: &Path, by: &str) -> Vec<String> {
     parts.iter().map(|part| part.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// Exactly one part reports each loss of a trace.
+/// Exactly one part reports each loss in a trace.
 #[test]
 fn each_loss_is_in_one_part() {
     for name in ["lttng-ust/discard", "lttng-ust/overwrite", "tracecompass/hello-lost"] {
@@ -355,7 +355,7 @@ fn each_loss_is_in_one_part() {
     }
 }
 
-/// The same of random packets, many of which have no events.
+/// The same for random packets, many of them without events.
 #[test]
 fn each_loss_of_random_packets_is_in_one_part() {
     let metadata = METADATA
@@ -400,13 +400,13 @@ fn each_loss_of_random_packets_is_in_one_part() {
     });
 }
 
-/// Parts are begun as they are met, with few files open at once.
+/// Parts are created when their first event comes, with few files open at the same time.
 #[cfg(unix)]
 #[test]
 fn very_many_parts() {
     let trace = Directory::new("split-many");
     fs::write(trace.join("metadata"), METADATA).unwrap();
-    // Each value is there twice, far from each other.
+    // Each value occurs twice, far apart.
     let times: Vec<u64> = (0..3_000).collect();
     let mut bytes = packet(&times, 0);
     bytes.extend(packet(&(3_000..6_000).collect::<Vec<_>>(), 0));
@@ -422,9 +422,9 @@ fn very_many_parts() {
     assert_eq!(events(&[&path], &[]), events(&[&trace], &[]));
 }
 
-/// Then the output has what describes the trace, and no events.
+/// Without events, the output contains the trace description.
 #[test]
-fn nothing_that_is_selected_is_said() {
+fn empty_selections_are_explained() {
     let directory = trace("edit-nothing");
     let out = Directory::new("edit-nothing-out");
     let to = out.join("none");
@@ -439,7 +439,7 @@ fn nothing_that_is_selected_is_said() {
 }
 
 #[test]
-fn parts_that_cannot_be_are_errors() {
+fn impossible_parts_are_errors() {
     let trace = trace("split-errors");
     let directory = Directory::new("split-errors-out");
     let out = directory.join("out");
@@ -456,7 +456,7 @@ fn parts_that_cannot_be_are_errors() {
 }
 
 #[test]
-fn what_is_left_out_of_a_repair_is_said() {
+fn dropped_data_in_a_repair_is_reported() {
     let trace = trace("repair");
     let directory = Directory::new("repair-out");
     let mut bytes = fs::read(trace.join("stream_a")).unwrap();
@@ -470,11 +470,11 @@ fn what_is_left_out_of_a_repair_is_said() {
     assert!(left_out[0]["skipped_bytes"].as_u64().unwrap() > 0);
     is_sound(&out);
     assert_eq!(events(&[&out], &[]), events(&[&trace], &[]));
-    // One event is counted as discarded in its place.
+    // One event is counted as discarded.
     run(&["info", text(&out)]).expect(0, &[]).prints(&["8 events discarded by the tracer"]);
 }
 
-/// Packets that are repaired and divided have numbers that go on.
+/// Repaired and divided packets have consecutive numbers.
 #[test]
 fn repaired_packets_are_divided() {
     let trace = trace("repair-divided");
@@ -495,9 +495,9 @@ fn repaired_packets_are_divided() {
     assert_eq!(events(&[&out], &[]), events(&[&recorded], &[]));
 }
 
-/// The parts that a trace is split into, and what is filtered twice, are as many traces: together they are all of it.
+/// The parts of a split trace, or the outputs of a filter and its opposite, add up to the trace.
 #[test]
-fn parts_are_traces_of_their_own() {
+fn parts_are_separate_traces() {
     let directory = Directory::new("edit-parts");
     let trace = root().join("examples/hello-lttng");
     let all = events(&[&trace], &[]);
@@ -522,7 +522,8 @@ fn parts_are_traces_of_their_own() {
     assert_eq!(events(&[&ticks, &others], &[]), all);
 }
 
-/// LTTng 2.10 writes events behind the end of their packet: a packet that ends in time is not as a whole within it.
+/// LTTng 2.10 writes events after the end of their packet. A packet that ends in the time range is then not completely
+/// in it.
 #[test]
 fn events_behind_their_packets_are_cut() {
     let Some(trace) = recorded("ctf/real/babeltrace/1/succeed/lttng-event-after-packet") else { return };
@@ -533,8 +534,8 @@ fn events_behind_their_packets_are_cut() {
     assert_eq!(events(&[&out], &[]), events(&[&trace], &window));
 }
 
-/// Of packets that do not say where their content ends, the rest of the last byte would be read as an event. Ten events
-/// of three bits are there; eight of them are whole bytes.
+/// If packets do not tell where their content ends, the rest of the last byte would be read as an event. There are ten
+/// events with three bits. Eight of them fill whole bytes.
 #[test]
 fn packets_without_a_size_end_at_a_byte() {
     let directory = Directory::new("edit-bits");
@@ -559,7 +560,7 @@ fn packets_without_a_size_end_at_a_byte() {
     }
 }
 
-/// Packets that say their total length only are divided at bytes, so that no event is lost.
+/// Packets with only a total size are divided at bytes, so that no event is lost.
 #[test]
 fn packets_with_one_size_are_divided_at_bytes() {
     let directory = Directory::new("edit-total");
@@ -567,7 +568,7 @@ fn packets_with_one_size_are_divided_at_bytes() {
         stream { packet.context := struct { integer { size = 8; align = 8; } packet_size; }; };
         event { name = e; fields := struct { integer { size = 3; align = 1; } v; }; };";
     fs::write(directory.join("metadata"), metadata).unwrap();
-    // 16 events of three bits in each.
+    // Each has 16 events with three bits.
     let packet = [56, 0x88, 0xc6, 0xfa, 0x88, 0xc6, 0xfa];
     fs::write(directory.join("stream"), [packet, packet].concat()).unwrap();
     let all = events(&[&directory], &[]);
@@ -582,7 +583,7 @@ fn packets_with_one_size_are_divided_at_bytes() {
     }
 }
 
-/// A file that belongs to no data stream is reported by `split` as by `convert`: once.
+/// `split` and `convert` report a file outside data streams once.
 #[test]
 fn parts_report_damage_once() {
     let trace = trace("split-damage");
@@ -597,7 +598,7 @@ fn parts_report_damage_once() {
     }
 }
 
-/// Whatever is damaged, what is written is sound, and other readers read it.
+/// Whatever is damaged, the output is valid, and other readers can read it.
 #[test]
 fn repaired_traces_are_sound() {
     let directory = Directory::new("repair-random");
@@ -614,7 +615,7 @@ fn repaired_traces_are_sound() {
         let size = random.pick(&["1", "100", "1000", "100000"]);
         for options in [&["--to-dialect=ctf2"][..], &["--packet-size", size], &["--to-dialect=ctf1.8"]] {
             let words = ["repair", "-q", text(&damaged), "--force", "-o", text(&out)];
-            // Damage can cost times of events.
+            // Damage can change event times.
             let repaired = run(&[&words[..], options].concat());
             assert!([0, 3].contains(&repaired.code), "{}", repaired.err);
             is_sound(&out);
@@ -624,7 +625,7 @@ fn repaired_traces_are_sound() {
     });
 }
 
-/// Records of 12 bits: where one of them is left out, the bits of the others lie elsewhere in their bytes.
+/// Records with 12 bits: if one is dropped, the next records have other positions in their bytes.
 #[test]
 fn events_within_bytes_are_filtered() {
     let directory = Directory::new("edit-nibbles");
@@ -636,7 +637,7 @@ fn events_within_bytes_are_filtered() {
         event { name = \"a\"; id = 0; fields := struct { integer { size = 4; align = 1; signed = false; } v; }; };
         event { name = \"b\"; id = 1; fields := struct { integer { size = 4; align = 1; signed = false; } v; }; };";
     fs::write(directory.join("metadata"), metadata).unwrap();
-    // Of the events, two thirds are `a`.
+    // Two thirds of the events are `a`.
     let (mut bits, number) = (Vec::new(), |value: u32, length: u32, bits: &mut Vec<bool>| {
         bits.extend((0..length).map(|bit| value >> bit & 1 == 1));
     });
@@ -659,9 +660,9 @@ fn events_within_bytes_are_filtered() {
     }
 }
 
-/// A packet that says a size of more than 64 bits is truncated: what is written says the size that it has.
+/// A packet whose size field has more than 64 bits is truncated. The output contains the actual size.
 #[test]
-fn sizes_of_many_bits_get_right() {
+fn oversized_size_fields_are_corrected() {
     let directory = Directory::new("edit-wide-size");
     let size = |class: &str| {
         format!(
@@ -699,7 +700,7 @@ fn sizes_of_many_bits_get_right() {
     }
 }
 
-/// Events near those for which the expression is true are kept: counted here from the lines of all events.
+/// Events near events for which the expression is true are kept. The test counts them in the lines of all events.
 #[test]
 fn the_time_around_events_is_kept() {
     let directory = Directory::new("edit-around");
@@ -731,7 +732,7 @@ fn the_time_around_events_is_kept() {
         is_sound(&out);
         assert_eq!(events(&[&out], &[]), near(&anchors, nanoseconds), "{margin}");
     }
-    // Other options select what is written, and where events are looked for.
+    // Other options select the written events, and the range to search.
     let begin = anchors.iter().min().unwrap() + 1;
     let words = ["cut", "--force", "--around", "number == 13", "5us", text(&lttng), "-o", text(&out)];
     run(&[&words[..], &["--event", "*greeting"]].concat()).expect(0, &[]);
@@ -739,14 +740,14 @@ fn the_time_around_events_is_kept() {
     expected.retain(|line| greetings.contains(line));
     assert!(!expected.is_empty());
     assert_eq!(events(&[&out], &[]), expected);
-    // Origin of the trace's clock.
+    // Origin of the trace clock.
     let since = format!("@{}", 1_795_247_584_907_214_678 + begin);
     run(&[&words[..], &["--begin", &since]].concat()).expect(0, &[]);
     let mut expected =
         near(&anchors[..].iter().copied().filter(|anchor| *anchor >= begin).collect::<Vec<_>>(), 5_000);
     expected.retain(|line| time(line) >= begin);
     assert_eq!(events(&[&out], &[]), expected);
-    // Mistakes.
+    // Invalid options.
     let around = |expression: &str, margin: &str, more: &[&str]| {
         let words = ["cut", "--force", "--around", expression, margin, text(&lttng), "-o", text(&out)];
         run(&[&words[..], more].concat())

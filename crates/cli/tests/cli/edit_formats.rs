@@ -1,4 +1,4 @@
-//! The verbs that edit keep the format and the dialect of what they read.
+//! Verbs that edit keep the format and the dialect of their input.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn run(words: &[&str], input: &[&Path], out: &Path) -> Run {
     ichnos(words.iter().copied().chain(paths).chain(["-o", text(out)]))
 }
 
-/// The traces that were written: OUT, or the directories in it.
+/// Returns the written traces: OUT, or the directories in it.
 fn written(out: &Path) -> Vec<PathBuf> {
     if out.is_file() || out.join("metadata").is_file() {
         return vec![out.to_owned()];
@@ -28,7 +28,7 @@ fn written(out: &Path) -> Vec<PathBuf> {
     fs::read_dir(out).unwrap().map(|item| item.unwrap().path()).collect()
 }
 
-/// The dialect of metadata, as the writer names it.
+/// Returns the dialect of metadata, with the writer's name for it.
 fn dialect(trace: &Path) -> &'static str {
     let metadata = fs::read(trace.join("metadata")).unwrap();
     let begins_with = |words: &[u8]| metadata.starts_with(words);
@@ -44,7 +44,7 @@ fn dialect(trace: &Path) -> &'static str {
 #[track_caller]
 fn babeltrace2_reads(trace: &Path) {
     let mut command = Command::new("babeltrace2");
-    // As `ichnos` in tests.
+    // Same environment as for `ichnos` in tests.
     command.env("TZ", "UTC").arg("--no-delta").arg(trace).stdin(Stdio::null());
     let Ok(output) = command.output() else {
         return eprintln!("skipped: `babeltrace2` is not installed");
@@ -60,7 +60,7 @@ fn the_dialect_of_ctf_is_kept() {
     let source = trace("edit-dialects");
     let directory = Directory::new("edit-dialects-out");
     for from in ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"] {
-        // A dot would begin an extension.
+        // A dot would start an extension.
         let name = from.replace('.', "_");
         let input = directory.join(&name);
         run(&["convert", "-q", "--dialect", from], &[&source], &input).expect(0, &[]);
@@ -117,13 +117,13 @@ fn several_dialects_become_ctf_2_with_a_note() {
     let merged = run(&["merge"], &[&plain, &spec2], &out);
     merged.expect(0, &["the traces have several dialects (ctf1.8, spec2): the output is spec2"]);
     assert_eq!(dialect(&out), "spec2");
-    // Metadata in packets and plain metadata are of the same dialect.
+    // Packetized and plain metadata have the same dialect.
     let out = directory.join("out-2");
     let merged = run(&["merge"], &[&plain, &packets], &out).expect(0, &[]);
     assert!(!merged.err.contains("kinds"), "{}", merged.err);
     assert_eq!(dialect(&out), "ctf1.8");
     babeltrace2_reads(&out);
-    // So are a log and a trace, whichever verb it is.
+    // A log and a trace are also mixed formats, for every verb.
     let log = root().join("examples/hello-fuchsia/boot.log");
     let out = directory.join("out-3");
     run(&["filter", "true"], &[&plain, &log], &out)
@@ -146,13 +146,13 @@ fn logs_stay_logs() {
             assert!(verb[0] == "cut" || fs::read(&part).unwrap() == bytes, "{verb:?}");
         }
     }
-    // On the standard output, too.
+    // Also on the standard output.
     let printed = ichnos(["filter", "-q", "true", text(&log), "-o", "-"]).expect(0, &[]);
     assert_eq!(printed.out, String::from_utf8_lossy(&bytes));
     ichnos(["filter", "true", text(&trace("edit-stdout")), "-o", "-"]).expect(2, &["is a directory"]);
 }
 
-/// JSON Lines that ichnos wrote stay the same, byte for byte, where nothing is selected.
+/// JSON Lines that ichnos wrote stay the same, byte for byte, if no event is selected or dropped.
 #[test]
 fn lines_stay_lines() {
     let directory = Directory::new("edit-lines");
@@ -172,10 +172,10 @@ fn lines_stay_lines() {
             assert!(matches!(verb[0], "cut" | "split") || fs::read(&part).unwrap() == bytes, "{verb:?}");
         }
     }
-    // On the standard output, too.
+    // Also on the standard output.
     let printed = ichnos(["filter", "-q", "true", text(&lines), "-o", "-"]).expect(0, &[]);
     assert_eq!(printed.out, String::from_utf8_lossy(&bytes));
-    // Parts that are replaced have to be lines of traces.
+    // Only parts that are JSON Lines traces can be replaced.
     let parts = directory.join("split");
     run(&[VERBS[4], &["--force"]].concat(), &[&lines], &parts).expect(0, &[]);
     fs::write(parts.join("notes.jsonl"), "{\"mine\":1}\n").unwrap();
@@ -183,7 +183,7 @@ fn lines_stay_lines() {
         .expect(2, &["`notes.jsonl`", "it does not contain JSON Lines of a trace"]);
 }
 
-/// Whatever is damaged, the repaired log breaks no rule.
+/// Whatever is damaged, the repaired log is valid.
 #[test]
 fn repaired_logs_are_sound() {
     let bytes = fs::read(root().join("examples/hello-fuchsia/boot.log")).unwrap();
@@ -191,14 +191,14 @@ fn repaired_logs_are_sound() {
     let log = directory.join("damaged.log");
     cases(40, |random| {
         let mut damaged = bytes.clone();
-        // The first words stay, so that it is recognized.
+        // The first words stay, so that the format is recognized.
         for _ in 0..6 {
             let at = 16 + random.index(damaged.len() - 16);
             damaged[at] = random.number() as u8;
         }
         fs::write(&log, &damaged).unwrap();
         let out = directory.join("repaired");
-        // Damage can cost times of events.
+        // Damage can change event times.
         let repaired = run(&["repair", "-q"], &[&log], &out);
         assert!([0, 3].contains(&repaired.code), "{}", repaired.err);
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
@@ -206,7 +206,7 @@ fn repaired_logs_are_sound() {
     });
 }
 
-/// Directories are parts of one trace, of which only some have their metadata in packets.
+/// Directories are parts of one trace. Only some have packetized metadata.
 #[test]
 fn metadata_of_all_parts_of_a_trace_decide() {
     let directory = Directory::new("edit-parts");

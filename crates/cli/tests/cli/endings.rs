@@ -1,4 +1,4 @@
-//! Ends of the command: files, losses and exit codes.
+//! Ends of the command: output files, losses and exit codes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,7 +16,7 @@ fn names(directory: &Directory) -> Vec<String> {
     items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// A trace whose second packet is damaged.
+/// Writes a trace with a damaged second packet.
 fn damaged(name: &str) -> Directory {
     let directory = trace(name);
     let whole = fs::read(directory.join("stream_a")).unwrap();
@@ -24,9 +24,9 @@ fn damaged(name: &str) -> Directory {
     directory
 }
 
-/// A refused input leaves the old file; a damaged one replaces it, since there is output.
+/// A rejected input keeps the old output file. A damaged input replaces it, because there is output.
 #[test]
-fn files_of_what_is_refused() {
+fn files_of_refused_kinds() {
     let _transcript = transcript!();
     let directory = damaged("files-refused");
     let others = Directory::new("files-refused-out");
@@ -47,12 +47,12 @@ fn files_of_what_is_refused() {
             assert!(fs::read_to_string(&out).unwrap().lines().count() >= 9);
         }
     }
-    // On the standard output there is what comes before.
+    // The standard output contains everything before the damage.
     let run = run("cat", &directory, &["--strict"]);
     assert!(run.out.lines().count() > 5, "{}", run.out);
 }
 
-/// Without a standard output, what is printed would be lost.
+/// Without a standard output, printed text would be lost.
 #[cfg(unix)]
 #[test]
 fn without_a_standard_output() {
@@ -83,13 +83,13 @@ fn without_a_standard_output() {
         assert_eq!(code, Some(2), "{line}: {err}");
         assert!(err.contains("the standard output is closed"), "{line}: {err}");
     }
-    // These print nothing there.
+    // These commands do not print to the standard output.
     for line in ["cat . --format null", "cat . -o ../without-output.txt"] {
         let (code, err) = run(line);
         assert_eq!(code, Some(0), "{line}: {err}");
     }
     let _ = fs::remove_file(directory.join("../without-output.txt"));
-    // A device that is full is no output either.
+    // A full device is the same as no output.
     if std::path::Path::new("/dev/full").exists() {
         for verb in ["cat .", "info .", "--help"] {
             let script = format!("\"$0\" {verb} >/dev/full");
@@ -100,7 +100,7 @@ fn without_a_standard_output() {
     }
 }
 
-/// Who has read enough is not complained about.
+/// A reader that closes the pipe early causes no error message.
 #[cfg(unix)]
 #[test]
 fn readers_that_stop_early() {
@@ -122,7 +122,7 @@ fn readers_that_stop_early() {
     }
 }
 
-/// Each signal ends the program properly, with its own exit code.
+/// Each signal ends the command cleanly, with its own exit code.
 #[cfg(unix)]
 #[test]
 fn signals() {
@@ -150,7 +150,7 @@ fn signals() {
             command.args(["cat", "-q", "--format=jsonl"]).arg(&*directory).args(more);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         };
-        // It waits until its output is read.
+        // The command waits until its output is read.
         let mut child = start(&[]);
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut text = String::new();
@@ -161,7 +161,7 @@ fn signals() {
         for line in text.lines() {
             serde_json::from_str::<serde_json::Value>(line).unwrap();
         }
-        // A file stays as it was, and nothing is left beside it.
+        // An existing file stays, and no other file is left next to it.
         let others = Directory::new("signals-out");
         let target = others.join("out.jsonl");
         let mut child = start(&[OsStr::new("-o"), target.as_os_str()]);
@@ -171,7 +171,7 @@ fn signals() {
         send(&child);
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         assert!(names(&others).is_empty(), "{signal}: {:?}", names(&others));
-        // The same holds for traces and parts, with and without the comparison at the end.
+        // The same holds for traces and parts, with and without the final comparison.
         for words in [
             &["convert", "--packet-size=100"][..],
             &["convert", "--verify", "--dialect=prop1"],
@@ -188,7 +188,7 @@ fn signals() {
             assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}: {words:?}");
             assert!(names(&others).is_empty(), "{signal}: {words:?}: {:?}", names(&others));
         }
-        // A socket goes away. Ctrl-C is the end that is expected there.
+        // A socket is removed. Ctrl-C is the expected end there.
         let socket = others.join("log.sock");
         let mut child = command();
         child.args(["cat", "--listen", &format!("unixgram:{}", socket.display())]);
@@ -203,7 +203,7 @@ fn signals() {
     }
 }
 
-/// Programs started by `nohup` do not end with their terminal.
+/// Commands started by `nohup` do not end with their terminal.
 #[cfg(unix)]
 #[test]
 fn ignored_signals_stay_ignored() {
@@ -230,7 +230,7 @@ fn ignored_signals_stay_ignored() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
-/// Losses of the tracer are no fault of the trace, but are reported.
+/// Losses in the tracer are not faults in the trace, but they are reported.
 #[test]
 fn losses_in_checks() {
     let directory = trace("losses");
@@ -250,12 +250,12 @@ fn losses_in_checks() {
     check(&["--metadata-only", "--fail-on=loss"]).expect(2, &["`--metadata-only` skips"]);
     check(&["--fail-on=never,loss"]).expect(2, &["cannot be combined"]);
     check(&["--fail-on=nonsense"]).expect(2, &["possible values"]);
-    // With errors, the loss is still in the summary.
+    // With errors, the summary still contains the loss.
     let directory = damaged("losses-damaged");
     let summary = "1 error, 0 warnings, 7 of 16 events were discarded by the tracer: ";
     run("check", &directory, &[]).expect(1, &[]).prints(&[summary]);
     run("check", &directory, &["--fail-on", "never"]).expect(0, &[]).prints(&[summary]);
-    // Without any loss, nothing is said of it.
+    // Without losses, the summary does not mention them.
     fs::write(directory.join("stream_a"), packet(&[1, 2], 0)).unwrap();
     run("check", &directory, &["--fail-on", "loss"]).expect(0, &[]).prints(&["no problems: 1 trace"]);
     let Some(trace) = recorded("ctf/real/lttng-ust/discard") else { return };
@@ -267,7 +267,7 @@ fn losses_in_checks() {
     check(&["--fail-on=loss"]).expect(1, &[]).prints(&[summary]);
 }
 
-/// Warnings fail a check if that is asked for.
+/// On request, warnings fail a check.
 #[test]
 fn warnings_in_checks() {
     let _transcript = transcript!();
@@ -284,9 +284,9 @@ fn warnings_in_checks() {
     run("check", &directory, &["--strict"]);
 }
 
-/// Faults of tracers are mentioned where they changed what was read, or to those who want to know.
+/// Tracer faults are mentioned if they changed what was read, or on request.
 #[test]
-fn quirks_that_matter() {
+fn relevant_quirks() {
     let _transcript = transcript!();
     let lttng = METADATA.replace(
         "env {",
@@ -316,9 +316,9 @@ fn quirks_that_matter() {
     }
 }
 
-/// A clock whose origin is known by the name of the tracer only matters beside another clock.
+/// A clock origin known only from the tracer's name matters only if there is another clock.
 #[test]
-fn clocks_that_matter() {
+fn relevant_clocks() {
     let check = |paths: &[&str]| {
         let output = command().arg("check").args(paths).current_dir(root()).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -329,7 +329,7 @@ fn clocks_that_matter() {
     assert!(!check(&["examples/hello-lttng", "examples/hello-ctf2", "--assume-correlated"]).contains(note));
 }
 
-/// Ctrl-C ends a conversion within a data stream that has no packets, also where no event is selected; nothing is left.
+/// Ctrl-C ends a conversion within a data stream without packets, even if no event is selected. Nothing is left behind.
 #[cfg(unix)]
 #[test]
 fn conversions_are_interrupted() {
@@ -352,7 +352,7 @@ fn conversions_are_interrupted() {
             command.arg("convert").arg(&lines).args(options).arg("-o").arg(others.join(name));
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
         };
-        // From when the output is begun up to the end.
+        // From the creation of the output to the end.
         let time = |name: &str, is_interrupted: bool| {
             let mut child = start(name);
             while fs::read_dir(&*others).unwrap().count() == 0 && child.try_wait().unwrap().is_none() {
@@ -376,14 +376,14 @@ fn conversions_are_interrupted() {
     }
 }
 
-/// Damage that shows without decoding events is reported by all verbs, and other damage by those that decode them: with
-/// `--verify`, all do.
+/// All verbs report damage that is found without decoding events. Verbs that decode events report other damage. With
+/// `--verify`, all verbs do.
 #[test]
 fn each_verb_reports_damage() {
     let truncated = damaged("verdict-truncated");
     let wrong = trace("verdict-wrong");
     let mut bytes = fs::read(wrong.join("stream_a")).unwrap();
-    // The last event of the first packet says that it is of another class.
+    // The last event in the first packet has the id of another class.
     let size = packet(&[1, 2, 3], 0).len();
     bytes[size - 24] = 0xee;
     fs::write(wrong.join("stream_a"), bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Bad usage and bad input of every kind: the right exit code and an error that helps.
+//! Invalid usage and invalid input: the right exit code, and a helpful error.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,7 +24,7 @@ fn usage() {
 }
 
 #[test]
-fn nothing_there() {
+fn missing_inputs() {
     let _transcript = transcript!();
     let directory = trace("nothing-there");
     let typo = directory.join("stream_c");
@@ -85,7 +85,7 @@ fn metadata_of_its_own() {
         ichnos([OsStr::new("info"), path, OsStr::new("--metadata"), metadata])
     };
     run(directory.as_os_str(), metadata.as_os_str());
-    // Deeper down, in an archive, or the file itself.
+    // In a subdirectory, in an archive, or the file itself.
     let above = Directory::new("own-metadata-above");
     fs::create_dir(above.join("below")).unwrap();
     fs::write(above.join("below/metadata"), METADATA).unwrap();
@@ -145,7 +145,7 @@ fn damaged_streams() {
     let _transcript = transcript!();
     let directory = trace("damaged");
     let path = directory.as_os_str();
-    // Cut off, a wrong magic number, a packet of another kind: the rest is read all the same.
+    // Truncated, wrong magic number, unknown packet kind: the rest is still read.
     let whole = fs::read(directory.join("stream_a")).unwrap();
     fs::write(directory.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
     ichnos([OsStr::new("cat"), path, OsStr::new("--format=null"), OsStr::new("--stats")]);
@@ -165,7 +165,7 @@ fn damaged_streams() {
     ichnos([OsStr::new("cat"), path, OsStr::new("--format=null")]);
 }
 
-/// Metadata alone are a trace, too.
+/// Metadata alone is also a trace.
 #[test]
 fn no_data_streams() {
     let _transcript = transcript!();
@@ -184,7 +184,7 @@ fn no_data_streams() {
     assert!(!run.err.contains("no data streams"), "{}", run.err);
 }
 
-/// Clocks that nothing relates, and data streams without any.
+/// Unrelated clocks, and data streams without a clock.
 #[test]
 fn clocks_apart() {
     let _transcript = transcript!();
@@ -207,7 +207,7 @@ fn clocks_apart() {
     run("check", &["a", "b"], &[]);
     run("check", &["a", "b"], &["--assume-correlated"]);
     run("cat", &["a", "b"], &["--assume-correlated", "-q"]);
-    // Problems of data streams that are not selected do not matter.
+    // Problems in data streams that are not selected do not matter.
     run("cat", &["a", "b"], &["--stream", "*/a/*"]);
     run("cat", &["a", "c"], &[]);
     assert_eq!(run("cat", &["c"], &[]).err, "");
@@ -239,7 +239,7 @@ fn special_files() {
         eprintln!("skipped: mkfifo is missing");
         return;
     }
-    // A pipe among the data streams is reported, and never waited for.
+    // A pipe among the data streams is reported. The command never waits for it.
     ichnos([OsStr::new("cat"), directory.as_os_str(), OsStr::new("--format=null")]).expect(3, &["a pipe"]);
 }
 
@@ -254,15 +254,15 @@ fn outputs() {
     to(OsStr::new("/does/not/exist/out"));
 }
 
-/// Mistakes whose messages say what was meant, or what the input is.
+/// Messages for mistakes say what was probably meant, or what the input is.
 #[test]
-fn mistakes_that_have_an_answer() {
+fn mistakes_with_a_helpful_message() {
     let _transcript = transcript!();
     let example = |name: &str| format!("{}/examples/{name}", root().display());
     let (lttng, fuchsia, dotnet) =
         (example("hello-lttng"), example("hello-fuchsia"), example("hello-dotnet"));
     let run = |words: &[&str], path: &str| ichnos(words.iter().copied().chain([path]));
-    // A format that is wanted, and is another one.
+    // The requested format differs from the actual format.
     run(&["cat", "--from", "nettrace"], &lttng).expect(2, &["found ctf", "`--from ctf`"]);
     run(&["cat", "--from", "ctf"], &fuchsia).expect(2, &["found fuchsia-log"]);
     // Fields.
@@ -273,17 +273,17 @@ fn mistakes_that_have_an_answer() {
     run(&["stats", "--histogram", "samples"], &lttng).expect(2, &["is an array, not a number"]);
     run(&["cat", "-f", "number"], &lttng).expect(2, &["--format csv --fields time,event,number"]);
     run(&["cat", "-f", "prety"], &lttng).expect(2, &["pretty"]);
-    // A format that ichnos lacks is no field.
+    // An unsupported format is not mistaken for a field.
     let yaml = run(&["cat", "-f", "yaml"], &lttng).expect(2, &["possible values", "if `yaml` is a field"]);
     assert!(!yaml.err.contains("name table columns"), "{}", yaml.err);
     run(&["cat", "-f", "number,text"], &lttng).expect(2, &["name table columns with `--fields`"]);
-    // Words that are missing, or in the place of others.
+    // Missing and misplaced words.
     run(&["stats", "--pair", "hello:tick"], &lttng)
         .expect(2, &["the name of the events that end pairs is missing"]);
     run(&["convert", "-o", "text"], &lttng).expect(2, &["`ichnos cat PATH` prints text", "`-o ./text`"]);
 }
 
-/// A time zone that is unknown is not UTC silently.
+/// An unknown time zone is not silently replaced with UTC.
 #[test]
 fn an_unknown_time_zone_is_reported() {
     let run = |zone: &str, options: &[&str]| {
@@ -300,7 +300,7 @@ fn an_unknown_time_zone_is_reported() {
     ] {
         assert!(!run(zone, options).contains("time zone"), "{zone} {options:?}");
     }
-    // Where no time is local, none is wrong.
+    // Without local times, the time zone does not matter.
     for options in [&["-f", "jsonl"][..], &["-f", "csv"], &["--clock-seconds"], &["--clock-cycles"]] {
         assert!(!run("Nowhere/City", options).contains("time zone"), "{options:?}");
     }

@@ -1,7 +1,8 @@
-//! Examples, recorded and generated traces of every format, written in every format that can be written: every event arrives
-//! or is in the table of losses, at its time. Values are compared by `--verify`, which all of these tests use.
+//! Example, recorded and generated traces in every format, written in every writable format: every event arrives at its
+//! time, or is in the loss table. `--verify`, which all these tests use, compares the values.
 //!
-//! With `ICHNOS_ALL_FORMATS`, all recorded traces that are not large are converted, and generated ones in all combinations:
+//! With `ICHNOS_ALL_FORMATS`, all recorded traces are converted, except large ones, and generated traces are converted
+//! in all combinations:
 //!
 //! ```sh
 //! ICHNOS_ALL_FORMATS=1 cargo nextest run -p ichnos-cli every_format
@@ -16,7 +17,7 @@ use serde_json::Value;
 use crate::generated::generate;
 use crate::support::{Directory, ichnos, recorded, root};
 
-/// Examples: one of each format that is read.
+/// Examples, one per input format.
 const SOURCES: [&str; 7] = [
     "hello-ctf2",
     "hello-lttng",
@@ -27,7 +28,7 @@ const SOURCES: [&str; 7] = [
     "hello-jsonl",
 ];
 
-/// Recorded traces of each family, small enough for every run.
+/// Recorded traces in each format that are small enough for every run.
 const RECORDED: [(&str, &[&str]); 4] = [
     (
         "ctf",
@@ -56,13 +57,13 @@ const RECORDED: [(&str, &[&str]); 4] = [
     ("xtrace", &["xtrace/brown/text/small.txt", "xtrace/brown/small.json"]),
 ];
 
-/// Maximum size of a trace that is converted on request.
+/// Maximum size of a trace that is converted on request, in bytes.
 const MOST_BYTES: u64 = 1_000_000;
 
-/// Provider of events that name functions for stacks.
+/// Provider of events that name functions in stacks.
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
-/// Formats and dialects to write.
+/// Output formats and dialects.
 const TARGETS: [(&str, &str); 10] = [
     ("ctf", "spec2"),
     ("ctf", "prop1"),
@@ -76,7 +77,7 @@ const TARGETS: [(&str, &str); 10] = [
     ("jsonl", ""),
 ];
 
-/// Number of events that losses drop, or make a part of another one: those of whole events.
+/// Returns the number of whole events that losses drop, or merge into others.
 fn dropped(losses: &[Value]) -> u64 {
     let is_event = |loss: &&Value| {
         let what = loss["what"].as_str().unwrap();
@@ -87,7 +88,7 @@ fn dropped(losses: &[Value]) -> u64 {
     losses.iter().filter(is_event).map(|loss| loss["count"].as_u64().unwrap()).sum()
 }
 
-/// Names and times of the events of a trace, in nanoseconds.
+/// Returns the names and times (in nanoseconds) of the events in a trace.
 fn events(path: &Path) -> Vec<(String, String)> {
     let events = ichnos(["cat", "-q", "--format", "jsonl", text(path)]);
     let lines = events.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -98,7 +99,7 @@ fn events(path: &Path) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A trace to convert.
+/// Trace to convert.
 struct Source {
     name: String,
     path: PathBuf,
@@ -114,12 +115,12 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Returns `true` if all combinations are wanted.
+/// Returns `true` if all combinations are requested.
 fn are_all_wanted() -> bool {
     std::env::var_os("ICHNOS_ALL_FORMATS").is_some()
 }
 
-/// Returns `true` for events that are added to a conversion, because the source has call stacks.
+/// Returns `true` for events that a conversion adds because the source has call stacks.
 fn is_added(format: &str, name: &str) -> bool {
     match format {
         "nettrace" => name.starts_with(RUNDOWN),
@@ -143,7 +144,7 @@ fn convert(source: &Source, (format, dialect): (&str, &str), out: &Path) {
         events.into_iter().map(|(_, time)| time).collect::<Vec<String>>()
     };
     let (expected, mut found) = (events(&source.path), events(out));
-    // Those that the source has are written as they are.
+    // If the source contains such events, they are written unchanged.
     if !expected.iter().any(|(name, _)| is_added(format, name)) {
         found.retain(|(name, _)| !is_added(format, name));
     }
@@ -165,7 +166,7 @@ fn convert_to_all(source: &Source) {
     }
 }
 
-/// Size of a file, or of all files in a directory.
+/// Returns the size of a file, or of all files in a directory.
 fn size(path: &Path) -> u64 {
     if !path.is_dir() {
         return path.metadata().map_or(0, |metadata| metadata.len());
@@ -173,7 +174,7 @@ fn size(path: &Path) -> u64 {
     fs::read_dir(path).unwrap().map(|item| size(&item.unwrap().path())).sum()
 }
 
-/// Traces in a directory: directories with metadata, and files.
+/// Adds the traces in a directory: directories with metadata, and files.
 fn traces(directory: &Path, found: &mut Vec<PathBuf>) {
     let mut items: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|item| item.unwrap().path()).collect();
     items.sort();
@@ -186,7 +187,7 @@ fn traces(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Converts recorded traces of a family: a few small ones, or all on request.
+/// Converts recorded traces in a format: a few small traces, or all on request.
 fn convert_recorded(family: &str) {
     let (_, names) = RECORDED.into_iter().find(|(name, _)| *name == family).unwrap();
     let mut paths: Vec<PathBuf> = names.iter().filter_map(|name| recorded(name)).collect();
@@ -195,7 +196,7 @@ fn convert_recorded(family: &str) {
     {
         paths.clear();
         traces(&all, &mut paths);
-        // Files without events are no traces, but lists and licenses.
+        // Files without events are lists and licenses, not traces.
         paths.retain(|path| !events(path).is_empty());
     }
     for path in paths {
@@ -249,7 +250,7 @@ fn recorded_xtrace() {
     convert_recorded("xtrace");
 }
 
-/// Google's trace processor reads the events of a written FXT file at their times, with their values.
+/// Google's trace processor finds the events in a written FXT file, with their times and values.
 #[test]
 fn the_trace_processor_reads_written_fxt() {
     const EVENTS: &str = "select s.ts, s.name, sum(a.int_value) as sum from slice s left join args a using (arg_set_id) group by s.id order by s.ts";
@@ -276,7 +277,7 @@ fn the_trace_processor_reads_written_fxt() {
     assert_eq!(found.collect::<Vec<_>>(), (0..100).map(event).collect::<Vec<_>>());
 }
 
-/// Generated traces become one of each format, which is converted to the next one; on request, to all.
+/// Each generated trace is converted to one format, and the result to the next. On request, to all formats.
 #[test]
 fn generated_in_every_format() {
     let count = if are_all_wanted() { 20 } else { 2 };

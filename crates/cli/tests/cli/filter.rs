@@ -1,4 +1,4 @@
-//! Events that an expression selects.
+//! Events selected by expressions.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ fn selects_events() {
     ] {
         cat(&directory, &["--clock-gmt", "--no-delta", "--filter", expression]).expect(0, &[]);
     }
-    // Together with other options.
+    // In combination with other options.
     cat(&directory, &["--event", "*tick", "--filter", "value >= 0", "--limit", "2"]).expect(0, &[]);
     cat(&directory, &["--begin", "+1s", "--filter", "time < +2.9s", "--stats", "-f", "null"]).expect(0, &[]);
     cat(&directory, &["--filter", "value == 2 && value == 3"]).expect(1, &[]);
@@ -70,9 +70,9 @@ fn reports_mistakes() {
     }
 }
 
-/// Names and types that no class had are reported at the end if classes are only known after reading.
+/// If classes are known only after reading, unknown names and types that never fit are reported at the end.
 #[test]
-fn names_of_classes_that_are_met_while_reading() {
+fn names_of_dynamic_classes() {
     let _transcript = transcript!();
     let fuchsia = root().join("examples/hello-fuchsia");
     let xtrace = root().join("examples/hello-xtrace");
@@ -85,14 +85,14 @@ fn names_of_classes_that_are_met_while_reading() {
     run(&["stats"], "Agent contains 5", &xtrace).expect(1, &["`Agent` is a string, but `5` is an integer"]);
     run(&["task", "list"], "Agnt == \"x\"", &xtrace).expect(1, &["did you mean `Agent`"]);
     run(&["info"], "event == \"reprot\"", &xtrace).expect(1, &["did you mean `report`"]);
-    // Known names are not reported, nor are those of input that was not read completely.
+    // Known names are not reported, and neither are unknown names if the input was not read completely.
     run(&["cat", "--limit", "1"], "severity < 0 || nothing == 1", &fuchsia).expect(1, &[]);
     let found = run(&["cat"], "severity >= 0", &fuchsia).expect(0, &[]);
     assert!(!found.err.contains("--filter"), "{}", found.err);
 }
 
 #[test]
-fn counts_what_is_selected() {
+fn counts_selected_events() {
     let directory = trace("filter-count");
     for expression in ["value == 2", "text == \"*\"", "time >= +1s"] {
         let printed = cat(&directory, &["--filter", expression]).out.lines().count();
@@ -102,7 +102,7 @@ fn counts_what_is_selected() {
     }
 }
 
-/// The first of two streams has lost events, whichever are selected.
+/// The first data stream has lost events. They are reported for any selection.
 #[test]
 fn losses_are_reported_whatever_is_selected() {
     let directory = trace("filter-loss");
@@ -127,10 +127,10 @@ fn the_output_is_the_same_for_any_number_of_threads() {
     }
 }
 
-/// Classes excluded by the filter are skipped while reading: other lines and reports of damage are the same as
-/// without a filter, also in a time window and with several threads.
+/// Classes excluded by the filter are skipped while reading. Other lines and damage reports are the same as without a
+/// filter, also in a time window and with several threads.
 #[test]
-fn skipped_classes_change_nothing_else() {
+fn skipped_classes_do_not_change_the_rest() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
@@ -180,7 +180,7 @@ fn skipped_classes_change_nothing_else() {
     assert!(compared > 60, "{compared}");
 }
 
-/// Stacks and tasks of the events that are selected.
+/// `stacks` and `task` apply a filter.
 #[test]
 fn other_verbs_select_events_too() {
     let file = root().join("examples/hello-dotnet/hello.nettrace.zst");
@@ -198,12 +198,12 @@ fn other_verbs_select_events_too() {
     assert!(code <= 1 && some < all, "{code} {some} {all}");
 }
 
-/// A line of Babeltrace: the name of the event, and the pairs of its payload.
+/// Parses a Babeltrace line: event name and payload pairs.
 fn parts(line: &str) -> Option<(&str, Vec<(&str, &str)>)> {
-    // The end of a name with blanks in it.
+    // The end of a name, which may contain spaces.
     let (head, scopes) = line.split_once(": { ")?;
     let name = head.rsplit(' ').next()?;
-    // Ends of the scopes and their pairs.
+    // Scope ends and pair ends.
     let (mut depth, mut is_text, mut is_escaped) = (1, false, false);
     let mut pairs = vec![Vec::new()];
     let mut begin = 0;
@@ -238,13 +238,13 @@ fn parts(line: &str) -> Option<(&str, Vec<(&str, &str)>)> {
     Some((name, pairs.pop()?))
 }
 
-/// An expression that holds where a line has this pair, and what such lines have in common.
+/// Returns an expression for lines with this pair, and the common part of these lines.
 fn condition(name: &str, value: &str) -> Option<String> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if !name.chars().all(is_word) {
         return None;
     }
-    // Without a payload, it is in a context.
+    // Without a payload, the name is in a context.
     let is_reserved = ["event", "time", "stream", "trace", "host", "level", "env"].contains(&name);
     let scope = if is_reserved { "payload." } else { "" };
     if let Some(label) = value.strip_prefix("( \"") {
@@ -262,10 +262,10 @@ fn condition(name: &str, value: &str) -> Option<String> {
     is_number.then(|| format!("{scope}`{name}` == {value}"))
 }
 
-/// Of each recorded trace, some of the lines that Babeltrace printed of it are chosen. An expression that asks for
-/// the name of such an event and for a value of its payload selects just the lines that have these.
+/// From each recorded trace, the test takes some of Babeltrace's lines. An expression with the event name and a payload
+/// value must select exactly the lines with both.
 #[test]
-fn recorded_traces_are_selected_as_babeltrace_prints_them() {
+fn selected_recorded_events_equal_babeltrace_lines() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
@@ -284,7 +284,7 @@ fn recorded_traces_are_selected_as_babeltrace_prints_them() {
         if flate2::read::GzDecoder::new(packed).read_to_string(&mut text).is_err() {
             continue;
         }
-        // The time since the line before depends on what is printed.
+        // The time since the previous line depends on the printed lines.
         let without_delta = |line: &str| match (line.find(" (+"), line.find(") ")) {
             (Some(begin), Some(end)) => format!("{}{}", &line[..begin], &line[end + 1..]),
             _ => line.to_owned(),
@@ -303,7 +303,7 @@ fn recorded_traces_are_selected_as_babeltrace_prints_them() {
             let pair = pairs[random.index(pairs.len())];
             let Some(condition) = condition(pair.0, pair.1) else { continue };
             let expression = format!("event == \"*{name}\" && {condition}");
-            // An enumeration can have the label for several values.
+            // Several values in an enumeration can have the label.
             let begin = pair.1.split_once(" : ").map_or(pair.1, |(begin, _)| begin);
             let has_pair = |(other, pairs): &(&str, Vec<(&str, &str)>)| {
                 let is_it = |(key, value): &(&str, &str)| {
@@ -338,7 +338,7 @@ fn recorded_traces_are_selected_as_babeltrace_prints_them() {
     assert!(traces >= 50 && checked >= 150, "{traces} traces, {checked} expressions");
 }
 
-/// The names of the event record classes that `schema` lists.
+/// Returns the event record class names in the output of `schema`.
 fn classes(arguments: &[&str]) -> Vec<String> {
     let run = ichnos(["schema", "--json", "-q"].iter().chain(arguments));
     let traces = run.json()["traces"].as_array().unwrap().clone();
@@ -350,20 +350,20 @@ fn classes(arguments: &[&str]) -> Vec<String> {
 
 /// `schema` lists the classes of which an expression can select events.
 #[test]
-fn classes_that_can_be_selected() {
+fn selectable_classes() {
     let lttng = root().join("examples/hello-lttng");
     let lttng = lttng.to_str().unwrap();
     let of = |filter: &str| classes(&[lttng, "--filter", filter]);
     assert_eq!(classes(&[lttng]), ["hello:tick", "hello:greeting"]);
     assert_eq!(of("event == \"hello:tick\""), ["hello:tick"]);
     assert_eq!(of("event =~ \"hello\""), ["hello:tick", "hello:greeting"]);
-    // A field that only one class has, whatever its value is.
+    // Only one class has the field, whatever its value is.
     assert_eq!(of("number > 1000000"), ["hello:tick"]);
     assert_eq!(of("has(mood)"), ["hello:greeting"]);
     assert_eq!(of("ctx.vpid == 1"), ["hello:tick", "hello:greeting"]);
     let both = "event == \"hello:tick\" && event == \"hello:greeting\"";
     ichnos(["schema", lttng, "--filter", both]).expect(1, &[]);
-    // Classes that are only known by their events are those of events that are selected.
+    // Dynamic classes are listed if their events are selected.
     let fuchsia = root().join("examples/hello-fuchsia");
     let fuchsia = fuchsia.to_str().unwrap();
     let all = classes(&[fuchsia]).len();

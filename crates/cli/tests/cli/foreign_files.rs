@@ -1,4 +1,4 @@
-//! Files of other programs: named, and refused or read with all of their fields.
+//! Files from other programs: recognized, and rejected or read with all fields.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Directory, Run, command, ichnos, root};
 
-/// A line of each common logger, and its time in nanoseconds.
+/// One line per common logger, and its time in nanoseconds.
 const LOG_LINES: &[(&str, i128)] = &[
     (
         r#"{"v":0,"name":"shop","msg":"a","level":30,"hostname":"box","pid":77,"time":"2026-11-20T20:19:47.250Z","field":"kept"}"#,
@@ -117,8 +117,8 @@ fn jq(program: &str, input: &Path) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// A line of a logger is refused by every verb with the name of the logger, and a command that makes a line of it that
-/// is read, with its time and all of its fields.
+/// Every verb rejects a logger's line. The message names the logger, and a command that converts the line to a readable
+/// one, with its time and all fields.
 #[test]
 fn lines_of_loggers() {
     let directory = Directory::new("lines-of-loggers");
@@ -141,12 +141,12 @@ fn lines_of_loggers() {
     }
 }
 
-/// Members that events do not have are a warning in every verb, and a loss of every conversion.
+/// Unknown event members are a warning in every verb, and a loss in every conversion.
 #[test]
 fn unknown_members() {
     let directory = Directory::new("unknown-members");
     let path = directory.join("a.jsonl");
-    // In the form of ichnos, and in another one.
+    // In ichnos' form, and in a different form.
     let text = "{\"type\":\"event\",\"stream\":0,\"ts\":1,\"name\":\"a\",\"payload\":{\"x\":1},\"extra\":[1]}\n\
         {\"ts\":2,\"name\":\"a\",\"payload\":{\"x\":2},\"extra\":7,\"more\":\"b\"}\n\
         {\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":3}}\n";
@@ -166,7 +166,7 @@ fn unknown_members() {
         &["repair", "-o", out.to_str().unwrap(), "--force", "--losses"],
     ] {
         let Run { out: text, err: error, code } = ichnos([verb, &[input]].concat());
-        // A repair drops what it cannot keep.
+        // A repair drops members that it cannot keep.
         assert_eq!(code, if verb[0] == "repair" { 0 } else { 3 }, "{verb:?}: {error}");
         for warning in warnings {
             assert!(error.contains(warning) || text.contains(warning), "{verb:?}: {error}{text}");
@@ -192,7 +192,7 @@ fn unknown_members() {
     assert!(error.contains("some data would be lost") && code == 2, "{error}");
 }
 
-/// Members that descriptions do not have are a warning and a loss, too.
+/// Unknown members in descriptions are also a warning and a loss.
 #[test]
 fn unknown_members_of_descriptions() {
     let directory = Directory::new("unknown-members");
@@ -223,7 +223,7 @@ fn unknown_members_of_descriptions() {
     assert!(text.contains("warning: unknown member `freq`") && code == 0, "{text}");
 }
 
-/// Lines that have their fields beside `name` are refused, but read with `--from`, and nothing is lost silently.
+/// Lines with fields next to `name` are rejected. With `--from`, they are read, and every loss is reported.
 #[test]
 fn fields_at_the_wrong_place() {
     let directory = Directory::new("fields-at-the-wrong-place");
@@ -238,9 +238,9 @@ fn fields_at_the_wrong_place() {
     assert!(error.contains("unknown member `x` of an event: it is not read"), "{error}");
 }
 
-/// Whatever ichnos writes for other programs is named when it is read again.
+/// Every file that ichnos writes for other programs is recognized as input.
 #[test]
-fn files_that_ichnos_writes_for_others() {
+fn files_written_for_other_programs() {
     let directory = Directory::new("files-for-others");
     let trace = root().join("examples/hello-dotnet/hello.nettrace.zst");
     for (arguments, name, expected) in [
@@ -254,7 +254,7 @@ fn files_that_ichnos_writes_for_others() {
         (&["stacks", "--format", "folded"], "a.folded", "folded call stacks"),
     ] {
         let path = directory.join(name);
-        // Not verified, since it cannot be read again.
+        // Without verification, because the output cannot be read again.
         let output = command().args(arguments).arg("-q").arg("-o").args([&path, &trace]).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(path.exists(), "{name}: {error}");
@@ -263,7 +263,7 @@ fn files_that_ichnos_writes_for_others() {
     }
 }
 
-/// A truncated trace of each format is still recognized: none depends on where a buffer ends.
+/// A truncated trace in each format is still recognized, wherever it is cut.
 #[test]
 fn traces_that_end_anywhere() {
     let directory = Directory::new("traces-that-end-anywhere");
@@ -282,7 +282,7 @@ fn traces_that_end_anywhere() {
         let Run { err: error, code, .. } = ichnos([&arguments[..], &[input.to_str().unwrap()]].concat());
         assert_eq!(code, 0, "{name}: {error}");
         let once = fs::read(&path).unwrap();
-        // Records of these formats can be repeated; others have a header.
+        // Records in these formats can be repeated. Other formats start with a header.
         let is_repeated = matches!(format, "xtrace" | "jsonl" | "fuchsia-log");
         samples.push((format, if is_repeated { once.repeat(70_000 / once.len() + 1) } else { once }));
     }

@@ -1,11 +1,11 @@
-//! Random traces as JSON Lines: field classes of all types, and events that have them.
+//! Random traces as JSON Lines, with every type of field class.
 
 use std::collections::BTreeSet;
 
 use ichnos_testing::Random;
 use serde_json::{Value, json};
 
-/// Names that a dialect or another reader may have trouble with.
+/// Names that cause trouble in some dialect or reader.
 const NAMES: [&str; 14] = [
     "a",
     "b c",
@@ -24,15 +24,14 @@ const NAMES: [&str; 14] = [
 ];
 const TEXTS: [&str; 9] = ["a", "grüezi ", "\"q\\", "\t", "\n", "\u{7f}", "€", "𝄞", "%s"];
 
-/// A random trace.
+/// Random trace.
 pub struct Generated {
     pub lines: String,
-    /// The trace has nothing in it that other readers are known not to read.
+    /// `true` if the trace avoids everything that other readers are known not to read.
     pub is_plain: bool,
 }
 
-/// A field that selects others or that is their length: its path from the current structure, and its value, once there
-/// is one.
+/// Field that others can use as selector or length: its path from the current structure, and its value when known.
 #[derive(Clone)]
 struct Known {
     path: Vec<Value>,
@@ -50,13 +49,13 @@ enum Kind {
 struct Maker<'a> {
     random: &'a mut Random,
     is_plain: bool,
-    /// The byte order of all fields: it cannot change within a byte.
+    /// Byte order of all fields. It cannot change within a byte.
     byte_order: &'static str,
-    /// Number of classes that can still be made.
+    /// Remaining number of classes.
     budget: u32,
 }
 
-/// Makes a trace: one or two data streams, up to three classes of events in each, and some events.
+/// Generates a trace: one or two data streams, up to three event classes in each, and some events.
 pub fn generate(random: &mut Random) -> Generated {
     let is_plain = random.percent(75);
     let byte_order = random.pick(&["little-endian", "big-endian"]);
@@ -65,7 +64,7 @@ pub fn generate(random: &mut Random) -> Generated {
     let trace = json!({"path": "t", "format": "generated", "environment": {"host": "box", "number": 7}});
     let has_clock = maker.random.percent(85);
     for stream in 0..maker.random.below(2) + 1 {
-        // Other readers want all data streams to have a clock, or none.
+        // Other readers require a clock in all data streams, or in none.
         let differs = !is_plain && maker.random.percent(20);
         maker.stream(stream, &trace, has_clock != differs, &mut lines);
     }
@@ -73,7 +72,7 @@ pub fn generate(random: &mut Random) -> Generated {
     Generated { lines, is_plain }
 }
 
-/// The names that lead to fields from a structure within the current one.
+/// Adjusts known field paths for a nested structure.
 fn from_within(known: &[Known]) -> Vec<Known> {
     let deeper = |known: &Known| {
         let path = std::iter::once(Value::Null).chain(known.path.iter().cloned()).collect();
@@ -82,7 +81,7 @@ fn from_within(known: &[Known]) -> Vec<Known> {
     known.iter().map(deeper).collect()
 }
 
-/// The value of the field at the location that a class names.
+/// Returns the value of the field at a class's location.
 fn value_at(class: &Value, name: &str, known: &[Known]) -> Option<i64> {
     let path = class.get(name)?["path"].as_array()?;
     known.iter().find(|known| known.path == *path).map(|known| known.value)
@@ -156,13 +155,13 @@ impl Maker<'_> {
         json!({"type": "structure", "members": members, "minimum_alignment": self.random.pick(&[1, 1, 8, 32])})
     }
 
-    /// The class of a field that others can need.
+    /// Returns a class for a field that others can use.
     fn known_kind(&mut self) -> Option<(Kind, Value)> {
         match self.random.below(9) {
             0 => Some((Kind::Length, self.bits("integer", 8))),
             1 => {
                 let mut class = self.bits("integer", 16);
-                // Babeltrace 2.1.2 never finds an optional field that a signed integer selects.
+                // Babeltrace 2.1.2 never finds an optional field with a signed selector.
                 class["signed"] = json!(!self.is_plain);
                 Some((Kind::Selector, class))
             }
@@ -185,20 +184,20 @@ impl Maker<'_> {
         let length = match self.random.below(3) {
             0 => self.random.pick(&[8, 16, 32, 64]),
             1 if !self.is_plain => 1 + self.random.below(200),
-            // Babeltrace prints 0 for hexadecimal numbers of 61 to 63 bits.
+            // Babeltrace prints hexadecimal numbers of 61 to 63 bits as 0.
             _ => 1 + self.random.below(if self.is_plain { 60 } else { 64 }),
         };
         self.bits(kind, length)
     }
 
-    /// The location of a field of this kind, if there is one.
+    /// Returns the location of a field of this kind, if there is one.
     fn location(&mut self, kind: Kind, known: &[Known]) -> Option<Value> {
         let known: Vec<&Known> = known.iter().filter(|known| known.kind == kind).collect();
         let index = self.random.index(known.len().max(1));
         known.get(index).filter(|_| self.random.percent(70)).map(|known| json!({"path": known.path}))
     }
 
-    /// Names of values up to the greatest one. Other readers print a value of several names in another way.
+    /// Returns value names up to a maximum. Other readers print a value with several names differently.
     fn mappings(&mut self, most: i64) -> Value {
         let (mut mappings, mut lower) = (Vec::new(), 0);
         for name in ["low", "high label", "int", "both"] {
@@ -286,7 +285,7 @@ impl Maker<'_> {
                 let lowest = if self.is_plain { 0 } else { -100 };
                 let ranges = [json!([[lowest, 0]]), json!([[1, 1], [3, 3]]), json!([[2, 2], [4, 100]])];
                 let selector = self.location(Kind::Selector, known);
-                // Without a selector, values say which option they are.
+                // Without a selector, each value names its option.
                 let classes = match &selector {
                     Some(_) => [0; 3].map(|_| self.class(depth - 1, known)),
                     None => [self.bits("integer", 64), json!({"type": "string"}), self.bits("boolean", 8)],
@@ -295,7 +294,7 @@ impl Maker<'_> {
                 let options: Vec<Value> = ranges.into_iter().zip(classes).map(option).collect();
                 json!({"type": "variant", "options": options, "selector": selector.unwrap_or(json!({}))})
             }
-            // Values of unions become bytes that are zeros.
+            // Union values become zero bytes.
             18 if !self.is_plain => {
                 let class = self.any_bits("integer");
                 let member = |name: &str| json!({"name": name, "class": class.clone()});
@@ -334,7 +333,7 @@ impl Maker<'_> {
         (0..least + self.random.below(4)).map(|_| self.random.pick(&TEXTS)).collect()
     }
 
-    /// An integer that a class can have; those of more than 64 bits as their digits.
+    /// Returns an integer for a class. With more than 64 bits, it is written as digits.
     fn integer(&mut self, length: u64, signed: bool) -> Value {
         let bits = u128::from(self.random.number()) << 64 | u128::from(self.random.number());
         let bits = if self.random.percent(40) { u128::from(self.random.below(4)) } else { bits };
@@ -350,7 +349,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A value of a class.
+    /// Returns a value for a class.
     fn value(&mut self, class: &Value, known: &[Known]) -> Value {
         let length = class["length"].as_u64();
         let signed = class["signed"] == true;
@@ -445,7 +444,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The value of a length, or of another integer of 8 bits.
+    /// Returns a length value, or a value of another 8-bit integer.
     fn length(&mut self, class: &Value) -> Value {
         let value = json!(u64::from(self.is_plain) + self.random.below(3));
         if class["mappings"].is_null() { value } else { json!({"value": value, "labels": []}) }

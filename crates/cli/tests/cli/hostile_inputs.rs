@@ -1,4 +1,4 @@
-//! Effects of hostile inputs on the command, with memory and time: the source of the table in
+//! Effects of hostile inputs on the command, with memory and time. They are the source of the table in
 //! `docs/robustness.md`.
 
 use std::ffi::OsString;
@@ -15,30 +15,30 @@ use serde_json::{Value, json};
 use crate::support::{Directory, Files, METADATA, gzip, overlapping_zip, packet, spec2, tar, trace, tsdl};
 use crate::{archives, logs, terminal, threads, trees};
 
-/// One row of the table.
+/// Table row.
 struct Case {
     name: &'static str,
-    /// Writes the files into a directory.
+    /// Function that writes the files into a directory.
     make: fn(&Path),
-    /// Command for the shell.
+    /// Shell command.
     line: &'static str,
     place: Place,
     code: i32,
-    /// A part of what must be said, on either output.
+    /// Part of the expected message, on either output.
     says: &'static str,
-    /// Upper bounds of an optimized build: processor time in ms, and private memory in MB of 10^6 bytes: twice as much
-    /// as was measured, at least.
+    /// Upper bounds for an optimized build: processor time in ms, and private memory in MB (10^6 bytes). They are at
+    /// least twice the measured values.
     most: (u32, u32),
 }
 
-/// Environment of a command.
+/// Environment for a command.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// Outputs are pipes.
     Pipes,
-    /// Outputs are a terminal; nothing may arrive there that it obeys.
+    /// Outputs are a terminal. Control sequences must not arrive there.
     Terminal,
-    /// As a user who has no other processes.
+    /// A user without other processes.
     OtherUser,
 }
 
@@ -62,7 +62,7 @@ fn write(directory: &Path, files: &[(&str, Vec<u8>)]) {
     }
 }
 
-/// A trace of two data streams, ten events in all.
+/// A trace with two data streams and ten events in total.
 fn ten_events() -> Files {
     let directory = trace("hostile-ten");
     ["metadata", "stream_a", "stream_b"].map(|name| (name, fs::read(directory.join(name)).unwrap())).to_vec()
@@ -73,13 +73,13 @@ fn stream(bytes: &[u8]) -> Files {
     vec![("metadata", METADATA.into()), ("stream", bytes.to_vec())]
 }
 
-/// Packed bytes that unpack to these texts, of which the one in the middle is there `count` times. A gzip file
-/// may consist of several.
+/// Returns gzip bytes that unpack to these texts, with the middle text repeated `count` times. A gzip file may contain
+/// several members.
 fn packed(first: &[u8], middle: &[u8], count: usize, last: &[u8]) -> Vec<u8> {
     [gzip(first), gzip(middle).repeat(count), gzip(last)].concat()
 }
 
-/// The header of a file in a tar archive.
+/// Returns a file header for a tar archive.
 fn header(name: &str, len: usize) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
     header.set_path(name).unwrap();
@@ -89,7 +89,7 @@ fn header(name: &str, len: usize) -> Vec<u8> {
     header.as_bytes().to_vec()
 }
 
-/// An archive of a trace whose metadata repeats a block many times.
+/// An archive with a trace whose metadata repeats a block many times.
 fn metadata(first: &str, middle: &str, count: usize, last: &str) -> Files {
     let len = first.len() + middle.len() * count + last.len();
     let begin = [&header("t/metadata", len)[..], first.as_bytes()].concat();
@@ -99,13 +99,13 @@ fn metadata(first: &str, middle: &str, count: usize, last: &str) -> Files {
     vec![("t.tar.gz", packed(&begin, middle.as_bytes(), count, &end))]
 }
 
-/// Packets of the given numbers of events, one after the other.
+/// Returns `count` consecutive packets with this number of events each.
 fn packets(count: u64, events: u64) -> Vec<u8> {
     let times = |i: u64| (i * events..(i + 1) * events).collect::<Vec<_>>();
     (0..count).flat_map(|i| packet(&times(i), 0)).collect()
 }
 
-/// An archive of a trace of one packet, most of it padding, of the given size in MiB.
+/// An archive with a trace of one packet, most of it padding, with this size in MiB.
 fn padded(directory: &Path, mebibytes: usize) {
     const BLOCK: usize = 16 << 10;
     let len = mebibytes << 20;
@@ -118,15 +118,15 @@ fn padded(directory: &Path, mebibytes: usize) {
     write(directory, &[("t.tar.gz", packed(&first, &[0; BLOCK], len / BLOCK - 1, &[0; 1024]))]);
 }
 
-/// Names of five letters.
+/// Returns parts with five-letter names.
 fn names(count: usize, part: impl Fn(&str) -> String) -> String {
     let name =
         |n: usize| [26 * 26 * 26, 26 * 26, 26, 1].map(|place| char::from(b'a' + (n / place % 26) as u8));
     (0..count).map(|n| part(&format!("x{}", String::from_iter(name(n))))).collect()
 }
 
-/// A trace with a sparse file of a terabyte that has packets at these places; nothing, not even the directory,
-/// where files cannot have holes.
+/// A trace with a sparse file of a terabyte, which has packets at these places. If files cannot have holes, not even
+/// the directory is created.
 fn terabyte(directory: &Path, places: &[u64]) {
     write(directory, &[("metadata", METADATA.into())]);
     if trees::sparse(&directory.join("stream"), places, TERABYTE).is_none() {
@@ -136,11 +136,11 @@ fn terabyte(directory: &Path, places: &[u64]) {
 
 const TERABYTE: u64 = 1 << 40;
 const HEAD: &str = "/* CTF 1.8 */\ntrace{major=1;minor=8;byte_order=le;};typealias integer{size=64;}:=u;";
-/// Magic number of Fuchsia traces.
+/// Magic number in Fuchsia traces.
 const FXT: [u8; 8] = [0x10, 0, 4, 0x46, 0x78, 0x54, 0x16, 0];
 const EVENTS: &str = "ichnos cat --format=null --stats .";
 
-/// A .NET trace of version 4 that ends in an event block of this size.
+/// A .NET trace (version 4) that ends in an event block with this size.
 fn nettrace(size: i32) -> Vec<u8> {
     let object = |name: &str, version: i32| {
         let numbers = [version, version, name.len() as i32].map(i32::to_le_bytes).concat();
@@ -154,12 +154,12 @@ fn nettrace(size: i32) -> Vec<u8> {
     [head, trace, object("EventBlock", 2), size.to_le_bytes().to_vec(), vec![0; 70]].concat()
 }
 
-/// A trace of 60,000 events.
+/// A trace with 60,000 events.
 fn many_events(directory: &Path) {
     write(&directory.join("t"), &stream(&packets(60, 1_000)));
 }
 
-/// What happens to an output of a format: a name and its options.
+/// Cases for one output format each: a name and the options.
 macro_rules! outputs {
     ($($what:literal, $options:literal;)*) => {
         vec![$(
@@ -184,7 +184,7 @@ macro_rules! outputs {
     };
 }
 
-/// Writing each format that is one file.
+/// Writing each single-file format.
 #[rustfmt::skip]
 fn outputs() -> Vec<Case> {
     outputs! {
@@ -342,7 +342,7 @@ fn cases() -> Vec<Case> {
             write(directory, &ten_events());
             assert!(Command::new("mkfifo").arg(directory.join("pipe")).status().unwrap().success());
         }, (Pipes, EVENTS), (3, "skipped a pipe: not a file"), (100, 16)),
-        // What the system refuses.
+        // Resources that the system refuses.
         case("no further threads", |directory| write(directory, &stream(&packets(200, 3))),
             (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --chunk-size=500 ."),
             (0, "the system refuses further threads"), (100, 16)),
@@ -363,7 +363,7 @@ fn cases() -> Vec<Case> {
         case("SIGTERM while a file is written", |directory| write(&directory.join("t"), &stream(&packets(300, 1_000))),
             (Pipes, "ichnos cat -q --format=jsonl -o out t & until test -n \"$(find . -name '*out*')\"; do :; done; kill $!; wait $!"),
             (143, ""), (200, 24)),
-        // Files of other formats.
+        // Files in other formats.
         case("an FXT record of 0 words", |directory| {
             write(directory, &[("a.fxt", [FXT, [0; 8], FXT].concat())]);
         }, (Pipes, "ichnos cat --format=null --stats a.fxt"), (3, "expected at least 1 words, found 0"), (100, 16)),
@@ -388,7 +388,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The names in a directory.
+/// Returns the names in a directory.
 fn contents(directory: &Path) -> Vec<OsString> {
     let mut names: Vec<_> = fs::read_dir(directory).unwrap().map(|item| item.unwrap().file_name()).collect();
     names.sort();
@@ -397,8 +397,8 @@ fn contents(directory: &Path) -> Vec<OsString> {
 
 const MEASURED: &str = "ICHNOS_TEST_HOSTILE_INPUT";
 
-/// Runs one case in a process of its own, which is small and has no other children; None where this cannot
-/// be done here.
+/// Runs one case in a separate process, which is small and has no other children. `None` if the machine does not
+/// support the case.
 fn run(case: &Case, directory: &Path, bin: &Path) -> Option<Value> {
     let input = directory.join("input");
     fs::create_dir_all(&input).unwrap();
@@ -426,7 +426,7 @@ fn run(case: &Case, directory: &Path, bin: &Path) -> Option<Value> {
     Some(serde_json::from_slice(&result).unwrap())
 }
 
-/// Runs the case that [`MEASURED`] names, in the directory in which it is started.
+/// Runs the case that [`MEASURED`] names, in the current directory.
 #[test]
 fn measured() {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -434,7 +434,7 @@ fn measured() {
 
     let Ok(name) = std::env::var(MEASURED) else { return };
     let case = cases().into_iter().find(|case| case.name == name).unwrap();
-    let memory = ichnos_testing::PrivateMemory::of_children(std::process::id());
+    let memory = ichnos_testing::PrivateMemory::for_children(std::process::id());
     let mut command = Command::new("sh");
     if case.place == OtherUser {
         command = threads::other_user();
@@ -471,9 +471,9 @@ fn measured() {
     fs::write("../result.json", result.to_string()).unwrap();
 }
 
-/// Each row is true: the command ends as it says, and costs no more.
+/// Each row is true: the command ends as described, and does not cost more.
 #[test]
-fn hostile_inputs_do_what_the_page_says() {
+fn hostile_inputs_behave_as_documented() {
     let bin = Directory::new("hostile-bin");
     let program = bin.join("ichnos");
     if fs::hard_link(env!("CARGO_BIN_EXE_ichnos"), &program).is_err() {
@@ -482,7 +482,7 @@ fn hostile_inputs_do_what_the_page_says() {
     fs::set_permissions(&*bin, fs::Permissions::from_mode(0o755)).unwrap();
     let has_sanitizer = std::env::var_os("ASAN_OPTIONS").is_some();
     let is_shown = std::env::var_os("ICHNOS_COSTS").is_some();
-    // Without optimization, programs take some twenty times as long.
+    // Without optimization, the command takes about twenty times as long.
     let slower = if cfg!(debug_assertions) { 20 } else { 1 };
     let mut wrong = String::new();
     let mut table = String::from(
@@ -514,7 +514,7 @@ fn hostile_inputs_do_what_the_page_says() {
         }
         let Some(result) = run(&case, &directory, &bin) else { continue };
         let text = result["text"].as_str().unwrap();
-        // Counts are all of a number, not the end of a larger one.
+        // A count must match the whole number, not the end of a larger number.
         let is_said = match case.says.starts_with(|c: char| c.is_ascii_digit()) {
             true => text.lines().any(|line| line.starts_with(case.says)),
             false => text.contains(case.says),

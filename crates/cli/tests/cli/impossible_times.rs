@@ -1,4 +1,4 @@
-//! Times that a format cannot say, and wrong times of damaged packets.
+//! Times that a format cannot store, and wrong times in damaged packets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Times in nanoseconds and values of the events of a trace.
+/// Returns the times in nanoseconds and the values of a trace's events.
 fn events(path: &Path) -> Vec<(i128, u64)> {
-    // Damage ends with 3.
+    // With damage, the exit code is 3.
     let lines = ichnos(["cat", "-q", "-f", "csv", "--fields", "ts,v", text(path)]).out;
     let event = |line: &str| {
         let (time, value) = line.split_once(',').unwrap();
@@ -27,7 +27,7 @@ fn events(path: &Path) -> Vec<(i128, u64)> {
 const NEAREST: &str = "time that the clock cannot have: used the nearest time";
 
 #[test]
-fn times_that_clocks_do_not_have_are_listed() {
+fn times_that_clocks_cannot_represent_are_listed() {
     let directory = Directory::new("impossible-times");
     let event = |time: i128, value: u64| {
         format!("{{\"stream\":0,\"ts\":{time},\"name\":\"e\",\"payload\":{{\"v\":{value}}}}}\n")
@@ -47,7 +47,7 @@ fn times_that_clocks_do_not_have_are_listed() {
             &[(least, 1), (10, 2), (20, 3), (most, 4)],
             2,
         ),
-        // Before the clock begins, which has an earlier offset then, and between two values of the clock.
+        // Before the clock's start, so that the clock gets an earlier offset, and between two clock values.
         (
             "between",
             [clock, &event(10, 1), &event(1_000_000_000_015, 2), &event(1_000_000_000_020, 3)].concat(),
@@ -69,9 +69,9 @@ fn times_that_clocks_do_not_have_are_listed() {
     }
 }
 
-/// Readers know that the clock `monotonic` of LTTng counts from the Unix epoch, though CTF 1.8 does not say so.
+/// Readers know that LTTng's clock `monotonic` counts from the Unix epoch, though CTF 1.8 does not say so.
 #[test]
-fn origins_that_are_read_as_others_are_listed() {
+fn changed_origins_are_listed() {
     let directory = Directory::new("read-origins");
     let source = directory.join("source.jsonl");
     let lines = [
@@ -92,7 +92,7 @@ fn origins_that_are_read_as_others_are_listed() {
     }
 }
 
-/// Begin, end and event times that a packet has.
+/// Start, end and event times in a packet.
 type Packet = (u64, u64, [u64; 3]);
 
 fn trace(path: &Path, bits: u64, packets: &[Packet]) -> PathBuf {
@@ -143,7 +143,7 @@ fn trace(path: &Path, bits: u64, packets: &[Packet]) -> PathBuf {
     path.to_owned()
 }
 
-/// Number of problems of a trace.
+/// Returns the number of problems in a trace.
 fn problems(path: &Path) -> usize {
     let out = ichnos(["check", "--strict", text(path)]).out;
     out.lines().filter(|line| line.contains(": error: ")).count()
@@ -151,10 +151,10 @@ fn problems(path: &Path) -> usize {
 
 /// Conversions of damaged packets add no damage. Each verb writes one dialect, or both in a complete sweep.
 #[test]
-fn wrong_times_do_not_become_those_of_new_packets() {
+fn wrong_times_are_not_copied_to_new_packets() {
     let directory = Directory::new("wrong-times");
     let wrong: [Packet; 9] = [
-        // Only an event, the end or the begin is wrong, or both.
+        // Only an event, the end or the start is wrong, or both.
         (1200, 1300, [1200, 1 << 63, 1300]),
         (1200, 1300, [1200, 1250, 1150]),
         (1200, 1300, [5, 1250, 1300]),
@@ -193,7 +193,7 @@ fn wrong_times_do_not_become_those_of_new_packets() {
                         2 => *value != 3,
                         _ => *value > 4,
                     });
-                    // Wrong times decide where packets lie among others.
+                    // Wrong times change the order of packets.
                     written.sort_unstable();
                     expected.sort_unstable();
                     assert_eq!(written, expected, "{wrong:?} {bits} {words:?} {dialect}");
@@ -203,9 +203,9 @@ fn wrong_times_do_not_become_those_of_new_packets() {
     }
 }
 
-/// The reader knows times that fit where packets say others: what is written is what was read.
+/// If event times contradict packet times, the reader chooses times that fit. The output equals what was read.
 #[test]
-fn times_of_damaged_packets_that_become_others_are_listed() {
+fn changed_times_in_damaged_packets_are_listed() {
     let directory = Directory::new("corrected-times");
     let packets = [
         (1000, 1100, [1000, 1050, 1100]),
@@ -220,9 +220,9 @@ fn times_of_damaged_packets_that_become_others_are_listed() {
     ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
 }
 
-/// Times of more than 64 bits are written as they are, and are no changes.
+/// Times with more than 64 bits are written unchanged, and are not reported as changes.
 #[test]
-fn wide_times_are_no_changes() {
+fn wide_times_are_not_changes() {
     let directory = Directory::new("wide-times");
     let field = |name: &str, bits: u32, roles: &str| {
         format!(

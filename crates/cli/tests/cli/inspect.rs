@@ -1,4 +1,4 @@
-//! `info`, `schema`, `check`, `formats`, `completions`, `man` on a good trace.
+//! `info`, `schema`, `check`, `formats`, `completions`, `man` on a valid trace.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

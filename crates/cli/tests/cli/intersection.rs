@@ -1,4 +1,4 @@
-//! `--stream-intersection`: what lies in the time in which all data streams of a trace are active.
+//! `--stream-intersection`: messages in the time range in which all data streams of a trace are active.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded};
 use crate::transcript::transcript;
 
-/// A trace in a directory, with a data stream for each list of packets.
+/// Writes a trace into a directory, with a data stream for each list of packets.
 fn trace(directory: &Path, name: &str, streams: &[&[&[u64]]]) {
     let trace = directory.join(name);
     fs::create_dir(&trace).unwrap();
@@ -35,7 +35,7 @@ fn cat(directory: &Directory, names: &[&str], options: &[&str]) -> Run {
     ichnos(words.into_iter().chain(paths).chain(options))
 }
 
-/// Nanoseconds since the clock's beginning of all events.
+/// Returns nanoseconds since the clock origin for all events.
 fn times(directory: &Directory, names: &[&str], options: &[&str]) -> Vec<u64> {
     let run = cat(directory, names, &[&["--clock-cycles", "--no-delta"], options].concat()).expect(0, &[]);
     run.out.lines().map(|line| line[1..21].parse().unwrap()).collect()
@@ -50,16 +50,16 @@ fn of_each_trace() {
     assert_eq!(times(&["touching"], &[]), [3_000, 3_000]);
     assert_eq!(times(&["alone"], &[]), [1_000, 3_000]);
     assert_eq!(times(&["with-empty"], &[]), [2_000, 3_000]);
-    // Each trace has its own.
+    // Each trace has its own time range.
     assert_eq!(times(&["common", "alone"], &[]), [1_000, 2_000, 3_000, 3_000, 4_000, 5_000]);
-    // Beside a window of time, and of all data streams, wanted or not.
+    // With a time window. All data streams count, even if they are not selected.
     assert_eq!(times(&["common"], &["--begin", "1000000000.000003"]), [3_000, 4_000, 5_000]);
     assert_eq!(times(&["common"], &["--stream", "stream_0"]), [3_000, 5_000]);
     cat(&directory, &["common"], &["--begin", "1000000000.000006"]);
 }
 
 #[test]
-fn nothing_in_common() {
+fn no_common_time() {
     let _transcript = transcript!();
     let directory = traces("nothing-in-common");
     cat(&directory, &["apart"], &[]);
@@ -69,7 +69,7 @@ fn nothing_in_common() {
     ichnos(["cat", "--stream-intersection", "--listen", "unixgram:x"]);
 }
 
-/// Each trace keeps its own time in what is written, whichever comes first.
+/// Each trace keeps its own time range in the output, in any order.
 #[test]
 fn of_traces_that_are_written() {
     let directory = traces("intersection-written");
@@ -110,7 +110,7 @@ fn on_several_threads() {
     }
 }
 
-/// The same as `babeltrace2` prints.
+/// The output equals `babeltrace2`'s.
 #[test]
 fn as_babeltrace_does_it() {
     if Command::new("babeltrace2").arg("--version").output().is_err() {

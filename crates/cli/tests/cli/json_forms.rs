@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{OFFSET, ichnos, root, trace};
 
-/// All numbers in a document.
+/// Returns all numbers in a document.
 fn numbers(json: &Value) -> Vec<String> {
     match json {
         Value::Number(number) => vec![number.to_string()],
@@ -14,7 +14,7 @@ fn numbers(json: &Value) -> Vec<String> {
     }
 }
 
-/// The same document with all integers as strings.
+/// Returns the document with integers as strings.
 fn as_strings(json: &Value, is_quoted: &dyn Fn(i128) -> bool) -> Value {
     match json {
         Value::Number(number) => match number.to_string().parse() {
@@ -30,7 +30,7 @@ fn as_strings(json: &Value, is_quoted: &dyn Fn(i128) -> bool) -> Value {
 }
 
 #[test]
-fn integers_are_strings_where_wanted() {
+fn integers_are_strings_on_request() {
     let directory = trace("integers");
     let path = directory.to_str().unwrap();
     let commands: [&[&str]; 8] = [
@@ -67,7 +67,7 @@ fn integers_are_strings_where_wanted() {
 }
 
 #[test]
-fn times_have_dates_where_wanted() {
+fn times_have_dates_on_request() {
     let directory = trace("dates");
     let path = directory.to_str().unwrap();
     let first = |arguments: &[&str]| {
@@ -104,7 +104,7 @@ fn times_have_dates_where_wanted() {
         assert_eq!((&both["begin"], &both["begin_ns"]), (&date.into(), &time.into()));
         assert_eq!(iso["duration_ns"], both["duration_ns"]);
     }
-    // The clock of Fuchsia logs counts from the boot of the system: there are no dates.
+    // The clock in Fuchsia logs counts from the system start, so dates are unknown.
     let fuchsia = root().join("examples/hello-fuchsia");
     let fuchsia = fuchsia.to_str().unwrap();
     for arguments in [

@@ -1,4 +1,4 @@
-//! JSON Lines of any program: read, written again, converted.
+//! JSON Lines from any program: read, written again, converted.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,9 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Events of one id that look different stay what they are in JSON Lines, in CTF and with any number of threads.
+/// Events with the same id and different members keep them in JSON Lines, in CTF, and with any number of threads.
 #[test]
-fn events_of_one_id_that_look_different() {
+fn events_with_equal_ids_and_different_members() {
     let directory = Directory::new("json-lines");
     let lines = directory.join("lines.jsonl");
     let mut all = String::from("{\"type\":\"event-class\",\"id\":8,\"name\":\"described\"}\n");
@@ -35,7 +35,7 @@ fn events_of_one_id_that_look_different() {
     fs::write(&again, &written).unwrap();
     assert_eq!(ichnos(["cat", text(&again)]).expect(0, &[]).out, shown);
     assert_eq!(ichnos(["cat", "-fjsonl", text(&again)]).expect(0, &[]).out, written);
-    // Cut lines are unchanged.
+    // Selected lines are unchanged.
     let from = ichnos(["cat", "-fjsonl", "--begin", "0.000002500", text(&lines)]).expect(0, &[]).out;
     let events = |text: &str| -> Vec<String> {
         text.lines().filter(|line| line.contains("\"type\":\"event\",")).map(str::to_owned).collect()
@@ -51,7 +51,7 @@ fn events_of_one_id_that_look_different() {
     }
 }
 
-/// Data stream classes without ids, or with the same one, get ids of their own.
+/// Data stream classes without ids, or with equal ids, get new ids.
 #[test]
 fn data_stream_classes_without_ids() {
     let directory = Directory::new("json-lines-ids");
@@ -81,7 +81,7 @@ fn data_stream_classes_without_ids() {
     }
 }
 
-/// Times that no clock has: those of packets are listed as losses, a clock that only has such times is refused.
+/// Times that no clock can represent: packet times are listed as losses, and a clock with only such times is rejected.
 #[test]
 fn times_of_more_than_64_bits() {
     let directory = Directory::new("json-lines-times");
@@ -121,7 +121,7 @@ fn times_of_more_than_64_bits() {
     }
 }
 
-/// A file is read as lines by name of the format, whatever its first line is.
+/// A file is read as lines if the option names the format, whatever its first line is.
 #[test]
 fn any_file_is_read_as_lines() {
     let directory = Directory::new("json-lines-forced");
@@ -131,12 +131,12 @@ fn any_file_is_read_as_lines() {
     let run =
         ichnos(["cat", "--from", "jsonl", text(&lines)]).expect(3, &["byte 0: the line cannot be read"]);
     assert!(run.out.contains(" a: "), "{}", run.out);
-    // Nothing is no trace.
+    // An empty file is not a trace.
     fs::write(&lines, "").unwrap();
     ichnos(["cat", "--from", "jsonl", text(&lines)]).expect(2, &["no trace found"]);
 }
 
-/// Times before the origin have their sign everywhere, and stay what they are in each dialect of CTF.
+/// Times before the origin keep their sign everywhere, and stay the same in each CTF dialect.
 #[test]
 fn times_before_the_origin() {
     let directory = Directory::new("json-lines-negative");
@@ -174,7 +174,7 @@ fn times_before_the_origin() {
     }
 }
 
-/// An event that is earlier than the previous event has a negative difference.
+/// The time difference is negative if an event is earlier than the previous event.
 #[test]
 fn a_step_back() {
     let directory = Directory::new("json-lines-step-back");

@@ -1,4 +1,4 @@
-//! JSON Lines of traces become CTF with the same events.
+//! JSON Lines converted to CTF have the same events.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Lines of one type, without what numbers data streams and classes.
+/// Returns the lines of one type, without data stream numbers and class numbers.
 fn lines(text: &str, kind: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut lines: Vec<Value> = lines.filter(|line| line["type"] == kind).collect();
@@ -26,13 +26,13 @@ fn lines(text: &str, kind: &str) -> Vec<Value> {
     lines
 }
 
-/// Names that a dialect cannot have are others there.
+/// Replaces names that are invalid in a dialect.
 fn with_identifiers(line: &Value) -> String {
     line.to_string().replace("X-Trace", "X_Trace")
 }
 
-/// An event with the members of its specific context in its payload: where other fields need them, CTF 1.8 has them
-/// there, as other readers of it cannot read them elsewhere.
+/// Moves specific context members to the payload. In CTF 1.8, fields that others depend on are moved there, because
+/// other readers cannot read them elsewhere.
 fn without_specific_context(line: &Value) -> Value {
     let mut line = line.clone();
     let object = line.as_object_mut().unwrap();
@@ -46,7 +46,7 @@ fn without_specific_context(line: &Value) -> Value {
     serde_json::to_value(object.iter().collect::<BTreeMap<_, _>>()).unwrap()
 }
 
-/// Events, written by `cat` with some options, of a trace and of what its lines become.
+/// Compares a trace's events, printed by `cat` with some options, with those after conversion from its lines.
 fn events_come_back(trace: &Path, options: &[&str], dialects: &[&str]) {
     let directory = Directory::new("lines-to-ctf");
     let file = directory.join("lines.jsonl");
@@ -88,7 +88,7 @@ fn examples_in_all_dialects() {
     }
 }
 
-/// Forms of times and integers, and call stacks, make no difference.
+/// Call stacks, and the forms of times and integers, make no difference.
 #[test]
 fn all_options_of_lines() {
     let all: [&[&str]; 5] = [
@@ -105,7 +105,7 @@ fn all_options_of_lines() {
     }
 }
 
-/// Packets are those of the source, with the fields that they have.
+/// Packets are the same as in the source, with the same fields.
 #[test]
 fn packets_come_back() {
     let directory = Directory::new("packets-of-lines");
@@ -115,7 +115,7 @@ fn packets_come_back() {
         let (file, out) = (directory.join("lines.jsonl"), directory.join(example));
         fs::write(&file, cat(&trace)).unwrap();
         ichnos(["convert", "-q", "--dialect=ctf1.8", text(&file), "-o", text(&out)]).expect(0, &[]);
-        // Sizes are others, as events have another header; so is the packet header, where there was none.
+        // Sizes differ because events have another header. The packet header differs if the source lacks one.
         let packets = |text: &str| -> Vec<Value> {
             let mut packets = [lines(text, "packet-begin"), lines(text, "packet-end")].concat();
             for packet in &mut packets {
@@ -126,7 +126,7 @@ fn packets_come_back() {
                 };
                 let sizes = ["content_size", "packet_size", "total"];
                 sizes.iter().for_each(|name| drop(context.remove(*name)));
-                // In CTF 1.8, the names of these say what they are.
+                // In CTF 1.8, these names define the role.
                 for (name, renamed) in [("begin", "timestamp_begin"), ("end", "timestamp_end")] {
                     if let Some(value) = context.remove(name) {
                         context.insert(renamed.to_owned(), value);
@@ -147,8 +147,8 @@ fn directories_with_metadata(below: &Path, found: &mut Vec<PathBuf>) {
     items.filter(|path| path.is_dir()).for_each(|path| directories_with_metadata(&path, found));
 }
 
-/// Fields of sizes, times and ids as small tracers have them; variants, and what selects them; texts of a length that
-/// another field says. Every second trace is written with packets, in a complete sweep all are written both ways.
+/// Size, time and id fields as in small tracers, variants and their selectors, and texts whose length is in another
+/// field. Every second trace is written with packets. A complete sweep writes all traces both ways.
 #[test]
 fn recorded_traces() {
     let Some(real) = recorded("ctf/real") else { return };
@@ -172,7 +172,7 @@ fn recorded_traces() {
     }
 }
 
-/// Lines with a class of events, and one event.
+/// Returns lines with an event class and one event.
 fn class_and_event(begin: &str, class: &str, event: &str) -> String {
     format!(
         "{{\"type\":\"stream-begin\",\"stream\":0,\"class\":{{\"id\":0{begin}}}}}\n\
@@ -195,7 +195,7 @@ const VARIANT: &str = r#""fields":{"payload":{"type":"structure","members":[
     {"name":"list","class":{"type":"array","length_field":{"path":["s","count"]},
         "element":{"type":"integer","length":8}}}]}}"#;
 
-/// The line of the one class of a trace, as JSON Lines have it, without its attributes.
+/// Returns the line for a trace's only class as in JSON Lines, without attributes.
 fn class_of(trace: &Path) -> Value {
     let out = ichnos(["cat", "-q", "-fjsonl", text(trace)]).expect(0, &[]).out;
     let mut class = lines(&out, "event-class").remove(0);
@@ -203,7 +203,7 @@ fn class_of(trace: &Path) -> Value {
     class
 }
 
-/// Alignment of texts, what selects the options of variants and what says lengths come back.
+/// Text alignment, variant selectors and length fields come back.
 #[test]
 fn classes_come_back() {
     let directory = Directory::new("classes-of-lines");
@@ -238,12 +238,12 @@ fn classes_come_back() {
             .lines()
             .filter(|line| line.contains("added: "))
             .partition(|line| line.contains("added: the alignment of the next member"));
-        // In CTF 1.8, Babeltrace 2 refuses selectors within other structures.
+        // In CTF 1.8, Babeltrace 2 rejects selectors within other structures.
         assert_eq!(!others.is_empty(), dialect.starts_with("ctf1.8"), "{dialect}: {others:?}");
         assert_eq!(!alignments.is_empty(), dialect != "prop1", "{dialect}: {alignments:?}");
         fs::remove_dir_all(out.with_extension(dialect)).unwrap();
     }
-    // An event that contradicts itself is not written.
+    // A contradictory event is not written.
     for (tag, list) in [(0, "[1]"), (1, "[1,2,3]")] {
         fs::write(&file, class_and_event("", &class, &event(tag, list))).unwrap();
         let (run, written) = convert("spec2");
@@ -253,7 +253,7 @@ fn classes_come_back() {
     }
 }
 
-/// Attributes that name a log level are no reason to refuse a class.
+/// Attributes that name a log level must not cause an error.
 #[test]
 fn log_levels_come_back() {
     let directory = Directory::new("log-levels-of-lines");
@@ -270,7 +270,7 @@ fn log_levels_come_back() {
     }
 }
 
-/// Event record headers with a field of their own are kept, with or without packets.
+/// Extra fields in event record headers are kept, with or without packets.
 #[test]
 fn headers_come_back() {
     let directory = Directory::new("headers-of-lines");
@@ -282,7 +282,7 @@ fn headers_come_back() {
     let event = |id: u8| format!(r#""header":{{"id":{id},"low":5,"own":700}},"payload":{{}}"#);
     let file = directory.join("lines.jsonl");
     let mut all = class_and_event(&header.replace('\n', ""), class, &event(0));
-    // As much later that the field of 8 bits does not say it.
+    // So much later that the 8-bit field cannot represent the difference.
     all += "{\"type\":\"event\",\"stream\":0,\"ts\":65541,\"id\":0,\"header\":{\"id\":0,\"low\":5,\"own\":1},\"payload\":{}}\n";
     fs::write(&file, &all).unwrap();
     for dialect in DIALECTS {
@@ -292,12 +292,12 @@ fn headers_come_back() {
         let printed = ichnos(["cat", "-q", "-fjsonl", text(&out)]).expect(0, &[]).out;
         let events = lines(&printed, "event");
         let times: Vec<_> = events.iter().map(|event| event["ts"].as_u64().unwrap()).collect();
-        // CTF 2 has fields of headers that have no role in contexts.
+        // In CTF 2, header fields without a role move to contexts.
         let own = |event: &Value| event["header"]["own"].as_u64().or(event["common_context"]["own"].as_u64());
         let own: Vec<_> = events.iter().map(|event| own(event).unwrap()).collect();
         assert_eq!((times, own), (vec![5, 65_541], vec![700, 1]), "{dialect}");
     }
-    // A header that says another class than its line.
+    // A header whose class differs from its line's class.
     fs::write(&file, all.replace("\"id\":0,\"low\":5,\"own\":1}", "\"id\":9,\"low\":5,\"own\":1}")).unwrap();
     let out = directory.join("contradiction");
     let run = ichnos(["convert", "--losses", text(&file), "-o", text(&out)]);

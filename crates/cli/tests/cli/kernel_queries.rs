@@ -9,23 +9,24 @@ use serde_json::Value as Json;
 use crate::support::{Directory, ichnos, recorded};
 use crate::thread_states::{Events, STATES, Truth, simulate, times, write, write_of_kernel};
 
-/// Recorded kernel traces with switches and wake-ups: of LTTng, one with switches alone, one of another byte order, of perf.
+/// Recorded kernel traces with switches and wakeups: from LTTng, one of them with only switches and one in another byte
+/// order, and from perf.
 const TRACES: [&str; 5] =
     ["bug446190", "flipping-endianness", "many-threads", "perf-taskset2", "synctraces/scp_dest"];
 
-/// A trace that resembles the last one, for complete sweeps.
+/// A trace that resembles the last trace, for complete sweeps.
 const ALIKE: &str = "synctraces/scp_src";
 
 /// Nanoseconds by thread and state.
 type Times = BTreeMap<(u64, String), u64>;
 
-/// Returns the recorded traces that are there.
+/// Returns the existing recorded traces.
 fn traces() -> impl Iterator<Item = PathBuf> {
     let alike = is_complete_sweep().then_some(ALIKE);
     TRACES.into_iter().chain(alike).filter_map(|name| recorded(&format!("ctf/real/tracecompass/{name}")))
 }
 
-/// Writes the events of a trace as a table. Returns its path.
+/// Writes a trace's events as a table. Returns its path.
 fn events_of(trace: &Path, directory: &Directory) -> PathBuf {
     let events = directory.join("events.csv");
     if events.exists() {
@@ -35,12 +36,12 @@ fn events_of(trace: &Path, directory: &Directory) -> PathBuf {
     events
 }
 
-/// Returns the rows that a query finds.
+/// Returns a query's rows.
 fn rows(database: &DuckDb, events: &Path, query: KernelQuery) -> Vec<Vec<Json>> {
     serde_json::from_str(&database.query(events, query)).unwrap()
 }
 
-/// Returns the times that SQL finds, `with_first` those before the first switch of their processors, too.
+/// Returns the times that SQL finds. `with_first` includes times before the processor's first switch.
 fn times_in(rows: &[Vec<Json>], with_first: bool) -> Times {
     let time = |row: &[Json]| {
         let before = if with_first { 0 } else { row[3].as_u64().unwrap() };
@@ -53,9 +54,9 @@ fn times_in(rows: &[Vec<Json>], with_first: bool) -> Times {
     times.filter(|(_, time)| *time > 0).collect()
 }
 
-/// Returns the times that the trace processor finds in the file for Perfetto of a trace that ends at `end`.
+/// Returns the times that the trace processor finds in a Perfetto file. `end` is the end of the trace.
 fn times_in_perfetto(processor: &TraceProcessor, file: &Path, end: u64) -> Times {
-    // The last state of a thread is open. A thread that has ended is in the state `x`.
+    // A thread's last state is open. A thread that has ended is in the state `x`.
     let query = format!(
         "select tid, state, sum(case dur when -1 then {end} - ts else dur end) as ns \
          from thread_state join thread using (utid) where tid != 0 and state != 'x' group by tid, state"
@@ -80,11 +81,11 @@ fn times_in_perfetto(processor: &TraceProcessor, file: &Path, end: u64) -> Times
     sums
 }
 
-/// SQL and Perfetto find the same states. Perfetto computes them from the scheduling in its file. It ignores the thread that
-/// ran before the first switch.
+/// SQL and Perfetto find the same states. Perfetto computes them from the scheduling in its file. It ignores the
+/// running thread before the first switch.
 #[test]
-fn states_are_those_of_sql_and_of_the_trace_processor() {
-    let test = "states_are_those_of_sql_and_of_the_trace_processor";
+fn states_equal_sql_and_the_trace_processor() {
+    let test = "states_equal_sql_and_the_trace_processor";
     let Some(database) = DuckDb::find(test) else { return };
     let processor = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")));
     let directory = Directory::new("states-in-sql");
@@ -115,8 +116,8 @@ fn states_are_those_of_sql_and_of_the_trace_processor() {
 }
 
 #[test]
-fn total_and_self_times_of_spans_are_those_of_sql() {
-    let Some(database) = DuckDb::find("total_and_self_times_of_spans_are_those_of_sql") else { return };
+fn total_and_self_times_of_spans_equal_sql() {
+    let Some(database) = DuckDb::find("total_and_self_times_of_spans_equal_sql") else { return };
     let directory = Directory::new("spans-in-sql");
     let mut nested = 0;
     for trace in traces().filter(|trace| !trace.ends_with("perf-taskset2")) {
@@ -147,7 +148,7 @@ fn total_and_self_times_of_spans_are_those_of_sql() {
     assert!(nested > 3 || recorded("ctf/real/tracecompass").is_none(), "{nested}");
 }
 
-/// Returns the critical path of a thread: begin, end, state and thread of each step.
+/// Returns a thread's critical path: start, end, state and thread of each step.
 fn path_of(trace: &Path, thread: u64) -> Vec<Vec<Json>> {
     let thread = thread.to_string();
     let arguments = ["threads", "--json", "--path", &thread].map(Path::new);
@@ -158,7 +159,7 @@ fn path_of(trace: &Path, thread: u64) -> Vec<Vec<Json>> {
         .collect()
 }
 
-/// Returns the critical paths of all threads, as SQL finds them.
+/// Returns the critical paths that SQL finds, by thread.
 fn paths_in_sql(database: &DuckDb, trace: &Path, directory: &Directory) -> BTreeMap<u64, Vec<Vec<Json>>> {
     let mut paths: BTreeMap<u64, Vec<Vec<Json>>> = BTreeMap::new();
     for mut row in rows(database, &events_of(trace, directory), KernelQuery::WakeupPaths) {
@@ -168,10 +169,10 @@ fn paths_in_sql(database: &DuckDb, trace: &Path, directory: &Directory) -> BTree
     paths
 }
 
-/// The same of a simulated scheduler, with a step for each change.
+/// The same for a simulated scheduler, with a step for each change.
 #[test]
-fn critical_paths_of_simulated_schedulers_are_those_of_sql() {
-    let test = "critical_paths_of_simulated_schedulers_are_those_of_sql";
+fn simulated_critical_paths_equal_sql() {
+    let test = "simulated_critical_paths_equal_sql";
     let Some(database) = DuckDb::find(test) else { return };
     ichnos_testing::cases(4, |random| {
         let processors = 1 + random.below(4) as usize;
@@ -187,10 +188,10 @@ fn critical_paths_of_simulated_schedulers_are_those_of_sql() {
 }
 
 #[test]
-fn critical_paths_are_those_of_sql() {
-    let Some(database) = DuckDb::find("critical_paths_are_those_of_sql") else { return };
+fn critical_paths_equal_sql() {
+    let Some(database) = DuckDb::find("critical_paths_equal_sql") else { return };
     let directory = Directory::new("paths-in-sql");
-    // Each path reads the trace again, which takes too long for the largest one.
+    // Each path reads the trace again, which takes too long for the largest trace.
     for trace in traces().filter(|trace| is_complete_sweep() || !trace.ends_with("many-threads")) {
         let wanted = paths_in_sql(&database, &trace, &directory);
         let longest = wanted.iter().max_by_key(|(_, steps)| steps.len()).map(|(thread, _)| *thread);
@@ -202,7 +203,7 @@ fn critical_paths_are_those_of_sql() {
             assert_eq!(found, wanted[&thread], "{}: thread {thread}", trace.display());
             others += found.iter().filter(|step| step[3] != thread).count();
         }
-        // One trace has no wake-ups.
+        // One trace lacks wakeups.
         assert!(others > 100 || trace.ends_with("flipping-endianness"), "{}: {others}", trace.display());
     }
 }

@@ -1,4 +1,4 @@
-//! Small hostile inputs cost little, and docs/limits.md says what the limits are.
+//! Small hostile inputs cost little, and docs/limits.md describes the limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use ichnos::model::Limits;
 use crate::support::{Directory, Files, Run, command, gzip, ichnos, overlapping_zip, root, spec2, tar, tsdl};
 use crate::transcript::transcript;
 
-/// The rows of a table of docs/limits.md: names of limits, each with its flag and its default.
+/// Returns the rows of a table in docs/limits.md: limit names with flags and defaults.
 fn table(name: &str) -> BTreeMap<String, (String, String)> {
     let text = std::fs::read_to_string(root().join("docs/limits.md")).unwrap();
     let (_, table) = text.split_once(&format!("<!-- table: {name} -->\n")).unwrap();
@@ -25,7 +25,7 @@ fn table(name: &str) -> BTreeMap<String, (String, String)> {
     rows.collect()
 }
 
-/// A number as people write it.
+/// Formats a number for people.
 fn shown(name: &str, number: u64) -> String {
     if name.ends_with("_bytes") {
         let (unit, shift) = if number >= 1 << 30 { ("GiB", 30) } else { ("MiB", 20) };
@@ -37,7 +37,7 @@ fn shown(name: &str, number: u64) -> String {
     groups.join(",")
 }
 
-/// The members of a structure of numbers, as its `Debug` has them.
+/// Parses the members of a structure from its `Debug` output.
 fn members(limits: &impl Debug) -> BTreeMap<String, String> {
     let text = format!("{limits:?}");
     let (_, members) = text.trim_end_matches(" }").split_once(" { ").unwrap();
@@ -65,7 +65,7 @@ fn the_page_has_all_limits() {
         let (_, default) = text.split_once("[default: ").unwrap_or_else(|| panic!("{name}: {text}"));
         let expected = named.get(name).unwrap_or_else(|| panic!("{name} is not on the page"));
         for expected in expected {
-            // As it is written on the command line.
+            // As on the command line.
             let expected = expected.replace(" MiB", "M").replace(" GiB", "G").replace(',', "");
             assert!(default.contains(&expected), "{name}: {expected} is not in {default}");
         }
@@ -99,7 +99,7 @@ fn each_flag_sets_its_limit() {
     let damaged = |arguments: &[&str], what: &str| {
         cat(&files, arguments).expect(3, &[what]);
     };
-    // More than one for each bit: few enough in a small file that nothing is left out.
+    // More than one event per bit: a small file has few enough that all are kept.
     assert_eq!(cat(&files, &[]).expect(0, &[]).out.lines().count(), 100);
     damaged(&["--max", "empty-elements=200"], "more than 200 zero-size array elements");
     let fields =
@@ -124,7 +124,7 @@ fn each_flag_sets_its_limit() {
     let files = tsdl("stream{};?;?;?;", &[]);
     let few = cat(&files, &["--max", "problems=1"]).expect(2, &[]).err;
     assert!(few.lines().count() < cat(&files, &[]).err.lines().count(), "{few}");
-    // Packets of an event record of an unknown class.
+    // Packets with an event record of an unknown class.
     let unknown = "stream{packet.context:=struct{integer{size=8;}packet_size;};\
                    event.header:=struct{integer{size=8;}id;};};event{id=9;};";
     let files = tsdl(unknown, &[16, 1].repeat(5));
@@ -151,7 +151,7 @@ fn each_flag_sets_its_limit() {
         ichnos(["info", path.to_str().unwrap(), "--max", given]).expect(code, &[part]);
     };
     let archive = |packets| vec![("t.tar.gz", gzip(&tar(&tsdl(PACKETS, &vec![8; packets]))))];
-    // So much out of so little may not have this many fields, either.
+    // With this compression ratio, this number of fields is also too large.
     of(archive(900_000), "ratio=2000", 3, "");
     // Any archive may unpack to 64 MiB.
     of(archive(90_000), "ratio=2", 0, "");
@@ -222,7 +222,7 @@ fn a_limit_names_its_option() {
     ichnos(["info", path, "--max", "files=1"]).expect(2, &[&advice("--max files=VALUE")]);
 }
 
-/// Few fields without bits are read however few bits there are.
+/// A few fields without bits are read, however few bits the data contain.
 #[test]
 fn small_traces_may_have_many_fields_without_bits() {
     let empties = many(100, |i| format!("struct{{}}e{i};"));
@@ -232,13 +232,13 @@ fn small_traces_may_have_many_fields_without_bits() {
 }
 
 #[test]
-fn much_of_what_could_be_heavy_is_read() {
-    // Arrays of arrays, which could all be empty, and elements without bits, which are few.
+fn large_harmless_inputs_are_read() {
+    // Arrays that contain only empty arrays, and a few elements without bits.
     let matrix = "stream{};event{fields:=struct{integer{size=8;}a;integer{size=8;}b;\
                   struct{}c[a];integer{size=8;}d[a][b];struct{string e;}f[b][a];};};";
     let data = [3, 2, 1, 2, 3, 4, 5, 6, 0, 0, b'x', 0, 0, 0, 0].repeat(10_000);
     assert_eq!(cat(&tsdl(matrix, &data), &[]).expect(0, &[]).out.lines().count(), 10_000);
-    // A small archive of many events.
+    // A small archive with many events.
     let files =
         tsdl("stream{};event{fields:=struct{integer{size=32;}a;string b;};};", &b"abcdefg\0".repeat(10_000));
     let directory = Directory::new("limits");
@@ -248,10 +248,10 @@ fn much_of_what_could_be_heavy_is_read() {
     assert_eq!(count, 10_000);
 }
 
-/// A name that costs no more than a short one.
+/// A name that costs no more than a short name.
 const LONG: &str = "a_name_of_thirty_one_characters";
 
-/// A structure of members whose classes are these.
+/// Returns a structure with these member classes.
 fn structure(members: &[(&str, &str)]) -> String {
     let member = |(name, class): &(&str, &str)| format!(r#"{{"name":"{name}","field-class":{class}}}"#);
     let members: Vec<String> = members.iter().map(member).collect();
@@ -265,7 +265,8 @@ fn array(element: &str, length: u64) -> String {
 const BIT: &str = r#"{"type":"fixed-length-unsigned-integer","length":1,"byte-order":"little-endian"}"#;
 const EMPTY: &str = r#"{"type":"structure"}"#;
 
-/// Type aliases of structures of structures: each has this many of the one before. The last one's name.
+/// Returns type aliases for nested structures: each contains `width` times the previous alias. Also returns the last
+/// alias.
 fn aliases(leaf: &str, levels: u8, width: usize) -> (String, char) {
     let mut text = format!("typealias {leaf}:=a;");
     let mut last = 'a';
@@ -277,7 +278,7 @@ fn aliases(leaf: &str, levels: u8, width: usize) -> (String, char) {
     (text, last)
 }
 
-/// Packed with xz, and filled up to a kilobyte with padding: the more there is, the more may come out.
+/// Returns bytes packed with xz and padded to a kilobyte: a larger file may unpack to more.
 fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
     encoder.write_all(bytes).unwrap();
@@ -287,28 +288,28 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Bytes of data that fit into an archive of a kilobyte besides metadata of less than a kilobyte; fewer in
-/// debug builds, which take twenty times as long.
+/// Number of data bytes that fit into a one-kilobyte archive, next to metadata of less than a kilobyte. Debug builds
+/// use fewer, because they take twenty times as long.
 const DATA: usize = if cfg!(debug_assertions) { 32 << 10 } else { (144 << 10) - (10 << 10) };
 
-/// An archive of one kilobyte.
+/// Returns an archive of one kilobyte.
 fn packed(files: &[(&'static str, Vec<u8>)]) -> Files {
     vec![("t.tar.xz", xz(&tar(files)))]
 }
 
-/// A trace whose data fills what is left of a kilobyte.
+/// Returns a trace whose data fill the rest of a kilobyte.
 fn filled(files: Files) -> Files {
     let [(metadata, text), (data, pattern)] = <[_; 2]>::try_from(files).unwrap();
     let room = 1024 - text.len();
     vec![(metadata, text), (data, pattern.into_iter().cycle().take(room).collect())]
 }
 
-/// Several members of a structure of TSDL.
+/// Returns several TSDL structure members.
 fn many(count: usize, member: impl Fn(usize) -> String) -> String {
     (0..count).map(member).collect()
 }
 
-/// Inputs of up to a kilobyte, each with another way to cost much.
+/// Returns inputs up to a kilobyte, each expensive in a different way.
 fn hostile() -> Vec<(&'static str, Files)> {
     let event = |fields: &str| format!("stream{{}};event{{fields:=struct{{{fields}}};}};");
     let bit = "integer{size=1;align=1;}";
@@ -341,25 +342,25 @@ fn hostile() -> Vec<(&'static str, Files)> {
         format!(r#"{{"type":"optional","field-class":{EMPTY},"selector-field-location":{{"path":["s"]}}}}"#);
     let labels = |count| many(count, |i| format!("{LONG}{i}=0...1,"));
     let deep = |fields: &str| format!("{}{fields}{}", "struct{".repeat(50), "}a;".repeat(50));
-    // Log records that say what they consist of: booleans, one more in each.
+    // Log records that describe their own content: booleans, one more in each record.
     let records = (0..120u64).flat_map(|count| {
         let header = [9 | (2 + 2 * count) << 4 | 0x30 << 56, 0];
         let argument = [9 | 2 << 4 | 0x8008 << 16, 0x6161_6161_6161_6161];
         header.into_iter().chain((0..count).flat_map(move |_| argument))
     });
     let records: Vec<u8> = records.flat_map(u64::to_le_bytes).collect();
-    // Traces of Fuchsia: a section of another provider in each word, and an event of another class in each record.
+    // Fuchsia traces: a provider section in each word, and an event with a new class in each record.
     let magic = 0x0016_5478_4604_0010u64;
     let sections = (0..4_000u64).map(|provider| 1 << 4 | 2 << 16 | provider << 20);
     let sections: Vec<u8> = [magic].into_iter().chain(sections).flat_map(u64::to_le_bytes).collect();
     let events = (0..300u64).flat_map(|name| [4 | 5 << 4 | 0x8008 << 48, name, 1, 2, name | 0x4040 << 48]);
     let events: Vec<u8> = [magic].into_iter().chain(events).flat_map(u64::to_le_bytes).collect();
     vec![
-        // Classes that are only met while reading.
+        // Classes discovered while reading.
         ("a log of many classes", single(xz(&records))),
         ("a trace of many providers", single(xz(&sections))),
         ("a trace of many classes", single(xz(&events))),
-        // Metadata: classes of classes.
+        // Metadata: nested classes.
         ("aliases that double", alias(bit, 18, 2)),
         ("aliases of 10^6", alias(bit, 6, 10)),
         ("aliases of empty structures", alias("struct{}", 4, 15)),
@@ -443,7 +444,7 @@ fn hostile() -> Vec<(&'static str, Files)> {
                 &[255].repeat(DATA),
             )),
         ),
-        // One event record, as heavy as they may be: three fields for each bit.
+        // A single event record, as expensive as possible: three fields per bit.
         (
             "one event record",
             packed(&tsdl(
@@ -466,7 +467,7 @@ fn hostile() -> Vec<(&'static str, Files)> {
             )),
         ),
         ("one array of bits", packed(&tsdl(&event(&format!("{bit}a[{}];", 130_000)), &[85; 16_250]))),
-        // Numbers of many digits.
+        // Numbers with many digits.
         ("wide integers", full("integer{size=4096;signed=true;align=1;}a;")),
         ("the widest integers", full("integer{size=65536;align=1;}a;")),
         (
@@ -510,7 +511,7 @@ fn hostile() -> Vec<(&'static str, Files)> {
             )),
         ),
         ("data streams", {
-            // CTF 1.8 lets a later block of the trace say more.
+            // In CTF 1.8, a later trace block can add properties.
             let header = "trace{packet.header:=struct{integer{size=16;}stream_instance_id;};};";
             let streams = (0..200u8).flat_map(|i| [i, 0, 24]).collect::<Vec<u8>>();
             tsdl(&format!("{header}stream{{{small}}};}};event{{}};"), &streams)
@@ -567,7 +568,7 @@ fn hostile() -> Vec<(&'static str, Files)> {
     ]
 }
 
-/// Each way of looking at a trace.
+/// Verbs that read a trace, each in its own way.
 const VERBS: &[&[&str]] = &[
     &["info"],
     &["info", "--count", "--json"],
@@ -594,7 +595,7 @@ fn a_kilobyte_costs_little() {
             std::fs::write(directory.join(name).join(file), bytes).unwrap();
         }
     }
-    // A process of its own, which is small and has no other children.
+    // A separate process, which is small and childless.
     let test = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "limits::measured", "--nocapture"])
         .env(MEASURED, &*directory)
@@ -604,7 +605,7 @@ fn a_kilobyte_costs_little() {
 
 const MEASURED: &str = "ICHNOS_TEST_MEASURED";
 
-/// Runs each verb on each of the inputs in the directory that [`MEASURED`] names.
+/// Runs each verb on each input in the directory that [`MEASURED`] names.
 #[cfg(target_os = "linux")]
 #[test]
 fn measured() {
@@ -612,14 +613,14 @@ fn measured() {
     use nix::sys::time::TimeVal;
 
     let Some(directory) = std::env::var_os(MEASURED) else { return };
-    // The most private memory of any child so far in kB, and processor time of all in seconds.
-    let memory = ichnos_testing::PrivateMemory::of_children(std::process::id());
+    // Peak private memory of any child in kB, and total processor time in seconds.
+    let memory = ichnos_testing::PrivateMemory::for_children(std::process::id());
     let spent = || {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
         let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
         (memory.peak() / 1000, seconds(usage.user_time()) + seconds(usage.system_time()))
     };
-    // Without optimization, programs take some twenty times as long.
+    // Without optimization, the command takes about twenty times as long.
     let most_seconds = if cfg!(debug_assertions) { 20.0 } else { 1.0 };
     let mut worst = (0.0, String::new());
     for case in std::fs::read_dir(directory).unwrap() {
@@ -651,9 +652,9 @@ fn measured() {
     println!("at most {} kB, and {:.2} s ({})", spent().0, worst.0, worst.1);
 }
 
-/// Texts of `size` bytes of which nearly each byte is kept, in the dialects of CTF.
+/// Returns metadata texts of `size` bytes in which nearly every byte must be kept, in each CTF dialect.
 fn greedy(size: usize) -> Vec<(&'static str, String)> {
-    // Names of five bytes, all of them different.
+    // Distinct names with five bytes.
     let name = |number: usize| {
         let digits = [26 * 26 * 26 * 26, 26 * 26 * 26, 26 * 26, 26, 1];
         digits.iter().map(|place| char::from(b'a' + (number / place % 26) as u8)).collect::<String>()
@@ -726,7 +727,7 @@ fn greedy(size: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Size of the texts that are measured.
+/// Size of the measured texts.
 const GREEDY: usize = 4 << 20;
 
 #[test]
@@ -741,7 +742,7 @@ fn metadata_take_no_more_than_twelve_times_their_size() {
         std::fs::write(directory.join(name).join("metadata"), text).unwrap();
         std::fs::write(directory.join(name).join("s"), [1; 8]).unwrap();
     }
-    // A process of its own, which is small and has no other children.
+    // A separate process, which is small and childless.
     let test = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "limits::greedy_measured", "--nocapture"])
         .env(MEASURED, &*directory)
@@ -749,7 +750,7 @@ fn metadata_take_no_more_than_twelve_times_their_size() {
     assert!(test.unwrap().success());
 }
 
-/// Runs a verb on each of the texts in the directory that [`MEASURED`] names, which are all of one size.
+/// Runs a verb on each text in the directory that [`MEASURED`] names. All texts have the same size.
 #[cfg(target_os = "linux")]
 #[test]
 fn greedy_measured() {
@@ -759,7 +760,7 @@ fn greedy_measured() {
         let mut command = command();
         command.arg("info").arg(case).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let memory = ichnos_testing::PrivateMemory::of(child.id());
+        let memory = ichnos_testing::PrivateMemory::for_process(child.id());
         let code = child.wait().unwrap().code();
         assert!(matches!(code, Some(0 | 2 | 3)), "{}: {code:?}", case.display());
         let kilobytes = memory.peak() as usize / 1000;

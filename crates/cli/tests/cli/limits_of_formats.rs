@@ -1,10 +1,10 @@
-//! The numbers of docs/limits.md that are constants of formats are those of the source.
+//! Format constants in docs/limits.md equal the source.
 
 use std::fs;
 
 use crate::support::root;
 
-/// Text of a page between the marker of a table and its end.
+/// Returns the cells of a marked table on a page.
 fn table(name: &str) -> Vec<Vec<String>> {
     let page = fs::read_to_string(root().join("docs/limits.md")).unwrap();
     let (_, table) = page.split_once(&format!("<!-- table: {name} -->\n")).unwrap();
@@ -13,7 +13,7 @@ fn table(name: &str) -> Vec<Vec<String>> {
     table.lines().skip(2).map(cells).collect()
 }
 
-/// A number of the source: digits, a shift, or the greatest number of a type.
+/// Parses a number in the source: digits, a shift, or a type's maximum.
 fn number_of_source(text: &str) -> Option<u64> {
     let text = text.replace('_', "");
     if let Some((number, shift)) = text.split_once(" << ") {
@@ -25,7 +25,7 @@ fn number_of_source(text: &str) -> Option<u64> {
     }
 }
 
-/// A number of the page: digits in groups, with a unit.
+/// Parses a number on the page: grouped digits with a unit.
 fn number_of_page(text: &str) -> u64 {
     let number = text.split_once(", or ").map_or(text, |(number, _)| number);
     let (number, unit) = match number.split_once(' ') {
@@ -36,7 +36,7 @@ fn number_of_page(text: &str) -> u64 {
     number.replace(',', "").parse::<u64>().unwrap_or_else(|_| panic!("{text}")) * unit
 }
 
-/// The value of a constant in a file of the project.
+/// Returns the value of a constant in a source file.
 fn constant(name: &str, path: &str) -> u64 {
     let source = fs::read_to_string(root().join("docs").join(path)).unwrap_or_else(|_| panic!("{path}"));
     let begin = format!("const {name}: ");
@@ -46,7 +46,7 @@ fn constant(name: &str, path: &str) -> u64 {
 }
 
 #[test]
-fn numbers_are_those_of_the_source() {
+fn numbers_equal_the_source() {
     for (name, least) in [("constants of FXT's reader", 6), ("constants of writers", 24)] {
         let rows = table(name);
         assert!(rows.len() >= least, "{name}: {} rows", rows.len());

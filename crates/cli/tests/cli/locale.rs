@@ -1,8 +1,8 @@
-//! Terminals that cannot show all characters, or no wide lines.
+//! Terminals without all characters, or without wide lines.
 
 use crate::support::{command, ichnos, root};
 
-/// A locale that is not UTF-8 has trees, tables, bars and messages in ASCII, in pipes, too; JSON stays as it is.
+/// A locale other than UTF-8 has trees, tables, bars and messages in ASCII, even in pipes. JSON stays the same.
 #[test]
 fn other_locales_are_ascii() {
     let lttng = format!("{}/examples/hello-lttng", root().display());
@@ -28,7 +28,7 @@ fn other_locales_are_ascii() {
     assert!(tree.contains("\n|- ") && tree.contains("\n`- "), "{tree}");
     let (table, _) = run(&[("LC_ALL", "C")], &["stats", "--gaps", "1"]);
     assert!(table.contains("77.555 us"), "{table}");
-    // Data for other programs do not depend on it.
+    // Data for other programs do not depend on the locale.
     for arguments in [
         &["cat", "-q"][..],
         &["cat", "-f", "jsonl", "-q"],
@@ -44,7 +44,7 @@ fn other_locales_are_ascii() {
     assert!(error.contains("\\u{e9}") && error.is_ascii(), "{error}");
 }
 
-/// Lines of progress are no output of a command that is to be quiet.
+/// Quiet commands print no progress.
 #[test]
 fn quiet_has_no_progress() {
     let lttng = format!("{}/examples/hello-lttng", root().display());

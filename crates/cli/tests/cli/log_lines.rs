@@ -1,4 +1,4 @@
-//! `cat --format log` and `log-json`: logs, whichever format they come from.
+//! `cat --format log` and `log-json`: logs from any format.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use crate::support::{Directory, Run, ichnos, recorded, root, trace};
 use crate::transcript::transcript;
 
-/// The example of the logger, which logs through `tracing` and `log`.
+/// The logger example. It logs through `tracing` and `log`.
 #[path = "../../../fuchsia/examples/oven.rs"]
 #[allow(dead_code)]
 mod oven;
@@ -23,7 +23,7 @@ fn objects(run: &Run) -> Vec<Json> {
     run.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
 }
 
-/// A record as the keeper of the log delivers it: with where it comes from behind it.
+/// Returns a record as the Fuchsia archivist delivers it, with its origin appended.
 fn extended(event: &Event<'_>, rolled_out: u64, moniker: &str, url: &str) -> Vec<u8> {
     let mut buffer = [0; 4096];
     let mut encoder = Encoder::new(&mut buffer);
@@ -84,9 +84,9 @@ fn conformance_of_log_lines() {
     }
 }
 
-/// A tag that is the name of the component again is no news.
+/// A tag that repeats the component name is omitted.
 #[test]
-fn tags_that_are_the_component_are_left_out() {
+fn tags_equal_to_the_component_are_omitted() {
     let _transcript = transcript!();
     let directory = Directory::new("log-tags");
     let event = Event {
@@ -103,7 +103,7 @@ fn tags_that_are_the_component_are_left_out() {
 }
 
 #[test]
-fn what_the_example_logs_is_printed() {
+fn records_from_the_example_logger_are_printed() {
     let directory = Directory::new("log-oven");
     let file = directory.join("oven.log");
     oven::bake(&file).unwrap();
@@ -128,14 +128,14 @@ fn what_the_example_logs_is_printed() {
     let json = objects(&cat(&file, &["--format=log-json"]).expect(0, &[]));
     assert_eq!(json[6]["payload"]["root"]["keys"]["celsius"], 251.25);
     assert_eq!(json[7]["metadata"]["severity"], "ERROR");
-    // The file is one of the format, in every respect.
+    // The file is valid in every respect.
     ichnos([OsStr::new("check"), OsStr::new("--strict"), file.as_os_str()]).expect(0, &[]);
 }
 
-/// A logger at one end of a socket, `cat` at the other.
+/// A logger at one end of a socket, `cat` at the other end.
 #[cfg(unix)]
 #[test]
-fn what_is_logged_to_a_socket_is_printed() {
+fn records_logged_to_a_socket_are_printed() {
     use ichnos::fuchsia::logger::{DatagramSocket, Logger, LoggerOptions};
     use tracing_subscriber::layer::SubscriberExt;
 
@@ -166,7 +166,7 @@ fn what_is_logged_to_a_socket_is_printed() {
 fn events_with_a_log_level_are_lines() {
     let path = root().join("examples/hello-lttng");
     let run = cat(&path, &["--format=log", "--stats"]).expect(0, &["180 events in"]);
-    // A text of the first event ends its line, and stays on it.
+    // Text in the first event ends its line, and must stay on it.
     assert_eq!(run.out.lines().count(), 180);
     assert!(
         run.out.contains("[1795252931.955525][11290][11296][][hello] DEBUG: hello:tick number=1\n"),
@@ -210,8 +210,8 @@ fn events_without_a_level_and_losses_are_lines() {
     assert_eq!(objects(&cat(&*directory, &["--format=log-json"])).len(), 11);
 }
 
-/// Messages of LTTng's own `tracelog`, and levels of all kinds of tracers; and nothing of it depends on the
-/// number of threads.
+/// Messages from LTTng's own `tracelog`, and levels from every kind of tracer. The output does not depend on the number
+/// of threads.
 #[test]
 fn recorded_traces_are_logs() {
     let Some(root) = recorded("ctf/real") else { return };

@@ -1,4 +1,4 @@
-//! Logs of Fuchsia through all verbs: what other formats without declared classes will do, too.
+//! Fuchsia logs with all verbs. Other formats without declared classes behave the same.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Directory, Run, command, ichnos, ichnos_with, recorded, root};
 use crate::transcript::transcript;
 
-/// The log that is part of the project.
+/// Returns the example log.
 fn example() -> PathBuf {
     root().join("examples/hello-fuchsia/boot.log")
 }
@@ -20,13 +20,13 @@ fn path(path: &std::path::Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The events that are printed.
+/// Returns the printed events.
 fn events(run: &Run) -> Vec<Value> {
     let lines = run.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["type"] == "event").collect()
 }
 
-/// The members of an object, in order, duplicates and all.
+/// Returns an object's members in order, with duplicates.
 fn members(json: &str, object: &str) -> Vec<String> {
     let begin = json.find(&format!("\"{object}\":{{")).unwrap() + object.len() + 4;
     let end = begin + json[begin..].find('}').unwrap();
@@ -106,7 +106,7 @@ fn a_log_and_another_trace_on_one_time_line() {
         (events.len(), first_log, times[first_log])
     };
     assert_eq!(all(&["--assume-correlated"]), (188, 0, 12_345_678_901));
-    // The system was started so that its log falls into the other trace.
+    // The system start is chosen so that the log overlaps the other trace.
     let (count, first, time) = all(&["--offset", "*.log=2026-11-21 09:21:59.7"]);
     assert_eq!((count, time), (188, 1_795_252_932_045_678_901));
     assert!(first > 0);
@@ -138,7 +138,7 @@ fn damage_and_rules() {
     let directory = Directory::new("logs");
     let file = directory.join("a.log");
     let mut bytes = fs::read(example()).unwrap();
-    // The type of the first argument of the first record, and reserved bits of the second record.
+    // The type of the first argument in the first record, and reserved bits in the second record.
     bytes[16] |= 0xf;
     let second = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) >> 4) * 8;
     bytes[second + 6] = 1;
@@ -154,7 +154,7 @@ fn damage_and_rules() {
     ichnos(["cat", "--strict", file]);
 }
 
-/// Records such as programs write.
+/// Returns records like those that programs write.
 pub fn records(count: u64) -> Vec<Vec<u8>> {
     let record = |index: u64| {
         let mut buffer = [0; 256];
@@ -175,7 +175,7 @@ pub fn records(count: u64) -> Vec<Vec<u8>> {
     (0..count).map(record).collect()
 }
 
-/// One byte removed in record 101 of 500, wherever: the other 499 are printed, at places that are no
+/// One byte is removed anywhere in record 101 of 500: the other 499 are printed, although their positions are no longer
 /// multiples of 8 bytes.
 #[test]
 fn a_missing_byte_loses_one_record() {
@@ -199,7 +199,7 @@ fn a_missing_byte_loses_one_record() {
     }
 }
 
-/// Each distinct list of names takes no more than 2 kB.
+/// Each distinct list of names takes at most 2 kB.
 #[cfg(target_os = "linux")]
 #[test]
 fn classes_of_records_take_little_memory() {
@@ -227,12 +227,12 @@ fn classes_of_records_take_little_memory() {
         }
         fs::write(&file, bytes).unwrap();
     };
-    // The most private memory in bytes.
+    // Peak private memory in bytes.
     let run = |arguments: &[&str]| {
         let mut command = command();
         command.args(arguments).arg(&file).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let memory = ichnos_testing::PrivateMemory::of(child.id());
+        let memory = ichnos_testing::PrivateMemory::for_process(child.id());
         assert!(child.wait().unwrap().success());
         memory.peak()
     };
@@ -248,13 +248,13 @@ fn classes_of_records_take_little_memory() {
 }
 
 #[test]
-fn no_record_gets_lost_without_a_word() {
+fn every_lost_record_is_reported() {
     let _transcript = transcript!();
     let log = example();
     ichnos(["cat", "--max", "depth=1", path(&log)]);
 }
 
-/// Datagrams at a socket are printed at once, until Ctrl-C.
+/// Datagrams on a socket are printed at once, until Ctrl-C.
 #[cfg(unix)]
 #[test]
 fn a_socket_is_listened_to() {
@@ -277,7 +277,7 @@ fn a_socket_is_listened_to() {
         assert_eq!(child.try_wait().unwrap(), None);
         std::thread::sleep(Duration::from_millis(5));
     }
-    // There is one already.
+    // The socket already exists.
     ichnos(["cat", "--listen", &address]);
     let sender = UnixDatagram::unbound().unwrap();
     let bytes = fs::read(example()).unwrap();
@@ -291,9 +291,9 @@ fn a_socket_is_listened_to() {
             lines.find(|line| line.as_ref().unwrap().contains(&format!("\"type\":\"{kind}\","))).unwrap();
         serde_json::from_str::<Value>(&line.unwrap()).unwrap()
     };
-    // It is there while the program still waits.
+    // The event is printed while the command still waits.
     assert_eq!(next("event")["payload"]["message"], "packet sent");
-    // As in a file, with the length of each datagram before it.
+    // As in a file that contains the length before each datagram.
     assert_eq!(next("damage")["bit"], json!((4 + first.len()) * 8));
     sender.send_to(&rest[..size(rest)], &socket).unwrap();
     assert_eq!(next("event")["payload"]["celsius"], 71.5);
@@ -302,7 +302,7 @@ fn a_socket_is_listened_to() {
     next("stream-end");
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-    // Because of the damage.
+    // The exit code reports the damage.
     assert_eq!(child.wait().unwrap().code(), Some(3), "{errors}");
     assert!(!socket.exists());
     ichnos(["cat", "--listen", "tcp:1"]);
@@ -310,9 +310,9 @@ fn a_socket_is_listened_to() {
     ichnos(["cat"]);
 }
 
-/// Each vector in a datagram, behind a good one.
+/// Each test vector in a datagram, after a valid datagram.
 #[test]
-fn vectors_of_the_reference() {
+fn reference_vectors() {
     let Some(file) = recorded("fuchsia/vectors/vectors.json") else { return };
     let vectors: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     let directory = Directory::new("vectors");
@@ -396,7 +396,7 @@ fn vectors_of_the_reference() {
                 }
                 "control" => assert_eq!(event["name"], "log_control"),
                 "printf" => assert_eq!(payload["printf"], 0),
-                // Not of this format of output, or a note.
+                // Not in this output format, or a note.
                 "rendered" | "note" | "size_bytes" => {}
                 other => panic!("{name}: {other}"),
             }
@@ -406,7 +406,7 @@ fn vectors_of_the_reference() {
 }
 
 #[test]
-fn a_log_that_is_named_twice_is_read_once() {
+fn a_log_named_twice_is_read_once() {
     let _transcript = transcript!();
     let directory = Directory::new("log-twice");
     let (log, link) = (directory.join("boot.log"), directory.join("hard.log"));

@@ -1,7 +1,6 @@
-//! The command as a user runs it: the built binary on small traces that are made here, and on
-//! recorded ones where they are there (`ICHNOS_TRACES`, by default `../shared/traces` beside the
-//! project).
-// Helpers of tests are tests.
+//! The command as a user runs it: the built binary on small traces that the tests write, and on recorded traces if
+//! available (`ICHNOS_TRACES`, by default `../shared/traces` next to the repository).
+// Test helpers may panic like tests.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
 mod agreement;
@@ -28,7 +27,7 @@ mod edit_formats;
 mod endings;
 mod errors;
 mod every_format;
-// Shared with the tests of the reader.
+// Shared with the reader's tests.
 mod babeltrace_compat;
 #[allow(dead_code)]
 #[path = "../../../ctf/tests/ctf/fault_trace.rs"]

@@ -1,4 +1,4 @@
-//! Manifests: files that list traces and say where their clocks are.
+//! Manifests: files that list traces with clock offsets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A trace with one data stream, whose clock counts from an unknown origin.
+/// Writes a trace with one data stream, whose clock origin is unknown.
 fn trace(directory: &Path, name: &str, clock: &str, times: &[u64]) -> PathBuf {
     let trace = directory.join(name);
     fs::create_dir_all(&trace).unwrap();
@@ -19,7 +19,7 @@ fn trace(directory: &Path, name: &str, clock: &str, times: &[u64]) -> PathBuf {
     trace
 }
 
-/// The times of the events of traces in nanoseconds, without what the clocks of the traces add.
+/// Returns event times in nanoseconds, without the traces' own clock offsets.
 fn times(arguments: &[&str]) -> Vec<i64> {
     let run = ichnos(["cat", "-q", "--format=jsonl"].iter().chain(arguments)).expect(0, &[]);
     let lines = run.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -34,9 +34,9 @@ fn manifest(directory: &Path, content: &str) -> PathBuf {
     path
 }
 
-/// The times of the merged trace are those of the originals plus their offsets.
+/// The times in the merged trace are the original times plus the offsets.
 #[test]
-fn merged_times_are_those_of_the_originals_and_the_offsets() {
+fn merged_times_are_original_times_plus_offsets() {
     let directory = Directory::new("manifest-merge");
     trace(&directory, "a", "mono", &[1_000, 3_000]);
     trace(&directory, "nodes/b", "mono", &[1_000, 3_000]);
@@ -62,11 +62,11 @@ fn merged_times_are_those_of_the_originals_and_the_offsets() {
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
         assert_eq!(times(&[text(&out)]), expected, "{dialect}");
     }
-    // All verbs that read take manifests, from wherever they are started.
+    // All verbs that read take manifests, from any working directory.
     assert_eq!(times(&["--manifest", text(&list)]), expected);
     let there = ichnos_in(&directory.join("a"), ["cat", "-q", "--manifest", "../traces.toml"]).expect(0, &[]);
     assert_eq!(there.out.lines().count(), 6);
-    // Beside paths, and offsets of the command line are added.
+    // A manifest with further paths. Offsets on the command line are added.
     let d = trace(&directory, "d", "mono", &[5_000]);
     let of_d = format!("{}=10us", text(&d));
     let of_b = format!("{}=1s", text(&directory.join("nodes/b")));
@@ -74,7 +74,7 @@ fn merged_times_are_those_of_the_originals_and_the_offsets() {
     assert_eq!(all, [-999, 1_000, 1_001, 3_000, 15_000, 1_000_002_000, 1_000_004_000]);
 }
 
-/// An offset relates the clocks that it is for, and no other ones.
+/// An offset relates only the clocks that it applies to.
 #[test]
 fn only_clocks_with_an_offset_are_related() {
     let directory = Directory::new("manifest-related");
@@ -97,7 +97,7 @@ fn only_clocks_with_an_offset_are_related() {
 }
 
 #[test]
-fn what_is_wrong_with_a_manifest_is_said_with_its_place() {
+fn errors_in_a_manifest_have_a_place() {
     let directory = Directory::new("manifest-wrong");
     trace(&directory, "a", "mono", &[1_000]);
     let cat = |content: &str| {

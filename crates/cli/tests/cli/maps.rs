@@ -1,4 +1,4 @@
-//! Maps of events: `--map`, `stats --spans`, `schema --propose-map`.
+//! Event maps: `--map`, `stats --spans`, `schema --propose-map`.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ fn directory(name: &str) -> Directory {
 }
 
 #[test]
-fn what_a_map_says() {
+fn map_properties() {
     let _transcript = transcript!();
     let directory = directory("map");
     let run = |arguments: &[&str]| ichnos_in(&directory, arguments);
@@ -69,7 +69,7 @@ fn what_a_map_says() {
     run(&["help", "map"]).expect(0, &[]);
 }
 
-/// Roles and meanings are in what is written, and read again without the map.
+/// Roles and meanings are written, and read again without the map.
 #[test]
 fn written_traces_keep_roles() {
     let directory = directory("map-written");
@@ -86,8 +86,8 @@ fn written_traces_keep_roles() {
     }
 }
 
-/// Latencies of the system calls of a kernel trace are those that a search through its events finds, which counts on
-/// nothing but names, processors, and the scheduling of threads.
+/// System call latencies in a kernel trace equal those from a search through its events that relies only on names,
+/// processors and thread scheduling.
 #[test]
 fn spans_of_a_kernel_trace() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
@@ -107,7 +107,7 @@ fn spans_of_a_kernel_trace() {
         if name == "sched_switch" {
             running.insert(stream, line["payload"]["next_tid"].as_u64().unwrap());
         }
-        // Data streams of the trace are those of processors.
+        // Each data stream in the trace belongs to one processor.
         let thread = running.get(&stream).copied().unwrap_or(u64::MAX - stream);
         if let Some(call) = name.strip_prefix("syscall_entry_") {
             open.insert(thread, (call.to_owned(), time));
@@ -131,7 +131,7 @@ fn spans_of_a_kernel_trace() {
         rows.iter().map(row).collect()
     };
     assert!(calls.len() > 20, "{calls:?}");
-    // Rows have the names of the spans.
+    // Rows are named after spans.
     let selected = ["--event", "syscall_*", "--event", "sched_switch"];
     assert_eq!(measured(&selected), calls);
     assert_eq!(measured(&[&selected[..], &["--by", "event"]].concat()), calls);

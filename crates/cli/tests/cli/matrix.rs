@@ -1,6 +1,6 @@
-//! Every family of traces in every dialect, and from there in every other and back. Each conversion is verified (as all
-//! of these tests are), the output is valid, other readers print the same of it, and converting it once more gives the
-//! same bytes.
+//! Every kind of trace in every dialect, and from there in every other dialect and back. Each conversion is verified
+//! (as in all these tests), the output is valid, other readers print the same, and a second conversion gives the same
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::support::{Directory, ichnos, recorded, root};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
-/// Sources (beginnings of their names) whose texts differ on the way through a dialect, and the loss that says so.
+/// Sources (name prefixes) whose text output changes on the way through a dialect, with the loss that explains it.
 const DIFFERENT: &[(&str, &str, &str)] = &[
     ("hello-ctf2", "prop1", "environment"),
     ("hello-lttng", "prop1", "environment"),
@@ -26,12 +26,12 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
     ("xtrace/brown/text/small.txt", "ctf1.8", "specific context -> payload"),
 ];
 
-/// Losses by which generated traces may differ on the way through a dialect. `.value_`: a structure of a field without a
-/// name, and what is said before it.
+/// Losses that explain changes in generated traces on the way through a dialect. `.value_` stands for a structure with
+/// an unnamed field, and text before it.
 const GENERATED_LOSSES: [&str; 7] =
     ["renamed", "moved", "rounded", "dropped", "its bytes", "structure without members", ".value_"];
 
-/// Outputs that another reader does not print as ichnos does: the source, the dialect, the reason.
+/// Outputs that another reader prints differently: source, dialect, reason.
 const MISREAD: &[(&str, &str, &str)] = &[
     (
         "ctf/real/babeltrace/2/succeed/meta-ctx-sequence",
@@ -45,13 +45,13 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Converts a trace; returns the table of losses.
+/// Converts a trace. Returns the loss table.
 fn convert(from: &Path, dialect: &str, to: &Path) -> String {
     let words = ["convert", "-q", "--losses", "--dialect", dialect, text(from), "--force", "-o", text(to)];
     ichnos(words).expect(0, &[]).out
 }
 
-/// The files of a trace by their paths in it.
+/// Returns the files in a trace by relative path.
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut next = vec![directory.to_owned()];
@@ -73,7 +73,7 @@ fn events(path: &Path) -> String {
     ichnos(["cat", text(path)]).expect(0, &[]).out
 }
 
-/// Checks that other readers print the same of a trace.
+/// Checks that other readers print the same for a trace.
 fn others_agree(name: &str, dialect: &str, trace: &Path) {
     let is_misread = |(source, other, _): &(&str, &str, &str)| *source == name && dialect.starts_with(other);
     if !MISREAD.iter().any(is_misread) {
@@ -83,8 +83,8 @@ fn others_agree(name: &str, dialect: &str, trace: &Path) {
     }
 }
 
-/// Dialects between a conversion and the conversion back: two, or one if there are many traces. Each number selects others. A
-/// complete sweep uses all.
+/// Dialects between a conversion and the conversion back: two, or one if there are many traces. Each number selects
+/// other dialects. A complete sweep uses all.
 #[derive(Clone, Copy)]
 enum Through {
     Two(usize),
@@ -92,7 +92,7 @@ enum Through {
 }
 
 impl Through {
-    /// Returns the number that selects one reader, or `None` for all readers.
+    /// Returns the number that selects one reader. `None` selects all readers.
     fn number(self) -> Option<usize> {
         match self {
             Self::Two(_) => None,
@@ -110,7 +110,7 @@ impl Through {
     }
 }
 
-/// Returns `true` if a table lists losses of fields by which generated traces may differ.
+/// Returns `true` if a table lists field losses that explain changes in generated traces.
 fn losses_of_fields(losses: &str) -> bool {
     let of_fields = losses.lines().filter(|line| !line.contains("  packet.") && !line.contains("  trace  "));
     of_fields.into_iter().any(|line| GENERATED_LOSSES.iter().any(|loss| line.contains(loss)))
@@ -224,10 +224,10 @@ recorded_traces! {
     ],
 }
 
-/// Number of generated traces. The sample has half of them. `ICHNOS_GENERATED_TRACES` sets the number.
+/// Number of generated traces. The sample uses half of them. `ICHNOS_GENERATED_TRACES` sets the number.
 const GENERATED: u64 = 24;
 
-/// Checks the generated traces of these seeds: the remainder of their division by 4.
+/// Checks the generated traces whose seeds have this remainder modulo 4.
 fn generated_traces(remainder: u64) {
     let directory = Directory::new("generated");
     let source = directory.join("lines.jsonl");

@@ -1,4 +1,4 @@
-//! Directories with traces of several formats, and with compressed files.
+//! Directories with traces in several formats, and with compressed files.
 
 use std::fs;
 use std::io::Write;
@@ -24,7 +24,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The events of a path, as many as `check` counts, and its whole output.
+/// Returns the number of events that `check` counts, and its output.
 fn check(path: &Path, code: i32) -> (u64, String) {
     let run = ichnos(["check", text(path)]).expect(code, &[]);
     let summary = run.out.lines().last().unwrap().to_owned();
@@ -32,7 +32,7 @@ fn check(path: &Path, code: i32) -> (u64, String) {
     (events, run.out)
 }
 
-/// A trace of CTF, reports, lines and a log, in one directory: each is read.
+/// A CTF trace, reports, lines and a log in one directory: each is read.
 #[test]
 fn all_formats_are_read() {
     let examples = root().join("examples");
@@ -48,17 +48,17 @@ fn all_formats_are_read() {
     assert!(all.contains("no problems: 3 traces, "), "{all}");
     let lines = ichnos(["cat", "-q", "-fjsonl", text(&directory)]).expect(0, &[]).out;
     assert_eq!(lines.matches("\"type\":\"event\",").count() as u64, events);
-    // In an archive, too.
+    // The same in an archive.
     let mut builder = tar::Builder::new(Vec::new());
     builder.append_dir_all("all", &*directory).unwrap();
     let archive = directory.join("all.tar");
     fs::write(&archive, builder.into_inner().unwrap()).unwrap();
     assert_eq!(check(&archive, 0).0, events);
-    // Beside it, an archive is a file that is not known.
+    // Next to them, an archive is an unknown file.
     assert_eq!(check(&directory, 0).0, events);
 }
 
-/// Clocks that nothing relates are named by the files that they are of.
+/// Unrelated clocks are named after their files.
 #[test]
 fn clocks_are_named_by_their_files() {
     let trace = root().join("examples/one-request/trace");
@@ -71,7 +71,7 @@ fn clocks_are_named_by_their_files() {
     assert_eq!(all.lines().count(), names.map(single).iter().sum::<usize>());
 }
 
-/// Compressed files are read as if they were not, and what is wrong with them is said.
+/// Compressed files are read like uncompressed files, and their errors are reported.
 #[test]
 fn compressed_files() {
     let directory = Directory::new("mixed-compressed");
@@ -83,20 +83,20 @@ fn compressed_files() {
     fs::copy(copy, directory.join("hello.nettrace.zst")).unwrap();
     let (events, all) = check(&directory, 0);
     assert!(events > 5_000 && all.contains("no problems: 2 traces, "), "{all}");
-    // A further name of the file is not read again.
+    // A second name for the file is not read again.
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("app.jsonl.gz", directory.join("b.gz")).unwrap();
         assert_eq!(check(&directory, 0).0, events);
         fs::remove_file(directory.join("b.gz")).unwrap();
     }
-    // Cut off: its beginning is read.
+    // A truncated file is read up to the cut.
     let packed = gzip(lines.as_bytes());
     fs::write(directory.join("app.jsonl.gz"), &packed[..packed.len() - 20]).unwrap();
     ichnos(["cat", "-fnull", text(&directory)]).expect(3, &["app.jsonl.gz: the file is truncated"]);
 }
 
-/// Files beside `metadata` belong to the trace, whatever they look like.
+/// Files next to `metadata` belong to the trace, whatever they look like.
 #[test]
 fn files_of_a_trace_stay_in_it() {
     let directory = Directory::new("mixed-beside");
@@ -106,7 +106,7 @@ fn files_of_a_trace_stay_in_it() {
     assert!(!run.out.contains("JSON Lines"), "{}", run.out);
 }
 
-/// Many files that nothing recognizes cost little, and a note says how many were not looked at.
+/// Many unrecognized files cost little, and a note says how many were skipped.
 #[test]
 fn many_other_files() {
     let directory = Directory::new("mixed-many");

@@ -1,7 +1,8 @@
-//! Traces with a few wrong bytes, by every verb that writes: the output is what was read of them, as `--verify` (which
-//! all of these tests use) and `check --strict` say, and what `cat` prints of both.
+//! Traces with a few wrong bytes, through every verb that writes: the output equals what was read, as `--verify` (used
+//! by all these tests), `check --strict`, and `cat` on both confirm.
 //!
-//! With `ICHNOS_MUTATIONS=N`, there are N times more mutations; with `FIRST..LAST`, those of these numbers.
+//! `ICHNOS_MUTATIONS=N` multiplies the number of mutations by N. `ICHNOS_MUTATIONS=FIRST..LAST` selects mutations by
+//! number.
 
 use std::fs;
 use std::ops::Range;
@@ -9,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Directory, Run, ichnos, recorded, root};
 
-/// Mutations of an example, without `ICHNOS_MUTATIONS`.
+/// Mutations per example, without `ICHNOS_MUTATIONS`.
 const MUTATIONS: u64 = 12;
 
-/// Numbers that follow from a seed.
+/// Random numbers from a seed.
 pub struct Numbers(pub u64);
 
 impl Numbers {
-    /// The next number of SplitMix64.
+    /// Returns the next number (SplitMix64).
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,7 +34,7 @@ impl Numbers {
     }
 }
 
-/// A file of a trace by its path in it.
+/// File in a trace: relative path and content.
 pub type File = (PathBuf, Vec<u8>);
 
 pub fn files(path: &Path, inner: &Path, found: &mut Vec<File>) {
@@ -55,7 +56,7 @@ pub fn write(files: &[File], directory: &Path) {
     }
 }
 
-/// Changes some bytes of one of the files: of their bits, their number, their order, or numbers in a text.
+/// Changes some bytes in one of the files: flips bits, adds or removes bytes, swaps them, or changes numbers in a text.
 pub fn mutate(files: &mut [File], numbers: &mut Numbers) {
     let chosen = numbers.below(files.len());
     let bytes = &mut files[chosen].1;
@@ -95,7 +96,8 @@ pub fn mutate(files: &mut [File], numbers: &mut Numbers) {
     }
 }
 
-/// Words of a verb that writes, without the input and the output; the third item: another input, the source as it was.
+/// Returns the words for a verb that writes, without input and output, and `true` if the unchanged source is a second
+/// input.
 fn verb(numbers: &mut Numbers) -> (Vec<String>, bool) {
     let number = numbers.below(40).to_string();
     let mut words: Vec<String> = match numbers.below(12) {
@@ -129,7 +131,7 @@ fn verb(numbers: &mut Numbers) -> (Vec<String>, bool) {
     (words, merges)
 }
 
-/// The lines of `cat`, in an order that does not depend on the number of data streams.
+/// Returns the lines printed by `cat`, in an order that does not depend on the number of data streams.
 fn events(path: &str) -> Vec<String> {
     let run = ichnos(["cat", "--no-delta", path]);
     let mut lines: Vec<_> = run.out.lines().map(str::to_owned).collect();
@@ -137,7 +139,7 @@ fn events(path: &str) -> Vec<String> {
     lines
 }
 
-/// One verb with one mutation of a source.
+/// Tests one verb with one mutation of a source.
 fn one(source: &[File], seed: u64) {
     let mut numbers = Numbers(seed);
     let directory = Directory::new("mutated");
@@ -188,7 +190,7 @@ fn one(source: &[File], seed: u64) {
     }
 }
 
-/// The mutations that are wanted: `count` from `first` on, or others.
+/// Returns the selected mutations: `count` numbers from `first` on, by default.
 fn seeds(first: u64, count: u64) -> Range<u64> {
     let Ok(wanted) = std::env::var("ICHNOS_MUTATIONS") else { return first..first + count };
     match wanted.split_once("..") {
@@ -200,7 +202,7 @@ fn seeds(first: u64, count: u64) -> Range<u64> {
 fn mutations(path: &Path, first: u64, count: u64) {
     let mut source = Vec::new();
     files(path, Path::new(path.file_name().unwrap()), &mut source);
-    // A mutation of packed bytes says nothing about what is in them.
+    // Mutated compressed bytes would not test their content.
     for (path, bytes) in &mut source {
         if path.extension().is_some_and(|extension| extension == "zst") {
             *bytes = zstd::decode_all(&bytes[..]).unwrap();
@@ -234,7 +236,7 @@ mutations! {
     fxt: "hello-fxt/frames.fxt", 90_000;
 }
 
-/// An example in every dialect of CTF that is not that of an example.
+/// An example in every CTF dialect that no example has.
 #[test]
 fn dialects() {
     for (number, dialect) in ["prop1", "prop2", "ctf1.8-packetized", "ctf1.8"].into_iter().enumerate() {
@@ -248,7 +250,7 @@ fn dialects() {
     }
 }
 
-/// Recorded traces of a folder, each with mutations of its own. Large ones would take long.
+/// Tests the recorded traces in a folder, each with its own mutations. Large traces are skipped because they take long.
 fn recorded_traces(folder: &str, first: u64) {
     let Some(folder) = recorded(folder) else { return };
     let mut paths: Vec<_> = fs::read_dir(&folder).unwrap().map(|item| item.unwrap().path()).collect();

@@ -1,4 +1,4 @@
-//! Nothing selected: which option matched nothing, and what there is.
+//! Empty selections: the message names the option that matched nothing, and lists what exists.
 
 use std::ffi::OsStr;
 
@@ -18,7 +18,7 @@ fn events() {
     cat(path, &["--event", "demo:tik"]).expect(1, &expected);
     cat(path, &["--event", "*:TICK"]);
     cat(path, &["--event", "tock"]);
-    // Without similar names, a short list is printed.
+    // Without similar names, the message lists a few names.
     cat(path, &["--event", "unlike"]);
     // One pattern of several.
     let run = cat(path, &["--event", "demo:tick", "--event", "demo:tok"]);
@@ -27,7 +27,7 @@ fn events() {
     assert_eq!(cat(path, &["-q", "--event", "demo:tick"]).err, "");
 }
 
-/// A class that is declared, and has no events.
+/// A declared class without events.
 #[test]
 fn classes_without_events() {
     let _transcript = transcript!();
@@ -50,7 +50,7 @@ fn data_streams() {
     cat(path, &["--stream", "stream_x"]).expect(1, &expected);
     cat(path, &["--stream", "unlike"]);
     cat(path, &["--stream", "stream_a", "--stream", "stream_c"]);
-    // Of both options, the one that matched nothing.
+    // With two options, the message names the option that matched nothing.
     let run = cat(path, &["--stream", "stream_a", "--event", "nope"]);
     assert!(!run.err.contains("data stream matches"), "{}", run.err);
 }
@@ -63,16 +63,16 @@ fn times() {
     cat(path, &["--clock-gmt", "--begin", "23:00"]);
     cat(path, &["--end", "2000-01-01"]);
     cat(path, &["--timerange", "2000-01-01,2000-01-02"]);
-    // Between two events, and of one data stream.
+    // Between two events, and in one data stream.
     cat(path, &["--begin=+1600ms", "--end=+1700ms"]);
     cat(path, &["--begin=+1h", "--stream=stream_b"]);
     assert_eq!(cat(path, &["--begin=+1h", "-q"]).err, "");
-    // Logs do not say when they begin and end: they are read for that.
+    // Logs do not contain their start and end, so they are read.
     let logs = root().join("examples/hello-fuchsia");
     cat(logs.as_os_str(), &["--begin=+1h"]);
 }
 
-/// Classes of logs are only known when they were read.
+/// Log classes are known only after reading.
 #[test]
 fn logs() {
     let _transcript = transcript!();

@@ -1,4 +1,4 @@
-//! Names of objects in statistics, compared with those that the lines of events say.
+//! Object names in statistics, compared with names in the event lines.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use serde_json::Value as Json;
 
 use crate::support::{Directory, ichnos, recorded};
 
-/// Numbers and total lengths of spans by their names.
+/// Number and total length of spans by name.
 type Rows = BTreeMap<String, (u64, u64)>;
 
-/// Returns the rows of `stats --spans`, in one part and in many.
+/// Returns the rows of `stats --spans`, computed in one part and in many.
 fn rows(path: &Path) -> [Rows; 2] {
     ["1000000000", "500"].map(|chunk| {
         let path = path.to_str().unwrap();
@@ -25,19 +25,19 @@ fn rows(path: &Path) -> [Rows; 2] {
     })
 }
 
-/// Returns the events of a trace.
+/// Returns the events in a trace.
 fn events(path: &Path) -> Vec<Json> {
     let lines = ichnos(["cat", "--format", "jsonl", path.to_str().unwrap()]).expect(0, &[]).out;
     let lines = lines.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
     lines.filter(|line| line["type"] == "event").collect()
 }
 
-/// Texts and numbers that ROS 2 events give, by process and address.
+/// Texts and numbers in ROS 2 events, by process and address.
 #[derive(Default)]
 struct RecordedNames(HashMap<(&'static str, u64, u64), Json>);
 
 impl RecordedNames {
-    /// Names, and owners, by the event and its members.
+    /// Names and owners, by event and members.
     const RULES: [(&str, &str, &str); 10] = [
         ("rclcpp_callback_register", "callback", "symbol"),
         ("rclcpp_subscription_callback_added", "callback", "subscription"),
@@ -66,7 +66,7 @@ impl RecordedNames {
         found.cloned().unwrap_or_default()
     }
 
-    /// Returns what calls a callback, and its function.
+    /// Returns the object that calls a callback, and the callback's function.
     fn callback(&self, process: u64, callback: &Json) -> String {
         let get = |what, of: &Json| self.get(what, process, of);
         let subscription = get("subscription_handle", &get("subscription", callback));
@@ -89,9 +89,9 @@ impl RecordedNames {
     }
 }
 
-/// Callbacks of ROS 2 are called by their topics, services and timers, and their functions.
+/// ROS 2 callbacks are named after their topics, services and timers, and their functions.
 #[test]
-fn callbacks_of_ros_have_rows_of_their_own() {
+fn ros_callbacks_have_separate_rows() {
     let Some(path) = recorded("ctf/real/ctf2/tc-ros2") else { return };
     let (mut recorded, mut expected) = (RecordedNames::default(), Rows::new());
     let mut open: HashMap<u64, Vec<(String, u64)>> = HashMap::new();
@@ -118,7 +118,7 @@ fn callbacks_of_ros_have_rows_of_their_own() {
     }
 }
 
-/// Lines of classes and events.
+/// Lines for classes and events.
 struct Lines {
     text: String,
     time: u64,
@@ -130,7 +130,7 @@ impl Lines {
         Self { text: format!("{begin}\n"), time: 1_700_000_000_000_000_000 }
     }
 
-    /// Adds a class whose events have process and thread.
+    /// Adds a class whose events have a process and a thread.
     fn class(&mut self, id: u64, name: &str, about: &str, meaning: &str, members: &[&str]) {
         let number = r#"{"type":"integer","length":64,"preferred_display_base":16}"#;
         let member = |name: &&str| {
@@ -158,7 +158,7 @@ impl Lines {
     }
 }
 
-/// Objects of two processes have the same numbers, get other names, and end.
+/// Objects in two processes share numbers, are renamed, and end.
 #[test]
 fn rows_have_the_names_of_objects_at_their_time() {
     let mut lines = Lines::new();

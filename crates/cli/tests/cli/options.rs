@@ -1,4 +1,4 @@
-//! Options that do not apply are errors which say to what they apply.
+//! Options that do not apply are errors. The message says to what they apply.
 
 use std::ffi::OsStr;
 
@@ -11,7 +11,7 @@ fn cat(directory: &Directory, options: &[&str]) -> Run {
     ichnos([OsStr::new("cat"), directory.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
 }
 
-/// Each option with each format: no option has no effect without an error.
+/// Each option with each format: an option without effect is an error.
 #[test]
 fn each_with_each_format() {
     let directory = trace("each-option");
@@ -74,7 +74,7 @@ fn time_zones_are_for_times() {
 }
 
 #[test]
-fn all_that_do_not_apply_are_named() {
+fn all_inapplicable_options_are_named() {
     let _transcript = transcript!();
     let directory = trace("all-named");
     cat(&directory, &["--json", "--fields=all", "--clock-date", "--details=compact"]);
@@ -109,11 +109,11 @@ fn of_formats_of_traces() {
             0
         );
     }
-    // One of several is enough.
+    // One matching input is enough.
     run("info", &[ctf, logs], &["-O", "fuchsia-log.clock=boot", "--dialect", "ctf1.8"]).expect(0, &[]);
 }
 
-/// Times of logs that no 64-bit number of nanoseconds can hold.
+/// Times in logs that do not fit in a 64-bit number of nanoseconds.
 #[test]
 fn offsets_beyond_the_range() {
     let _transcript = transcript!();

@@ -1,4 +1,4 @@
-//! Babeltrace as a judge: Debian's version and 2.1 read written CTF 1.8, and 2.1 also reads SPEC-2.0.
+//! Babeltrace as reference: Debian's version and 2.1 read written CTF 1.8, and 2.1 also reads SPEC-2.0.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Directory, ichnos, root};
 
-/// Options of both readers: all names and dates, and the members of events and traces that depend on no path.
+/// Options for both readers: all names and dates, and event and trace members that do not depend on a path.
 const OPTIONS: [&str; 4] = [
     "--clock-gmt",
     "--clock-date",
@@ -14,15 +14,15 @@ const OPTIONS: [&str; 4] = [
     "--fields=trace:domain,trace:hostname,trace:procname,trace:vpid,loglevel,emf",
 ];
 
-/// Readers that judge a trace.
+/// Readers for a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judges {
-    /// The reader that differs least from the documents, for random traces of all types.
+    /// The reader closest to the documents, for random traces with all types.
     Best,
     All,
 }
 
-/// Returns the installed readers of a dialect. Prints a line for each missing reader.
+/// Returns the installed readers for a dialect. Prints a line for each missing reader.
 fn readers(dialect: &str, judges: Judges) -> Vec<PathBuf> {
     let [debian, latest] =
         [PathBuf::from("babeltrace2"), root().join("../shared/tools/babeltrace-2.1/babeltrace2")];
@@ -45,7 +45,7 @@ fn readers(dialect: &str, judges: Judges) -> Vec<PathBuf> {
     programs
 }
 
-/// Copies a trace, with the attributes of ichnos under another name: then it reads what any other reader does.
+/// Copies a trace and renames ichnos' attributes: ichnos then reads it like any other reader.
 fn copy_as_others_see_it(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for item in fs::read_dir(from).unwrap() {
@@ -53,7 +53,7 @@ fn copy_as_others_see_it(from: &Path, to: &Path) {
         if from.is_dir() {
             copy_as_others_see_it(&from, &to);
         } else if from.file_name().is_some_and(|name| name == "metadata") {
-            // Of the same length, as metadata can be in packets.
+            // The new name has the same length, because metadata can be packetized.
             let bytes = replaced(fs::read(&from).unwrap(), b"ichnos_annotations", b"others_annotations");
             fs::write(to, replaced(bytes, b"\"ichnos\":", b"\"others\":")).unwrap();
         } else {
@@ -69,7 +69,7 @@ fn replaced(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Sorts the labels of enumerations with several ones: their order is not defined, and only some versions write braces.
+/// Sorts multiple labels of enumeration values: their order is undefined, and only some versions write braces.
 fn with_sorted_labels(text: &str) -> String {
     let mut sorted = String::with_capacity(text.len());
     let mut rest = text;
@@ -85,7 +85,7 @@ fn with_sorted_labels(text: &str) -> String {
     sorted + rest
 }
 
-/// Returns the quoted labels at the beginning of a text that a value follows, and where that begins.
+/// Returns the quoted labels at the start of a text that a value follows, and the position of the value.
 fn labels_before_container(text: &str) -> Option<(Vec<&str>, usize)> {
     let mut labels = Vec::new();
     let mut at = if text.starts_with("{ ") { 2 } else { 0 };
@@ -108,8 +108,8 @@ fn labels_before_container(text: &str) -> Option<(Vec<&str>, usize)> {
     }
 }
 
-/// Compares what other readers print of a trace with `ichnos cat`. Returns the first difference, or the reason for which a
-/// reader refuses the trace.
+/// Compares other readers' output for a trace with `ichnos cat`. Returns the first difference, or the reason why a
+/// reader rejects the trace.
 pub fn difference(trace: &Path, dialect: &str, judges: Judges) -> Option<String> {
     let readers = readers(dialect, judges);
     if readers.is_empty() {
@@ -123,7 +123,7 @@ pub fn difference(trace: &Path, dialect: &str, judges: Judges) -> Option<String>
     readers.iter().find_map(|program| difference_of(program, &copy, &ours))
 }
 
-/// Removes the times of events before the origin of the clock, which Babeltrace prints as times of day without a sign.
+/// Removes event times before the clock origin. Babeltrace prints their time of day without a sign.
 fn without_negative_times(ours: &str, theirs: &str) -> (String, String) {
     let rest = |line: &str| line.split_once(", ").map_or(String::new(), |(_, rest)| format!("{rest}\n"));
     let mut texts = (String::new(), String::new());
@@ -142,7 +142,7 @@ fn without_negative_times(ours: &str, theirs: &str) -> (String, String) {
     texts
 }
 
-/// Compares the text that a reader prints of a trace with ours.
+/// Compares a reader's text for a trace with ours.
 fn difference_of(program: &Path, trace: &Path, ours: &str) -> Option<String> {
     let mut command = Command::new(program);
     let output = command.args(OPTIONS).arg(trace).env("TZ", "UTC").stdin(Stdio::null()).output().unwrap();

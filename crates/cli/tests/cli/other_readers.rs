@@ -1,5 +1,5 @@
-//! Readers of other formats than CTF as judges: TraceEvent reads .NET files, the trace processor reads FXT and Perfetto
-//! files, and `opentelemetry-proto` reads OTLP.
+//! Reference readers for formats other than CTF: TraceEvent reads .NET files, the trace processor reads FXT and
+//! Perfetto files, and `opentelemetry-proto` reads OTLP.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,8 +15,8 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Checks that other programs read what a trace is converted to. `number` selects one of the formats for larger numbers
-/// of traces.
+/// Checks that other programs can read a trace's conversions. If there are many traces, `number` selects one of the
+/// formats.
 pub fn check(name: &str, source: &Path, number: Option<usize>) {
     let directory = Directory::new("other-readers");
     let checks: [fn(&str, &Path, &Directory); 5] = [
@@ -37,7 +37,7 @@ fn convert(source: &Path, format: &str, dialect: &[&str], to: &Path) {
     ichnos(words.iter().chain(dialect).copied()).expect(0, &[]);
 }
 
-/// An event as a reader shows it: its time in ticks, its thread, its name, and its fields.
+/// Event as a reader shows it: time in ticks, thread, name and fields.
 struct SeenEvent {
     ticks: u64,
     thread: u32,
@@ -50,14 +50,14 @@ impl SeenEvent {
         (self.ticks, self.thread, &self.name)
     }
 
-    /// Returns the members of the only, unnamed field, which ichnos shows as fields of the event.
+    /// Returns the members of an event's only, unnamed field. ichnos shows them as event fields.
     fn outer_fields(&self) -> Option<BTreeMap<String, Value>> {
         let outer = self.fields.get("value").filter(|_| self.fields.len() == 1)?;
         outer.is_object().then(|| fields(outer))
     }
 }
 
-/// TraceEvent has the ticks, threads, names and fields that were written. It does not fail to evaluate a field.
+/// TraceEvent shows the written ticks, threads, names and fields, and can evaluate every field.
 fn dotnet(name: &str, source: &Path, dialect: &str, directory: &Directory) {
     let Some(library) = TraceEventLibrary::find(name) else { return };
     let file = directory.join("out.nettrace");
@@ -69,7 +69,7 @@ fn dotnet(name: &str, source: &Path, dialect: &str, directory: &Directory) {
     let lines = lines.lines().filter(|line| line.contains("\"type\":\"event\""));
     let mut ours: Vec<SeenEvent> = lines.map(of_ichnos).collect();
     assert_eq!(theirs.len(), ours.len(), "{name} {dialect}: numbers of events");
-    // TraceEvent has its own names and fields for events of the runtime.
+    // TraceEvent has its own names and fields for runtime events.
     let is_written = |event: &SeenEvent| !event.name.starts_with("Microsoft-");
     for events in [&mut ours, &mut theirs] {
         events.sort_by_key(|event| (event.ticks, event.thread));
@@ -84,7 +84,7 @@ fn dotnet(name: &str, source: &Path, dialect: &str, directory: &Directory) {
     assert_eq!(theirs.len(), ours.len(), "{name} {dialect}: numbers of events that are not of the runtime");
     for (ours, theirs) in ours.iter().zip(&theirs) {
         assert!(is_named(&ours.name, &theirs.name), "{name} {dialect}: {:?} {:?}", theirs.key(), ours.key());
-        // TraceEvent shows nothing of a payload that is not described.
+        // TraceEvent does not show a payload without a description.
         let is_undescribed = ours.fields.len() == 1
             && ours.fields.get("payload").is_some_and(|value| value.get("$blob").is_some());
         if is_undescribed && theirs.fields.is_empty() {
@@ -104,8 +104,8 @@ fn dotnet(name: &str, source: &Path, dialect: &str, directory: &Directory) {
     }
 }
 
-/// Returns `true` if a name is the one that TraceEvent shows: it adds the name of an opcode, as in `frame:begin/Start`,
-/// and begins it with a capital letter.
+/// Returns `true` if TraceEvent shows this name. It adds an opcode name, as in `frame:begin/Start`, and capitalizes the
+/// first letter.
 fn is_named(ours: &str, theirs: &str) -> bool {
     const OPCODES: [&str; 11] = [
         "",
@@ -124,8 +124,8 @@ fn is_named(ours: &str, theirs: &str) -> bool {
     opcode.is_some_and(|opcode| OPCODES.iter().any(|known| known.eq_ignore_ascii_case(&opcode)))
 }
 
-/// Returns `true` if TraceEvent shows a value. Floating-point numbers begin with `f` or `d` there, and arrays of bytes are
-/// hexadecimal.
+/// Returns `true` if TraceEvent shows this value. Its floating-point numbers start with `f` or `d`, and its byte arrays
+/// are hexadecimal.
 fn is_same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Number(number), Value::String(text)) => {
@@ -149,7 +149,7 @@ fn is_same(ours: &Value, theirs: &Value) -> bool {
             };
             ours.len() == theirs.len() && ours.iter().all(is_shown)
         }
-        // Dates have seven digits there, and nine here.
+        // TraceEvent's dates have seven digits, ours nine.
         (Value::String(ours), Value::String(theirs)) => {
             ours == theirs || ours.ends_with("00Z") && ours.replace("00Z", "Z") == *theirs
         }
@@ -159,12 +159,12 @@ fn is_same(ours: &Value, theirs: &Value) -> bool {
 
 fn fields(of: &Value) -> BTreeMap<String, Value> {
     let fields = of.as_object().into_iter().flatten();
-    // A field without a name is shown as `value`.
+    // TraceEvent shows an unnamed field as `value`.
     let name = |name: &str| if name.is_empty() { "value".to_owned() } else { name.to_owned() };
     fields.map(|(field, value)| (name(field), value.clone())).collect()
 }
 
-/// Returns a name without slashes: TraceEvent puts one before an opcode, as in `Work/Start`.
+/// Returns a name without slashes: TraceEvent inserts one before an opcode, as in `Work/Start`.
 fn plain_name(name: &str) -> String {
     name.replace('/', "")
 }
@@ -174,7 +174,7 @@ fn of_trace_event(row: &str) -> SeenEvent {
     let member = |name: &str| row[name].as_str().unwrap().to_owned();
     SeenEvent {
         ticks: row["q"].as_u64().unwrap(),
-        // Threads have 32 bits with a sign.
+        // Thread numbers are signed 32-bit numbers.
         thread: row["tid"].as_i64().unwrap() as u32,
         name: plain_name(&format!("{}/{}", member("p"), member("n"))),
         fields: fields(&row["f"]),
@@ -191,7 +191,7 @@ fn of_ichnos(line: &str) -> SeenEvent {
     }
 }
 
-/// The trace processor imports everything without an error.
+/// The trace processor imports the file without an error.
 fn viewer(name: &str, source: &Path, format: &str, directory: &Directory) {
     const ERRORS: &str = "select name, value from stats where value > 0 and severity = 'error'";
     let Some(processor) = TraceProcessor::find(name, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
@@ -201,7 +201,7 @@ fn viewer(name: &str, source: &Path, format: &str, directory: &Directory) {
     assert_eq!(errors, "", "{name}: {format}");
 }
 
-/// OpenTelemetry's own messages hold everything that is written.
+/// OpenTelemetry's own messages represent the complete file.
 fn otlp(name: &str, source: &Path, directory: &Directory) {
     let Some(python) = find_python(name, "opentelemetry.proto.trace.v1.trace_pb2") else { return };
     let (script, file) = (directory.join("otlp.py"), directory.join("all.jsonl"));

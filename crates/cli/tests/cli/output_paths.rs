@@ -1,4 +1,4 @@
-//! Outputs destroy nothing: they are new, apart from the input, and appear or replace in one step.
+//! Outputs destroy nothing: they must be new and separate from the input, and appear or are replaced in one step.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Directory, Run, ichnos, trace};
 
-/// All below a directory: files with their contents, links and directories without.
+/// Returns everything below a directory: files with contents, links and directories without.
 fn content(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut next = vec![directory.to_owned()];
@@ -34,7 +34,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// All verbs that write, without `-o OUT`: those that write a file, and those that write a directory.
+/// Verbs that write, without `-o OUT`: to a file, and to a directory.
 const TO_FILE: &[&[&str]] = &[
     &["cat"],
     &["cat", "--format=jsonl"],
@@ -69,14 +69,14 @@ fn outputs_are_new_or_forced() {
             assert_eq!(content(&around), first, "{verb:?}");
             run(verb, &input, &output, &["--force"]).expect(0, &[]);
             assert_eq!(content(&around), first, "{verb:?}: the same output");
-            // An empty file or directory is as good as none.
+            // An empty file or directory counts as missing.
             let empty = around.join(format!("empty-{number}-{is_file}"));
             match is_file {
                 true => fs::write(&empty, "").unwrap(),
                 false => fs::create_dir(&empty).unwrap(),
             }
             run(verb, &input, &empty, &[]).expect(0, &[]);
-            // A file is no directory, and the other way round.
+            // A file cannot replace a directory, and vice versa.
             let other = around.join("other");
             match is_file {
                 true => fs::create_dir(&other).unwrap(),
@@ -92,7 +92,7 @@ fn outputs_are_new_or_forced() {
     run(TO_FILE[0], &input, Path::new("-"), &[]).expect(0, &[]).prints(&["demo:tick"]);
 }
 
-/// A missing directory is named before anything is read, and is not created.
+/// A missing directory is reported before anything is read, and is not created.
 #[test]
 fn directories_of_outputs_exist() {
     let input = trace("outputs-missing");
@@ -134,7 +134,7 @@ fn force_deletes_only_files_of_traces() {
     with("environment.json", b"{}", "`environment.json`");
     with("index/notes", b"mine", "`index/notes`");
     with("index/notes.idx", b"mine", "`index/notes.idx`");
-    // A data stream of another trace begins with the same bytes.
+    // A file that starts with the same bytes as a data stream can belong to another trace.
     with("stream_c", &[0xc1, 0x1f, 0xfc, 0xc1, 0, 0, 0, 0], "`stream_c`");
     fs::create_dir(output.join("mine")).unwrap();
     refused(TO_DIRECTORY[0], "`mine`");
@@ -142,12 +142,12 @@ fn force_deletes_only_files_of_traces() {
     symlink("nowhere", output.join("link")).unwrap();
     refused(TO_DIRECTORY[0], "`link`");
     fs::remove_file(output.join("link")).unwrap();
-    // Without metadata, nothing says what the files are.
+    // Without metadata, the files are unknown.
     let metadata = fs::read(output.join("metadata")).unwrap();
     fs::write(output.join("metadata"), "mine").unwrap();
     refused(TO_DIRECTORY[0], "`metadata`");
     fs::write(output.join("metadata"), metadata).unwrap();
-    // A directory of several traces can be replaced by one, and the other way round.
+    // One trace can replace a directory with several traces, and vice versa.
     for verb in [TO_DIRECTORY[5], TO_DIRECTORY[0], TO_DIRECTORY[5]] {
         run(verb, &input, &output, &["--force"]).expect(0, &[]);
     }
@@ -156,9 +156,9 @@ fn force_deletes_only_files_of_traces() {
     refused(TO_DIRECTORY[0], "`notes`");
 }
 
-/// The same for a trace without a magic number in its packets: there, any bytes could be a packet.
+/// The same for a trace without a magic number in its packets. Any bytes could be its packet.
 #[test]
-fn files_without_a_magic_number_are_read_as_a_whole() {
+fn files_without_a_magic_number_are_read_whole() {
     let (input, around) = (trace("outputs-magic"), Directory::new("outputs-magic-around"));
     let output = around.join("t");
     fs::create_dir(&output).unwrap();
@@ -175,7 +175,7 @@ fn files_without_a_magic_number_are_read_as_a_whole() {
 }
 
 #[test]
-fn inputs_stay_whatever_leads_to_them() {
+fn inputs_stay_by_any_path() {
     let around = Directory::new("outputs-inputs");
     let input = around.join("dir/t");
     copy(&trace("outputs-inputs-trace"), &input);
@@ -206,14 +206,14 @@ fn inputs_stay_whatever_leads_to_them() {
             run.expect(2, &["error: "]);
             assert_eq!(content(&around), before, "{verb:?} {from} -o {to}");
         }
-        // An output that is a trace cannot be inside a directory of traces.
+        // An output trace cannot be inside a directory with traces.
         let is_text = *verb == TO_FILE[0] || *verb == TO_FILE[2];
         let output = around.join("dir/new");
         run(verb, &around.join("dir"), &output, &[]).expect(if is_text { 0 } else { 2 }, &[]);
         let _ = fs::remove_file(output);
         assert_eq!(content(&around), before, "{verb:?}");
     }
-    // The metadata and the manifest are input, too.
+    // The metadata and the manifest are also inputs.
     let metadata = format!("--metadata={}", input.join("metadata").display());
     let data = around.join("elsewhere/stream_b");
     fs::copy(input.join("metadata"), around.join("given")).unwrap();
@@ -226,7 +226,7 @@ fn inputs_stay_whatever_leads_to_them() {
     ichnos(["cat", "--manifest", output, "-o", output, "--force"]).expect(2, &["part of the input"]);
 }
 
-/// `index` writes beside the data streams: it replaces nothing but indexes.
+/// `index` writes next to the data streams, and replaces only indexes.
 #[test]
 fn only_indexes_are_replaced_by_indexes() {
     let around = Directory::new("outputs-index");
@@ -241,10 +241,10 @@ fn only_indexes_are_replaced_by_indexes() {
     index().expect(0, &[]);
 }
 
-/// Runs the command so that it is killed at a system call. False: it ended before that.
+/// Runs the command and kills it at a system call. Returns `false` if it ended before.
 fn killed_at(arguments: &[&str], inject: &[String], kill: &str, at: usize) -> bool {
     let mut command = Command::new("strace");
-    // `test.sh` lets tests not wait for the disk: here, they do.
+    // `test.sh` preloads a library so that tests do not wait for the disk. Here, they must wait.
     command.env_remove("LD_PRELOAD").args(["-f", "-qq", "-o", "/dev/null"]);
     let kill = format!("{kill}:signal=KILL:when={at}");
     for injected in inject.iter().chain([&kill]) {
@@ -283,7 +283,7 @@ fn killed_between_any_two_system_calls() {
     convert(&old, &of_old, &["--index"]).expect(0, &[]);
     convert(&new, &of_new, &[]).expect(0, &[]);
     let (of_old, of_new) = (content(&of_old), content(&of_new));
-    // In both: of a system that can exchange names, and of one that cannot.
+    // On a system that can exchange names, and on a system that cannot.
     for inject in [vec![], vec!["renameat2:error=EINVAL".to_owned()]] {
         let mut kills = 0;
         for call in ["rename", "renameat2", "fsync", "mkdir", "unlink", "rmdir"] {
@@ -316,12 +316,12 @@ fn killed_between_any_two_system_calls() {
                     let run = ichnos(["cat", output.to_str().unwrap()]);
                     run.expect(2, &[".t.replaced"]);
                 }
-                // The next run completes or undoes it, whatever it does then.
+                // The next run completes or undoes the interrupted one, whatever it does itself.
                 let before = is_there.then(|| content(&output));
                 convert(&new, &output, &[]).expect(2, &["exists"]);
                 assert_eq!(content(&output), before.unwrap_or_else(|| of_old.clone()), "{place}");
                 assert!(!around.join(".t.replaced").exists(), "{place}");
-                // A killed run leaves what it wrote beside OUT, under a name that no reader takes.
+                // A killed run leaves its files next to OUT, under a name that no reader accepts.
                 for item in fs::read_dir(&*around).unwrap() {
                     let name = item.unwrap().file_name().into_string().unwrap();
                     if name.starts_with(".t.") && name.ends_with(".tmp") {

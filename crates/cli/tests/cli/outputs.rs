@@ -1,4 +1,4 @@
-//! All that the command prints of the examples, of damaged ones, and of itself.
+//! Complete output of the command for examples, for damaged examples, and about itself.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn topics_of_help() {
     ichnos(["formats", "--json"]);
 }
 
-/// Output of each verb and each sink for a trace in a directory.
+/// Prints the output of each verb and each sink for a trace in a directory.
 fn print_all(directory: &Path, path: &str, more: &[&str]) {
     let run = |arguments: &[&str]| {
         ichnos_in(directory, [&arguments[..1], &[path], &arguments[1..]].concat());
@@ -97,7 +97,7 @@ fn several_families() {
     run(&["check"]);
 }
 
-/// A copy of an example.
+/// Copies an example.
 fn copy(name: &str, files: &[&str]) -> Directory {
     let directory = Directory::new(name);
     for file in files {
@@ -114,7 +114,7 @@ fn damaged_ctf() {
     let directory = copy("damaged-ctf", &["hello-ctf2/trace/metadata", "hello-ctf2/trace/thermometer"]);
     let stream = directory.join("hello-ctf2/trace/thermometer");
     let mut bytes = fs::read(&stream).unwrap();
-    // The total length of the second packet is wrong, and the end is missing.
+    // The total size of the second packet is wrong, and the end is missing.
     let magic = bytes[..4].to_vec();
     let second = bytes[4..].windows(4).position(|window| window == magic).unwrap() + 4;
     bytes[second] ^= 0xff;
@@ -139,7 +139,7 @@ fn damaged_log() {
     let directory = copy("damaged-log", &["hello-fuchsia/boot.log"]);
     let log = directory.join("hello-fuchsia/boot.log");
     let mut bytes = fs::read(&log).unwrap();
-    // The type of the first argument of the first record, reserved bits of the second record, and the end.
+    // The type of the first argument in the first record, reserved bits in the second record, and the end.
     bytes[16] |= 0xf;
     let second = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) >> 4) * 8;
     bytes[second + 6] = 1;

@@ -1,11 +1,11 @@
-//! `ichnos index`: indexes of packets beside the files of traces.
+//! `ichnos index`: packet indexes next to the trace files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Directory, ichnos, recorded, root};
 
-/// Copies a directory; what is copied can be written.
+/// Copies a directory and makes the copy writable.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for item in fs::read_dir(from).unwrap().flatten() {
@@ -18,7 +18,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The indexes below a directory, by their paths.
+/// Adds the indexes below a directory.
 fn indexes(directory: &Path, found: &mut Vec<PathBuf>) {
     let mut items: Vec<PathBuf> =
         fs::read_dir(directory).unwrap().flatten().map(|item| item.path()).collect();
@@ -50,7 +50,7 @@ fn lttng_would_have_written_the_same() {
     copy(&root().join("examples/hello-lttng"), &trace);
     let path = trace.to_str().unwrap();
     let before = cat(&trace);
-    // Indexes written by LTTng are the reference.
+    // LTTng's own indexes are the reference.
     ichnos(["index", "-v", path]).expect(0, &["note: 0 index files written, 2 unchanged"]);
     let files = indexes_of(&trace);
     assert_eq!(files.len(), 2);
@@ -60,7 +60,7 @@ fn lttng_would_have_written_the_same() {
     ichnos(["index", "-v", path]).expect(0, &["note: 2 index files written, 0 unchanged"]);
     let written: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
     assert!(written == recorded);
-    // One that is wrong is replaced.
+    // A wrong index is replaced.
     let mut wrong = recorded[0].clone();
     wrong.truncate(20);
     fs::write(&files[0], wrong).unwrap();
@@ -70,7 +70,7 @@ fn lttng_would_have_written_the_same() {
 }
 
 #[test]
-fn what_has_no_index() {
+fn packets_without_an_index() {
     let directory = Directory::new("no-indexes");
     let trace = directory.join("t");
     copy(&root().join("examples/hello-lttng"), &trace);
@@ -82,7 +82,7 @@ fn what_has_no_index() {
     let path = trace.to_str().unwrap();
     ichnos(["index", "-v", path]).expect(3, &["chan_0: damaged at byte ", "1 index file written"]);
     assert!(!index.exists());
-    // At a path that cannot be a directory.
+    // A path that cannot be a directory.
     fs::remove_dir_all(index.parent().unwrap()).unwrap();
     fs::write(index.parent().unwrap(), b"").unwrap();
     let parent = index.with_file_name("chan_1.idx");
@@ -94,7 +94,7 @@ fn what_has_no_index() {
     ichnos(["index", logs.to_str().unwrap()]).expect(2, &["no trace in a format with packet indexes"]);
 }
 
-/// Indexes of `convert --index` are the same as those of `index`, and readers use them.
+/// `convert --index` and `index` write the same indexes, and readers use them.
 #[test]
 fn converted_traces_have_the_same_indexes() {
     let directory = Directory::new("converted-indexes");
@@ -124,8 +124,8 @@ fn converted_traces_have_the_same_indexes() {
     }
 }
 
-/// Recorded traces of LTTng that have indexes: the same are written, unless the trace is damaged or has an index in
-/// the layout that LTTng had before version 2.3.
+/// Recorded LTTng traces with indexes: the same indexes are written, unless the trace is damaged or its index has the
+/// layout from before LTTng 2.3.
 #[test]
 fn recorded_indexes() {
     let Some(real) = recorded("ctf/real") else { return };
@@ -146,14 +146,14 @@ fn recorded_indexes() {
         for (from, to) in [(data, name), (trace.join("metadata"), "metadata".as_ref())] {
             fs::copy(from, copied.join(to)).unwrap();
         }
-        // Of the old version only the beginning is there: it says which version to write.
+        // Keep only the start of the existing index: its version determines the version to write.
         fs::write(&written, &bytes[..16]).unwrap();
         let run = ichnos(["index", copied.to_str().unwrap()]);
         if run.code == 0 {
             assert!(fs::read(&written).unwrap() == bytes, "{}", index.display());
             same += 1;
         } else {
-            // Damaged, or its metadata cannot be read.
+            // Damaged, or with unreadable metadata.
             run.expect(3, &[]);
             others += 1;
         }
@@ -162,7 +162,7 @@ fn recorded_indexes() {
     assert!(same >= 60 && others <= 24, "{same} {others}");
 }
 
-/// A packet that does not say how large it is is all of its file, and needs no index.
+/// A packet without a size field fills its file, and needs no index.
 #[test]
 fn packets_without_a_size_need_no_index() {
     let directory = Directory::new("index-no-size");
@@ -178,7 +178,7 @@ fn packets_without_a_size_need_no_index() {
     ichnos(["convert", "--index", source.to_str().unwrap(), "--force", "-o", path]).expect(0, &[]);
     assert_eq!(indexes_of(&out), Vec::<PathBuf>::new());
     ichnos(["check", "--strict", path]).expect(0, &[]).prints(&["3 events"]);
-    // One that is there is not used, and nothing is wrong with it.
+    // An existing index is not used, and is not an error.
     let mut index: Vec<u8> = [0xc1f1_dcc1u32, 1, 1, 72].iter().flat_map(|word| word.to_be_bytes()).collect();
     index.extend([0, 24, 24, 0, 0, 0, 0, u64::MAX, u64::MAX].iter().flat_map(|field| field.to_be_bytes()));
     fs::create_dir(out.join("index")).unwrap();

@@ -1,4 +1,4 @@
-//! Several paths of which one cannot be read, and files that are no traces.
+//! Several paths of which one is unreadable, and files that are not traces.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,7 +11,7 @@ fn run(verb: &str, paths: &[&OsStr], options: &[&str]) -> Run {
     ichnos([OsStr::new(verb)].into_iter().chain(paths).chain(options.iter().map(OsStr::new)))
 }
 
-/// Unreadable paths are reported, and the others are read.
+/// Unreadable paths are reported, and the other paths are read.
 #[test]
 fn one_of_several() {
     let directory = trace("one-of-several");
@@ -35,7 +35,7 @@ fn one_of_several() {
             assert_eq!(run("cat", &paths, &[]).expect(3, &["error: ", expected]).out, alone);
             run("info", &paths, &[]).expect(3, &["error: ", expected]).prints(&["data stream"]);
             run("schema", &paths, &[]).expect(3, &["error: ", expected]).prints(&["demo:tick"]);
-            // The findings of a check are its output.
+            // A check prints its findings.
             run("check", &paths, &[]).expect(3, &[]).prints(&[expected, "1 error, 0 warnings", "10 events"]);
             for verb in ["cat", "info", "schema", "check"] {
                 let run = run(verb, &paths, &["--strict"]).expect(2, &[expected]);
@@ -47,7 +47,7 @@ fn one_of_several() {
         let check = run("check", &[good, bad], &["--json"]).expect(3, &[]).json();
         assert_eq!((&check["errors"], &check["findings"][0]["kind"]), (&1.into(), &"input".into()));
     }
-    // Nothing was read: what is wrong with each.
+    // Nothing was read: an error for each path.
     for verb in ["cat", "info", "schema", "check"] {
         let run = run(verb, &[&missing, &text, &empty], &[]);
         let run = run.expect(2, &["missing: no such", "text: no trace found", "empty: no trace found"]);
@@ -55,7 +55,7 @@ fn one_of_several() {
     }
 }
 
-/// The output does not depend on the order of the paths.
+/// The output does not depend on the order of paths.
 #[test]
 fn paths_in_any_order() {
     let examples = crate::support::root().join("examples");
@@ -69,7 +69,7 @@ fn paths_in_any_order() {
     assert_eq!(run("info", &[&second, &first], &["--count"]).expect(0, &[]).out, info);
 }
 
-/// A trace that cannot be read beside a path that cannot.
+/// An unreadable trace next to a missing path.
 #[test]
 fn refused_and_missing() {
     let _transcript = transcript!();
@@ -81,7 +81,7 @@ fn refused_and_missing() {
     run("check", &paths, &[]);
 }
 
-/// Files that the world knows are called by their name.
+/// Well-known file types are named.
 #[test]
 fn known_files() {
     let _transcript = transcript!();
@@ -123,7 +123,7 @@ fn known_files() {
     fs::write(directory.join("nothing"), b"").unwrap();
     run("info", &[directory.join("nothing").as_os_str()], &[]);
     fs::write(directory.join("stream"), packet(&[1, 2], 0)).unwrap();
-    // Among other files, a recording is worth mentioning; compressed ones are unpacked before.
+    // Among other files, a recording is mentioned. Compressed files are unpacked for this.
     let among = Directory::new("known-among");
     fs::write(among.join("readme"), "text").unwrap();
     fs::write(among.join("x.pcap"), b"\xd4\xc3\xb2\xa1\x02\0\x04\0").unwrap();
@@ -135,7 +135,7 @@ fn known_files() {
     run("info", &[packed.as_os_str()], &[]);
 }
 
-/// An error in a directory also stops a strict reader.
+/// With `--strict`, an error in a directory also stops the command.
 #[cfg(unix)]
 #[test]
 fn problems_of_directories() {

@@ -12,14 +12,14 @@ use snapbox::{Assert, Data};
 
 use crate::support::{Directory, command, root};
 
-/// Offset of the clock of the log, which counts from the start of its machine.
+/// Clock offset for the log, which counts from the start of its machine.
 const OFFSET: &str = "--offset=*.log=2026-11-23T00:38:18.978261652Z";
-/// Width of a picture in a document, at most.
+/// Maximum width of a picture in a document.
 const MOST_WIDTH: f64 = 700.0;
-/// Width of the terminal.
+/// Terminal width.
 const COLUMNS: usize = 80;
 
-/// Compares a picture with the one in `docs/images`.
+/// Compares a picture with the file in `docs/images`.
 #[track_caller]
 fn compare(name: &str, picture: String) {
     let svg = picture.split_once("<svg ").unwrap().1;
@@ -44,14 +44,14 @@ fn run(directory: &Path, line: &str) -> String {
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 
-/// Returns a picture of a terminal with a command and what it prints.
+/// Returns a picture of a terminal with a command and its output.
 fn terminal(directory: &Path, line: &str) -> String {
     let output = run(directory, &format!("{line} --color always"));
-    // The background is a part of the picture: it does not depend on that of the page.
+    // The picture includes a background, so that it does not depend on the page's.
     Term::new().min_width_px(0).render_svg(&wrapped(&format!("$ \u{1b}[1michnos {line}\u{1b}[0m\n{output}")))
 }
 
-/// Breaks lines that are wider than the terminal, between words.
+/// Breaks lines at spaces to fit the terminal.
 fn wrapped(text: &str) -> String {
     let (mut wrapped, mut column, mut blank, mut is_escape) = (String::new(), 0, None, false);
     for c in text.chars() {
@@ -76,7 +76,7 @@ fn wrapped(text: &str) -> String {
     wrapped
 }
 
-/// All tracers, operations and joined events of one request are in its picture.
+/// The picture of a request contains all its tracers, operations and joined events.
 #[test]
 fn one_request() {
     let traces = ["prices.nettrace.zst", "printer.log", "shop.reports", "stock"];
@@ -110,7 +110,7 @@ fn stats_in_the_terminal() {
     compare("stats.svg", terminal(root(), "stats --timeline --by thread examples/hello-lttng"));
 }
 
-/// A copy of a trace that ends early.
+/// Copies a trace and truncates it.
 #[test]
 fn check_in_the_terminal() {
     let directory = Directory::new("picture");

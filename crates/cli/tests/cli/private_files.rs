@@ -1,4 +1,4 @@
-//! Files, arguments and connections of `ichnos view`, which other users cannot read.
+//! Files, arguments and connections of `ichnos view` are unreadable for other users.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use crate::support::{Directory, command};
 use crate::threads::other_user;
 use crate::view::{Viewing, example, wait_until_read, with_opener};
 
-/// Makes a directory that all users can read.
+/// Creates a directory that all users can read.
 fn public(directory: &Path, name: &str) -> PathBuf {
     let path = directory.join(name);
     fs::create_dir(&path).unwrap();
@@ -43,9 +43,9 @@ fn wait_for(mut exists: impl FnMut() -> bool) {
     panic!("it does not appear");
 }
 
-/// Removes what killed processes left at the next start, in whatever form, and at once.
+/// The next start removes files that killed processes left, in any form.
 #[test]
-fn a_killed_view_leaves_nothing_for_the_next() {
+fn the_next_view_removes_files_of_a_killed_one() {
     let directory = Directory::new("view-killed");
     let temporary = directory.to_str().unwrap();
     let example = example();
@@ -81,18 +81,18 @@ fn a_killed_view_leaves_nothing_for_the_next() {
     assert!(all_below(&directory).is_empty());
 }
 
-/// Runs a program as another user.
+/// Runs a command as another user.
 fn as_other_user(arguments: &[&str]) -> std::io::Result<Output> {
     other_user().args(arguments).current_dir("/").output()
 }
 
-/// Returns what another user reads with a program.
+/// Returns the output of a command run by another user.
 fn read_as_other_user(arguments: &[&str]) -> String {
     let output = as_other_user(arguments).unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Returns the port and the secret of the address that a link contains.
+/// Returns the port and the secret in a link.
 fn address_of(link: &str) -> (&str, String) {
     let (_, port) = link.rsplit_once("127.0.0.1").unwrap();
     let port = port.trim_start_matches("%3A").trim_start_matches(':');
@@ -103,16 +103,17 @@ fn address_of(link: &str) -> (&str, String) {
     (port, secret.to_owned())
 }
 
-/// The name of events in the example.
+/// Event name in the example.
 const CONTENT: &str = "RenderFrame";
 
-/// Checks that another user can read neither these paths nor the address in arguments, and is not answered.
+/// Checks that another user can read neither these paths nor the link in process arguments, and gets no answer from the
+/// server.
 fn check_nothing_is_read(private: &[PathBuf], link: &str) {
     let (port, secret) = address_of(link);
     for path in private {
         let path = path.to_str().unwrap();
         for program in ["cat", "ls"] {
-            // The names of files in a public directory are no secret.
+            // File names in a public directory are not secret.
             let is_listed = program == "ls" && !path.contains("ichnos-view-");
             let read = read_as_other_user(&[program, path]);
             assert!(is_listed || read.is_empty(), "{program} {path}: {read}");
@@ -158,7 +159,7 @@ fn another_user_reads_nothing() {
     let arguments = directory.join("arguments");
     let path = with_opener(&directory, &arguments);
     let with_cache = ["--keep", "--cache", cache.to_str().unwrap()];
-    // The file of the first one stays there.
+    // The first file stays there.
     for (options, opens) in [
         (&with_cache[..], true),
         (&["--in", "firefox"], true),

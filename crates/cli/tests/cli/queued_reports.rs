@@ -1,4 +1,4 @@
-//! A program that reports through a queue to `ichnos collect`, which is killed again and again.
+//! A program that sends reports through a queue to `ichnos collect`, which is killed again and again.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use ichnos_xtrace::propagation::{Context, QueuedReporter, Tracer};
 
 use crate::support::{Directory, command, ichnos};
 
-/// A collector at an address, which listens when this returns.
+/// Starts a collector at an address. Returns when it listens.
 fn start(directory: &Path, address: &str) -> Child {
     let mut command = command();
     command.args(["collect", "--json", "--tcp", address, "-o"]).arg(directory);
@@ -30,14 +30,14 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Each report that was taken is in the files, whenever the collector is killed; and the graph of the task is whole.
+/// Every acknowledged report is in the files, whenever the collector is killed, and the task graph is complete.
 #[test]
-fn what_was_taken_is_there_after_kills() {
+fn accepted_reports_survive_kills() {
     const THREADS: usize = 3;
     const KILLS: u64 = 12;
     let directory = Directory::new("queued-reports");
     let target = directory.join("reports");
-    // A port that nobody else has at the moment.
+    // A port that is free at the moment.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let reporter = Arc::new(QueuedReporter::start(&*address).unwrap());
     let tracer = Tracer::new(Arc::clone(&reporter));
@@ -69,7 +69,7 @@ fn what_was_taken_is_there_after_kills() {
         let mut connections = 0;
         let mut collector = start(&target, &address);
         for _ in 0..KILLS {
-            // Each of them has to have a connection, however long it takes until it listens.
+            // Each collector must get a connection, however long it takes until it listens.
             let deadline = Instant::now() + Duration::from_secs(60);
             while reporter.counts().connections <= connections && Instant::now() < deadline {
                 thread::sleep(Duration::from_millis(1));
@@ -91,7 +91,7 @@ fn what_was_taken_is_there_after_kills() {
     });
     root.event(&tracer, "end").send().unwrap();
     reporter.flush(Duration::from_secs(120)).unwrap();
-    // It was acknowledged: no time to write anything is left.
+    // The collector has acknowledged the reports: nothing remains to be written.
     kill(last);
     let counts = reporter.counts();
     assert_eq!(counts.taken, counts.acknowledged, "{counts:?}");
@@ -99,8 +99,8 @@ fn what_was_taken_is_there_after_kills() {
     assert_eq!(counts.taken, taken.len() as u64 + 1);
     assert!(counts.connections > KILLS / 2, "{counts:?}");
 
-    // A report that was being written when the collector was killed was not acknowledged. Its beginning is kept in a file
-    // of its own, and would be damage.
+    // A report that was being written when the collector was killed was not acknowledged. Its start is kept in a
+    // separate file. It would count as damage.
     for file in std::fs::read_dir(&target).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "damaged") {

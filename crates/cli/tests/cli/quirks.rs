@@ -1,5 +1,4 @@
-//! Known faults of tracers: each named where it is worked around, and read as it is written where
-//! it is not to be.
+//! Known tracer faults: each is named where it is worked around. Without the workaround, times are read as written.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,8 +8,7 @@ use serde_json::Value;
 use crate::support::{Directory, METADATA, Run, ichnos, packet};
 use crate::transcript::transcript;
 
-/// A trace of this tracer, of [`METADATA`] but for these replacements. Each packet: begin, end, and
-/// times of its events.
+/// Writes a trace from this tracer: [`METADATA`] with replacements. Each packet has a start, an end, and event times.
 fn trace(name: &str, tracer: &str, packets: &[(u64, u64, &[u64])], changes: &[(&str, &str)]) -> Directory {
     let directory = Directory::new(name);
     let (tracer, version) = tracer.split_once(' ').unwrap();
@@ -41,19 +39,19 @@ fn run(verb: &str, directory: &Directory, more: &[&str]) -> Run {
     ichnos(arguments.into_iter().chain(more.iter().map(OsStr::new)))
 }
 
-/// The quirks that `info` names.
+/// Returns the quirks in the output of `info`.
 fn named(directory: &Directory, more: &[&str]) -> Vec<String> {
     let run = run("info", directory, &[&["--json"], more].concat());
     let quirks = run.json()["traces"][0]["quirks"].as_array().unwrap().clone();
     quirks.iter().map(|quirk| quirk["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Nanoseconds since the clock's beginning of all lines of a kind, where nothing is wrong.
+/// Returns nanoseconds since the clock origin for all lines of a kind. Fails on any error.
 fn times(directory: &Directory, kind: &str, more: &[&str]) -> Vec<i128> {
     times_with(directory, kind, more, 0, &[])
 }
 
-/// The same where this is the exit code, and all of these are complained about.
+/// The same with an expected exit code and expected messages.
 fn times_with(directory: &Directory, kind: &str, more: &[&str], code: i32, reported: &[&str]) -> Vec<i128> {
     let run =
         run("cat", directory, &[&["--format=jsonl", "--packets"], more].concat()).expect(code, reported);
@@ -63,7 +61,7 @@ fn times_with(directory: &Directory, kind: &str, more: &[&str], code: i32, repor
     of_kind.map(|line| time(line) - 1_000_000_000_000_000_000).collect()
 }
 
-/// Checks that a quirk is named where it is in use, and can be switched off by its name and with all.
+/// Checks that a quirk is named where it is in use, and can be disabled by its name or with all quirks.
 fn check(directory: &Directory, quirk: &str) {
     assert!(named(directory, &[]).contains(&quirk.to_owned()));
     assert!(!named(directory, &["--no-quirk", quirk]).contains(&quirk.to_owned()));
@@ -88,7 +86,7 @@ fn events_after_their_packet() {
     ] {
         let directory = trace("after-packet", tracer, &PACKETS, &[]);
         let ends = |more: &[&str]| times(&directory, "packet-end", more);
-        // Everything other than a tracer bug is damage.
+        // Without a quirk, the same data is damage.
         let reported = |kind: &str, more: &[&str]| {
             times_with(
                 &directory,
@@ -105,7 +103,7 @@ fn events_after_their_packet() {
             check(&directory, "lttng-event-after-packet");
             assert_eq!(ends(&[]), [3500, 6000]);
             assert_eq!(reported("packet-end", &["--no-quirk=lttng-event-after-packet"]), [3000, 6000]);
-            // No event is lost to a window that begins behind the end that the packet says.
+            // A window that starts after the end in the packet must not drop events.
             assert_eq!(times(&directory, "event", &["--begin=@1000000000000003200"]), [3500, 4500, 5500]);
         } else {
             assert_eq!(reported("packet-end", &[]), [3000, 6000]);
@@ -115,20 +113,20 @@ fn events_after_their_packet() {
 }
 
 #[test]
-fn packets_that_a_crash_left_without_an_end() {
+fn packets_without_an_end_after_a_crash() {
     const PACKETS: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
     for tracer in ["lttng-ust 2.13.0", "lttng-modules 2.12.3"] {
         let directory = trace("crash", tracer, &PACKETS, &[]);
         check(&directory, "lttng-crash-packet-end");
         assert_eq!(times(&directory, "packet-end", &[]), [3000, 5500]);
         let info = run("info", &directory, &["--json"]).expect(0, &[]).json();
-        // Such a packet does not end before all others begin.
+        // Such a packet must not end before all others start.
         assert_eq!(info["traces"][0]["begin_ns"].to_string(), "1000000000000001000");
         let damage = "the packet ends at 0 cycles, before it begins at 4000 cycles";
         run("cat", &directory, &["--no-quirk=lttng-crash-packet-end"]).expect(3, &[damage]);
         run("cat", &directory, &["--no-quirk=lttng-event-after-packet"]).expect(0, &[]);
     }
-    // No other tracer may.
+    // The quirk is limited to this tracer.
     let directory = trace("crash-of-others", "barectf 3.1.0", &PACKETS, &[]);
     run("cat", &directory, &[]).expect(3, &["ends at 0 cycles"]);
 }
@@ -141,7 +139,7 @@ fn monotonic_clocks() {
     let packets: [(u64, u64, &[u64]); 1] = [(1000, 3000, &[1500, 2500])];
     let directory = trace("monotonic", "lttng-ust 2.13.0", &packets, &of_lttng);
     check(&directory, "lttng-monotonic-clock");
-    // A clock that says that it counts from the epoch.
+    // A clock with the epoch as origin in its metadata.
     let other = trace("epoch", "other 1.0.0", &[(2000, 2000, &[2000])], &[]);
     let both = |more: &[&str]| {
         run("cat", &directory, &[&[other.to_str().unwrap(), "--clock-seconds"], more].concat())
@@ -151,7 +149,7 @@ fn monotonic_clocks() {
     assert_eq!(seconds, [".000001500", ".000002000", ".000002500"], "{printed}");
     both(&["--no-quirk=lttng-monotonic-clock"]);
     both(&["--no-quirk=lttng-monotonic-clock", "--assume-correlated"]);
-    // The same clock of another tracer can count from anywhere.
+    // The same clock in another tracer can have any origin.
     let stranger = trace("stranger", "other 1.0.0", &packets, &of_lttng);
     run("cat", &stranger, &[other.to_str().unwrap()]);
 }
@@ -181,10 +179,10 @@ fn events_before_their_packet() {
     assert!(named(&directory, &[]).is_empty());
 }
 
-/// Outputs have the corrected times: it needs no workaround in any dialect, whichever verb writes it, and no
-/// message is another one.
+/// Outputs have the corrected times: no dialect and no verb needs a workaround to read them, and all messages stay the
+/// same.
 #[test]
-fn what_is_written_needs_no_workaround() {
+fn outputs_need_no_workaround() {
     let late: [(u64, u64, &[u64]); 3] =
         [(1000, 3000, &[1500, 3500]), (3200, 6000, &[4500, 5500]), (6000, 7000, &[])];
     let crashed: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
@@ -215,7 +213,7 @@ fn what_is_written_needs_no_workaround() {
                 for (kind, expected) in ["packet-begin", "event", "packet-end"].iter().zip(&expected) {
                     let mut expected = expected.clone();
                     if *kind == "packet-begin" && tracer.starts_with("lttng-ust") {
-                        // A packet begins when the one before ends, at the earliest.
+                        // A packet cannot start before the end of the previous packet.
                         assert_eq!(expected, [1000, 3200, 6000]);
                         expected[1] = 3500;
                     }
@@ -258,7 +256,7 @@ fn corrected_times_are_losses() {
     }
 }
 
-/// Packets whose tracer has a known bug are divided as others are, and what they say becomes no damage.
+/// Packets from tracers with a known bug can be divided. Their wrong times do not become damage.
 #[test]
 fn packets_of_known_bugs_are_divided() {
     let late: [(u64, u64, &[u64]); 3] =

@@ -1,11 +1,11 @@
-//! Recorded traces, where they are there.
+//! Recorded traces, if available.
 
 use std::ffi::OsStr;
 
 use crate::support::{ichnos, recorded};
 
 #[test]
-fn loss_is_told() {
+fn losses_are_mentioned() {
     let Some(path) = recorded("ctf/real/lttng-ust/discard") else { return };
     let json = ichnos([OsStr::new("info"), OsStr::new("--json"), OsStr::new("--count"), path.as_os_str()])
         .expect(0, &[])
@@ -22,7 +22,7 @@ fn many_traces_at_once() {
     ichnos([OsStr::new("schema"), OsStr::new("--json"), path.as_os_str()]).expect(0, &[]).json();
 }
 
-/// Whatever the trace: an answer, an exit code that is documented, no panic.
+/// For any trace: an answer, a documented exit code, no panic.
 #[test]
 fn every_verdict_has_an_exit_code() {
     let Some(path) = recorded("ctf/real") else { return };
@@ -38,14 +38,14 @@ fn every_verdict_has_an_exit_code() {
     }
 }
 
-/// The output does not depend on the number of threads, nor on the chunks of the timeline, even if clocks go
-/// backwards or packets are damaged. Each format has a test of its own, so that they run in parallel.
+/// The output does not depend on the number of threads and timeline chunks, even if clocks go back or packets are
+/// damaged. Each format has a separate test, so that they run in parallel.
 mod threads_and_chunks_do_not_show {
     use ichnos_testing::{is_like_another, is_turn};
 
     use super::{ichnos, recorded};
 
-    /// Smaller traces, in bytes, have few packets: one test reads each.
+    /// Traces below this size, in bytes, have few packets. One test reads all of them.
     const SMALL: u64 = 20_000;
     const TESTS: usize = 8;
 
@@ -115,9 +115,9 @@ mod threads_and_chunks_do_not_show {
     }
 }
 
-/// The same bytes as the reference, for all recorded traces that it reads without complaint.
+/// The output equals the reference for all recorded traces that it reads without errors.
 #[test]
-fn prints_what_the_reference_prints() {
+fn prints_the_same_as_the_reference() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();

@@ -1,7 +1,7 @@
-//! Damaged files of every format: what `repair` writes is valid, as `check --strict` says, and is what was read, as
-//! `--verify` says, which all of these tests use.
+//! Damaged files in every format: the output of `repair` is valid (checked by `check --strict`), and equals what was
+//! read (checked by `--verify`, which all these tests use).
 //!
-//! With `ICHNOS_SWEEPS=all`, there are 100 times more of them; with `ICHNOS_SWEEPS=FIRST..LAST`, those of these numbers.
+//! `ICHNOS_SWEEPS=all` tests 100 times as many files. `ICHNOS_SWEEPS=FIRST..LAST` selects files by number.
 
 use std::fs;
 use std::ops::Range;
@@ -14,15 +14,15 @@ use ichnos_testing::nettrace_file::{
 use crate::mutated::{File, Numbers, files, mutate, write};
 use crate::support::{Directory, Run, ichnos, recorded, root};
 
-/// Number of damaged files of each seed, without `ICHNOS_SWEEPS`.
+/// Number of damaged files per source, without `ICHNOS_SWEEPS`.
 const COUNT: u64 = 16;
 
-/// At least one of so many damaged files is repaired: others have unreadable metadata or headers.
+/// Minimum share of repaired files: one in this number. Other files have unreadable metadata or headers.
 const LEAST_WRITTEN: u64 = 4;
 
-/// Damages some bytes: as any mutation, or in ways of media and of tracers with wrong clocks.
+/// Damages some bytes: as any mutation, or like faulty media and tracers with wrong clocks.
 fn damage(files: &mut [File], numbers: &mut Numbers) {
-    /// Bytes in which most files have their headers.
+    /// Length of the start of a file that usually contains headers, in bytes.
     const HEAD: usize = 120;
     let chosen = numbers.below(files.len());
     let (path, bytes) = &mut files[chosen];
@@ -55,7 +55,7 @@ fn damage(files: &mut [File], numbers: &mut Numbers) {
     }
 }
 
-/// Returns what a strict check finds.
+/// Returns a strict check's findings.
 fn findings(path: &str) -> Vec<String> {
     let Run { code, out, err } = ichnos(["check", "--strict", path]);
     let is_finding = |line: &&str| line.contains(": error: ") || line.contains(": warning: ");
@@ -63,14 +63,14 @@ fn findings(path: &str) -> Vec<String> {
     if code != 0 && found.is_empty() { vec![format!("{out}{err}")] } else { found }
 }
 
-/// Returns the statement of a warning about metadata.
+/// Returns the text of a warning about metadata.
 fn metadata_warning(finding: &str) -> Option<&str> {
     let (place, statement) = finding.split_once(": warning: ")?;
     place.contains("/metadata:").then_some(statement)
 }
 
-/// Returns the first finding in an output that does not have to be there: a repair keeps the metadata of the input, and
-/// so the warnings about them.
+/// Returns the first avoidable finding in an output. A repair keeps the metadata in the input, and so the warnings
+/// about them.
 fn first_finding(from: &str, to: &str) -> Option<String> {
     let found = findings(to);
     if found.is_empty() {
@@ -83,7 +83,7 @@ fn first_finding(from: &str, to: &str) -> Option<String> {
         .find(|finding| !metadata_warning(finding).is_some_and(|warning| kept.contains(&warning)))
 }
 
-/// Repairs a damaged file. Returns `true` if something is written.
+/// Repairs a damaged file. Returns `true` if an output is written.
 fn one(source: &[File], seed: u64) -> bool {
     let mut numbers = Numbers(seed);
     let directory = Directory::new("repaired-mutant");
@@ -111,7 +111,7 @@ fn one(source: &[File], seed: u64) -> bool {
         }
         return false;
     }
-    // An empty file has no format. It is what remains if nothing can be recovered.
+    // An empty file is in no format. It is the output if nothing can be recovered.
     let is_empty = output.metadata().unwrap().len() == 0;
     if is_empty && code != 3 {
         fail("an empty file is written");
@@ -119,7 +119,7 @@ fn one(source: &[File], seed: u64) -> bool {
     if let Some(finding) = first_finding(from, to).filter(|_| !is_empty) {
         fail(&format!("the output is not valid: {finding}"));
     }
-    // What is changed counts.
+    // Only changed values count.
     let rounds = |line: &&str| line.starts_with("rounded ") && !line.contains("  packet.");
     if code == 0 && out.lines().any(|line| rounds(&line)) {
         fail("values of events are changed, but the exit code is 0");
@@ -127,7 +127,7 @@ fn one(source: &[File], seed: u64) -> bool {
     true
 }
 
-/// The seeds that are wanted: `count` from `first` on, or others.
+/// Returns the selected seeds: `count` from `first` on, by default.
 fn seeds(first: u64, count: u64) -> Range<u64> {
     match std::env::var("ICHNOS_SWEEPS").as_deref() {
         Ok("all") => first..first + 100 * count,
@@ -139,7 +139,7 @@ fn seeds(first: u64, count: u64) -> Range<u64> {
     }
 }
 
-/// Returns the files of a trace, without compression: damage of packed bytes says nothing about what is in them.
+/// Returns a trace's files without compression: damage in compressed bytes would not test their content.
 fn source(path: &Path) -> Vec<File> {
     let mut source = Vec::new();
     files(path, Path::new(path.file_name().unwrap()), &mut source);
@@ -152,7 +152,7 @@ fn source(path: &Path) -> Vec<File> {
     source
 }
 
-/// Damages and repairs a trace by some seeds. Returns how many of the repairs are written.
+/// Damages and repairs a trace with several seeds. Returns the number of written repairs.
 fn written(path: &Path, first: u64, count: u64) -> u64 {
     let source = source(path);
     let (mut written, mut failed) = (0, Vec::new());
@@ -173,7 +173,7 @@ fn repairs(path: &Path, first: u64) {
     assert!(count < COUNT || written >= count / LEAST_WRITTEN, "{written} of {count} repairs are written");
 }
 
-/// An example converted to a format and a dialect.
+/// Converts an example to a format and a dialect.
 fn converted(directory: &Directory, example: &str, words: &[&str]) -> PathBuf {
     let path = directory.join("seed");
     let example = root().join("examples").join(example);
@@ -226,7 +226,7 @@ conversions! {
     xtrace_json: "hello-xtrace", ["--to", "xtrace", "--dialect", "json"], 160_000;
 }
 
-/// A file of version 3, which nothing writes any more.
+/// A file in version 3, which no current program writes.
 #[test]
 fn nettrace3() {
     let directory = Directory::new("repaired-seed");
@@ -243,7 +243,7 @@ fn nettrace3() {
     repairs(&path, 170_000);
 }
 
-/// Small inputs that were read, written or repaired wrongly once.
+/// Small inputs that were once read, written or repaired incorrectly.
 #[test]
 fn reported_inputs() {
     let Some(folder) = recorded("reports") else { return };

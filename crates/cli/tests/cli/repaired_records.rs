@@ -1,10 +1,10 @@
-//! Repaired traces of records: `check --strict` finds nothing in them, and `--verify` takes damage of the input for what it is.
+//! Repaired record formats: `check --strict` accepts the output, and `--verify` ignores damage in the input.
 
 use std::fs;
 
 use crate::support::{Directory, ichnos, root};
 
-/// Repairs and converts a file with `--verify`; returns the repaired one.
+/// Repairs and converts a file with `--verify`. Returns the repaired file.
 #[track_caller]
 fn repaired(name: &str, bytes: &[u8]) -> Vec<u8> {
     let directory = Directory::new("repaired");
@@ -20,7 +20,7 @@ fn repaired(name: &str, bytes: &[u8]) -> Vec<u8> {
         );
     }
     let run = ichnos(["repair", "--verify", "--losses", &input, "-o", &output]);
-    // A repair that changes values says so.
+    // A repair that changes values reports it.
     let code = if run.out.contains("rounded ") { 3 } else { 0 };
     assert_eq!(run.code, code, "{}{}", run.out, run.err);
     let checked = ichnos(["check", "--strict", &output]);
@@ -62,7 +62,7 @@ fn log_texts() {
     repaired("a.log", &bytes);
 }
 
-/// Empty JSON of reports can be read.
+/// Empty JSON in reports can be read.
 #[test]
 fn no_report() {
     let directory = Directory::new("empty");
@@ -74,7 +74,7 @@ fn no_report() {
     ichnos(["info", output]).expect(0, &[]).prints(&["X-Trace"]);
 }
 
-/// Reports keep their names and their bytes in CTF 1.8, which has no such names.
+/// Reports keep their names and bytes in CTF 1.8, which does not allow such names.
 #[test]
 fn names_of_lines() {
     let directory = Directory::new("names");
@@ -87,7 +87,7 @@ fn names_of_lines() {
     ichnos(["convert", "-q", "--verify", &ctf, "-o", &back]).expect(0, &[]);
     ichnos(["convert", "-q", "--verify", input, "-o", &expected]).expect(0, &[]);
     assert_eq!(fs::read_to_string(&back).unwrap(), fs::read_to_string(&expected).unwrap());
-    // Within the dialect, the names are the same.
+    // In the same dialect, the names stay.
     let again = path("again");
     let run = ichnos(["cut", "--losses", "--begin", "0", &ctf, "-o", &again]).expect(0, &[]);
     assert!(!run.out.contains("renamed"), "{}", run.out);

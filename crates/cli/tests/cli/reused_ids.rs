@@ -1,4 +1,4 @@
-//! Identifiers that are unique within a scope or for a time, and what records keep of them.
+//! Identifiers that are unique in a scope or for a time, and their conversions.
 
 use std::fs;
 
@@ -6,16 +6,16 @@ use serde_json::Value as Json;
 
 use crate::support::{Directory, Run, ichnos};
 
-/// A process and a thread, with the name and the type of an event, and the id of its flow.
+/// Process and thread, event type and name, and flow id.
 type FlowEvent = ([u64; 2], &'static str, u64, Option<u64>);
 
-/// Types of events of FXT.
+/// FXT event types.
 const BEGIN: u64 = 2;
 const END: u64 = 3;
 const FLOW_BEGIN: u64 = 8;
 const FLOW_END: u64 = 10;
 
-/// Makes an FXT file of events at these times, with all names in the records.
+/// Creates an FXT file with events at these times, with inline names.
 fn fxt(events: &[(u64, FlowEvent)]) -> Vec<u8> {
     let text = |text: &str| {
         let mut bytes = text.as_bytes().to_vec();
@@ -37,7 +37,7 @@ fn fxt(events: &[(u64, FlowEvent)]) -> Vec<u8> {
     file
 }
 
-/// Three flows with one id, one after the other, from a thread to another one.
+/// Three consecutive flows with the same id, from one thread to another.
 fn reused() -> Vec<u8> {
     let (sender, receiver) = ([1, 2], [1, 3]);
     let round = |begin: u64, names: [&'static str; 2]| {
@@ -53,7 +53,7 @@ fn reused() -> Vec<u8> {
     fxt(&[round(10, ["S0", "R0"]), round(110, ["S1", "R1"]), round(210, ["S2", "R2"])].concat())
 }
 
-/// Checks that a trace has three tasks of two operations.
+/// Checks that a trace has three tasks with two operations each.
 #[track_caller]
 fn has_three_tasks(path: &str) {
     let list = ichnos(["task", "list", "--json", path]).expect(0, &[]).json();
@@ -105,7 +105,7 @@ fn flows_of_several_processes() {
     let directory = Directory::new("flows");
     let input = directory.join("processes.fxt");
     let (one, two, server) = ([1, 1], [2, 2], [3, 3]);
-    // Both use the id 1; the server receives both.
+    // Both use the id 1, and the server receives both.
     let events = [
         (1, (one, "F", FLOW_BEGIN, Some(1))),
         (2, (two, "F", FLOW_BEGIN, Some(1))),
@@ -113,7 +113,7 @@ fn flows_of_several_processes() {
         (4, (server, "G", FLOW_END, Some(1))),
         (5, (server, "F", FLOW_END, Some(1))),
         (6, (server, "F", FLOW_END, Some(1))),
-        // The begin of this one is not recorded.
+        // The start of this flow is not recorded.
         (7, (server, "F", FLOW_END, Some(1))),
     ];
     fs::write(&input, fxt(&events)).unwrap();
@@ -128,7 +128,7 @@ fn flows_of_several_processes() {
     assert_eq!(numbers, [1, 2, 3, 3, 1, 2, 4]);
 }
 
-/// Converts lines, and returns the losses and what is read of the output.
+/// Converts lines. Returns the losses and the output as read.
 fn converted(lines: &str, more: &[&str]) -> (String, Run) {
     let directory = Directory::new("kept");
     let [input, output] = ["in.jsonl", "out"].map(|name| directory.join(name).to_str().unwrap().to_owned());
@@ -157,7 +157,7 @@ fn times_at_the_limits_are_listed() {
         "{losses}"
     );
     read.prints(&["\"ts\":5,"]);
-    // Google's trace processor has no times of 64 bits.
+    // Google's trace processor does not support 64-bit times.
     for late in ["18446744073709551615", "9223372036854775808"] {
         let (losses, read) = converted(&event(late), &["--to", "fxt"]);
         assert!(

@@ -1,4 +1,4 @@
-//! The thread that a processor runs, for events that do not name theirs.
+//! The processor's running thread, for events without a thread.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use crate::support::{ichnos, recorded};
 use crate::thread_states::{Events, write};
 
-/// Times and data streams of events by running thread, found by names and data streams alone, which are those of
-/// processors: a switch belongs to the thread that it leaves, and so does what precedes the first one.
+/// Event times and data streams by running thread, derived only from event names and data streams. Each data stream
+/// belongs to one processor. A switch belongs to the thread that it stops, and so do events before the first switch.
 fn events_by_thread(path: &str) -> BTreeMap<u64, Vec<(u64, u64)>> {
     let lines = ichnos(["cat", "--format", "jsonl", path]).expect(0, &[]);
     let lines: Vec<Json> = lines.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -50,7 +50,7 @@ fn events_of_threads() {
         });
         assert_eq!(rows.collect::<BTreeMap<_, _>>(), counts, "{threads:?}");
     }
-    // A thread that runs often, and a window that begins while it does.
+    // A thread that runs often, and a window that starts while it runs.
     let (thread, events) =
         expected.iter().filter(|(thread, _)| **thread != 0).max_by_key(|(_, e)| e.len()).unwrap();
     let begin = events[events.len() / 2].0;
@@ -81,8 +81,8 @@ fn count_events(filter: &str, path: &str) -> usize {
     lines.out.lines().count()
 }
 
-/// Names of LTTng contexts mean the running thread in expressions, columns and groups, even if an event has such a field.
-/// Fields of events are named with their scopes.
+/// LTTng context names mean the running thread in expressions, columns and groups, even if an event has a field with
+/// the name. Event fields are named with their scopes.
 #[test]
 fn names_of_contexts() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
@@ -114,7 +114,7 @@ fn names_of_contexts() {
     assert_eq!(rows.collect::<BTreeMap<_, _>>(), expected);
 }
 
-/// A filter writes the running thread, because it drops the switches that lead to it.
+/// A filter writes the running thread, because it drops the switches that determine it.
 #[test]
 fn filtered_traces_keep_the_thread() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
@@ -156,7 +156,7 @@ fn lost_events_hide_the_thread() {
     assert_eq!(threads("lost"), ["1", "2", "", "3", "4"]);
 }
 
-/// A thread belongs to the process that its creation names, in any data stream.
+/// A thread belongs to the process in its creation event, in any data stream.
 #[test]
 fn events_of_processes() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };

@@ -1,4 +1,4 @@
-//! `ichnos stacks`, and the frames that `ichnos cat` prints, of a trace that is made here.
+//! `ichnos stacks`, and the frames that `ichnos cat` prints, for a trace that the test writes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{Directory, Run, ichnos, recorded};
 use crate::transcript::transcript;
 
-/// Spans are calls with their own time, of threads, and from the innermost one on.
+/// Spans are calls with own time, by thread and as callers.
 #[test]
 fn spans_are_calls() {
     let directory = Directory::new("stacks-spans");
@@ -34,13 +34,13 @@ fn spans_are_calls() {
     assert_eq!(folded(&[]), ["outer 169", "outer;inner 31"]);
     assert_eq!(folded(&["--inverted"]), ["inner;outer 31", "outer 169"]);
     assert_eq!(folded(&["--thread", "8"]), ["outer 100"]);
-    // Self times are those of the statistics.
+    // Self times equal the statistics.
     let out =
         ichnos([&["stats", "--spans", "--sort", "self", "--json"], &trace[..]].concat()).expect(0, &[]).out;
     let stats: serde_json::Value = serde_json::from_str(&out).unwrap();
     let own = |row: &serde_json::Value| row["self"].as_u64().or_else(|| row["self_ns"].as_u64());
     assert_eq!(stats["rows"].as_array().unwrap().iter().filter_map(own).collect::<Vec<_>>(), [169, 31]);
-    // Nothing says which thread runs.
+    // The running thread is unknown.
     ichnos([&["stacks", "--spans", "--running"], &trace[..]].concat()).expect(1, &["left out 2 threads"]);
     let of_one = [&["stacks", "--spans", "--running", "--thread", "8"], &trace[..]].concat();
     ichnos(of_one).expect(1, &["left out 1 thread:"]);
@@ -73,7 +73,7 @@ fn short_spans_of_a_long_trace() {
     assert_eq!(ichnos(words).expect(0, &[]).out, "call 100100\n");
 }
 
-/// Appends an integer of 7 bits a byte.
+/// Appends an integer with 7 bits per byte.
 fn push(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -86,14 +86,14 @@ fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
-/// A trace file, as the .NET runtime writes them (version 4).
+/// Trace file as the .NET runtime writes it (version 4).
 struct File(Vec<u8>);
 
 impl File {
     fn new() -> Self {
         let mut file = Self(b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec());
         file.begin("Trace", 4);
-        // 2026-01-02, a Friday, 03:04:05.006; times in nanoseconds from 1,000 on; pointers of 8 bytes.
+        // 2026-01-02, a Friday, 03:04:05.006. Times are nanoseconds from 1,000 on, and pointers have 8 bytes.
         let date: [u16; 8] = [2026, 1, 5, 2, 3, 4, 5, 6];
         file.0.extend(date.into_iter().flat_map(u16::to_le_bytes));
         file.0.extend([1_000_u64, 1_000_000_000].into_iter().flat_map(u64::to_le_bytes));
@@ -119,7 +119,7 @@ impl File {
         self
     }
 
-    /// A block of rows with compressed headers.
+    /// Appends a block of rows with compressed headers.
     fn rows(self, name: &str, rows: &[u8], times: [u64; 2]) -> Self {
         let header = [20_u16, 1].into_iter().flat_map(u16::to_le_bytes);
         let header: Vec<u8> = header.chain(times.into_iter().flat_map(u64::to_le_bytes)).collect();
@@ -133,7 +133,7 @@ impl File {
     }
 }
 
-/// A trace of samples: `(time in ms, thread, stack, type)`; type 1 is outside of managed code, 2 within.
+/// Writes a trace with samples: `(time in ms, thread, stack, type)`. Type 1 is outside managed code, type 2 inside.
 fn trace(directory: &Path) -> PathBuf {
     let samples: [(u64, u64, u64, u32); 7] = [
         (1, 11, 1, 2),
@@ -149,7 +149,7 @@ fn trace(directory: &Path) -> PathBuf {
     metadata.extend(0_u32.to_le_bytes());
     metadata.extend(utf16(""));
     metadata.extend([0; 20]);
-    // Its time, the size of the payload, and the payload.
+    // The time, the payload size, and the payload.
     let mut metadata_rows = vec![0x80, 0];
     push(&mut metadata_rows, metadata.len() as u64);
     metadata_rows.extend(metadata);
@@ -162,7 +162,7 @@ fn trace(directory: &Path) -> PathBuf {
     let (mut rows, mut last) = (Vec::new(), 0);
     for (number, (time, thread, stack, kind)) in samples.into_iter().enumerate() {
         let time = 1_000 + time * 1_000_000;
-        // All fields, and in order of time. Sequence numbers of the one thread that captures follow each other.
+        // All fields, sorted by time. A single thread captures, so sequence numbers are consecutive.
         rows.push(0x01 | 0x02 | 0x04 | 0x08 | 0x40 | 0x80);
         push(&mut rows, 1);
         push(&mut rows, 0);
@@ -214,7 +214,7 @@ fn profiles() {
 }
 
 #[test]
-fn the_name_of_the_file_decides() {
+fn the_file_name_decides() {
     let directory = Directory::new("stacks-files");
     for (name, begin) in [
         ("a.speedscope.json", &b"{\"$schema\":\"https://www.speedscope.app"[..]),
@@ -229,9 +229,9 @@ fn the_name_of_the_file_decides() {
     }
 }
 
-/// Without weights, nothing is written: viewers do not load empty profiles.
+/// Without weights, nothing is written: viewers reject empty profiles.
 #[test]
-fn nothing_is_written_of_nothing() {
+fn empty_profiles_are_not_written() {
     let directory = Directory::new("stacks-nothing");
     let output = directory.join("out.svg");
     run(&directory, &format!("stacks --process 78 -o {}", output.display()))
@@ -259,8 +259,8 @@ fn frames_below_events() {
     cat("--stacks -f null").expect(2, &["`--stacks` does not apply to the format `null`"]);
 }
 
-/// Results of an independent reader for samples: the time since the previous sample of the same thread, of all
-/// samples, and of those whose previous sample was in managed code.
+/// Results from an independent reader: the time since the previous sample of the same thread, for all samples and for
+/// samples whose previous sample was in managed code.
 #[test]
 fn times_of_recorded_samples() {
     let Some(directory) = recorded("nettrace/dotnetdiag") else { return };
@@ -273,9 +273,9 @@ fn times_of_recorded_samples() {
     }
 }
 
-/// The runtime names threads by what they do: events do not have these names.
+/// The runtime names threads by their purpose. Events do not contain these names.
 #[test]
-fn threads_are_selected_by_names_that_were_inferred() {
+fn threads_are_selected_by_inferred_names() {
     let Some(trace) = recorded("nettrace/runtime/net10.0-small.nettrace") else { return };
     let trace = trace.to_string_lossy().into_owned();
     let names = |selection: &[&str]| {

@@ -1,4 +1,4 @@
-//! Statistics: what is shown, and that it is right.
+//! Statistics: output and correctness.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -30,7 +30,7 @@ fn tables() {
     ichnos(["stats", path, "--event", "demo:tock", "--begin", "+5s"]).expect(1, &[]);
 }
 
-/// Numbers of groups are in the base of their field, as in `cat`; JSON and CSV have decimal numbers.
+/// Group numbers are in the base of their field, as in `cat`. JSON and CSV have decimal numbers.
 #[test]
 fn numbers_are_in_the_base_of_their_field() {
     let directory = Directory::new("stats-base");
@@ -52,7 +52,7 @@ fn numbers_are_in_the_base_of_their_field() {
     assert!(stats(&["--csv"]).contains("255"));
 }
 
-/// Reports name their host; the environment of a trace names that of all other events.
+/// Reports name their host. For all other events, the trace environment names it.
 #[test]
 fn hosts_of_events() {
     let [reports, events] = ["hello-xtrace", "hello-lttng"].map(|name| root().join("examples").join(name));
@@ -66,7 +66,7 @@ fn hosts_of_events() {
 }
 
 #[test]
-fn counts_what_a_filter_selects() {
+fn counts_events_that_a_filter_selects() {
     let directory = trace("stats-filter");
     let path = directory.to_str().unwrap();
     for filter in
@@ -121,7 +121,7 @@ fn mistakes() {
         .expect(1, &["did you mean `demo:tick` or `demo:tock`?"]);
 }
 
-/// Fields of classes that are only met while reading.
+/// Fields in classes that are discovered while reading.
 #[test]
 fn fields_of_dynamic_classes() {
     let path = root().join("examples/hello-fuchsia");
@@ -131,15 +131,15 @@ fn fields_of_dynamic_classes() {
     stats("celsiu").expect(2, &["--by: no event has a field `celsiu`", "did you mean `celsius`?"]);
 }
 
-/// Durations of two threads overlap. That they begin and end something is only known after reading.
+/// Durations on two threads overlap. The events' roles are known only after reading.
 #[test]
 fn pairs_of_dynamic_classes() {
     let directory = Directory::new("stats-pairs-of-dynamic-classes");
     let path = directory.join("threads.fxt");
     let mut words = vec![0x0016_5478_4604_0010_u64];
-    // Type of the event, time, thread: of each thread, 300 ns.
+    // Event type, time, thread: 300 ns on each thread.
     for (kind, time, thread) in [(2, 100, 7), (2, 200, 8), (3, 400, 7), (3, 500, 8)] {
-        // An event record of six words, with its thread, and texts of one byte, in it.
+        // An event record of six words, with inline thread and one-byte strings.
         let header = 4 | 6 << 4 | kind << 16 | 0x8001 << 32 | 0x8001 << 48;
         words.extend([header, time, 5, thread, u64::from(b'c'), u64::from(b'd')]);
     }
@@ -150,17 +150,17 @@ fn pairs_of_dynamic_classes() {
         "max 300 ns",
         "paired by process, thread within each trace",
     ]);
-    // Names are the names of the spans, as with `--spans`.
+    // Names are span names, as with `--spans`.
     let found = ichnos([&pair[..], &["--by", "event", "--json"]].concat()).expect(0, &[]).json();
     assert_eq!(found["rows"][0]["key"], Json::from(vec!["d"]));
     assert_eq!(found["pairs"]["slowest"][0]["events"], Json::from(vec!["d", "d"]));
-    // Both begin something: the second event ends nothing of that name.
+    // Both events start something: the second does not end anything.
     let begins = ["stats", path.to_str().unwrap(), "--pair", "c:d:begin", "c:d:begin", "--json"];
     let found = ichnos(begins).expect(0, &[]).json();
     assert_eq!(found["pairs"]["slowest"][0]["events"], Json::from(vec!["c:d:begin", "c:d:begin"]));
 }
 
-/// A larger trace, with packets of several data streams, and times that go back.
+/// A larger trace, with packets in several data streams, and times that go back.
 fn large() -> Directory {
     let directory = Directory::new("stats-large");
     std::fs::write(directory.join("metadata"), METADATA).unwrap();
@@ -175,8 +175,8 @@ fn large() -> Directory {
     directory
 }
 
-/// Neither the number of threads nor how the timeline is cut into chunks can be seen, except where results are
-/// approximate: there the number of threads cannot be seen.
+/// The number of threads and the timeline chunks do not change exact results. The number of threads does not change
+/// approximate results either.
 #[test]
 fn threads_and_chunks_do_not_show() {
     let directory = large();
@@ -239,9 +239,9 @@ fn threads_and_chunks_do_not_show() {
     }
 }
 
-/// All recorded traces of CTF: as many events, in all and of each class, as `info --count` finds.
+/// All recorded CTF traces have as many events as `info --count` finds, in total and per class.
 #[test]
-fn counts_are_those_of_info() {
+fn counts_equal_those_of_info() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<Json> = serde_json::from_str(&list).unwrap();
@@ -273,7 +273,7 @@ fn counts_are_those_of_info() {
         let rows =
             rows.map(|row| (row["key"][0].as_str().unwrap().to_owned(), row["events"].as_u64().unwrap()));
         assert_eq!(rows.collect::<BTreeMap<_, _>>(), by_name, "{path}");
-        // Events are not larger than the packets that they are in.
+        // Events are not larger than their packets.
         let bytes = |json: &Json| json["bytes"].as_u64().unwrap_or_default();
         assert!(bytes(&stats) <= bytes(&info), "{path}");
         assert!(bytes(&stats) > 0 || stats["events"] == 0, "{path}");
@@ -298,9 +298,9 @@ fn babeltrace2(path: &Path, options: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Returns the result of `babeltrace2`'s counter.
+/// The result equals `babeltrace2`'s counter.
 #[test]
-fn counts_are_those_of_the_reference() {
+fn counts_equal_the_reference() {
     let Some(root) = recorded("ctf/real") else { return };
     if !is_installed("babeltrace2") {
         return;
@@ -317,9 +317,9 @@ fn counts_are_those_of_the_reference() {
     }
 }
 
-/// Returns the result of a Python program from the text of `babeltrace2`.
+/// A Python program that reads `babeltrace2`'s text computes the same result.
 #[test]
-fn statistics_are_those_of_another_program() {
+fn statistics_equal_another_program() {
     let Some(root) = recorded("ctf/real") else { return };
     if !is_installed("babeltrace2") || !is_installed("python3") {
         return;
@@ -361,7 +361,7 @@ fn statistics_are_those_of_another_program() {
         near(&stats(&["--histogram", field])["histogram"], &expected["values"]);
         let key = match key {
             "cpu_id" => "packet.cpu_id",
-            // Alone, it is the running thread.
+            // Alone, the name means the running thread.
             "tid" => "payload.tid",
             key => key,
         };
@@ -370,7 +370,7 @@ fn statistics_are_those_of_another_program() {
         near(&pairs["latency_ns"], &expected["latencies"]);
         for (member, value) in expected["unpaired"].as_object().unwrap() {
             let is_chain = begin == end && member != "without_end";
-            // An event that begins, too, is no end without a begin, and is never begun again.
+            // An event that also starts a pair is not an unmatched end, and its start is not repeated.
             let value = if is_chain { &Json::from(0) } else { value };
             assert_eq!(pairs["unpaired"][member], *value, "{member}");
         }
@@ -382,7 +382,7 @@ fn statistics_are_those_of_another_program() {
     }
 }
 
-/// Exact, but for quantiles of many values, which are to be as near as stated.
+/// Compares exactly, except for quantiles of many values: their errors must be within the documented bound.
 #[track_caller]
 fn near(found: &Json, expected: &Json) {
     for member in ["count", "min", "max"] {
@@ -395,7 +395,7 @@ fn near(found: &Json, expected: &Json) {
     }
 }
 
-/// Options of two values are not repeated.
+/// Options with two values are not repeated.
 #[test]
 fn pairs_are_given_once() {
     let pairs = ["--pair", "*_entry", "*_exit", "--pair", "a", "b"];
@@ -404,7 +404,7 @@ fn pairs_are_given_once() {
     let arounds = ["--around", "number == 13", "1s", "--around", "number == 14", "1s"];
     let arguments = [&["cut", "examples/hello-lttng", "--dry-run"][..], &arounds].concat();
     ichnos_in(root(), arguments).expect(2, &["error: --around is given more than once", "joined by `or`"]);
-    // Messages name the option that has the expression.
+    // Messages name the option with the expression.
     let unknown = ["cut", "examples/hello-lttng", "--dry-run", "--around", "event == \"hello:tik\"", "1ms"];
     let run =
         ichnos_in(root(), unknown).expect(1, &["warning: --around: no event record class", "hello:tick"]);

@@ -1,11 +1,11 @@
-//! Errors in strict mode that are otherwise warnings, and problems of data that only `check` reports.
+//! Warnings that are errors in strict mode, and data problems that only `check` reports.
 
 use crate::support::{Directory, Run, ichnos};
 use crate::transcript::transcript;
 
 const TRACE: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };";
 
-/// A trace of a text and a data stream file.
+/// Writes a trace with this metadata text and one data stream file.
 fn directory(name: &str, metadata: &[u8], data: &[u8]) -> Directory {
     let directory = Directory::new(name);
     std::fs::write(directory.join("metadata"), metadata).unwrap();
@@ -19,7 +19,7 @@ fn run(arguments: &[&str], directory: &Directory) -> Run {
 }
 
 #[test]
-fn an_unknown_attribute_is_no_reason_to_refuse_a_trace() {
+fn an_unknown_attribute_is_accepted() {
     let _transcript = transcript!();
     let metadata = format!("{TRACE} event {{ fields := struct {{ integer {{ size = 8; aa = 3; }} x; }}; }};");
     let directory = directory("unknown-attribute", metadata.as_bytes(), b"A");
@@ -50,7 +50,7 @@ fn invalid_texts_are_reported_by_check() {
     let json = run(&["check", "--json"], &directory).json();
     let finding = &json["findings"][0];
     assert_eq!((finding["kind"].as_str(), finding["texts"].as_u64()), (Some("text"), Some(2)), "{finding}");
-    // Nothing is lost of it.
+    // All data can still be read.
     run(&["cat", "--format", "jsonl"], &directory);
 }
 
@@ -65,7 +65,7 @@ fn empty_data_streams_are_reported_by_strict_reading() {
 }
 
 #[test]
-fn damage_gets_the_remedy_that_fits() {
+fn damage_gets_the_right_remedy() {
     let _transcript = transcript!();
     let text = format!("{TRACE} event {{ fields := struct {{ string s; }}; }};");
     let endless = directory("endless", text.as_bytes(), b"abc");

@@ -1,5 +1,5 @@
-//! The rules of the house that the compiler does not know: which crate may depend on which,
-//! where `unsafe` may be, which licenses are welcome, and what must not be named where.
+//! Project rules that the compiler does not know: allowed dependencies between crates, places of `unsafe`, accepted
+//! licenses, and names that must not occur in some places.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,15 +14,15 @@ mod sources;
 
 const REGISTRY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ichnos/src/format.rs");
 
-/// A line of the registry of formats.
+/// Line in the format registry.
 struct Registered {
-    /// Name of the package, `ichnos-ctf`.
+    /// Package name, for example `ichnos-ctf`.
     package: String,
-    /// The feature of the facade that it depends on.
+    /// Feature of the facade crate that enables the format.
     feature: String,
 }
 
-/// Names in the registry of formats.
+/// Returns the lines in the format registry.
 fn registered() -> Vec<Registered> {
     let text = std::fs::read_to_string(REGISTRY).unwrap();
     let (_, list) = text.split_once("FORMATS: &[&dyn Format] = &[\n").unwrap();
@@ -41,7 +41,7 @@ fn registered() -> Vec<Registered> {
     .collect()
 }
 
-/// The packages of formats.
+/// Returns the format packages.
 fn formats() -> BTreeSet<String> {
     registered().into_iter().map(|format| format.package).collect()
 }
@@ -50,9 +50,8 @@ fn is_format(name: &str) -> bool {
     formats().contains(name)
 }
 
-/// The crates of the workspace that a crate of the workspace may depend on, in order of height:
-/// the command, what is beside it, the facade, formats, stages, input and output, the model, JSON. A format that is a text can be written by
-/// a sink.
+/// Returns the workspace crates that a crate may depend on, from top to bottom: the command, its siblings, the facade,
+/// formats, stages, input and output, the model, JSON. A text format can be written by a sink.
 fn allowed(name: &str) -> Option<Vec<String>> {
     const BASE: [&str; 3] = ["ichnos-io", "ichnos-model", "ichnos-json"];
     const STAGES: [&str; 7] = [
@@ -82,7 +81,7 @@ fn allowed(name: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Crates, by the beginning of their names, that must not come into a crate, however indirectly.
+/// Returns crates (name prefixes) that a crate must not depend on, even indirectly.
 fn forbidden(name: &str) -> Vec<&'static str> {
     let mut forbidden = vec![];
     let is_base = name == "ichnos-model" || name == "ichnos-json";
@@ -98,20 +97,19 @@ fn forbidden(name: &str) -> Vec<&'static str> {
     forbidden
 }
 
-/// Maximum number of packages that a small crate may need, including itself.
+/// Returns the maximum number of packages that a small crate may need, including itself.
 fn most_packages(name: &str) -> Option<usize> {
     match name {
         "ichnos-json" => Some(3),
         "ichnos-model" => Some(14),
-        // With contexts in `tracing`, `tower` and OpenTelemetry. As a format, which is all that the command has of it,
-        // it needs 47.
+        // With contexts in `tracing`, `tower` and OpenTelemetry. The command uses only the format, which needs 47.
         "ichnos-xtrace" => Some(65),
         name if is_format(name) => Some(60),
         _ => None,
     }
 }
 
-/// The licenses that `deny.toml` allows: `cargo deny`, where it is installed, and this test have one list.
+/// Returns the licenses that `deny.toml` allows. `cargo deny`, if installed, and this test use the same list.
 fn licences() -> BTreeSet<String> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deny.toml")).unwrap();
     let (_, list) = text.split_once("[licenses]\nallow = [\n").unwrap();
@@ -125,16 +123,15 @@ struct Package {
     is_ours: bool,
     /// Library and binary sources.
     roots: Vec<String>,
-    /// Ids of what it needs to be built and run, not to be tested.
+    /// Ids of the dependencies for building and running, without tests.
     dependencies: Vec<String>,
 }
 
-/// The packages by id, for all systems or only for this one; None (and a line that says so) if
-/// cargo cannot say.
+/// Returns the packages by id, for all systems or only for this one. Prints a reason and returns `None` if cargo fails.
 fn packages(for_all_systems: bool) -> Option<BTreeMap<String, Package>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let host = format!("--filter-platform={}-unknown-linux-gnu", std::env::consts::ARCH);
-    // Packages for other systems may be missing on this machine; then check those for this one.
+    // Packages for other systems may be missing on this machine. Then only this system is checked.
     let all = for_all_systems.then_some(&["--locked"][..]);
     let output = all.into_iter().chain([&["--locked", "--offline", &host][..]]).find_map(|arguments| {
         let output = Command::new(&cargo)
@@ -179,9 +176,9 @@ fn packages(for_all_systems: bool) -> Option<BTreeMap<String, Package>> {
     Some(packages)
 }
 
-/// Names of the packages that a package with all its features needs to be built and run, itself included. Of its
-/// dependencies, only the features count that it turns on: unlike `cargo metadata`, `cargo tree` does not join them
-/// with those that other packages turn on.
+/// Returns the packages that a package with all its features needs to be built and run, including itself. Only features
+/// that it enables itself count: unlike `cargo metadata`, `cargo tree` does not add features that other packages
+/// enable.
 fn needed(name: &str) -> BTreeSet<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -238,8 +235,8 @@ fn only_io_has_unsafe_code() {
     }
 }
 
-/// Returns `true` if the licenses can be satisfied from the list alone. `expression` is one of SPDX, or of the
-/// older form with `/` for "or".
+/// Returns `true` if the list satisfies a license expression. It is an SPDX expression, or has the older form with `/`
+/// for "or".
 fn is_welcome(expression: &str) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut words = spaced.split_whitespace().peekable();
@@ -272,7 +269,7 @@ fn one(words: &mut Words<'_>) -> bool {
             words.next() == Some(")") && verdict
         }
         Some(licence) => {
-            // An exception only ever allows more.
+            // An exception only allows more.
             if words.next_if_eq(&"WITH").is_some() {
                 words.next();
             }
@@ -303,10 +300,9 @@ fn licences_are_welcome() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// A format is a dependency, a feature and a line of the registry. What else names its crate is a line that
-/// re-exports it.
+/// A format is a dependency, a feature and a line in the registry. Otherwise, only re-exports may name its crate.
 #[test]
-fn a_format_is_one_line_of_the_facade() {
+fn a_format_is_one_line_in_the_facade() {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../ichnos/Cargo.toml");
     let manifest = std::fs::read_to_string(manifest).unwrap();
     let sources = sources("ichnos");
@@ -330,18 +326,18 @@ fn a_format_is_one_line_of_the_facade() {
     }
 }
 
-/// Files of the command that name a format, and why.
+/// Files in the command that name a format, with the reason.
 const NAMES_FORMATS: &[(&str, &str)] =
     &[("babeltrace_compat.rs", "what `babeltrace2` calls its components and formats of output")];
 
-/// The command names neither crates of formats, nor formats, nor what only one of them has. (The texts of
-/// the help are comments.)
+/// The command names neither format crates, nor formats, nor anything specific to one format. (Help texts are
+/// comments.)
 #[test]
 fn the_command_names_no_format() {
     let mut words = ["Dialect", "Quirk::", ".idx", "lttng"].map(str::to_owned).to_vec();
     words.extend(registered().into_iter().map(|format| format.feature));
     words.extend(formats().iter().map(|package| package.trim_start_matches("ichnos-").to_owned()));
-    // JSON Lines are also a text that `cat` prints: the command names that, not the format that is read.
+    // JSON Lines are also a text format of `cat`: the command names the text format, not the input format.
     words.retain(|word| word != "jsonl");
     let mut found = BTreeSet::new();
     for (path, lines) in sources("cli") {
@@ -362,8 +358,8 @@ fn the_command_names_no_format() {
     }
 }
 
-/// Sinks show what a trace was written as, and decide nothing by it: what they need to know is a property of
-/// the trace class.
+/// Sinks may show a trace's original format, but not depend on it. Properties that they need must be in the trace
+/// class.
 #[test]
 fn sinks_do_not_compare_dialects() {
     /// Lines that show the dialect.
@@ -383,9 +379,9 @@ fn sinks_do_not_compare_dialects() {
     }
 }
 
-/// Traits that other crates can implement say how.
+/// Traits that other crates can implement explain how.
 #[test]
-fn traits_say_how_to_implement_them() {
+fn traits_explain_how_to_implement_them() {
     let crates = ["model", "io", "filter", "flow", "export", "analysis", "viewers", "collect", "ichnos"]
         .map(str::to_owned)
         .into_iter();
@@ -406,7 +402,7 @@ fn traits_say_how_to_implement_them() {
     assert!(traits > 5, "traits are not found");
 }
 
-/// Loops over messages are passes of the library, which all select, count and end alike.
+/// Loops over messages are library passes, so that all of them select, count and end in the same way.
 #[test]
 fn the_command_has_no_loop_over_messages() {
     for (path, lines) in sources("cli") {
@@ -417,7 +413,7 @@ fn the_command_has_no_loop_over_messages() {
     }
 }
 
-/// The command passes over readers and into outputs: cursors, their merge and chunks belong to the library.
+/// The command passes over readers and into outputs: cursors, merge and chunks belong to the library.
 #[test]
 fn the_command_names_no_cursor() {
     const NAMES: [&str; 8] =
@@ -434,9 +430,9 @@ fn the_command_names_no_cursor() {
     }
 }
 
-/// Texts of libraries are about their interface, not about options of the command.
+/// Texts in libraries describe their interface, not the command's options.
 #[test]
-fn libraries_do_not_speak_of_options_of_the_command() {
+fn libraries_do_not_mention_command_options() {
     /// Words for other programs.
     const OTHERS: &[&str] = &["`perf data convert --to-ctf DIR`"];
     let crates = ["model", "io", "filter", "flow", "export", "analysis", "viewers", "collect", "ichnos"]
@@ -460,7 +456,7 @@ fn libraries_do_not_speak_of_options_of_the_command() {
     }
 }
 
-/// The name of the type that a line defines at the top level of a file.
+/// Returns the type name that a line defines at the top level of a file.
 fn defined_type(line: &str) -> Option<&str> {
     let rest = match line.strip_prefix("pub") {
         Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
@@ -485,8 +481,7 @@ fn lines_that_define_types() {
     assert_eq!(defined_type("impl Label {"), None);
 }
 
-/// Maximum number of names of types that three or more modules define. They are those that mean the same
-/// everywhere, such as `Event`.
+/// Maximum number of type names that three or more modules define. They must mean the same everywhere, like `Event`.
 const MOST_COMMON_NAMES: usize = 10;
 
 #[test]
@@ -512,9 +507,9 @@ fn names_of_types_are_distinct() {
     );
 }
 
-/// The modules that `./test.sh quick` leaves out are files of tests.
+/// `./test.sh quick` excludes only existing test modules.
 #[test]
-fn quick_tests_leave_out_modules_that_exist() {
+fn quick_tests_exclude_existing_modules() {
     let config = std::fs::read_to_string(crate::support::root().join(".config/nextest.toml")).unwrap();
     let mut modules = 0;
     for line in config.lines() {

@@ -1,4 +1,4 @@
-//! Runs the command, and makes traces for it.
+//! Helpers that run the command and write traces for it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::transcript;
 
-/// A directory of its own that goes away with it.
+/// Temporary directory, removed when dropped.
 pub struct Directory(TempDir);
 
 impl Directory {
@@ -34,7 +34,7 @@ impl Deref for Directory {
     }
 }
 
-/// Result of running the command.
+/// Result of a command.
 pub struct Run {
     pub code: i32,
     pub out: String,
@@ -42,7 +42,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Checks the exit code and that the standard error output has all of these.
+    /// Checks the exit code, and that the standard error output contains all these parts.
     #[track_caller]
     pub fn expect(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
@@ -53,7 +53,7 @@ impl Run {
         self
     }
 
-    /// Checks that the standard output has all of these.
+    /// Checks that the standard output contains all these parts.
     #[track_caller]
     pub fn prints(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -104,7 +104,7 @@ fn run<A: AsRef<OsStr>>(
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-        // It may have seen enough before the end.
+        // The command may end before it has read everything.
         let _ = stdin.write_all(input);
     }
     let output = child.wait_with_output().unwrap();
@@ -117,7 +117,7 @@ fn run<A: AsRef<OsStr>>(
     run
 }
 
-/// Returns `true` if a command writes traces that can be read again: then all tests compare them with what was written.
+/// Returns `true` if a command writes traces that can be read again. All tests then verify the output.
 fn can_be_verified(arguments: &[OsString]) -> bool {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let writes = ["convert", "cut", "filter", "merge", "repair", "split"];
@@ -134,12 +134,12 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
         && !words.iter().any(|word| word.starts_with("--shard"))
 }
 
-/// The directory of the project.
+/// Returns the project's directory.
 pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Returns the directory of recorded traces, or prints a line about the skipped test and returns `None`.
+/// Returns a recorded trace's path. If it does not exist, prints that the test is skipped and returns `None`.
 pub fn recorded(path: &str) -> Option<PathBuf> {
     let root = match std::env::var_os("ICHNOS_TRACES") {
         Some(root) => PathBuf::from(root),
@@ -177,11 +177,10 @@ event { id = 0; name = "demo:tick"; stream_id = 0; fields := struct { u32 value;
 event { id = 1; name = "demo:tock"; stream_id = 0; fields := struct { u8 small; }; };
 "#;
 
-/// Nanoseconds of the clock's offset in [`METADATA`].
+/// Clock offset in [`METADATA`], in nanoseconds.
 pub const OFFSET: i64 = 1_000_000_000_000_000_000;
 
-/// A packet of a stream that [`METADATA`] describes: events at these times (in ns), in turns a tick
-/// and a tock.
+/// Returns a packet for [`METADATA`], with events at these times (in ns): ticks and tocks in turn.
 pub fn packet(times: &[u64], discarded: u64) -> Vec<u8> {
     let mut events = Vec::new();
     for (i, time) in times.iter().enumerate() {
@@ -207,7 +206,7 @@ pub fn packet(times: &[u64], discarded: u64) -> Vec<u8> {
     packet
 }
 
-/// A directory with a trace: two data streams, ten events.
+/// Returns a directory with a trace: two data streams and ten events.
 pub fn trace(name: &str) -> Directory {
     let directory = Directory::new(name);
     std::fs::write(directory.join("metadata"), METADATA).unwrap();
@@ -218,16 +217,16 @@ pub fn trace(name: &str) -> Directory {
     directory
 }
 
-/// Contents of files by their names.
+/// File names and contents.
 pub type Files = Vec<(&'static str, Vec<u8>)>;
 
-/// A trace of metadata in the language of CTF 1.8, and data.
+/// Returns a CTF 1.8 trace with this metadata text and data.
 pub fn tsdl(metadata: &str, data: &[u8]) -> Files {
     let metadata = format!("/* CTF 1.8 */\ntrace{{major=1;minor=8;byte_order=le;}};{metadata}");
     vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
 }
 
-/// A tar archive of these files.
+/// Returns a tar archive.
 pub fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in files {
@@ -245,10 +244,10 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A local file header of a zip archive whose members are all this file.
+/// Returns a zip archive whose members all share one local file.
 pub fn overlapping_zip(size: u32) -> Vec<u8> {
     let content = gzip(&vec![0; size as usize]);
-    // Without the header and the trailer of gzip.
+    // Without gzip's header and trailer.
     let (content, crc) = (&content[10..content.len() - 8], &content[content.len() - 8..][..4]);
     let sizes = [&(content.len() as u32).to_le_bytes()[..], &size.to_le_bytes()].concat();
     let common = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], crc, &sizes, &[1, 0, 0, 0]].concat();
@@ -266,7 +265,7 @@ pub fn overlapping_zip(size: u32) -> Vec<u8> {
     zip
 }
 
-/// A trace of metadata in the language of CTF 2: a data stream class with one event record class.
+/// Returns a CTF 2 trace: a data stream class with one event record class.
 pub fn spec2(payload: &str, data: &[u8]) -> Files {
     let fragments = [
         r#"{"type":"preamble","version":2}"#,
@@ -277,7 +276,7 @@ pub fn spec2(payload: &str, data: &[u8]) -> Files {
     vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
 }
 
-/// Metadata of SPEC-2.0 with a clock of 1 GHz and a class of events `e`, of which these are the members of packet
+/// Returns SPEC-2.0 metadata with a 1 GHz clock and an event class `e`. The arguments are the members of packet
 /// contexts, event record headers and payloads.
 pub fn metadata_of(context: &str, header: &str, payload: &str) -> String {
     let structure = |members: &str| format!(r#"{{"type": "structure", "member-classes": [{members}]}}"#);

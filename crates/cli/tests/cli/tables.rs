@@ -1,4 +1,4 @@
-//! Tables of events: `cat --format csv` and `--format tsv`.
+//! Event tables: `cat --format csv` and `--format tsv`.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -29,7 +29,7 @@ fn columns() {
     cat(path, &["--format", "csv", "--event", "nothing"]);
 }
 
-/// Classes that are only met while reading have columns, too.
+/// Classes discovered while reading also have columns.
 #[test]
 fn columns_of_logs() {
     let path = root().join("examples/hello-fuchsia");
@@ -41,7 +41,7 @@ fn columns_of_logs() {
     cat(path.as_os_str(), &["--format", "csv", "--fields", "celsus"]).expect(2, &["did you mean `celsius`?"]);
 }
 
-/// The same for any number of threads.
+/// The output is the same for any number of threads.
 #[test]
 fn threads_do_not_show() {
     let path = root().join("examples/hello-lttng");
@@ -52,8 +52,8 @@ fn threads_do_not_show() {
     }
 }
 
-/// Reads tables and JSON lines of the same events, from the pairs of files of its arguments, and compares all values. Prints
-/// the number of events and of cells of each pair.
+/// Reads pairs of a table and JSON lines with the same events, and compares all values. Prints the number of events and
+/// cells in each pair.
 const COMPARE: &str = r#"
 import csv, json, sys
 
@@ -156,8 +156,8 @@ for pair in zip(sys.argv[1::2], sys.argv[2::2]):
     compare(*pair)
 "#;
 
-/// Writes the first `limit` events of a trace as a table and as JSON lines. Returns the paths of both files, or `None` if the
-/// table has more columns than there can be, or the trace cannot be read at all.
+/// Writes a trace's first `limit` events as a table and as JSON lines. Returns both paths. `None` if the table would
+/// have too many columns, or if the trace is unreadable.
 fn write_both(trace: &Path, limit: &str, to: &Path) -> Option<[PathBuf; 2]> {
     let trace = trace.to_str().unwrap();
     let table = ichnos(["cat", "-q", "--format", "csv", "--limit", limit, trace]);
@@ -172,8 +172,8 @@ fn write_both(trace: &Path, limit: &str, to: &Path) -> Option<[PathBuf; 2]> {
     Some(paths)
 }
 
-/// Compares what Python reads of tables with the JSON lines, of the first `limit` events of each trace. Returns the numbers
-/// of events and of cells of the traces that have tables. Python starts once.
+/// Compares tables that Python reads with JSON lines, for the first `limit` events in each trace. Returns the number of
+/// events and cells in traces with tables. Python starts once.
 fn compare(python: &Path, traces: impl IntoIterator<Item = PathBuf>, limit: &str) -> Vec<(u64, u64)> {
     let directory = tempfile::tempdir().unwrap();
     let mut files = Vec::new();
@@ -215,7 +215,7 @@ fn python() -> Option<&'static Path> {
 }
 
 #[test]
-fn python_reads_what_json_has() {
+fn python_reads_the_same_values_as_json() {
     let Some(python) = python() else { return };
     let examples = [
         "hello-lttng",
@@ -232,7 +232,7 @@ fn python_reads_what_json_has() {
 }
 
 #[test]
-fn python_reads_what_json_has_of_recorded_traces() {
+fn python_reads_the_same_recorded_values_as_json() {
     let (Some(python), Some(recorded)) = (python(), recorded("ctf")) else { return };
     let list = std::fs::read_to_string(recorded.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
@@ -244,7 +244,7 @@ fn python_reads_what_json_has_of_recorded_traces() {
     assert!(events > 10_000, "{events}");
 }
 
-/// Datasets of Parquet need a feature, which the error names.
+/// Parquet datasets need a feature. The error names it.
 #[cfg(not(feature = "table"))]
 #[test]
 fn parquet_needs_a_feature() {
@@ -274,8 +274,8 @@ fn a_dataset_appears() {
     assert!(output.join("notes").exists());
 }
 
-/// Events of one class are one file if its name says so. All other outputs of that name are directories, and a note says
-/// that.
+/// If the output name has the extension, events of a single class are written as one file. Other outputs with the name
+/// are directories, and a note says so.
 #[cfg(feature = "table")]
 #[test]
 fn one_class_is_one_file() {
@@ -296,13 +296,13 @@ fn one_class_is_one_file() {
     let bytes = std::fs::read(&output).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     convert("hello-lttng", &tick).expect(2, &["the file exists and is not empty"]);
-    // A directory replaces the file, and stays one.
+    // A directory replaces the file, and stays a directory.
     convert("hello-lttng", &["--force"]).expect(0, &["is a directory"]);
     assert!(output.join("_streams").is_dir());
     convert("hello-lttng", &[&tick[..], &["--force"]].concat()).expect(0, &["is a directory"]);
     assert_eq!(names(), ["x.parquet"]);
     std::fs::remove_dir_all(&output).unwrap();
-    // The frames of call stacks are in tables of their own.
+    // Call stack frames are in separate tables.
     let sample = ["--event", "*/ThreadSample"];
     convert("hello-dotnet", &sample).expect(0, &["is a directory"]);
     std::fs::remove_dir_all(&output).unwrap();
@@ -347,7 +347,7 @@ fn shards_write_one_dataset() {
     write("--shard=2/3", &[]).expect(2, &["_classes/part-0-2-of-3.parquet", "--force"]);
     write("--shard=2/3", &["--force"]).expect(0, &[]);
     write("--shard=2/4", &["--force"]).expect(2, &["another number of shards"]);
-    // Without an event, a shard is complete nevertheless.
+    // Without an event, a shard is still complete.
     std::fs::remove_dir_all(&output).unwrap();
     for shard in ["--shard=1/2", "--shard=2/2"] {
         write(shard, &["--event=nothing"]).expect(0, &[]);
@@ -362,7 +362,7 @@ fn shards_write_one_dataset() {
     assert!(output.join("event=hello_greeting").is_dir());
 }
 
-/// The job of examples/spark, on this machine.
+/// The job in examples/spark, on this machine.
 #[cfg(feature = "table")]
 #[test]
 fn spark_runs_the_shards() {

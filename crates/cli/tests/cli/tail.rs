@@ -1,4 +1,4 @@
-//! The last events, and times before the end.
+//! Last events, and times before the end.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,13 +13,13 @@ fn cat(path: &Path, more: &[&str]) -> crate::support::Run {
     ichnos(arguments.into_iter().chain(more.iter().map(OsStr::new)))
 }
 
-/// The last lines of a text.
+/// Returns the last lines of a text.
 fn tail(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     lines[lines.len().saturating_sub(count)..].concat()
 }
 
-/// Whatever is selected: the last lines of all lines, with the time since the event before.
+/// For any selection, the output is the last of all lines, with the time since the previous event.
 fn compare(path: &Path, counts: &[u64], selection: &[&str]) {
     let all = cat(path, selection);
     for count in counts {
@@ -49,7 +49,7 @@ fn the_last_lines() {
     }
 }
 
-/// Of a trace that is long enough to be read from the end backwards.
+/// A trace that is long enough to be read backward from the end.
 #[test]
 fn the_last_lines_of_many() {
     let directory = trace("tail-many");
@@ -64,7 +64,7 @@ fn the_last_lines_of_many() {
     compare(&directory, &[1, 2, 99, 100, 101, 5_000, 100_000, 399_999, 400_000, 400_001], &[]);
     compare(&directory, &[1, 1_000, 300_000], &["--event", "demo:tock"]);
     compare(&directory, &[1, 1_000], &["--stream", "stream_a", "--end", "-1ms"]);
-    // Nothing else is different, and losses before the tail are not reported.
+    // Everything else is the same, and losses before the tail are not reported.
     let run = cat(&directory, &["--tail", "10"]).expect(0, &[]);
     assert_eq!(run.err, "");
     let run = cat(&directory, &["--tail", "30000"]).expect(0, &["discarded 1 event"]);
@@ -98,7 +98,7 @@ fn other_formats() {
     cat(&directory, &["--tail", "1", "--event", "nothing"]);
 }
 
-/// Times before the end, as all commands that read take them.
+/// All verbs that read accept times before the end.
 #[test]
 fn times_before_the_end() {
     let _transcript = transcript!();
@@ -118,16 +118,16 @@ fn times_before_the_end() {
     }
 }
 
-/// The end of a trace that says nothing of its times is that of its last event.
+/// If a trace does not contain its end time, the last event's time is used.
 #[test]
-fn the_end_of_what_does_not_say_it() {
+fn the_end_of_traces_without_an_end_time() {
     let path = root().join("examples/hello-fuchsia");
     let all = cat(&path, &[]).out;
     assert_eq!(cat(&path, &["--begin", "-0ns", "-q"]).out.lines().count(), 1);
     assert_eq!(cat(&path, &["--begin", "-1h"]).out, all);
 }
 
-/// Selections of `info`, `check` and `schema`.
+/// `info`, `check` and `schema` with selections.
 #[test]
 fn selections_of_reports() {
     let _transcript = transcript!();

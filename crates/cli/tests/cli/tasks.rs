@@ -1,4 +1,4 @@
-//! Tasks, of the examples: one of them is one request in traces of four formats.
+//! Tasks in the examples: one of them is a request in traces with four formats.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support::{Directory, ichnos_in, root};
 use crate::transcript::transcript;
 
 const TRACE: &str = "examples/one-request/trace";
-/// When the clock of the log was 0.
+/// Time at which the log's clock was 0.
 const OFFSET: &str = "--offset=*.log=2026-11-23T00:38:18.978261652Z";
 
 /// Runs a verb on all traces of the request.
@@ -35,28 +35,28 @@ fn one_request() {
     of_request(&["graph", "latest"]);
     of_request(&["graph", "latest", "--format=svg"]);
     of_request(&["diff", "latest", "latest"]);
-    // The programs are tasks of their own, or are not there.
+    // The programs become separate tasks, or are missing.
     of_request(&["list", "--no-search"]);
     of_request(&["show", "latest", "--no-search"]);
 }
 
-/// A part of the traces: operations only mentioned in texts.
+/// A part of the traces: some operations are only mentioned in texts.
 #[test]
 fn parts_of_one_request() {
     let _transcript = transcript!();
     for name in ["shop.reports", "stock", "prices.nettrace.zst", "printer.log"] {
         ichnos_in(root(), ["task", "show", "--gmt", "44f3", &format!("{TRACE}/{name}")]);
     }
-    // Operations only mentioned in texts may be accidental, but are listed if there are no others.
+    // Operations only mentioned in texts may be accidental, but are listed if no other operations exist.
     for arguments in [&["list"][..], &["list", "--all", "--gmt"], &["show", "latest"]] {
         ichnos_in(root(), [&["task"], arguments, &[&format!("{TRACE}/stock")]].concat());
     }
-    // Formats fill identifiers up with zeros in front.
+    // Formats pad identifiers with leading zeros.
     for (id, name) in [("44f3", "prices.nettrace.zst"), ("000000000000000044f31a6cbd1f5451", "shop.reports")]
     {
         ichnos_in(root(), ["task", "path", "--gmt", id, &format!("{TRACE}/{name}")]);
     }
-    // Nothing says when the clock of the log was 0.
+    // The log's clock origin is unknown.
     ichnos_in(root(), ["task", "list", &format!("{TRACE}/stock"), &format!("{TRACE}/printer.log")]);
     ichnos_in(root(), ["task", "show", "none", &format!("{TRACE}/stock")]);
 }
@@ -74,14 +74,14 @@ fn reports() {
     ichnos_in(root(), ["task", "list", "examples/hello-lttng"]);
 }
 
-/// Writes X-Trace reports, each given by its lines after the first.
+/// Writes X-Trace reports from their lines after the first.
 fn write_reports(directory: &Path, reports: &[&str]) {
     let text: Vec<String> =
         reports.iter().map(|lines| format!("X-Trace Report ver 1.0\n{lines}\n\n")).collect();
     fs::write(directory.join("a.reports"), text.concat()).unwrap();
 }
 
-/// A client and a server whose clock is a second ahead, which asks a database whose clock is right.
+/// A client, a server whose clock is a second ahead, and a database with a correct clock that the server queries.
 const SKEWED: [&str; 6] = [
     "X-Trace: 10CAFEBABE01010101\nHost: client\nLabel: ask\nTimestamp: 100.000",
     "X-Trace: 10CAFEBABE02020202\nHost: server\nLabel: asked\nTimestamp: 101.002\nEdge: 01010101",
@@ -105,7 +105,7 @@ fn clocks() {
     assert_eq!(path(&[]), right);
     assert_eq!(path(&["--correct-clocks"]), right);
     assert_eq!(path(&["--no-correct-clocks"]).last().unwrap(), "answer");
-    // Between 0.998 and 1.002 s.
+    // The correction is between 0.998 and 1.002 s.
     let says = "clocks corrected: server -1.000 s";
     let heading = of(&["show", "latest"]).expect(0, &[]).prints(&[says]);
     assert!(!heading.out.contains("back in time"), "{}", heading.out);
@@ -118,7 +118,7 @@ fn clocks() {
     assert_eq!(list["tasks"][0]["most_corrected_ns"], 1_000_000_000);
     let graph = of(&["graph", "latest", "--format=json"]).json();
     assert_eq!(graph["clock_corrections"][0]["offset_ns"], -1_000_000_000);
-    // Without machines, nothing can be corrected.
+    // Without machine names, nothing can be corrected.
     let alone: Vec<String> = SKEWED.iter().map(|lines| lines.replace("Host", "Agent")).collect();
     write_reports(&directory, &alone.iter().map(String::as_str).collect::<Vec<_>>());
     for verb in [&["list"][..], &["show", "latest"]] {
@@ -127,11 +127,11 @@ fn clocks() {
     }
 }
 
-/// A search for corrections that takes too many steps is ended, and all verbs say so.
+/// If the search for corrections takes too many steps, it is stopped, and every verb reports it.
 #[test]
 fn clocks_of_too_many_machines() {
     let directory = Directory::new("machines");
-    // Around a circle of machines, the time goes back at each step.
+    // Machines in a circle, where the time goes back at each step.
     let report = |number: u32| {
         let edge = if number > 0 { format!("\nEdge: {number:08X}") } else { String::new() };
         let (next, host, time) = (number + 1, number % 1_400, 10_000 - number);
@@ -143,7 +143,7 @@ fn clocks_of_too_many_machines() {
     let says =
         |tasks: &str| format!("clocks of {tasks} not corrected: too many machines with edges between them");
     of(&["list"]).expect(0, &[&says("1 task")]).prints(&["1,400 back in time, clocks not corrected"]);
-    // By its identifier, as looking for the latest one takes another search.
+    // Selected by identifier, because `latest` needs another search.
     for verb in [&["show", "CAFEBABE"][..], &["path", "CAFEBABE"], &["diff", "CAFEBABE", "CAFEBABE"]] {
         let json = of(&[verb, &["--json"]].concat()).expect(0, &[&says("task CAFEBABE")]).json();
         let told = if verb[0] == "show" { &json["graph"] } else { &json }["correction_incomplete"].clone();
@@ -153,7 +153,7 @@ fn clocks_of_too_many_machines() {
     assert_eq!(quiet["tasks"][0]["correction_incomplete"], false);
 }
 
-/// The graph is written while it is printed: it takes no more memory than the path.
+/// The graph is printed incrementally: it needs no more memory than the path.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_of_a_long_task() {
@@ -173,7 +173,7 @@ fn memory_of_a_long_task() {
     assert!(show < 2 * path, "{show} kB and {path} kB");
 }
 
-/// A task has the title that its reports give it, otherwise the name of its first operation.
+/// A task has the title from its reports, otherwise the name of its first operation.
 #[test]
 fn titles() {
     let directory = Directory::new("titles");
@@ -191,9 +191,9 @@ fn titles() {
     assert_eq!(titles, [Some("GET /rolls"), Some("clean")]);
 }
 
-/// Events that happened in an operation before the one that begins it do not name it, nor do spans within it.
+/// Events that came before an operation's start event do not name it, and neither do spans within it.
 #[test]
-fn operations_are_named_after_their_begins() {
+fn merged_operations_are_named_after_their_start() {
     let directory = Directory::new("task-begins");
     let lines = [
         r#"{"ts":1000,"name":"jitting","payload":{"op":"0A0A0A0A"}}"#,
@@ -222,7 +222,7 @@ fn operations_are_named_after_their_begins() {
     }
 }
 
-/// Operations of two chains with the same identifier are two.
+/// Operations in two chains with the same identifier stay separate.
 #[test]
 fn chains() {
     let directory = Directory::new("chains");
@@ -263,7 +263,7 @@ fn chains() {
     );
     ichnos_in(&directory, ["task", "show", "latest", "a.reports"])
         .prints(&["02020202/0001", "02020202/0002"]);
-    // JSON Lines say the same.
+    // JSON Lines contain the same.
     let lines = ichnos_in(&directory, ["cat", "-f", "jsonl", "a.reports"]).out;
     fs::write(directory.join("a.jsonl"), lines).unwrap();
     let again = ichnos_in(&directory, ["task", "show", "latest", "--json", "a.jsonl"]).json();

@@ -1,5 +1,5 @@
-//! Output to a terminal: whatever a trace, a path or the command line contains, no control sequences and no
-//! invisible characters.
+//! Output to a terminal: no control sequences and no invisible characters, whatever a trace, a path or the command line
+//! contains.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,22 +13,22 @@ use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 
 use crate::support::{Directory, METADATA, command, ichnos, packet};
 
-/// In names and values: a color, a title of the window, a line that is forged, C1 controls, changes of
-/// direction, and what has no width.
+/// Hostile names and values: a color, a window title, a forged line, C1 controls, direction changes, and characters
+/// without width.
 const HOSTILE: &str =
     "x\x1b[31;47;5mred\x1b]0;title\x07\nFORGED\r\t\u{9b}31m\u{85}\u{202e}\u{2066}\u{200b}\u{feff}y";
 
-/// Mark behind the output of a command; no output contains it.
+/// Mark after the output of a command. No output contains it.
 const END_OF_OUTPUT: &[u8] = b"\x00end of the output\x00";
 
-/// Runs the command with both of its outputs on a terminal; gives the exit code and what arrived there.
+/// Runs the command with both outputs on a terminal. Returns the exit code and the terminal's input.
 fn on_terminal<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> (i32, Vec<u8>) {
     let mut command = command();
     command.args(arguments);
     with_terminal(command)
 }
 
-/// Runs any command in this way.
+/// Runs any command on a terminal.
 pub fn with_terminal(mut command: Command) -> (i32, Vec<u8>) {
     let terminal = openpty(None, None).unwrap();
     let mut settings = tcgetattr(&terminal.slave).unwrap();
@@ -39,8 +39,8 @@ pub fn with_terminal(mut command: Command) -> (i32, Vec<u8>) {
     command.stdout(end(&terminal.slave)).stderr(end(&terminal.slave));
     let mut child = command.spawn().unwrap();
     drop(command);
-    // What a terminal still holds can be lost when its last user closes it, so it stays open here until a
-    // mark that is written after the command ended has been read.
+    // A terminal can lose unread data when its last user closes it. Therefore, it stays open here until a mark is read
+    // that is written after the command has ended.
     let mut master = fs::File::from(terminal.master);
     let reader = thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -59,8 +59,8 @@ pub fn with_terminal(mut command: Command) -> (i32, Vec<u8>) {
     (code, bytes)
 }
 
-/// Checks that text on a terminal consists of lines, colors of ours and what is printable; gives it without
-/// the colors.
+/// Checks that text on a terminal consists of lines, our colors and printable characters. Returns the text without
+/// colors.
 #[track_caller]
 pub fn check(bytes: &[u8], has_colors: bool) -> String {
     let text = std::str::from_utf8(bytes).unwrap();
@@ -81,7 +81,7 @@ pub fn check(bytes: &[u8], has_colors: bool) -> String {
     plain
 }
 
-/// Runs the command on a terminal, with and without colors; gives what it shows.
+/// Runs the command on a terminal, with and without colors. Returns the displayed text.
 #[track_caller]
 fn shown(code: i32, arguments: &[&str]) -> String {
     let show = |color: &str| {
@@ -95,7 +95,7 @@ fn shown(code: i32, arguments: &[&str]) -> String {
     never
 }
 
-/// A CTF 2 trace in which all names and texts are hostile, with a string that is no UTF-8.
+/// Writes a CTF 2 trace with hostile names and texts, and a string that is not UTF-8.
 pub fn ctf_2(directory: &Path) -> PathBuf {
     let path = directory.join(format!("trace {}", HOSTILE.replace('/', "")));
     fs::create_dir(&path).unwrap();
@@ -132,20 +132,20 @@ pub fn ctf_2(directory: &Path) -> PathBuf {
     stream.extend(1_000u64.to_le_bytes());
     stream.extend(HOSTILE.as_bytes());
     stream.extend(b"\0broken \xff\xc3( \xe2\x80\0\x07");
-    // An event that is cut off: damage.
+    // A truncated event: damage.
     stream.extend([0, 1]);
     fs::write(path.join(format!("stream {HOSTILE}")), stream).unwrap();
     path
 }
 
 #[test]
-fn every_verb_and_format_escapes_what_is_not_printable() {
+fn every_verb_and_format_escapes_unprintable_characters() {
     let directory = Directory::new("terminal");
     let path = ctf_2(&directory);
     let path = path.to_str().unwrap();
     for format in ["pretty", "details", "log", "jsonl", "log-json", "null"] {
         let text = shown(3, &["cat", "--format", format, path]);
-        // The warning about damage at least, and all names.
+        // The damage warning and all names, at least.
         assert!(text.contains(r"\u{202e}"), "{text}");
         match format {
             "pretty" => assert!(text.contains(r#"b = "broken \xff\xc3( \xe2\x80""#), "{text}"),
@@ -166,7 +166,7 @@ fn every_verb_and_format_escapes_what_is_not_printable() {
     }
     shown(3, &["cat", "--fields", "all", "--names", "all", path]);
     shown(3, &["cat", "--format", "details", "--details", "compact=yes", path]);
-    // A file that is a terminal is one, too.
+    // A file that is a terminal counts as a terminal.
     assert_eq!(
         shown(3, &["cat", "--format", "jsonl", path]),
         shown(3, &["cat", "--format", "jsonl", "-o", "/dev/stdout", path])
@@ -191,10 +191,10 @@ fn every_verb_and_format_escapes_what_is_not_printable() {
 }
 
 #[test]
-fn messages_escape_what_is_not_printable() {
+fn messages_escape_unprintable_characters() {
     let directory = Directory::new("messages");
     let hostile = |name: &str| directory.join(format!("{name} {HOSTILE}")).to_str().unwrap().to_owned();
-    // Events and packets that were discarded, in files with such names.
+    // Discarded events and packets, in files with such names.
     let trace = hostile("lost");
     fs::create_dir(&trace).unwrap();
     fs::write(format!("{trace}/metadata"), METADATA).unwrap();
@@ -204,10 +204,10 @@ fn messages_escape_what_is_not_printable() {
         let text = shown(0, &["cat", "-v", "--format", format, &trace]);
         assert!(text.contains(r"\u{202e}") || text.contains(r"\u202e"), "{text}");
     }
-    // On several threads, parts of lines are joined.
+    // On several threads, line parts are joined.
     let threads = |count: &str| shown(0, &["cat", "--threads", count, "--chunk-size", "64", &trace]);
     assert_eq!(threads("3"), threads("1"));
-    // Metadata that are wrong, and texts of them in what is said about it.
+    // Invalid metadata, quoted in error messages.
     let wrong = hostile("wrong");
     fs::create_dir(&wrong).unwrap();
     fs::write(format!("{wrong}/metadata"), format!("/* CTF 1.8 */ trace {{ {HOSTILE} := \"{HOSTILE}\"; }};"))
@@ -215,7 +215,7 @@ fn messages_escape_what_is_not_printable() {
     for verb in ["info", "cat", "schema", "check"] {
         shown(if verb == "check" { 1 } else { 2 }, &[verb, &wrong]);
     }
-    // The names of members of an archive.
+    // Member names in an archive.
     let mut archive = tar::Builder::new(Vec::new());
     let mut add = |name: &str, bytes: &[u8]| {
         let mut header = tar::Header::new_gnu();
@@ -229,7 +229,7 @@ fn messages_escape_what_is_not_printable() {
     shown(3, &["cat", &packed]);
     shown(1, &["check", &packed]);
     shown(3, &["info", "--count", &packed]);
-    // Missing files, and texts of the command line.
+    // Missing files, and texts from the command line.
     shown(2, &["info", &hostile("no such")]);
     let usage = |arguments: &[&str]| {
         let (code, bytes) = on_terminal(arguments);
@@ -246,7 +246,7 @@ fn messages_escape_what_is_not_printable() {
     usage(&["cat", "--output", &hostile("no/such/directory"), &trace]);
 }
 
-/// Into files and pipes text comes as it is, with colors or without; only logs escape what could forge lines.
+/// Text is written unchanged to files and pipes, with or without colors. Only logs escape text that could forge lines.
 #[test]
 fn only_terminals_are_special() {
     let directory = Directory::new("pipes");
@@ -274,7 +274,7 @@ fn only_terminals_are_special() {
         let json = String::from_utf8(raw(&["cat", "--format", "jsonl", "--color", color])).unwrap();
         assert!(json.contains("\u{9b}31m\u{85}\u{202e}"), "{json}");
     }
-    // People read these, whatever they are in.
+    // People read these outputs, wherever they are written.
     let run = ichnos(["info", path]).expect(0, &[]);
     check(run.out.as_bytes(), false);
 }

@@ -1,4 +1,4 @@
-//! States of threads and critical paths over wake-ups, against a simulated scheduler that knows them.
+//! Thread states and critical paths over wakeups, compared with a simulated scheduler that knows them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use crate::support::{Directory, ichnos, recorded};
 
-/// Metadata of LTTng's kernel tracer, with the events of the scheduler.
+/// LTTng kernel tracer metadata with scheduler events.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 32; align = 8; signed = false; } := u32;
 typealias integer { size = 64; align = 8; signed = false; } := u64;
@@ -35,7 +35,7 @@ event { id = 7; stream_id = 0; name = "mm_page_fault_entry"; fields := struct { 
 event { id = 8; stream_id = 0; name = "mm_page_fault_exit"; fields := struct { u32 code; }; };
 "#;
 
-/// A data stream of a processor.
+/// Data stream of a processor.
 #[derive(Default)]
 pub(crate) struct Events(Vec<u8>);
 
@@ -71,12 +71,12 @@ fn name(thread: u32) -> String {
     if thread == 0 { "swapper".to_owned() } else { format!("t{thread}") }
 }
 
-/// Writes a trace with a data stream for each processor.
+/// Writes a trace with one data stream per processor.
 pub(crate) fn write(directory: &Path, streams: &[Events]) {
     write_of_kernel(directory, streams, "4.4.0");
 }
 
-/// Writes a trace of a kernel of this version.
+/// Writes a trace from a kernel with this version.
 pub(crate) fn write_of_kernel(directory: &Path, streams: &[Events], release: &str) {
     let environment = format!("env {{ kernel_release = \"{release}\"; }};\nclock {{");
     fs::write(directory.join("metadata"), METADATA.replacen("clock {", &environment, 1)).unwrap();
@@ -91,7 +91,7 @@ pub(crate) fn write_of_kernel(directory: &Path, streams: &[Events], release: &st
     }
 }
 
-/// State that the simulation knows, as it is named in the output.
+/// True time by thread and state name.
 pub(crate) type Truth = BTreeMap<(u32, &'static str), u64>;
 
 #[derive(Clone, Copy)]
@@ -100,7 +100,7 @@ struct Simulated {
     since: u64,
 }
 
-/// Simulates a scheduler. Returns the streams, and the time of each thread in each state.
+/// Simulates a scheduler. Returns the data streams, and each thread's time in each state.
 pub(crate) fn simulate(
     random: &mut Random,
     processors: usize,
@@ -128,7 +128,7 @@ pub(crate) fn simulate(
         let current = running[processor];
         let events = &mut streams[processor];
         if random.below(3) == 0 {
-            // Wakes up a thread, which may be new, from an interrupt or the thread that runs.
+            // Wakes up a thread, which may be new, from an interrupt or the running thread.
             let thread = 1 + random.below(threads.into()) as u32;
             let state = states.get(&thread).map_or("dead", |known| known.state);
             let by_interrupt = random.below(4) == 0;
@@ -170,7 +170,7 @@ pub(crate) fn simulate(
         }
         running[processor] = next;
     }
-    // The last event of the trace.
+    // Last event in the trace.
     time += 1;
     streams[0].wake(time, 1_000_000);
     let open: Vec<_> = states.keys().copied().collect();
@@ -181,7 +181,7 @@ pub(crate) fn simulate(
 
 pub(crate) const STATES: [&str; 6] = ["running", "runnable", "sleeping", "waiting", "stopped", "unknown"];
 
-/// Returns what the command says of the threads of a trace.
+/// Returns the command's times by thread and state.
 pub(crate) fn times(path: &str) -> Truth {
     let found = ichnos(["threads", "--json", "--top", "1000000", path]).expect(0, &[]).json();
     let mut times = Truth::new();
@@ -197,7 +197,7 @@ pub(crate) fn times(path: &str) -> Truth {
 }
 
 #[test]
-fn states_are_those_of_a_simulated_scheduler() {
+fn states_equal_a_simulated_scheduler() {
     ichnos_testing::cases(8, |random| {
         let processors = 1 + random.below(4) as usize;
         let threads = 1 + random.below(12) as u32;
@@ -212,7 +212,7 @@ fn states_are_those_of_a_simulated_scheduler() {
     });
 }
 
-/// Checks that the steps of a path follow each other, and that what a thread does in them is what it did.
+/// Checks that the steps in a path are consecutive, and that each agrees with the true thread state.
 fn check_path(path: &str, thread: u32, truth: &Truth) {
     let run = ichnos(["threads", "--json", "--path", &thread.to_string(), path]);
     if !truth.keys().any(|(known, _)| *known == thread) {
@@ -233,14 +233,14 @@ fn check_path(path: &str, thread: u32, truth: &Truth) {
         *sums.entry((number(step, "thread") as u32, state)).or_default() += end - begin;
     }
     for (key, time) in sums {
-        // Between two lives of a thread, nothing is known.
+        // Between the exit of a thread and the next thread with its number, the state is unknown.
         assert!(key.1 == "unknown" || truth.get(&key).is_some_and(|all| time <= *all), "{key:?}: {time}");
     }
 }
 
 /// Two threads and an interrupt: 1 waits for 2, which waits for the disk.
 #[test]
-fn a_path_leads_to_what_really_ran() {
+fn a_path_leads_to_the_running_thread() {
     let mut streams = [Events::default(), Events::default()];
     streams[0].event(6, 50).number(9).text("t1").number(1).number(1);
     streams[0].wake(100, 1);
@@ -270,7 +270,7 @@ fn a_path_leads_to_what_really_ran() {
     let of_wait = "210,300,running,2,t2,,\n300,400,waiting,2,t2,,disk\n400,420,runnable,2,t2,,\n420,500,running,2,t2,,\n";
     let ran = "100,110,runnable,1,t1,,\n110,210,running,1,t1,,\n";
     let last = "500,520,runnable,1,t1,,\n520,600,running,1,t1,,\n";
-    // What thread 1 waits for after its last time is not known: the sleep at the end.
+    // The path ends with thread 1's last sleep, whose end is unknown.
     assert_eq!(steps(&[]), format!("{head}{ran}{of_wait}{last}600,700,sleeping,1,t1,,\n"));
     assert_eq!(
         steps(&["--during", "@150,@550"]),
@@ -285,7 +285,7 @@ fn a_path_leads_to_what_really_ran() {
     assert!(text.contains("2 processors"), "{text}");
 }
 
-/// Page faults within a system call, and another call: 300 ns, of which 70 are faults, and 10 ns.
+/// Page faults within a system call, and another call: 300 ns including 70 ns of faults, and 10 ns.
 #[test]
 fn spans_of_threads_have_totals_and_own_times() {
     let mut streams = [Events::default()];
@@ -318,9 +318,9 @@ fn spans_of_threads_have_totals_and_own_times() {
     assert_eq!(found["pairs"]["self_ns"], 310);
 }
 
-/// A page fault within another page fault, whose end was lost, is still within the system call around both.
+/// A page fault within another page fault whose end was lost still belongs to the system call around both.
 #[test]
-fn own_times_are_without_spans_within_lost_ones() {
+fn own_times_exclude_spans_within_unended_spans() {
     let mut streams = [Events::default()];
     streams[0].switch(110, (0, 0), 1);
     for (id, time) in [(2, 200), (7, 250), (7, 300), (8, 330), (3, 500)] {
@@ -334,7 +334,8 @@ fn own_times_are_without_spans_within_lost_ones() {
     assert_eq!(rows, ["futex,1,300,300,300,300,300,300,300,270", "page fault,1,30,30,30,30,30,30,30,30"]);
 }
 
-/// A processor ran what it runs at its first switch since its own first event, also if others woke that thread up.
+/// The thread before a processor's first switch has run since the processor's first event, even if other threads woke
+/// it up.
 #[test]
 fn processors_run_threads_before_their_first_switch() {
     let mut streams = [Events::default(), Events::default()];
@@ -350,7 +351,7 @@ fn processors_run_threads_before_their_first_switch() {
     assert_eq!(times(directory.to_str().unwrap()), wanted);
 }
 
-/// A fork says that a thread is there, not that it can run: its states start with the first wake-up, or when it runs.
+/// A fork announces a thread, but not that it can run: its states start with the first wakeup or when it runs.
 #[test]
 fn forked_threads_start_with_their_first_wakeup() {
     let mut streams = [Events::default()];
@@ -377,7 +378,7 @@ fn traces_without_switches() {
     ichnos(["threads", path]).expect(1, &["no selected event shows which thread runs"]);
 }
 
-/// The time that each thread runs, from the switches alone.
+/// Returns each thread's running time, computed from switches alone.
 #[test]
 fn running_times_of_a_kernel_trace() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };

@@ -1,4 +1,4 @@
-//! Threads that the system refuses: reading goes on with those that there are.
+//! If the system refuses threads, reading continues with fewer threads.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Directory, METADATA, Run, ichnos, packet};
 
-/// A trace of many packets, which can be cut into many parts.
+/// Writes a trace with many packets, which can be divided into many parts.
 fn trace() -> Directory {
     let directory = Directory::new("threads");
     let packets = (0..200).flat_map(|i| packet(&[i * 1000, i * 1000 + 1, i * 1000 + 2], 0));
@@ -15,8 +15,8 @@ fn trace() -> Directory {
     directory
 }
 
-/// Runs the program that is added as a user who has no other processes: limits of them do not hold for root,
-/// and others may have some already.
+/// Runs a program as a user without other processes: process limits do not apply to root, and other users may have
+/// processes.
 pub fn other_user() -> Command {
     let user = (1 << 20 | std::process::id()).to_string();
     let mut command = Command::new("setpriv");
@@ -24,8 +24,8 @@ pub fn other_user() -> Command {
     command
 }
 
-/// Runs a copy of the command that may make `most` processes and threads, itself among them, as a user
-/// who has none besides; None (and a line that says why) where that cannot be done.
+/// Runs a copy of the command as a user without other processes, with a limit of `most` processes and threads,
+/// including itself. Prints a reason and returns `None` if this is impossible.
 fn limited(directory: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
     let program = directory.join("ichnos");
     if !program.exists() && std::fs::hard_link(env!("CARGO_BIN_EXE_ichnos"), &program).is_err() {
@@ -49,7 +49,7 @@ fn limited(directory: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
 }
 
 #[test]
-fn reading_goes_on_with_the_threads_that_there_are() {
+fn reading_continues_with_fewer_threads() {
     let trace = trace();
     let path = trace.to_str().unwrap();
     let program = Directory::new("program");

@@ -1,4 +1,4 @@
-//! Unusual, damaged and unfinished traces of CTF of which everything readable is read, and said.
+//! Unusual, damaged and unfinished CTF traces: everything readable is read and reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Writes a trace into a directory, and returns its path.
+/// Writes a trace into a directory. Returns its path.
 fn write(directory: &Directory, name: &str, files: &Files) -> PathBuf {
     let path = directory.join(name);
     fs::create_dir(&path).unwrap();
@@ -17,7 +17,7 @@ fn write(directory: &Directory, name: &str, files: &Files) -> PathBuf {
     path
 }
 
-/// Prints the events of a trace, without dates.
+/// Prints a trace's events, without dates.
 fn cat(path: &Path) -> Run {
     ichnos(["cat", "--gmt", "--no-delta", text(path)])
 }
@@ -30,7 +30,7 @@ fn repaired(path: &Path, code: i32) -> String {
     cat(&out).expect(0, &[]).out
 }
 
-/// Fields at the beginning of a packet that [`METADATA`] describes.
+/// Sets a field at the start of a [`METADATA`] packet.
 fn set(packet: &mut [u8], offset: usize, value: u64) {
     packet[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
 }
@@ -38,7 +38,7 @@ fn set(packet: &mut [u8], offset: usize, value: u64) {
 const BEGIN: usize = 8;
 const END: usize = 16;
 
-/// Times in packet headers that are never filled, or wrong.
+/// Packet header times that are never filled, or wrong.
 #[test]
 fn repairs_keep_the_times_of_events() {
     let directory = Directory::new("tolerated-times");
@@ -69,9 +69,9 @@ fn repairs_keep_the_times_of_events() {
     assert_eq!(repaired(&path, 3), cat(&right).out);
 }
 
-/// Zeros up to the end of a packet, and blocks that were overwritten.
+/// Zeros up to the end of a packet, and overwritten blocks.
 #[test]
-fn overwritten_bytes_are_no_events() {
+fn overwritten_bytes_do_not_become_events() {
     let directory = Directory::new("tolerated-zeros");
     let times: Vec<u64> = (1..=1_000).map(|time| time * 1_000).collect();
     let whole = packet(&times, 0);
@@ -91,17 +91,17 @@ fn overwritten_bytes_are_no_events() {
         let out = cat(&path).expect(3, &["expected an event record, found", "skipped"]).out;
         let mut lines: Vec<&str> = out.lines().collect();
         if name == "zeros-to-the-end" {
-            // Zeros that begin within an event may be its own.
+            // Zeros that start within an event may belong to it.
             lines.pop();
         }
         assert_eq!(lines, expected[..lines.len()], "{name}");
-        // All before the block is read, but for the event that reaches into it.
+        // Everything before the block is read, except the event that reaches into it.
         assert!(lines.len() * 20 > range.start - 300, "{name}: {}", lines.len());
         repaired(&path, 0);
     }
 }
 
-/// PROP-1.0 and PROP-2.0 make metadata an array, so that fragments can be appended to it.
+/// PROP-1.0 and PROP-2.0 define metadata as an array, so that fragments can be appended.
 #[test]
 fn open_arrays_of_fragments_are_read() {
     let directory = Directory::new("tolerated-arrays");
@@ -129,17 +129,17 @@ fn open_arrays_of_fragments_are_read() {
                 assert_eq!((run.code, &run.out), (0, &expected));
                 assert_eq!(repaired(&path, 0), expected);
             } else {
-                // The events of the last class are not known yet.
+                // Events of the last class are still unknown.
                 assert!(!run.out.is_empty() && run.out.len() < expected.len());
             }
         }
-        // A text that is wrong is not open.
+        // Invalid text is not mistaken for an open array.
         fs::write(path.join("metadata"), metadata.replacen('{', "(", 1)).unwrap();
         cat(&path).expect(2, &["the text is not valid JSON"]);
     }
 }
 
-/// Metadata of PROP-1.0 with bytes as ids of event record classes, which have these fragments.
+/// Returns PROP-1.0 metadata with one-byte event record class ids and these fragments.
 fn prop1(events: &str, data: &[u8]) -> Files {
     let metadata = format!(
         r#"["CTF 2", {{"fragment": "trace-class", "default-byte-order": "le"}},
@@ -189,7 +189,7 @@ fn unknown_field_types_are_ignored() {
         assert_eq!(run.out.lines().count(), expected.lines().count(), "{}", run.out);
         run.expect(3, &["an unknown field type cannot be decoded", "unknown event record class 2"]);
     }
-    // Nothing can be decoded after such a field in all event records.
+    // After such a field in every event record, the rest cannot be decoded.
     let path = directory.join("header");
     fs::create_dir(&path).unwrap();
     let (_, metadata) = &prop1("", &[])[0];
@@ -202,7 +202,7 @@ fn unknown_field_types_are_ignored() {
     cat(&path).expect(2, &["an unknown field type cannot be decoded"]);
 }
 
-/// Of two event record classes with one id, none is read; the others are.
+/// Two event record classes with the same id are ignored. Other classes are used.
 #[test]
 fn one_event_record_class_is_refused() {
     let directory = Directory::new("tolerated-classes");
@@ -223,11 +223,11 @@ fn one_event_record_class_is_refused() {
     let out = cat(&path).expect(3, &found).out;
     assert_eq!(out, "a: { v = 7 }\na: { v = 8 }\n");
     ichnos(["cat", "--strict", text(&path)]).expect(2, &["duplicate event record class id 1"]);
-    // Equal ones say the same.
+    // Equal classes do not contradict each other.
     let equal = format!("event {{ id = 1; name = b; fields := struct {{ {byte} }}; }};");
     let path = write(&directory, "equal", &tsdl(&blocks(&equal), &[0, 7, 1, 9]));
     assert_eq!(cat(&path).expect(0, &["they are equal"]).out, "a: { v = 7 }\nb: { v = 9 }\n");
-    // A block that does not end is no block.
+    // An unterminated block does not count.
     let path = write(&directory, "cut", &tsdl(&blocks("event { id = 2; name = c;"), &[0, 7]));
     cat(&path).expect(2, &["a syntax error"]);
 
@@ -240,7 +240,7 @@ fn one_event_record_class_is_refused() {
     assert_eq!(cat(&path).expect(3, &found).out, "a: { v = 7 }\n");
 }
 
-/// Tracers number their own versions.
+/// Version numbers belong to the tracer.
 #[test]
 fn other_minor_versions_are_read() {
     let directory = Directory::new("tolerated-versions");
@@ -252,7 +252,7 @@ fn other_minor_versions_are_read() {
     cat(&path).expect(2, &["only version 1.8 can be read"]);
 }
 
-/// What a microcontroller has in its memory, apart from events.
+/// A microcontroller's memory contains more than events.
 #[test]
 fn dumps_of_buffers_are_read_with_notes() {
     let directory = Directory::new("tolerated-dumps");
@@ -278,7 +278,7 @@ fn dumps_of_buffers_are_read_with_notes() {
         ichnos(["check", text(&path)]).expect(0, &[]).prints(notes).prints(&[": note: ", "no problems"]);
         assert_eq!(repaired(&path, 0), expected, "{name}");
     }
-    // An id that the metadata lack, in the middle of the data.
+    // An id without a class, in the middle of the data.
     let unknown = [&events[..], &[9; 30]].concat();
     let path = write(&directory, "unknown", &tsdl(metadata, &unknown));
     let found = ["unknown event record class 2313", "the file `metadata` does not declare this id"];
@@ -307,7 +307,7 @@ fn dumps_of_buffers_are_read_with_notes() {
     assert_eq!(cat(&path).expect(3, &found).out, expected);
 }
 
-/// A date as an offset is the origin of a clock: those that count from 1970 have one.
+/// A date as offset is the clock origin. Clocks that count from 1970 already have one.
 #[test]
 fn dates_do_not_move_clocks_that_count_from_1970() {
     let directory = Directory::new("tolerated-dates");
@@ -330,7 +330,7 @@ fn dates_do_not_move_clocks_that_count_from_1970() {
         assert!(out.lines().all(|line| line.starts_with("[2026-")), "{out}");
         assert!(out.contains("[2026-05-28 20:26:40") && out.contains("[2026-11-23 00:38:"), "{out}");
     }
-    // A duration moves all, or one trace.
+    // A duration moves all traces, or one.
     let (all, one) = (times("mixed=+1h"), times("mixed/trace=+1h"));
     assert_eq!(all.lines().count(), one.lines().count());
     assert_ne!(all, one);

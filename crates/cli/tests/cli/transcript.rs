@@ -1,4 +1,4 @@
-//! Everything that the command prints in a test, beside a file that says what it should print.
+//! Transcript of a test: everything that the command prints, compared with a file.
 //!
 //! `SNAPSHOTS=overwrite cargo nextest run -p ichnos-cli` writes these files again.
 
@@ -17,8 +17,8 @@ thread_local! {
     static CURRENT: RefCell<Option<Transcript>> = const { RefCell::new(None) };
 }
 
-/// From here to the end of its scope, each run of the command is written down: the command line, both outputs and
-/// the exit code. The end compares that with `snapshots/MODULE/TEST.txt`.
+/// From here to the end of the scope, records each run of the command: the command line, both outputs and the exit
+/// code. At the end, compares the record with `snapshots/MODULE/TEST.txt`.
 macro_rules! transcript {
     () => {{
         fn here() {}
@@ -36,7 +36,7 @@ struct Transcript {
 pub struct Guard(());
 
 impl Guard {
-    /// `here`: path of a function in a test.
+    /// Starts a transcript. `here` is the path of a function in the test.
     pub fn new(here: &str) -> Self {
         let (_, test) = here.split_once("::").unwrap();
         let test = test.strip_suffix("::here").unwrap().replace("::", "/").replace("{{closure}}/", "");
@@ -58,13 +58,13 @@ impl Drop for Guard {
         if std::env::var_os(DEFAULT_ACTION_ENV).is_some_and(|action| action == "overwrite") {
             std::fs::create_dir_all(transcript.path.parent().unwrap()).unwrap();
         }
-        // Nothing in it is a pattern.
+        // The text must not be used as a pattern.
         let expected = Data::read_from(&transcript.path, Some(DataFormat::Text)).raw();
         assert.eq(Data::text(transcript.text), expected);
     }
 }
 
-/// Writes a run down, if there is a transcript.
+/// Records a run, if a transcript is active.
 pub fn record(arguments: &[OsString], run: &Run) {
     CURRENT.with_borrow_mut(|transcript| {
         let Some(Transcript { text, .. }) = transcript else { return };
@@ -86,7 +86,7 @@ pub fn record(arguments: &[OsString], run: &Run) {
     });
 }
 
-/// An argument as a shell takes it.
+/// Quotes an argument for a shell.
 fn quoted(argument: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%*".contains(c);
     if !argument.is_empty() && argument.chars().all(is_plain) {
@@ -95,7 +95,7 @@ fn quoted(argument: &str) -> String {
     format!("'{}'", argument.replace('\'', "'\\''"))
 }
 
-/// Removes everything that depends on the machine or the time, and keeps it readable.
+/// Replaces everything that depends on the machine or the time with readable placeholders.
 fn shown(text: &str) -> String {
     let mut text = text.replace(root().to_str().unwrap(), "[PROJECT]");
     for (before, after) in [("ichnos ", ""), ("\"version\": \"", "\"")] {
@@ -123,14 +123,14 @@ fn is_duration(text: &str) -> bool {
     text.trim_end().strip_suffix(" s").is_some_and(|number| number.parse::<f64>().is_ok())
 }
 
-/// Directories of tests are `/tmp/NAME`, wherever they are and whatever else is in their names.
+/// Replaces test directories with `/tmp/NAME`, wherever they are and whatever random suffix they have.
 fn without_random_names(text: &str) -> String {
     const PREFIX: &str = "ichnos-cli-";
     let text = text.replace(std::env::temp_dir().join(PREFIX).to_str().unwrap(), &format!("/tmp/{PREFIX}"));
     let mut parts = text.split(PREFIX);
     let mut result = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        // `NAME-RANDOM`, and then the rest of the path or of the line.
+        // `NAME-RANDOM`, then the rest of the path or line.
         let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(part.len());
         let (name, rest) = part.split_at(end);
         let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
@@ -139,7 +139,7 @@ fn without_random_names(text: &str) -> String {
     result
 }
 
-/// No file is left of a test that is gone.
+/// Every snapshot belongs to a test.
 #[test]
 fn each_file_has_its_test() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");

@@ -1,4 +1,4 @@
-//! Files of a directory that are read: links, hidden names, special files, holes, and paths within a trace.
+//! Files in a directory: links, hidden names, special files, holes, and paths within a trace.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, trace};
 use crate::transcript::transcript;
 
-/// Counts the events of a path; the exit code must be this one.
+/// Counts a path's events, and checks the exit code.
 #[track_caller]
 fn count(path: &Path, code: i32) -> (u64, Run) {
     let path = path.as_os_str();
@@ -24,7 +24,7 @@ fn notes(run: &Run) -> Vec<&str> {
     run.err.lines().filter(|line| line.starts_with("note: ")).collect()
 }
 
-/// `t` with `metadata` and `stream_b`, `real` with `stream_a`: together the ten events of a trace.
+/// Creates `t` with `metadata` and `stream_b`, and `real` with `stream_a`: ten events in total.
 fn parted(name: &str) -> Directory {
     let whole = trace(name);
     for (from, to) in [("metadata", "t/metadata"), ("stream_b", "t/stream_b"), ("stream_a", "real/stream_a")]
@@ -45,7 +45,7 @@ fn a_linked_stream_file_belongs_where_the_link_stands() {
         let (events, run) = count(&path, 0);
         assert_eq!((events, notes(&run).len()), (10, 0), "{}", run.err);
     }
-    // As real tracers write it.
+    // As a real tracer writes it.
     let Some(recorded) = recorded("ctf/real/lttng-ust/discard/ust/uid/0/64-bit") else { return };
     let directory = Directory::new("tree-link-recorded");
     fs::create_dir(directory.join("t")).unwrap();
@@ -55,7 +55,7 @@ fn a_linked_stream_file_belongs_where_the_link_stands() {
     }
     symlink("../real/chan_0", directory.join("t/chan_0")).unwrap();
     assert_eq!(count(&directory, 0).0, 5_618);
-    // Its index, too, where the directory of that is a link.
+    // Its index is also used if the index directory is a link.
     fs::create_dir(directory.join("elsewhere")).unwrap();
     fs::copy(recorded.join("index/chan_0.idx"), directory.join("elsewhere/chan_0.idx")).unwrap();
     symlink("../elsewhere", directory.join("t/index")).unwrap();
@@ -67,7 +67,7 @@ fn a_linked_stream_file_belongs_where_the_link_stands() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_met_twice_is_read_once_and_said() {
+fn duplicates_are_read_once_and_reported() {
     let _transcript = transcript!();
     use std::os::unix::fs::symlink;
     let directory = trace("tree-twice");
@@ -75,7 +75,7 @@ fn what_is_met_twice_is_read_once_and_said() {
     for name in ["metadata", "stream_a", "stream_b"] {
         fs::rename(directory.join(name), directory.join("t").join(name)).unwrap();
     }
-    // A loop says nothing.
+    // A loop is ignored silently.
     symlink("..", directory.join("t/up")).unwrap();
     let (events, run) = count(&directory, 0);
     assert_eq!((events, notes(&run).len()), (10, 0), "{}", run.err);
@@ -99,13 +99,13 @@ fn what_is_met_twice_is_read_once_and_said() {
     once("t/stream_c", "stream_c: this is the same file as");
     fs::hard_link(directory.join("t/stream_b"), directory.join("t/stream_d")).unwrap();
     once("t/stream_d", "stream_d: this is the same file as");
-    // A trace of nothing but links.
+    // A trace that consists only of links.
     fs::create_dir(directory.join("copy")).unwrap();
     for name in ["metadata", "stream_a"] {
         symlink(Path::new("../t").join(name), directory.join("copy").join(name)).unwrap();
     }
     once("copy", "copy: this is the same trace as");
-    // One metadata file for several recordings is nothing that is there twice.
+    // One metadata file shared by several recordings is not a duplicate.
     fs::create_dir(directory.join("other")).unwrap();
     symlink("../t/metadata", directory.join("other/metadata")).unwrap();
     fs::write(directory.join("other/stream_a"), packet(&[7_000, 8_000], 0)).unwrap();
@@ -113,7 +113,7 @@ fn what_is_met_twice_is_read_once_and_said() {
     assert_eq!((events, notes(&run).len()), (12, 0), "{}", run.err);
 }
 
-/// A link to a directory elsewhere, as `/proc/self/root`, is followed on request only.
+/// A link to a directory elsewhere, for example `/proc/self/root`, is followed only on request.
 #[cfg(unix)]
 #[test]
 fn links_to_directories_elsewhere_are_followed_on_request() {
@@ -144,19 +144,19 @@ fn a_hidden_directory_may_hold_a_trace() {
     fs::write(directory.join(".old/t/metadata"), METADATA).unwrap();
     fs::write(directory.join(".old/t/stream_a"), packet(&[7_000, 8_000], 0)).unwrap();
     assert_eq!(count(&directory, 0).0, 12);
-    // Hidden files are no part of a trace, but are not passed over in silence if they look like one.
+    // Hidden files are not part of a trace. If they look like one, a message mentions them.
     fs::write(directory.join(".stream_c"), packet(&[9_000], 0)).unwrap();
     let (events, run) = count(&directory, 0);
     assert_eq!(events, 12);
     assert!(run.err.contains(".stream_c: this looks like a data stream file"), "{}", run.err);
 }
 
-/// A path to a part of a trace means the trace.
+/// A path to a part of a trace means the whole trace.
 #[test]
 fn a_part_of_a_trace_stands_for_it() {
     let _transcript = transcript!();
     let directory = trace("tree-part");
-    // Another trace below is none of it.
+    // Another trace below does not belong to it.
     fs::create_dir_all(directory.join("index/deep")).unwrap();
     fs::create_dir(directory.join("below")).unwrap();
     for name in ["metadata", "stream_a"] {
@@ -173,7 +173,7 @@ fn a_part_of_a_trace_stands_for_it() {
         assert_eq!((events, notes(&run).len()), (10, 1), "{path}: {}", run.err);
         assert!(run.err.contains(sentence) && !run.err.contains("no data streams"), "{path}: {}", run.err);
     }
-    // No other format takes a file of the trace for its own.
+    // No other format claims a file in the trace.
     let named = ichnos([
         OsStr::new("info"),
         OsStr::new("--count"),
@@ -181,7 +181,7 @@ fn a_part_of_a_trace_stands_for_it() {
         directory.join("stream_a").as_os_str(),
     ]);
     assert!(named.out.contains("10 events"));
-    // As they are written from within the index.
+    // As typed from within the index directory.
     for path in [".", "stream_a.idx", "../index"] {
         let mut within = crate::support::command();
         within.args(["info", "--count", path]).current_dir(directory.join("index"));
@@ -190,7 +190,7 @@ fn a_part_of_a_trace_stands_for_it() {
         assert_eq!(output.status.code(), Some(0), "{path}: {err}");
         assert!(err.contains("this is the packet index of the trace .."), "{path}: {err}");
     }
-    // Several of them are the same trace, and so is the directory.
+    // Several parts are the same trace as the directory.
     let cat = |paths: &[&str], more: &[&OsStr]| {
         let paths = paths.iter().map(|path| directory.join(path).into_os_string());
         let options = ["cat", "--format=null", "--stats"].map(Into::into);
@@ -210,11 +210,11 @@ fn a_part_of_a_trace_stands_for_it() {
             "{path}: {stderr}"
         );
     }
-    // This file alone: as the note says.
+    // Only this file, as the note suggests.
     let metadata = directory.join("metadata");
     let run = cat(&["stream_b"], &[OsStr::new("--metadata"), metadata.as_os_str()]);
     assert_eq!(notes(&run).len(), 0);
-    // Times that are added to a part are added to the trace.
+    // An offset for a part applies to the trace.
     let line = |more: &[&str]| {
         let path = directory.join("stream_a").into_os_string();
         let options = ["cat", "--clock-seconds", "--limit=1"].map(Into::into);
@@ -228,7 +228,7 @@ fn a_part_of_a_trace_stands_for_it() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_called_what_it_is() {
+fn special_files_are_named_by_type() {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
     let directory = trace("tree-special");
@@ -248,8 +248,8 @@ fn what_is_no_file_is_called_what_it_is() {
     assert!(!run.out.contains("mode") && run.out.contains("remove it from the directory"), "{}", run.out);
 }
 
-/// Writes packets at places of a sparse file. Returns the packet size, or `None` without support for holes. The file must be
-/// [on a disk](Directory::on_disk).
+/// Writes packets at places in a sparse file. Returns the packet size, or `None` without support for holes. The file
+/// must be [on a disk](Directory::on_disk).
 pub fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
     let mut file = File::create(path).unwrap();
     for at in places {
@@ -269,7 +269,7 @@ pub fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
     Some(packet(&[1, 2, 3], 0).len() as u64)
 }
 
-/// Returns the CPU time of all processes started by this one.
+/// Returns the CPU time of all child processes.
 #[cfg(target_os = "linux")]
 fn cpu_time_of_children() -> Duration {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -282,7 +282,7 @@ fn cpu_time_of_children() -> Duration {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_hole_of_a_terabyte_is_one_damaged_place() {
+fn a_terabyte_hole_is_one_damaged_place() {
     const TERABYTE: u64 = 1 << 40;
     for (name, places, events) in [
         ("behind", &[0][..], 3),
@@ -299,7 +299,7 @@ fn a_hole_of_a_terabyte_is_one_damaged_place() {
         let (found, run) = count(&directory, 3);
         assert_eq!(found, events, "{name}: {}", run.err);
         let holes: Vec<&str> = run.err.lines().filter(|line| line.contains("never written")).collect();
-        // The rest of the last block is no hole.
+        // The rest of the last block is not a hole.
         let expected = if name == "behind" { 1 } else { 2 };
         assert_eq!(holes.len(), expected, "{name}: {}", run.err);
         let info = ichnos([OsStr::new("info"), path]).expect(3, &[]);
@@ -307,19 +307,19 @@ fn a_hole_of_a_terabyte_is_one_damaged_place() {
         if name == "behind" {
             assert!(info.out.contains(&format!("stream: byte {size}: zeros where a packet")), "{}", info.out);
         }
-        // Four runs: far less than looking at the bytes of one of them would take.
+        // Four runs: far less time than reading the bytes once would take.
         let taken = cpu_time_of_children() - before;
         assert!(taken < Duration::from_secs(60), "{name}: {taken:?}");
     }
 }
 
-/// Zeros that belong to a packet are a part of it, holes or not.
+/// Zeros within a packet belong to it, with or without holes.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_hole_within_a_packet_is_no_damage() {
+fn a_hole_within_a_packet_is_not_damage() {
     let directory = Directory::on_disk("tree-padding");
     fs::write(directory.join("metadata"), METADATA).unwrap();
-    // A packet of 64 MiB, of which all but the beginning is padding, and one behind it.
+    // A packet with 64 MiB, most of it padding, and a packet after it.
     const SIZE: u64 = 64 << 20;
     let Some(content) = sparse(&directory.join("stream"), &[0, SIZE], SIZE + 4096) else { return };
     let mut file = File::options().write(true).open(directory.join("stream")).unwrap();
@@ -331,7 +331,7 @@ fn a_hole_within_a_packet_is_no_damage() {
     assert_eq!(events, 6, "{}", run.err);
 }
 
-/// A file in a tar archive (POSIX.1-1988, "ustar").
+/// Returns a file in a tar archive (POSIX.1-1988, "ustar").
 fn member(name: &str, content: &[u8]) -> Vec<u8> {
     let mut header = vec![0; 512];
     let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
@@ -349,8 +349,8 @@ fn member(name: &str, content: &[u8]) -> Vec<u8> {
     header
 }
 
-/// 12,000 data streams, all of which are read at the same time: events in the order of time, and for each
-/// data stream little memory.
+/// 12,000 data streams that are read at the same time: events are sorted by time, and each data stream needs little
+/// memory.
 #[test]
 fn very_many_data_streams() {
     const COUNT: u64 = 12_000;
@@ -385,7 +385,7 @@ fn very_many_data_streams() {
     assert_eq!(all["traces"][0]["data_streams"].as_array().map(Vec::len), Some(COUNT as usize));
     #[cfg(target_os = "linux")]
     for verb in ["info", "cat"] {
-        // Twice what 900,000 of them and the program itself take, 600 MB and some more.
+        // Twice the memory for 900,000 data streams and the program itself, about 600 MB.
         let most = 2 * (600 * COUNT / 900 + 10_000);
         let peak = peak_memory(&[OsStr::new(verb), OsStr::new("--threads=1"), path.as_os_str()][..]);
         eprintln!("{verb}: {peak} kB");
@@ -393,14 +393,14 @@ fn very_many_data_streams() {
     }
 }
 
-/// The most private memory of the command, in kB.
+/// Returns the command's peak private memory in kB.
 #[cfg(target_os = "linux")]
 pub fn peak_memory(arguments: &[&OsStr]) -> u64 {
     use std::process::Stdio;
     let arguments = arguments.iter().filter(|option| arguments[0] != "info" || **option != "--threads=1");
     let mut command = crate::support::command();
     let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-    let memory = ichnos_testing::PrivateMemory::of(child.id());
+    let memory = ichnos_testing::PrivateMemory::for_process(child.id());
     child.wait().unwrap();
     memory.peak() / 1000
 }

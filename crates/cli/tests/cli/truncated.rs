@@ -1,4 +1,4 @@
-//! A data stream file that another program shortens while it is printed.
+//! A data stream file that another program truncates while it is printed.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use crate::support::{Directory, METADATA, command, packet};
 
-/// 2,000 packets of 1,000 events: text of far more than what the pipe and all buffers hold, so that the
-/// command still has most of it to read when the first line was read here.
+/// 2,000 packets with 1,000 events: the text is much larger than the pipe and all buffers. When the test has read the
+/// first line, the command still has to read most of the file.
 const PACKETS: u64 = 2_000;
 
 fn trace(name: &str) -> Directory {
@@ -22,8 +22,8 @@ fn trace(name: &str) -> Directory {
     directory
 }
 
-/// Shortens the file after the first line of output to `len` bytes; gives the number of events that
-/// were printed, and what was reported.
+/// Truncates the file to `len` bytes after the first line of output. Returns the number of printed events, and the
+/// messages.
 fn print(directory: &Directory, options: &[&str], len: u64) -> (u64, String) {
     let mut child = command()
         .arg("cat")
@@ -64,7 +64,7 @@ fn is_damage() {
             err.lines().filter(|line| line.contains("has become shorter since it was opened")).collect();
         assert!((1..=4).contains(&lost.len()), "{options:?}: {err}");
         assert!(lost.iter().all(|line| line.contains("stream_a: byte ")), "{options:?}: {err}");
-        // Most of it was not read before, and is not made up.
+        // Most of the file had not been read, and no events are made up.
         assert!(events < 1_000 * PACKETS * 9 / 10, "{options:?}: {events} events: {err}");
     }
 }

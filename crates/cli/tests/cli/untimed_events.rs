@@ -1,4 +1,4 @@
-//! Events without a time among others with one, written in formats in which every event has one.
+//! Events without a time among events with a time, written in formats that require a time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A file of events, each of a value and perhaps a time.
+/// Writes a file with events: an optional time and a value each.
 fn lines(directory: &Path, name: &str, events: &[(Option<i64>, i64)]) -> PathBuf {
     let path = directory.join(name);
     let line = |(time, value): &(Option<i64>, i64)| {
@@ -27,7 +27,7 @@ fn lines(directory: &Path, name: &str, events: &[(Option<i64>, i64)]) -> PathBuf
     path
 }
 
-/// Times and values of the events of a trace, which has no problems.
+/// Returns the times and values of a trace's events. The trace must be valid.
 fn events(path: &Path) -> Vec<(i64, i64)> {
     ichnos(["check", "--strict", text(path)]).expect(0, &[]);
     let csv = ichnos(["cat", "-q", "-f", "csv", "--fields", "cycles,v", text(path)]).expect(0, &[]).out;
@@ -38,7 +38,7 @@ fn events(path: &Path) -> Vec<(i64, i64)> {
     csv.lines().skip(1).map(event).collect()
 }
 
-/// Losses of the class `untimed`: descriptions and numbers of events.
+/// Returns the losses for the class `untimed`: descriptions and event counts.
 fn losses(json: &serde_json::Value) -> Vec<(String, u64)> {
     let losses = json["losses"].as_array().unwrap().iter();
     let losses = losses.filter(|loss| loss["what"].as_str().unwrap().starts_with("no time"));
@@ -67,7 +67,7 @@ fn untimed_events_get_times_around_them() {
             &[(20, 1), (20, 2), (20, 3), (20, 4), (30, 5)],
             &[(NEXT, 2), (BEFORE, 1)],
         ),
-        // In two files, as the times are not in order.
+        // In two files, because the times are not sorted.
         (
             "disordered",
             &[(None, 1), (some(20), 2), (None, 3), (some(10), 4), (None, 5), (some(30), 6), (None, 7)],
@@ -106,13 +106,13 @@ fn untimed_events_get_times_around_them() {
         ichnos(["filter", "--to", "ctf", "v >= 0", text(&source), "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&out), expected, "{name}");
         let out = directory.join(format!("{name}-repaired"));
-        // A repair that changes times says so.
+        // A repair that changes times reports it.
         ichnos(["repair", "--to", "ctf", text(&source), "-o", text(&out)]).expect(3, &[]);
         assert_eq!(events(&out), expected, "{name}");
     }
 }
 
-/// Packets end before it is known which time follows.
+/// Packets end before the next time is known.
 #[test]
 fn untimed_events_do_not_wait_for_a_time_in_another_packet() {
     let directory = Directory::new("untimed-packets");
@@ -125,9 +125,9 @@ fn untimed_events_do_not_wait_for_a_time_in_another_packet() {
     assert_eq!(found, [(ZERO.to_owned(), 2), (NEXT.to_owned(), 1), (BEFORE.to_owned(), 1)]);
 }
 
-/// Nothing has a time, though there is a clock.
+/// No event has a time, though there is a clock.
 #[test]
-fn untimed_events_alone_are_at_the_beginning_of_the_clock() {
+fn untimed_events_alone_are_at_the_clock_origin() {
     let directory = Directory::new("untimed-alone");
     let source = directory.join("source.jsonl");
     let begin = r#"{"type":"stream-begin","stream":0,"clock":{"id":"c","frequency":1000}}"#;
@@ -178,7 +178,7 @@ fn reports_without_a_timestamp_are_written_whole() {
     ichnos(["check", "--strict", text(&merged)]).expect(0, &[]);
 }
 
-/// Records of Fuchsia logs have a time, too.
+/// Fuchsia log records also require a time.
 #[test]
 fn untimed_log_lines_get_the_time_before_them() {
     let directory = Directory::new("untimed-log");

@@ -1,4 +1,4 @@
-//! `ichnos view` and `view --in`: addresses, the file of a viewer, Ctrl-C.
+//! `ichnos view` and `view --in`: addresses, viewer files, Ctrl-C.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::intersection;
 use crate::support::{Directory, METADATA, Run, command, ichnos, packet, root};
 
-/// A running `ichnos view`.
+/// Running `ichnos view`.
 pub struct Viewing {
     pub child: Child,
     output: BufReader<ChildStdout>,
@@ -32,14 +32,14 @@ impl Viewing {
         Self { child, output }
     }
 
-    /// Returns the line that it prints.
+    /// Returns the printed line.
     pub fn link(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
-    /// Ends it as Ctrl-C does. Returns the exit code and what it has written to standard error.
+    /// Ends the command like Ctrl-C. Returns the exit code and the standard error output.
     pub fn interrupt(mut self) -> (Option<i32>, String) {
         let kill = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(kill.unwrap().success());
@@ -49,7 +49,7 @@ impl Viewing {
     }
 }
 
-/// Sends a request with these headers. Returns the head and the body of the answer.
+/// Sends a request with these headers. Returns the response's head and body.
 fn request(method: &str, address: &str, headers: &str) -> (String, Vec<u8>) {
     let (host, path) = address.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -65,7 +65,7 @@ fn request(method: &str, address: &str, headers: &str) -> (String, Vec<u8>) {
     (head, body)
 }
 
-/// Asks the API of a running `ichnos view`, whose answers are to be without errors.
+/// Sends a request to the API of a running `ichnos view`. The answer must not be an error.
 fn ask(link: &str, what: &str) -> Vec<u8> {
     let (head, body) = request("GET", &format!("{link}api/{what}"), "");
     assert!(head.starts_with("HTTP/1.1 200 "), "{what}: {head}: {}", String::from_utf8_lossy(&body));
@@ -76,7 +76,7 @@ fn ask_json(link: &str, what: &str) -> Value {
     serde_json::from_slice(&ask(link, what)).unwrap()
 }
 
-/// Waits until all of the traces were read. Returns the first and the last time.
+/// Waits until all traces are read. Returns the first and the last time.
 pub fn wait_until_read(link: &str) -> (String, String) {
     loop {
         let trace = ask_json(link, "trace");
@@ -91,7 +91,7 @@ pub fn wait_until_read(link: &str) -> (String, String) {
     }
 }
 
-/// Returns the events of JSON Lines, without what was written before them.
+/// Returns the event lines in JSON Lines, without the lines before them.
 fn event_lines(text: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.filter(|line: &Value| line["type"] == "event").collect()
@@ -115,7 +115,7 @@ fn a_page_until_ctrl_c() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
-/// Expressions on the page have the suggestions that the command prints.
+/// Expressions on the page get the same suggestions as on the command line.
 #[test]
 fn expressions_have_suggestions() {
     let path = root().join("examples/hello-lttng");
@@ -139,9 +139,9 @@ fn expressions_have_suggestions() {
     viewing.interrupt();
 }
 
-/// What is added to a trace is shown, and numbers of tracks and names stay those that pages know.
+/// Additions to a trace are shown, and track and name numbers stay valid for open pages.
 #[test]
-fn a_trace_that_grows() {
+fn a_growing_trace() {
     let text = std::fs::read_to_string(root().join("examples/hello-jsonl/requests.jsonl")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 5);
@@ -151,7 +151,7 @@ fn a_trace_that_grows() {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
         file.write_all(format!("{}\n", lines.join("\n")).as_bytes()).unwrap();
     };
-    // `reply` is new, and `query` is in an earlier line than the other of the known ones.
+    // `reply` is new, and `query` is in an earlier line than the other known class.
     write(&[lines[2], lines[1]]);
     let mut viewing = Viewing::start(&["--follow", path.to_str().unwrap()]);
     let link = viewing.link();
@@ -182,7 +182,7 @@ fn a_trace_that_grows() {
     let (tracks, names) = (get("tracks")["tracks"].clone(), get("names?from=0")["names"].clone());
     for (now, before) in [(&tracks, &known.0), (&names, &known.1)] {
         let (now, before) = (now.as_array().unwrap(), before.as_array().unwrap());
-        // No other track for the same data stream.
+        // The data stream gets no second track.
         assert!(now.len() == before.len() || now == names.as_array().unwrap(), "{tracks}");
         for (now, before) in now.iter().zip(before) {
             assert_eq!((now.get("name"), now.as_str()), (before.get("name"), before.as_str()));
@@ -195,9 +195,9 @@ fn a_trace_that_grows() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
-/// Metadata whose array is still open grows as well: events of a class that is declared later are shown.
+/// Metadata with an open array also grows: events of a class declared later are shown.
 #[test]
-fn a_class_that_is_declared_later() {
+fn a_class_declared_later() {
     let class = |id: u8, name: &str| {
         format!(
             "{{\"type\":\"event-record-class\",\"id\":{id},\"name\":\"{name}\",\"payload-field-class\":\
@@ -249,7 +249,7 @@ fn a_class_that_is_declared_later() {
     viewing.interrupt();
 }
 
-/// The timeline has each datagram at once, while the next one is waited for.
+/// The timeline shows each datagram at once, while it waits for the next one.
 #[cfg(unix)]
 #[test]
 fn datagrams_as_they_arrive() {
@@ -279,9 +279,9 @@ fn datagrams_as_they_arrive() {
         let tracks = tracks.filter(|track| (track["kind"] == "losses") == is_losses);
         tracks.filter_map(|track| track["items"].as_u64()).sum()
     };
-    // One of them says that others were dropped.
+    // One record reports dropped records.
     assert_eq!((of_kind(false), of_kind(true)), (8, 1), "{tracks}");
-    // Nothing takes datagrams away from the timeline.
+    // The timeline keeps all datagrams.
     let (head, body) = get("events?begin=0&end=1");
     assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
     assert!(String::from_utf8(body).unwrap().contains("not stored"));
@@ -289,7 +289,7 @@ fn datagrams_as_they_arrive() {
     assert!(!socket.exists());
 }
 
-/// The time in which all data streams of a trace are active: the same events as other commands select.
+/// In the time range in which all data streams of a trace are active, the events are the same as in other commands.
 #[test]
 fn stream_intersections() {
     let directory = intersection::traces("view-intersection");
@@ -311,7 +311,7 @@ fn stream_intersections() {
         assert_eq!(texts(rows["rows"].as_array().unwrap(), "time"), texts(&lines, "ts"));
         let stats = ask_json(&link, &format!("stats?{range}"));
         assert_eq!(stats["events"], run(&["stats", "--json"]).json()["events"]);
-        // A wider range does not show more.
+        // A wider range shows the same events.
         let wide = ask_json(&link, "stats?begin=0&end=2000000000000000000");
         assert_eq!(wide["events"], stats["events"]);
         let written = directory.join(format!("range-{}.tar", options.len()));
@@ -325,7 +325,7 @@ fn stream_intersections() {
         .expect(2, &["--stream-intersection"]);
 }
 
-/// Runs a command that a panel shows, with further words, in a shell.
+/// Runs a command from a panel, with additional words, in a shell.
 fn run_shown(command: &Value, words: &str) -> Run {
     let program = env!("CARGO_BIN_EXE_ichnos");
     let shown = command.as_str().unwrap().strip_prefix("ichnos ").unwrap();
@@ -338,7 +338,7 @@ fn texts(list: &[Value], name: &str) -> Vec<String> {
     list.iter().map(|row| row[name].to_string().trim_matches('"').to_owned()).collect()
 }
 
-/// Clocks that were moved: events, statistics and files are as with `--offset`, and the commands of panels have it.
+/// Clocks with an offset: events, statistics and files are as with `--offset`, and the panels' commands contain it.
 #[cfg(unix)]
 #[test]
 fn moved_clocks() {
@@ -350,7 +350,7 @@ fn moved_clocks() {
     let [common, alone] = ["common", "alone"].map(|name| directory.join(name).to_str().unwrap().to_owned());
     let whole = directory.to_str().unwrap();
     let offset = format!("--offset={alone}=2500ns");
-    // As two paths, and as a path with two traces.
+    // As two paths, and as one path with two traces.
     for paths in [&[common.as_str(), alone.as_str()][..], &[whole]] {
         let mut viewing = Viewing::start(&[&["--event", "*"], paths].concat());
         let link = viewing.link();
@@ -421,7 +421,7 @@ fn moved_clocks() {
     }
 }
 
-/// Returns the lines of JSON Lines about events, losses and damage, without the names of files.
+/// Returns the lines about events, losses and damage in JSON Lines, without file names.
 fn message_lines(text: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let kinds = ["event", "damage", "discarded-events", "discarded-packets"];
@@ -433,14 +433,14 @@ fn message_lines(text: &str) -> Vec<Value> {
     lines.map(without_files).collect()
 }
 
-/// A damaged trace of each of two formats, with the path that is read.
+/// Writes a damaged trace in each of two formats. Returns the paths.
 fn damaged_traces(directory: &Directory) -> Vec<PathBuf> {
     let ctf = directory.join("ctf");
     std::fs::create_dir(&ctf).unwrap();
     std::fs::write(ctf.join("metadata"), METADATA).unwrap();
     let good = [packet(&[1_000, 3_000, 5_000], 0), packet(&[21_000, 23_000, 25_000, 27_000], 7)];
     let mut bad = packet(&[11_000, 13_000, 15_000, 17_000], 0);
-    // The id of an event that no class has.
+    // An event id without a class.
     let at = bad.len() - 10;
     bad[at] = 9;
     std::fs::write(ctf.join("stream_a"), [&good[0], &bad, &good[1]].map(Vec::as_slice).concat()).unwrap();
@@ -454,7 +454,7 @@ fn damaged_traces(directory: &Directory) -> Vec<PathBuf> {
     vec![ctf, fxt]
 }
 
-/// Ranges of damaged traces: events, statistics and files are those that other commands give, and damage is shown.
+/// Ranges in damaged traces: events, statistics and files are the same as from other commands, and damage is shown.
 #[test]
 fn ranges_of_damaged_traces() {
     let directory = Directory::new("view-damaged");
@@ -487,7 +487,7 @@ fn ranges_of_damaged_traces() {
                 run
             };
             let lines = message_lines(&run(&["cat", "-f", "jsonl"]).out);
-            // Other commands give those without a time for any range. They are at the first time here.
+            // Other commands print events without a time for any range. Here, they are at the first time.
             let (events, untimed): (Vec<Value>, Vec<Value>) =
                 lines.iter().filter(is_event).cloned().partition(|event| event["ts"].is_number());
             let at_begin = if from == begin { untimed.len() } else { 0 };
@@ -519,14 +519,14 @@ fn ranges_of_damaged_traces() {
     }
 }
 
-/// Returns the answers that a page was saved with.
+/// Returns the answers in a saved page.
 fn saved(page: &str) -> serde_json::Value {
     let begin = "<script type=\"application/json\" id=\"saved\">";
     let (_, rest) = page.split_once(begin).unwrap();
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
-/// A page as one file has what other commands find, and names in it stay text.
+/// A single-file page has the same results as other commands, and names in it stay text.
 #[test]
 fn a_page_as_one_file() {
     let directory = Directory::new("view-export");
@@ -559,7 +559,7 @@ fn a_page_as_one_file() {
     assert_eq!(saved(&text)["events"]["rows"][0]["name"], name);
 }
 
-/// A page as one file names neither the directory of a trace nor of an argument above it.
+/// A single-file page contains neither a trace's directory nor a directory from the command line.
 #[test]
 fn a_page_without_directories() {
     let directory = Directory::new("view-export");
@@ -584,7 +584,7 @@ fn a_page_without_directories() {
     }
 }
 
-/// Returns the number of spans, instants and values of a track.
+/// Returns the number of spans, instants and values on a track.
 fn items(track: &serde_json::Value) -> u64 {
     let count = |index: usize, name: &str| {
         let numbers = track[name].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -593,9 +593,9 @@ fn items(track: &serde_json::Value) -> u64 {
     count(3, "items") + count(5, "counter")
 }
 
-/// Only the page of the viewer gets the file that `convert` writes.
+/// Only the viewer's page can load the file that `convert` writes.
 #[test]
-fn a_file_for_the_page_of_a_viewer() {
+fn a_file_for_a_viewer_page() {
     const ORIGIN: &str = "Origin: https://profiler.firefox.com\r\n";
     let mut viewing = Viewing::start(&["--in", "firefox", &example()]);
     let link = viewing.link();
@@ -641,7 +641,7 @@ fn a_file_for_the_page_of_a_viewer() {
 }
 
 #[test]
-fn what_viewers_cannot_show() {
+fn traces_that_viewers_cannot_show() {
     let error = "https://ui.perfetto.dev reads files from port 9001 only";
     ichnos(["view", "--in", "perfetto", "--port", "9000", &example()]).expect(2, &[error]);
     let without_stacks = root().join("examples/hello-ctf2");
@@ -649,8 +649,8 @@ fn what_viewers_cannot_show() {
         .expect(2, &["no selected event has a call stack"]);
 }
 
-/// Puts a stand-in for the program that opens addresses into a directory. It writes its arguments into a file, and runs as long
-/// as the file that it opens is there. Returns the search path with it.
+/// Creates a stand-in for the program that opens addresses, in a directory. It writes its arguments into a file, and
+/// runs until the opened file is deleted. Returns the search path with the directory.
 #[cfg(unix)]
 pub fn with_opener(directory: &std::path::Path, arguments: &std::path::Path) -> String {
     use std::os::unix::fs::PermissionsExt as _;
@@ -667,10 +667,10 @@ pub fn with_opener(directory: &std::path::Path, arguments: &std::path::Path) -> 
     format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
 }
 
-/// Other users see the arguments of the program that opens the address, which is a secret.
+/// Other users can see the arguments of the program that opens the address. The address is secret.
 #[cfg(unix)]
 #[test]
-fn the_address_is_no_argument() {
+fn the_address_is_not_an_argument() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = Directory::new("view-opener");
     let (temporary, arguments) = (directory.join("tmp"), directory.join("arguments"));
@@ -692,7 +692,7 @@ fn the_address_is_no_argument() {
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         let page = std::fs::read_to_string(&file).unwrap();
         assert!(page.contains(&format!("content=\"0; url={}\"", link.replace('&', "&amp;"))), "{page}");
-        // No file of the trace can be read by others either.
+        // Other users cannot read any file of the trace.
         for entry in std::fs::read_dir(&temporary).unwrap() {
             let entry = entry.unwrap().path();
             assert_eq!(mode(&entry), 0o700);
@@ -706,7 +706,7 @@ fn the_address_is_no_argument() {
     }
 }
 
-/// A page of a damaged trace is written, and the exit code says so, as with other commands.
+/// A page for a damaged trace is written, and the exit code reports the damage, as in other commands.
 #[test]
 fn an_exported_page_of_a_damaged_trace() {
     let directory = Directory::new("view-damaged");

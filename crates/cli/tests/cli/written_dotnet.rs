@@ -1,4 +1,4 @@
-//! Written .NET files: sorted by time, with function names and with the properties of the process.
+//! Written .NET files: sorted by time, with function names and process properties.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn convert(from: &Path, to: &Path) -> Run {
     ichnos(["convert", "-q", "--force", "--verify", "--losses", text(from), "-o", text(to)])
 }
 
-/// Lines whose times go back, all of them or each second one.
+/// Lines whose times go back, always or for every second line.
 #[test]
 fn events_in_any_order_are_sorted() {
     let directory = Directory::new("sorted-dotnet");
@@ -59,7 +59,7 @@ fn events_in_any_order_are_sorted() {
     }
 }
 
-/// Names of functions that are added behind sorted events are what `--verify` expects.
+/// Function names appended after sorted events are accepted by `--verify`.
 #[test]
 fn sorted_events_have_named_functions() {
     let directory = Directory::new("sorted-functions");
@@ -70,7 +70,7 @@ fn sorted_events_have_named_functions() {
     ichnos(["cat", "-q", text(&out)]).expect(0, &[]).prints(&["Greeting", "MethodDCEndVerbose"]);
 }
 
-/// Data in a pipe cannot be sorted any more, and `split` does not sort.
+/// Data written to a pipe cannot be sorted, and `split` does not sort.
 #[test]
 fn events_in_any_order_are_refused_without_a_file() {
     let directory = Directory::new("unsorted-dotnet");
@@ -85,7 +85,7 @@ fn events_in_any_order_are_refused_without_a_file() {
     assert!(!out.exists());
 }
 
-/// Times that are not in 64 bits from the first one on are listed.
+/// Times that do not fit in 64 bits relative to the first time are listed.
 #[test]
 fn times_that_do_not_fit_are_listed() {
     let directory = Directory::new("far-dotnet");
@@ -101,7 +101,7 @@ fn times_that_do_not_fit_are_listed() {
     assert_eq!(times.lines().skip(1).collect::<Vec<_>>(), ["1", &far.to_string()]);
 }
 
-/// `filter` and `split` write the names of the functions in stacks, though the events that have them are not selected.
+/// `filter` and `split` write the function names in stacks, even if the events with the names are not selected.
 #[test]
 fn parts_name_functions() {
     let directory = Directory::new("named-dotnet");
@@ -122,7 +122,7 @@ fn parts_name_functions() {
     ichnos(["check", "--strict", text(&filtered), text(&part)]).expect(0, &[]);
 }
 
-/// Properties of the process, and payloads without a description, survive other formats.
+/// Process properties, and payloads without a description, survive other formats.
 #[test]
 fn properties_survive_other_formats() {
     let Some(source) = recorded("nettrace/runtime/net10.0-custom-only-norundown.nettrace") else { return };
@@ -136,7 +136,7 @@ fn properties_survive_other_formats() {
     };
     let events = |path: &Path| {
         let words = ["cat", "-q", "--gmt", "--event", "Toolkit-*", text(path)];
-        // Numbers of stacks depend on the order of the table.
+        // Stack numbers depend on the table's order.
         let without_stack = |line: &str| match line.split_once(", stack = ") {
             Some((head, rest)) => {
                 [head, rest.trim_start_matches(|digit: char| digit.is_ascii_digit())].concat()
@@ -156,14 +156,14 @@ fn properties_survive_other_formats() {
     }
 }
 
-/// A file without its beginning: all of its events are read, a message says what is missing, and it can be repaired.
+/// A file without its start: all its events are read, a message says what is missing, and it can be repaired.
 #[test]
-fn a_file_without_its_beginning() {
+fn a_file_without_its_start() {
     let Some(bytes) = recorded("nettrace/runtime/net10.0-nostacks.nettrace") else { return };
     let directory = Directory::new("beginning-dotnet");
     let bytes = fs::read(bytes).unwrap();
     let rest = directory.join("rest.nettrace");
-    // Within the trace block, at no multiple of 4 bytes.
+    // Within the trace block, at a position that is not a multiple of 4 bytes.
     fs::write(&rest, &bytes[83..]).unwrap();
     let whole = directory.join("whole.nettrace");
     fs::write(&whole, &bytes).unwrap();
@@ -179,7 +179,7 @@ fn a_file_without_its_beginning() {
         assert_eq!(run.out, expected);
         run.expect(3, &["expected `Nettrace`, found a block at byte ", "expected a trace block, found none"]);
     }
-    // Ticks of another frequency, and an address size.
+    // Ticks with another frequency, and an address size.
     let options = ["-O", "nettrace.frequency=10000000", "-O", "nettrace.pointer-size=4"];
     let shown = ichnos(["info"].into_iter().chain(options).chain([text(&rest)])).out;
     assert!(shown.contains("10,000,000 Hz") && shown.contains("pointer_size = 4"), "{shown}");

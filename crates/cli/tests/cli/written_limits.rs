@@ -1,4 +1,4 @@
-//! Data that readers refuse is not written: it is listed as a loss, or nothing is written.
+//! Data that readers would reject are not written: they are listed as losses, or the output is refused.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A file of lines of events, each of a name, a time and a payload.
+/// Writes a file with event lines: name, time and payload each.
 fn lines(directory: &Path, events: &[(u64, String)]) -> PathBuf {
     let mut lines = String::from("{\"ts\":0,\"name\":\"first\"}\n");
     for (time, payload) in events {
@@ -27,13 +27,13 @@ fn lines(directory: &Path, events: &[(u64, String)]) -> PathBuf {
     path
 }
 
-/// A payload of an array of this number of elements without bits.
+/// Returns a payload with an array of this number of elements without bits.
 fn empties(count: usize) -> String {
     let elements = vec!["{}"; count].join(",");
     format!(r#""x":[{elements}]"#)
 }
 
-/// Of array elements without bits, a packet has as many as readers accept; an event with more is dropped.
+/// A packet contains as many array elements without bits as readers accept. An event with more is dropped.
 #[test]
 fn elements_without_bits() {
     let directory = Directory::new("limits-empty");
@@ -50,8 +50,8 @@ fn elements_without_bits() {
     }
 }
 
-/// A trace that would have more fields than readers accept is not written at all: which events are too many shows at
-/// the end.
+/// A trace with more fields than readers accept is not written at all: which events are too many is known only at the
+/// end.
 #[test]
 fn fields_without_bits() {
     let directory = Directory::new("limits-fields");
@@ -66,7 +66,7 @@ fn fields_without_bits() {
         run(&words).expect(2, &["readers would refuse it: `e`: ", "could have"]);
         assert!(!out.exists());
     }
-    // Fewer of them can be read.
+    // A smaller number can be read.
     let source = lines(&directory, &events[..150]);
     for dialect in ["spec2", "ctf1.8"] {
         let out = directory.join(dialect);
@@ -75,7 +75,7 @@ fn fields_without_bits() {
     }
 }
 
-/// A trace of more packets than readers accept is not written.
+/// A trace with more packets than readers accept is not written.
 #[test]
 fn packets() {
     let directory = Directory::new("limits-packets");
@@ -87,7 +87,7 @@ fn packets() {
     assert!(!out.exists());
 }
 
-/// Events that are not in order of time are in several data streams, which is listed.
+/// Unsorted events are written to several data streams, and this is listed.
 #[test]
 fn events_out_of_order() {
     let directory = Directory::new("limits-order");

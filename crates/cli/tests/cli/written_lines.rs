@@ -1,4 +1,4 @@
-//! JSON Lines as a format that is written: `convert --to jsonl` and the verbs that edit.
+//! JSON Lines as output format: `convert --to jsonl` and the verbs that edit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const RECORDED: [&str; 12] = [
     "xtrace/brown/text/small.txt",
 ];
 
-/// Recorded traces whose lines change when they are converted again: fields of packets select their fields.
+/// Recorded traces whose lines change in a second conversion: packet fields select their fields.
 const CHANGED: &[&str] = &["pass-vars"];
 
 fn text(path: &Path) -> &str {
@@ -46,13 +46,13 @@ fn cat(path: &Path, options: &[&str]) -> String {
     ichnos([&["cat", "-q", "--format=jsonl", text(path)], options].concat()).out
 }
 
-/// Converts with a verification, as `ichnos` does in all tests.
+/// Converts with verification, as `ichnos` does in all tests.
 fn convert(path: &Path, out: &Path) -> i32 {
     ichnos(["convert", "-q", "--to=jsonl", text(path), "-o", text(out)]).code
 }
 
 #[test]
-fn lines_are_those_of_cat() {
+fn lines_equal_those_of_cat() {
     let directory = Directory::new("written-lines");
     let [once, twice] = ["once", "twice"].map(|name| directory.join(name));
     let traces = EXAMPLES.into_iter().map(example).chain(RECORDED.into_iter().filter_map(recorded));
@@ -73,9 +73,9 @@ fn lines_are_those_of_cat() {
     }
 }
 
-/// Parts of a trace are those that `cat` prints with the same options.
+/// A part of a trace equals the output of `cat` with the same options.
 #[test]
-fn parts_are_those_of_cat() {
+fn parts_equal_those_of_cat() {
     let directory = Directory::new("written-parts");
     let out = directory.join("part.jsonl");
     let lttng = example("hello-lttng");
@@ -92,7 +92,7 @@ fn parts_are_those_of_cat() {
     }
 }
 
-/// Lines become CTF 2, and from there lines with the same events.
+/// Lines become CTF 2, and then lines with the same events.
 #[test]
 fn events_come_back_from_ctf() {
     let directory = Directory::new("written-lines-of-ctf");
@@ -116,7 +116,7 @@ fn events_come_back_from_ctf() {
     }
 }
 
-/// Data of packets is lost, as is the option that a field of a packet selects.
+/// Packet data are lost, and so is an option that a packet field selects.
 #[test]
 fn losses_are_listed() {
     let directory = Directory::new("written-lines-losses");
@@ -142,7 +142,7 @@ fn losses_are_listed() {
     assert_eq!(losses(&lines, &[]).expect(0, &[]).out, "");
 }
 
-/// Losses and damage of the input are lines, but `repair` leaves out damage.
+/// Losses and damage in the input become lines, but `repair` omits damage.
 #[test]
 fn losses_and_damage_of_the_input() {
     let damaged = trace("written-lines-damaged");
@@ -183,7 +183,7 @@ fn impossible_outputs() {
     assert_eq!(fs::read(&lines).unwrap(), before);
 }
 
-/// With few open files, there can be many parts.
+/// Many parts are written even if few files can be open.
 #[cfg(unix)]
 #[test]
 fn many_parts() {

@@ -1,5 +1,5 @@
-//! Constructs of the proposals, one a trace, as conversions write them: values and times stay, and what does not is a
-//! line of the loss table.
+//! Constructs from the proposals, one per trace, in conversions: values and times stay, and every change is in the loss
+//! table.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::support::{Directory, ichnos};
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
 
-/// Scope names of PROP-1.0.
+/// PROP-1.0 scope names.
 const CONTEXT: &str = "data-stream-packet-context";
 const HEADER: &str = "data-stream-event-record-header";
 
@@ -24,7 +24,7 @@ fn structure(fields: &[(&str, Value)]) -> Value {
     json!({"field-type": "struct", "fields": fields.collect::<Vec<_>>()})
 }
 
-/// A tag of PROP-1.0. `clock` is empty for tags without one.
+/// Returns a PROP-1.0 tag. `clock` is empty for tags without a clock.
 fn tag(name: &str, scope: &str, field: &str, clock: &str) -> Value {
     let mut tag = json!({"tag": name, "path": {"scope": scope, "path": [field]}});
     if !clock.is_empty() {
@@ -39,8 +39,8 @@ fn tag(name: &str, scope: &str, field: &str, clock: &str) -> Value {
 const NOW: &str = "update-data-stream-clock-now";
 const AFTER: &str = "update-data-stream-clock-after-packet";
 
-/// A trace of PROP-1.0 with the clocks `c` and `d`: packets have 32-bit sizes, events an 8-bit id and a 32-bit time `ts`
-/// of the clock `c`.
+/// PROP-1.0 trace with the clocks `c` and `d`. Packets have 32-bit sizes, and events have an 8-bit id and a 32-bit time
+/// `ts` of the clock `c`.
 struct Trace {
     header: Vec<(&'static str, Value)>,
     header_tags: Vec<Value>,
@@ -70,7 +70,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Writes the trace. Each packet: its header, its context after the sizes, its events.
+    /// Writes the trace. A packet consists of the header, the context after the sizes, and the events.
     fn write(self, path: &Path, packets: &[(&[u8], &[u8], &[u8])]) -> String {
         let mut trace = json!({"fragment": "trace-class", "default-byte-order": "le"});
         let merge = |to: &mut Value, from: &Value| {
@@ -120,7 +120,7 @@ impl Trace {
     }
 }
 
-/// An event of the id 0 at a time, with further bytes.
+/// Returns an event with the id 0 at a time, with further bytes.
 fn event(time: u32, more: &[u8]) -> Vec<u8> {
     [&[0], &time.to_le_bytes()[..], more].concat()
 }
@@ -130,14 +130,14 @@ fn lines(path: &str) -> Vec<Value> {
     run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Cycles of the default clock and values of `z` of all events.
+/// Returns default clock cycles and values of `z` for all events.
 fn events(path: &str) -> Vec<(u64, u64)> {
     let lines = lines(path);
     let events = lines.iter().filter(|line| line["type"] == "event");
     events.map(|line| (line["cycles"].as_u64().unwrap(), line["payload"]["z"].as_u64().unwrap())).collect()
 }
 
-/// Converts to a dialect, with further options; returns the path and the loss table.
+/// Converts to a dialect, with further options. Returns the path and the loss table.
 fn convert(directory: &Directory, source: &str, dialect: &str, options: &[&str]) -> (String, String) {
     let path = directory.join(format!("{dialect}{}", options.concat().replace('/', "_")));
     let to = path.to_str().unwrap().to_owned();
@@ -159,7 +159,8 @@ fn convert(directory: &Directory, source: &str, dialect: &str, options: &[&str])
     (to, run.out + &run.err)
 }
 
-/// Checks that conversions to all dialects, also with other packets, keep times and values, for other readers, too.
+/// Checks that conversions to all dialects, with the same and with other packets, keep times and values, also for other
+/// readers.
 fn check_events(directory: &Directory, source: &str, expected: &[(u64, u64)]) {
     assert_eq!(events(source), expected);
     for dialect in DIALECTS {
@@ -172,8 +173,8 @@ fn check_events(directory: &Directory, source: &str, expected: &[(u64, u64)]) {
     }
 }
 
-/// Fields after the event record header update the clock: dialects without such updates get a field that is added, so
-/// that no record can be copied.
+/// Fields after the event record header update the clock. Dialects without such updates need an additional field, so no
+/// record can be copied.
 #[test]
 fn clocks_of_fields_after_the_header() {
     let fields = structure(&[("k", int(8)), ("z", int(8))]);
@@ -206,8 +207,8 @@ fn clocks_of_fields_after_the_header() {
     }
 }
 
-/// Begin and end times of few bits get all bits of the time: in CTF 1.8, a further field with a clock would be a time at
-/// which the packet begins.
+/// Start and end times with few bits get all bits of the time. In CTF 1.8, another field with a clock would define the
+/// start time of the packet.
 #[test]
 fn packet_times_of_few_bits() {
     for bits in [8, 16, 32] {
@@ -247,7 +248,7 @@ fn packet_times_of_few_bits() {
     }
 }
 
-/// Tags of several clocks for one field, in any order.
+/// Tags with several clocks for one field, in any order.
 #[test]
 fn fields_of_several_clocks() {
     let directory = Directory::new("several-clocks");
@@ -273,9 +274,9 @@ fn fields_of_several_clocks() {
     assert!(losses.contains("no field has them"), "{losses}");
 }
 
-/// A begin time of two clocks stays that of both where only one of them begins later.
+/// A start time of two clocks stays the start time of both if only one of them starts later.
 #[test]
-fn begins_of_several_clocks() {
+fn start_times_of_several_clocks() {
     let directory = Directory::new("several-begins");
     let trace = Trace {
         context: vec![("b", int(64))],
@@ -296,7 +297,7 @@ fn begins_of_several_clocks() {
     assert_eq!(other(&cut), other(&source));
 }
 
-/// PROP-1.0 allows the counter of discarded event records in packet headers.
+/// PROP-1.0 allows the discarded event counter in packet headers.
 #[test]
 fn discarded_events_in_packet_headers() {
     let directory = Directory::new("header-counters");
@@ -364,7 +365,7 @@ fn roots_that_are_not_structures() {
     }
 }
 
-/// Babeltrace knows the end time of a packet only as a member of the packet context: another one is added.
+/// Babeltrace recognizes a packet's end time only as a member of the packet context, so a member is added.
 #[test]
 fn end_times_within_other_fields() {
     let directory = Directory::new("nested-end");
@@ -385,7 +386,7 @@ fn end_times_within_other_fields() {
     assert!(difference.is_none(), "{}", difference.unwrap_or_default());
 }
 
-/// Columns of such roots have the names of their scopes.
+/// Such columns are named after their scopes.
 #[test]
 fn columns_of_roots_that_are_not_structures() {
     let directory = Directory::new("root-columns");
@@ -402,7 +403,7 @@ fn columns_of_roots_that_are_not_structures() {
     assert_eq!(cat(&["--fields", "payload.labels,ctx"]), "payload.labels,ctx\non,hi\n");
 }
 
-/// A name without values is only in PROP-1.0. The field keeps its value, and a variant its option.
+/// Only PROP-1.0 allows a name without values. The field keeps its value, and a variant its option.
 #[test]
 fn names_without_values() {
     let enumeration =
@@ -435,7 +436,7 @@ fn names_without_values() {
     }
 }
 
-/// A trace of PROP-2.0 of an event `e` at 10 cycles, with a trace class and further files.
+/// Writes a PROP-2.0 trace with an event `e` at 10 cycles, a trace class and further files.
 fn second_proposal(path: &Path, trace_class: &Value, files: &[(&str, &str)]) -> String {
     let uint = |bits: u32, roles: &[&str]| {
         json!({
@@ -461,7 +462,7 @@ fn second_proposal(path: &Path, trace_class: &Value, files: &[(&str, &str)]) -> 
     path.to_str().unwrap().to_owned()
 }
 
-/// Traces can share a metadata stream, with its UUID: their environments tell them apart (PROP-2.0, "Trace").
+/// Traces can share a metadata stream and its UUID. Their environments distinguish them (PROP-2.0, "Trace").
 #[test]
 fn traces_that_share_their_metadata() {
     let directory = Directory::new("shared-metadata");
@@ -497,7 +498,7 @@ fn traces_that_share_their_metadata() {
     assert_eq!(cat(&["--metadata", metadata.to_str().unwrap(), &a, &b]), ["one", "two"]);
 }
 
-/// Environment values of all kinds: dialects that have only some of them get the JSON of the others.
+/// Environment values of all kinds. Dialects that support only some of them get the others as JSON.
 #[test]
 fn environments_of_any_values() {
     let directory = Directory::new("environments");
@@ -533,9 +534,9 @@ fn environments_of_any_values() {
 
 /// The loss table of a conversion within a dialect.
 #[test]
-fn losses_of_what_a_trace_class_does_not_contain() {
+fn losses_outside_the_trace_class() {
     let directory = Directory::new("unmodeled");
-    // An alias with attributes, and the name of another tool.
+    // An alias with attributes, and a name for another tool.
     let path = directory.join("aliases");
     let source = Trace::default().write(&path, &[(&[], &[], &event(10, &[1]))]);
     let text = fs::read_to_string(path.join("metadata")).unwrap();
@@ -575,7 +576,7 @@ fn losses_of_what_a_trace_class_does_not_contain() {
     };
     assert_eq!(stream("ns.json"), json!({"ns": {"b": 3, "c": 4}}));
     assert_eq!(stream("tracer.json"), json!({"tracer": 42}));
-    // They are written again, beside the environment, and replaced by `--force`.
+    // Both are written again, next to the environment, and replaced by `--force`.
     let words = ["convert", "-q", "--dialect", "prop2", "--force", "--verify", &source, "-o"];
     ichnos(words.into_iter().chain([written.to_str().unwrap()])).expect(0, &[]);
     for dialect in ["prop1", "spec2"] {
@@ -586,9 +587,9 @@ fn losses_of_what_a_trace_class_does_not_contain() {
     }
 }
 
-/// Log level, EMF URI and base are properties of CTF 1.8: nothing is lost without the attributes that contain them.
+/// Log level, EMF URI and base are CTF 1.8 properties: without the attributes that contain them, nothing is lost.
 #[test]
-fn attributes_that_are_properties() {
+fn attributes_for_properties() {
     let directory = Directory::new("repeated-attributes");
     let shown = json!({"field-type": "int", "size": 8, "alignment": 8, "user-attrs": {"diamon.org/ctf/ns/std": {"base": 16}}});
     let attributes = json!({

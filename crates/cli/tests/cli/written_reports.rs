@@ -1,4 +1,4 @@
-//! X-Trace reports as a format that is written: `convert --to xtrace`, the verbs that edit, and `task export`.
+//! X-Trace reports as output format: `convert --to xtrace`, the verbs that edit, and `task export`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn example(name: &str) -> PathBuf {
     root().join("examples").join(name)
 }
 
-/// Tasks of a trace as they are shown, without the line about clocks that cannot be corrected.
+/// Returns a trace's task graphs as text, without the line about clocks that cannot be corrected.
 fn graphs(path: &Path) -> [String; 2] {
     [vec!["task", "show", "latest"], vec!["task", "list"]].map(|mut words| {
         words.extend(["--gmt", text(path)]);
@@ -21,7 +21,7 @@ fn graphs(path: &Path) -> [String; 2] {
     })
 }
 
-/// Converts with a verification, as `ichnos` does in all tests; returns losses.
+/// Converts with verification, as `ichnos` does in all tests. Returns the losses.
 fn convert(options: &[&str], path: &Path, out: &Path) -> String {
     let words = [&["convert", "-q", "--losses", "--force"], options, &[text(path), "-o", text(out)]].concat();
     ichnos(words).expect(0, &[]).out
@@ -46,7 +46,7 @@ fn reports_have_the_same_graphs_in_both_dialects() {
     }
 }
 
-/// An extension that stands for another dialect gives way to the option, which is said.
+/// A dialect option overrides an extension that stands for another dialect, and a note says so.
 #[test]
 fn an_extension_of_another_dialect_is_noted() {
     let directory = Directory::new("written-reports-dialect");
@@ -68,7 +68,7 @@ fn an_extension_of_another_dialect_is_noted() {
     }
 }
 
-/// Reports that were converted to another format come back as they were, where their classes keep their names.
+/// Reports return unchanged from another format that keeps their class names.
 #[test]
 fn reports_come_back_from_other_formats() {
     let directory = Directory::new("written-reports-via");
@@ -81,14 +81,14 @@ fn reports_come_back_from_other_formats() {
         convert(&[], &via, &back);
         assert!(fs::read(&back).unwrap() == fs::read(&direct).unwrap(), "{options:?}");
     }
-    // Names of members change in CTF 1.8: the task is the same.
+    // Member names change in CTF 1.8, but the task is the same.
     fs::remove_dir_all(&via).ok();
     convert(&["--dialect", "ctf1.8"], &source, &via);
     convert(&[], &via, &back);
     ichnos(["task", "list", text(&back)]).prints(&["9     10      8"]);
 }
 
-/// Each event of another format is in a report, a line of one, or among the losses.
+/// Each event from another format is in a report, a line in a report, or among the losses.
 #[test]
 fn events_of_other_formats_arrive_or_are_losses() {
     let directory = Directory::new("written-reports-foreign");
@@ -186,7 +186,7 @@ fn one_task_alone() {
     let inputs: Vec<&str> = inputs.iter().map(|path| text(path)).collect();
     ichnos([&["task", "export", "44F3", "--verify", "-o", text(&out)], &inputs[..]].concat()).expect(0, &[]);
     ichnos(["task", "list", text(&out)]).prints(&["44F31A6CBD1F5451", "1 task\n"]);
-    // On standard output, in another dialect, in another format.
+    // On the standard output, in another dialect, in another format.
     let json = ichnos(["task", "export", "0ACA", "--to-dialect", "json", inputs[1]]).expect(0, &[]).out;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[0]["id"], "0ACADE2007050801");
@@ -197,7 +197,7 @@ fn one_task_alone() {
     ichnos(["task", "export", "FFFF", inputs[1]]).expect(2, &["unknown task `FFFF`"]);
 }
 
-/// The traces of one request as one task: other events join the reports that they mention.
+/// The traces of a request as one task: other events join the reports that they mention.
 #[test]
 fn traces_of_one_request_become_its_task() {
     let directory = Directory::new("task-export-mixed");

@@ -1,4 +1,4 @@
-//! `schema --as`: metadata alone, which other programs read.
+//! `schema --as`: metadata alone, for other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::process::Command;
 use crate::support::{Directory, command, ichnos, recorded, trace};
 use crate::transcript::transcript;
 
-/// Traces of which other times are read when their metadata is that of another dialect: no packet says when it
-/// begins. Clocks go on from packet to packet in CTF 1.8 then, and begin at 0 in CTF 2.
+/// Traces whose times change when their metadata is written in another dialect, because packets lack a start time. In
+/// CTF 1.8, clocks continue from packet to packet. In CTF 2, they start at 0.
 const OTHER_TIMES: [&str; 1] = ["barectf/assembled/counter-clock__dst-packet-features__end-ts-multi"];
 
-/// Traces that babeltrace2 2.0 does not survive, whatever their metadata looks like.
+/// Traces on which babeltrace2 2.0 crashes, whatever their metadata looks like.
 const CRASHES: [&str; 2] = ["babeltrace/1/succeed/def-clk-freq", "babeltrace/1/succeed/meta-ctx-sequence"];
 
-/// A directory with the data of a trace and other metadata.
+/// Writes a directory with a trace's data and other metadata.
 fn with_metadata(trace: &Path, metadata: &str) -> Directory {
     let copy = Directory::new("with-metadata");
     for entry in fs::read_dir(trace).unwrap().flatten() {
@@ -26,7 +26,7 @@ fn with_metadata(trace: &Path, metadata: &str) -> Directory {
     copy
 }
 
-/// Returns the output of a program for a trace, and its exit code.
+/// Returns a program's output for a trace, and its exit code.
 fn printed(mut command: Command, trace: &Path) -> (Option<i32>, Vec<u8>) {
     let output = command.arg(trace).env("TZ", "UTC").output().unwrap();
     (output.status.code(), output.stdout)
@@ -52,7 +52,7 @@ fn schemas_in_all_languages() {
     compare("tsdl", &directory);
     compare("spec2", &directory);
     compare("prop1", &directory);
-    // It has an environment, for which there is no place in the file.
+    // The environment of the trace does not fit in the metadata file.
     ichnos(["schema", "--as", "prop2", path]).expect(0, &["the environment is not part of"]);
     let metadata = fs::read_to_string(directory.join("metadata")).unwrap();
     let (before, after) = metadata.split_once("env {").unwrap();
@@ -62,7 +62,7 @@ fn schemas_in_all_languages() {
 }
 
 #[test]
-fn a_schema_is_of_one_trace() {
+fn a_schema_needs_a_single_trace() {
     let (one, other) = (trace("one"), trace("other"));
     let [one, other] = [&one, &other].map(|directory| directory.to_str().unwrap());
     let run = ichnos(["schema", "--as", "spec2", one, other])
@@ -70,7 +70,7 @@ fn a_schema_is_of_one_trace() {
     assert_eq!(run.out, "");
     ichnos(["schema", "--as", "spec2", "--json", one]).expect(2, &["cannot be used with"]);
     ichnos(["schema", "--as", "yaml", one]).expect(2, &["tsdl", "prop1", "prop2", "spec2"]);
-    // Other names of the same languages.
+    // Alternative names of the same languages.
     for (name, alias) in [("tsdl", "ctf1.8"), ("spec2", "ctf2")] {
         let [name, alias] =
             [name, alias].map(|name| ichnos(["schema", "--as", name, one]).expect(0, &[]).out);
@@ -78,7 +78,7 @@ fn a_schema_is_of_one_trace() {
     }
 }
 
-/// Traces of formats without a metadata language have schemas, too.
+/// Traces in formats without a metadata language also have schemas.
 #[test]
 fn schemas_of_other_formats() {
     let examples = crate::support::root().join("examples");
@@ -88,7 +88,7 @@ fn schemas_of_other_formats() {
     assert_eq!(run.out.is_empty(), run.code == 2, "{}", run.err);
 }
 
-/// The directories of recorded traces, by name.
+/// Returns the directories with recorded traces, by name.
 fn recorded_traces() -> Vec<(String, PathBuf)> {
     let Some(root) = recorded("ctf/real") else { return Vec::new() };
     let mut traces = Vec::new();
@@ -105,8 +105,8 @@ fn recorded_traces() -> Vec<(String, PathBuf)> {
     traces
 }
 
-/// The data of a recorded trace with its metadata in another language, if the trace can be read and the language can
-/// express it.
+/// Returns a recorded trace's data with metadata in another language. `None` if the trace is unreadable, or the
+/// language cannot express its metadata.
 fn rewritten(trace: &Path, language: &str) -> Option<Directory> {
     let run = ichnos(["schema", "--quiet", "--as", language, trace.to_str().unwrap()]);
     assert!([0, 2, 3].contains(&run.code), "{}", run.err);

@@ -1,4 +1,4 @@
-//! Packets that say one of their sizes, both, or none, in dialects where that means different things.
+//! Packets that contain one of their sizes, both, or none, in dialects with different meanings for these cases.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn structure(members: &str) -> String {
     format!(r#"{{"type": "structure", "member-classes": [{members}]}}"#)
 }
 
-/// A trace of SPEC-2.0 with this packet context and event records of this number of bits, without a header.
+/// Writes a SPEC-2.0 trace with this packet context, and event records with this number of bits and without a header.
 fn trace(path: &Path, context: &str, bits: u32, stream: &[u8]) -> PathBuf {
     fs::create_dir(path).unwrap();
     let fragments = [
@@ -45,22 +45,22 @@ fn trace(path: &Path, context: &str, bits: u32, stream: &[u8]) -> PathBuf {
     path.to_owned()
 }
 
-/// The values of the events of a trace, which has no problems.
+/// Returns the event values in a trace. The trace must be valid.
 fn values(path: &Path) -> Vec<u64> {
     run(&["check", "--strict", text(path)]).expect(0, &[]);
     let lines = run(&["cat", "-q", "-f", "csv", "--fields", "v", text(path)]).expect(0, &[]).out;
     lines.lines().skip(1).map(|value| value.parse().unwrap()).collect()
 }
 
-/// Converts a trace to all dialects, and each of these to all dialects: no event is missing, and no loss is listed but
-/// those of names.
+/// Converts a trace to all dialects, and each output to all dialects: no event is missing, and only name losses are
+/// listed.
 fn convert_everywhere(source: &Path, options: &[&str]) {
     let expected = values(source);
     let to = |source: &Path, dialect: &str| {
         let out = PathBuf::from(format!("{}-{dialect}", text(source)));
         let words = ["convert", "--losses", "--dialect", dialect, text(source), "-o", text(&out)];
         let losses = run(&[&words, options].concat()).expect(0, &[]).out;
-        // In PROP-1.0, the name of a class is an attribute.
+        // In PROP-1.0, class names are attributes.
         let is_name = |line: &str| {
             line.starts_with("renamed") || line.ends_with("attributes of the event record class")
         };
@@ -74,7 +74,7 @@ fn convert_everywhere(source: &Path, options: &[&str]) {
     }
 }
 
-/// Has packets of a trace of PROP-1.0 say no total size.
+/// Removes the total size from the packets of a PROP-1.0 trace.
 fn remove_total(path: &Path) {
     let path = path.join("metadata");
     let mut metadata: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -107,7 +107,7 @@ fn packets_with_one_size_stay_apart() {
             for dialect in DIALECTS {
                 let out = directory.join(format!("{}-{dialect}", text(&source)));
                 let words = ["convert", "--packet-size", "3", "--dialect", dialect];
-                // Names of CTF 1.8 mean nothing in a structure within the context.
+                // CTF 1.8 names are ignored in a structure within the context.
                 if number == 0 || !dialect.starts_with("ctf") {
                     run(&[&words[..], &[text(&source), "-o", text(&out)]].concat()).expect(0, &[]);
                     assert_eq!(values(&out), [1, 2, 3, 4, 5], "{dialect}");
@@ -123,10 +123,10 @@ fn packets_with_one_size_stay_apart() {
 }
 
 #[test]
-fn packets_with_both_sizes_keep_what_ends_within_a_byte() {
+fn packets_with_both_sizes_can_end_within_a_byte() {
     let directory = Directory::new("written-both-sizes");
     let context = [integer("total", 16, TOTAL), integer("content", 16, CONTENT)].join(", ");
-    // Three values of 4 bits, and padding.
+    // Three 4-bit values and padding.
     let packet = |a: u8, b: u8, c: u8| [56, 0, 44, 0, a | b << 4, c | 0xf0, 0xff];
     let source = trace(&directory.join("source"), &context, 4, &[packet(1, 2, 3), packet(4, 5, 6)].concat());
     assert_eq!(values(&source), [1, 2, 3, 4, 5, 6]);
@@ -143,7 +143,7 @@ fn packets_without_a_size_are_alone() {
     convert_everywhere(&divided, &["--packet-size", "1"]);
 }
 
-/// In PROP-1.0, a packet with only a content size has all of its data stream: what is behind is padding.
+/// In PROP-1.0, a packet with only a content size fills its data stream: the rest is padding.
 #[test]
 fn padding_up_to_the_end_of_a_data_stream_is_left_out() {
     let directory = Directory::new("written-padding");
@@ -160,9 +160,9 @@ fn padding_up_to_the_end_of_a_data_stream_is_left_out() {
     }
 }
 
-/// Content that ends within a byte needs a total size in other dialects than PROP-1.0, which is added.
+/// Content that ends within a byte requires a total size in dialects other than PROP-1.0, so it is added.
 #[test]
-fn content_sizes_within_a_byte_stay_where_that_is_possible() {
+fn content_sizes_within_a_byte_stay_if_possible() {
     let directory = Directory::new("written-content-bits");
     let context = [integer("total", 16, TOTAL), integer("content", 16, CONTENT)].join(", ");
     let both = trace(&directory.join("both"), &context, 4, &[56, 0, 44, 0, 0x21, 0xf3, 0xff]);

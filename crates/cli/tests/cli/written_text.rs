@@ -1,4 +1,4 @@
-//! Text as the output of the verbs that write traces.
+//! Text output from the verbs that write traces.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Directory, Run, ichnos, recorded, root};
 
-/// Names of outputs, with the format of `cat` and `--to` if the name is not enough.
+/// Output names, with the format for `cat`, and `--to` if the name is not enough.
 const TEXTS: [(&str, &str, Option<&str>); 5] = [
     ("x.csv", "csv", None),
     ("x.TSV", "tsv", None),
@@ -15,7 +15,7 @@ const TEXTS: [(&str, &str, Option<&str>); 5] = [
     ("x.csv", "log-json", Some("log-json")),
 ];
 
-/// Number of values of a field: more than parts have workers.
+/// Number of values of a field. It is more than the number of workers for parts.
 const VALUES: usize = 80;
 
 fn text(path: &Path) -> &str {
@@ -35,7 +35,7 @@ fn run(words: &[&str], out: &Path) -> Run {
     ichnos([words, &["-q", "-o", text(out)]].concat())
 }
 
-/// JSON Lines of events whose field `n` alternates.
+/// Writes JSON Lines with events whose field `n` alternates.
 fn lines(path: &Path) {
     let mut lines = String::new();
     for i in 0..4 * VALUES {
@@ -46,7 +46,7 @@ fn lines(path: &Path) {
 }
 
 #[test]
-fn text_is_that_of_cat() {
+fn text_equals_the_output_of_cat() {
     let directory = Directory::new("written-text");
     for trace in traces() {
         for (name, format, to) in TEXTS {
@@ -81,7 +81,7 @@ fn threads_do_not_matter() {
 }
 
 #[test]
-fn parts_are_what_cat_selects() {
+fn parts_equal_the_selection_of_cat() {
     let directory = Directory::new("written-text-parts");
     let trace = directory.join("many.jsonl");
     lines(&trace);
@@ -132,7 +132,7 @@ fn options_of_traces_are_refused() {
 }
 
 #[test]
-fn an_output_is_the_old_or_the_new_one() {
+fn an_output_is_old_or_new() {
     let directory = Directory::new("written-text-old");
     let trace = root().join("examples/hello-lttng");
     let out = directory.join("x.csv");
@@ -143,7 +143,7 @@ fn an_output_is_the_old_or_the_new_one() {
     run(&["convert", text(&trace), "--force"], &out).expect(0, &[]);
     assert!(fs::read_to_string(&out).unwrap().starts_with("time,event,"));
     assert_eq!(fs::read_dir(&*directory).unwrap().count(), 1);
-    // Tables in a directory may be those of the user.
+    // Tables in a directory may belong to the user.
     run(&["split", "--by", "event", "--to", "csv", text(&trace), "--force"], &directory)
         .expect(2, &["text may be from another program"]);
     assert_eq!(fs::read_dir(&*directory).unwrap().count(), 1);

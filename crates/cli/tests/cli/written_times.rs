@@ -1,4 +1,4 @@
-//! Times in fields that have other sizes in the output, or other times before them.
+//! Times in fields whose size or preceding times change in the output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Members of a field class of an integer of so many bits.
+/// Returns the length property for an integer with this many bits.
 fn bits(bits: u32) -> String {
     format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
 }
 
-/// A trace of SPEC-2.0 with these packet contexts (their members), and event records of a time of a variable length
-/// and an 8-bit value.
+/// Writes a SPEC-2.0 trace with these packet context members. Event records have a variable-length time and an 8-bit
+/// value.
 fn trace(directory: &Path, name: &str, context: &str, stream: &[u8]) -> PathBuf {
     let path = directory.join(name);
     fs::create_dir(&path).unwrap();
@@ -33,31 +33,32 @@ fn trace(directory: &Path, name: &str, context: &str, stream: &[u8]) -> PathBuf 
     path
 }
 
-/// A member of a packet context.
+/// Returns a packet context member.
 fn member(name: &str, class: &str, role: &str) -> String {
     format!(r#"{{"name": "{name}", "field-class": {{{class}, "roles": ["{role}"]}}}}"#)
 }
 
 const VARIABLE: &str = r#""type": "variable-length-unsigned-integer""#;
 
-/// Some columns of the events.
+/// Returns columns of the events.
 fn columns_of(path: &Path, columns: &str) -> Vec<String> {
     let lines = run(&["cat", "-q", "-f", "csv", "--fields", columns, text(path)]).expect(0, &[]).out;
     lines.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// Cycles and values of the events.
+/// Returns cycles and values of the events.
 fn events(path: &Path) -> Vec<String> {
     columns_of(path, "cycles,v")
 }
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
-/// Fields of a variable length say as many bits of the time as they have: with more bits, they have to say all of it.
+/// A variable-length time contains only as many bits as its field has. If the field gets longer, it must contain the
+/// complete time.
 #[test]
 fn times_of_a_variable_length_get_longer() {
     let directory = Directory::new("written-times");
-    // 7 bits each, which wrap twice.
+    // 7 bits each. They wrap twice.
     let records = [70, 1, 0, 2, 50, 3, 49, 4, 49, 5];
     let expected = ["70,1", "128,2", "178,3", "305,4", "305,5"];
     let begin = member("begin", VARIABLE, "default-clock-timestamp");
@@ -84,9 +85,9 @@ fn times_of_a_variable_length_get_longer() {
     }
 }
 
-/// Packets that do not say when they begin say it where one becomes several.
+/// If a packet without a start time is divided, its parts get start times.
 #[test]
-fn packets_that_are_divided_say_their_begin() {
+fn divided_packets_have_start_times() {
     let directory = Directory::new("written-begins");
     let size = r#""type": "fixed-length-unsigned-integer", "length": 16, "byte-order": "little-endian""#;
     // The clock is 0 before each packet.
@@ -115,9 +116,9 @@ fn packets_that_are_divided_say_their_begin() {
     }
 }
 
-/// A begin time of 8 bits is enough for the packet, but not for the second half of it.
+/// An 8-bit start time suffices for the packet, but not for its second half.
 #[test]
-fn packets_that_are_divided_say_all_of_their_begin() {
+fn divided_packets_have_complete_start_times() {
     let directory = Directory::new("written-short-begins");
     let integer = |bits| {
         format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
@@ -149,9 +150,9 @@ fn packets_that_are_divided_say_all_of_their_begin() {
     }
 }
 
-/// Packets that say when they end, and get a begin, do not overlap.
+/// Packets that have an end time, and get a start time, do not overlap.
 #[test]
-fn packets_that_get_a_begin_do_not_overlap() {
+fn packets_with_added_start_times_do_not_overlap() {
     let directory = Directory::new("written-ends");
     let byte = r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#;
     let stream = [32, 10, 1, 1, 32, 20, 11, 2, 32, 30, 25, 3];
@@ -180,9 +181,9 @@ fn packets_that_get_a_begin_do_not_overlap() {
     }
 }
 
-/// Packets whose header and context get larger than the fields of their size can say are left out, and counted.
+/// Packets whose header and context become too large for their size fields are dropped and counted.
 #[test]
-fn packets_that_cannot_say_their_size_are_left_out() {
+fn packets_too_large_for_their_size_field_are_dropped() {
     let directory = Directory::new("written-sizes");
     let small = [40, 1, 1, 17, 3];
     let source = small_sizes(&directory, &[&LARGE_PACKET[..], &small[..]].concat());
@@ -196,11 +197,11 @@ fn packets_that_cannot_say_their_size_are_left_out() {
     assert_eq!(events(&out), ["17,3"]);
 }
 
-/// A packet of a trace of [`small_sizes`], of two events, that is too large for CTF 1.8: 8 elements of a byte each take
-/// 8 bytes there.
+/// A packet for [`small_sizes`] with two events. It is too large for CTF 1.8, where each of its 8 one-byte elements
+/// takes 8 bytes.
 const LARGE_PACKET: [u8; 14] = [96 + 16, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 10, 2];
 
-/// A trace whose packets say their size in 8 bits.
+/// Writes a trace with 8-bit packet sizes.
 fn small_sizes(directory: &Path, stream: &[u8]) -> PathBuf {
     let size = r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#;
     let long = r#"{"name": "long", "field-class": {"type": "dynamic-length-array", "length-field-location":
@@ -215,9 +216,9 @@ fn small_sizes(directory: &Path, stream: &[u8]) -> PathBuf {
     trace(directory, "source", &context, stream)
 }
 
-/// All verbs that write end with exit code 3 if there were events and none of them is in the output.
+/// Every verb that writes ends with exit code 3 if all events were dropped from the output.
 #[test]
-fn an_output_that_lacks_all_events_is_no_success() {
+fn an_output_without_events_is_not_a_success() {
     let directory = Directory::new("written-nothing");
     let source = small_sizes(&directory, &LARGE_PACKET);
     let all = "all 2 events were dropped: the output does not contain events";
@@ -243,7 +244,7 @@ fn an_output_that_lacks_all_events_is_no_success() {
     let out = directory.join("none");
     let words = ["filter", "v > 2", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
     assert!(!run(&words).expect(1, &[]).err.contains("dropped: "));
-    // A repair of which nothing is left.
+    // A repair with an empty output.
     let mut cut = LARGE_PACKET.to_vec();
     cut.truncate(11);
     fs::write(source.join("stream"), cut).unwrap();
@@ -251,12 +252,12 @@ fn an_output_that_lacks_all_events_is_no_success() {
     run(&["repair", text(&source), "--force", "-o", text(&out)]).expect(3, &["no event can be recovered"]);
 }
 
-/// Losses of packet headers and contexts and of event record headers are also listed.
+/// Losses in packet headers, packet contexts and event record headers are also listed.
 #[test]
 fn losses_of_packets_are_listed() {
     let directory = Directory::new("written-packet-losses");
     let wide = format!(r#"{{"name": "wide", "field-class": {{{VARIABLE}}}}}"#);
-    // Numbers of more than 64 bits, of which one is a time.
+    // Numbers with more than 64 bits, one of them a time.
     let long = [&[0xff; 10][..], &[0x7f]].concat();
     let source = trace(&directory, "source", &wide, &[&long[..], &long, &[1]].concat());
     let out = directory.join("out");
@@ -267,7 +268,7 @@ fn losses_of_packets_are_listed() {
     ]);
 }
 
-/// A trace of PROP-1.0 of fields of 8 bits: packets of a size, and the times of two clocks at their beginning; events of
+/// Writes a PROP-1.0 trace with 8-bit fields: packets have a size and the start times of two clocks, and events have
 /// both times and a value.
 fn prop1(directory: &Path, name: &str, stream: &[u8]) -> PathBuf {
     let source = directory.join(name);
@@ -312,7 +313,7 @@ fn prop1(directory: &Path, name: &str, stream: &[u8]) -> PathBuf {
     source
 }
 
-/// Fields of clocks that are not the default one stay as they are where those of the default one change.
+/// If fields with the default clock change, fields with other clocks stay unchanged.
 #[test]
 fn times_of_other_clocks_stay() {
     let directory = Directory::new("written-other-clocks");
@@ -330,9 +331,9 @@ fn times_of_other_clocks_stay() {
     }
 }
 
-/// Clocks of PROP-1.0 go on from packet to packet; where they do not, packets have to say all of the time.
+/// PROP-1.0 clocks continue from packet to packet. If they do not, packets must contain the complete time.
 #[test]
-fn clocks_go_on_in_other_dialects() {
+fn clocks_continue_in_other_dialects() {
     let directory = Directory::new("written-go-on");
     let packet = |begin: u8, times: [u8; 2]| [72, begin, 0, times[0], 0, times[0], times[1], 0, times[1]];
     let source = prop1(
@@ -350,10 +351,10 @@ fn clocks_go_on_in_other_dialects() {
     }
 }
 
-/// With skipped events, packets and event records with truncated timestamps still have the right times; the
-/// dialects differ in whether clocks continue from packet to packet.
+/// After skipped events, packets and event records with truncated timestamps still have correct times. The dialects
+/// differ in whether clocks continue from packet to packet.
 #[test]
-fn what_is_left_out_moves_the_clock_on() {
+fn skipped_events_advance_the_clock() {
     let directory = Directory::new("written-left-out");
     let context = |begin: u32| {
         [
@@ -363,7 +364,7 @@ fn what_is_left_out_moves_the_clock_on() {
         .join(",")
     };
     let short = trace(&directory, "short", &context(8), &[80, 100, 100, 1, 72, 2, 44, 3, 16, 4]);
-    // A clock of 32 bits that wraps within the packet.
+    // A 32-bit clock that wraps within the packet.
     let metadata = fs::read_to_string(short.join("metadata")).unwrap();
     let variable = r#""type": "variable-length-unsigned-integer""#;
     fs::write(short.join("metadata"), metadata.replace(variable, &bits(8))).unwrap();
@@ -404,8 +405,8 @@ fn what_is_left_out_moves_the_clock_on() {
     }
 }
 
-/// From SPEC-2.0 to PROP-1.0 and back, packets keep their times, their counters and the padding at their ends; a member
-/// that is added is listed.
+/// From SPEC-2.0 to PROP-1.0 and back, packets keep their times, counters and trailing padding. An added member is
+/// listed.
 #[test]
 fn packets_stay_the_same_by_way_of_prop1() {
     let directory = Directory::new("written-prop1-and-back");
@@ -424,7 +425,7 @@ fn packets_stay_the_same_by_way_of_prop1() {
         let lines = run(&["cat", "-q", "-f", "jsonl", "--packets", text(path)]).expect(0, &[]).out;
         let kinds = [r#"{"type":"packet-"#, r#"{"type":"event","#, r#"{"type":"discarded-"#];
         let lines = lines.lines().filter(|line| kinds.iter().any(|kind| line.starts_with(kind)));
-        // Without the members of contexts and headers.
+        // Without the members in contexts and headers.
         let plain = |line: &str| line.split(r#","context""#).next().unwrap().to_owned();
         lines.map(|line| plain(&line.replace(r#","header""#, r#","context""#))).collect()
     };
@@ -440,7 +441,7 @@ fn packets_stay_the_same_by_way_of_prop1() {
             }
             body.extend([number, 0, number]);
             for time in event.into_iter() {
-                // Of a variable length, five groups of seven bits.
+                // Variable length: five groups of seven bits.
                 body.extend((0..5).map(|i| (time >> (7 * i)) as u8 & 0x7f | if i < 4 { 0x80 } else { 0 }));
                 body.push(number);
             }
@@ -462,7 +463,7 @@ fn packets_stay_the_same_by_way_of_prop1() {
             assert_eq!(messages(&back), messages(&source));
             assert_eq!(listed, "");
         } else {
-            // In PROP-1.0 clocks go on, so that 32 bits are not known to be all of the time.
+            // In PROP-1.0, clocks continue, so 32 bits may not be the complete time.
             assert_eq!(sizes(messages(&back)), sizes(messages(&source)));
             let is_widened = |line: &&str| line.ends_with("32-bit time -> full 64-bit time");
             assert_eq!(listed.lines().filter(is_widened).count(), 2, "{listed}");
@@ -473,7 +474,7 @@ fn packets_stay_the_same_by_way_of_prop1() {
     }
 }
 
-/// A repair writes the time of an event after its packet even if 32 bits are too short for it.
+/// A repair writes an event time after its packet's end, even if 32 bits are too short for it.
 #[test]
 fn repaired_times_of_packets_have_room() {
     let directory = Directory::new("repaired-times");
@@ -492,7 +493,7 @@ fn repaired_times_of_packets_have_room() {
         };
         event { name = tick; fields := struct { u32 v; }; };";
     fs::write(path.join("metadata"), metadata).unwrap();
-    // The second time is before the first one: the clock has wrapped.
+    // The second time is before the first: the clock has wrapped.
     for (times, end) in [([10, 0], 100), ([65_546, 100], 100), ([u32::MAX - 5, 5], 5)] {
         let words = [256, 256, 1, end, times[0], 1, times[1], 2];
         fs::write(path.join("stream"), words.map(u32::to_le_bytes).concat()).unwrap();

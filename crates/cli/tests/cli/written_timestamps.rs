@@ -1,14 +1,14 @@
-//! Event record headers with several timestamps: each of them moves the clock on, the last one to the time of the event.
+//! Event record headers with several timestamps. Each advances the clock, and the last one is the event time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Directory, ichnos, metadata_of};
 
-/// The words of a command, and the events that its output has.
+/// Words of a command, and the events in its output.
 type Verb<'v> = (&'v [&'v str], &'v [(u64, u8)]);
 
-/// A timestamp of a number of bits; 0: of a variable length.
+/// Timestamp length in bits. 0 means variable length.
 type Bits = u32;
 
 fn text(path: &Path) -> &str {
@@ -25,7 +25,7 @@ fn integer(name: &str, bits: Bits, role: &str) -> String {
     format!(r#"{{"name": "{name}", "field-class": {{{class}, "roles": [{role}]}}}}"#)
 }
 
-/// Appends the lower bits of a time, and gives the time that is read of them after `clock`.
+/// Appends the lower bits of a time. Returns the time that a reader computes from them after `clock`.
 fn put(stream: &mut Vec<u8>, bits: Bits, clock: u64, time: u64) -> u64 {
     let length = if bits == 0 { 14 } else { bits };
     let mask = u64::MAX >> (64 - length);
@@ -36,7 +36,8 @@ fn put(stream: &mut Vec<u8>, bits: Bits, clock: u64, time: u64) -> u64 {
     clock + (time.wrapping_sub(clock) & mask)
 }
 
-/// A trace of a packet with these timestamps in each event record header, some time between them; its events.
+/// Writes a trace with one packet and these timestamps in each event record header, with some time between them.
+/// Returns its events.
 fn trace(path: &Path, begin: Option<Bits>, header: &[Bits]) -> Vec<(u64, u8)> {
     fs::create_dir(path).unwrap();
     let time = r#""default-clock-timestamp""#;
@@ -64,7 +65,7 @@ fn trace(path: &Path, begin: Option<Bits>, header: &[Bits]) -> Vec<(u64, u8)> {
     events
 }
 
-/// Cycles and values of the events of a trace, which has no problems.
+/// Returns cycles and values of a trace's events. The trace must be valid.
 fn events(path: &Path) -> Vec<(u64, u8)> {
     ichnos(["check", "--strict", text(path)]).expect(0, &[]);
     let lines = ichnos(["cat", "-q", "-f", "csv", "--fields", "cycles,v", text(path)]).expect(0, &[]).out;
@@ -76,7 +77,7 @@ fn events(path: &Path) -> Vec<(u64, u8)> {
 }
 
 #[test]
-fn packets_begin_before_all_timestamps_of_their_first_event() {
+fn packets_start_before_the_first_event_timestamps() {
     let directory = Directory::new("written-timestamps");
     let headers: [&[Bits]; 5] = [&[16, 16], &[32, 8], &[64, 16], &[0, 16], &[16, 8, 0]];
     for (number, header) in headers.into_iter().enumerate() {
@@ -89,7 +90,7 @@ fn packets_begin_before_all_timestamps_of_their_first_event() {
             let from = format!("0.{from:09}");
             let verbs: [Verb<'_>; 4] = [
                 (&["filter", "v >= 3"], &expected[3..]),
-                // Between the timestamps of the first event.
+                // Between the timestamps in the first event.
                 (&["cut", "--begin", &from], &expected[3..]),
                 (&["convert", "--packet-size", "16"], &expected),
                 (&["repair"], &expected),

@@ -1,4 +1,4 @@
-//! Word operators, ranges, and names in other tools.
+//! Word operators, ranges, and property names in other tools.
 
 use super::*;
 
@@ -85,8 +85,8 @@ fn ranges() {
 }
 
 #[test]
-fn a_range_is_the_conditions_about_its_ends() {
-    // Compared with other operators, for random numbers.
+fn a_range_equals_two_comparisons() {
+    // Compared with equivalent operators, for random numbers.
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: false };
     cases(300, |random| {
@@ -113,7 +113,7 @@ fn keywords_in_capitals() {
     ]);
     let parsed = |text: &str| Expression::parse(text).unwrap();
     assert_eq!(parsed("a AND b or not c IN [1]"), parsed("a and b OR NOT c in [1]"));
-    // Words that are operators after a value are names elsewhere; keywords are names in back quotes.
+    // Operator words are names in other positions. Keywords need back quotes as names.
     assert_eq!(parsed("contains contains matches").to_string(), "contains contains matches");
     assert_eq!(parsed("`AND` == x.NOT").to_string(), "`AND` == x.`NOT`");
     for wrong in ["a And b", "NOT", "a AND", "AND == 1", "a not startswith", "a contains", "a matches b"] {
@@ -124,7 +124,7 @@ fn keywords_in_capitals() {
 #[test]
 fn names_of_other_tools() {
     check(&[
-        // This one is a field of a class, and therefore not an alias.
+        // A class has a field with this name, so it is not an alias.
         ("name == \"né\"", "... .. 111"),
         ("has(name)", "... .. 111"),
         ("$name == \"log\"", "... 11 ..."),
@@ -132,7 +132,7 @@ fn names_of_other_tools() {
         ("ts in [@0..@999] || ts == @1000 || ts > @1000", "111 11 111"),
         ("pid == 41 && $pid == 41", "... 11 ..."),
     ]);
-    // Nothing contains the thread or the name of the process.
+    // The trace lacks the thread and the process name.
     assert!(matches!(filter("tid == 1").unwrap_err().kind, FilterErrorKind::UnknownName { .. }));
     assert!(matches!(filter("comm == \"x\"").unwrap_err().kind, FilterErrorKind::UnknownName { .. }));
     let class = EventRecordClass::new("tick", [Member::new("n", FieldClass::unsigned(8))]);

@@ -1,23 +1,23 @@
-//! Comparison of the events of a trace with those of its conversion, which may differ where losses say so.
+//! Comparison of a trace with its conversion. Events may differ only where the loss table says so.
 
 use std::collections::HashSet;
 
 use ichnos::model::lower::{LossKind, LossTable};
 use serde_json::Value;
 
-/// Fields of an event that are compared, and the names of their scopes in loss tables.
+/// Compared event fields, and their scope names in loss tables.
 const SCOPES: [(&str, &str); 3] =
     [("common_context", "ctx"), ("specific_context", "ctx"), ("payload", "payload")];
 
 /// Compares events written as JSON lines.
 pub(crate) struct Comparison<'c> {
-    /// Paths of fields with losses. Renamed fields are compared in their order.
+    /// Field paths with losses. Renamed fields are compared by position.
     lossy: Vec<String>,
-    /// Paths of fields that were added.
+    /// Added field paths.
     added: Vec<String>,
-    /// `true` if fields of headers became a part of the common context.
+    /// `true` if header fields became part of the common context.
     moves_fields: bool,
-    /// Segments of names of the options of variants, which only the paths of losses contain.
+    /// Variant option names, which occur only in loss paths.
     options: HashSet<&'c str>,
     differences: Vec<String>,
 }
@@ -40,13 +40,13 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Returns the differences of events from their sources, in words.
+    /// Returns the differences between events and their sources, in words.
     pub(crate) fn events(mut self, sources: &[Value], found: &[Value]) -> Vec<String> {
         for (source, found) in sources.iter().zip(found) {
             if source["cycles"] != found["cycles"] {
                 self.differences.push(format!("cycles: {} {}", source["cycles"], found["cycles"]));
             }
-            // In CTF 1.8, the specific context can become a part of the payload.
+            // In CTF 1.8, the specific context can become part of the payload.
             let is_joined = is_empty(&found["specific_context"]) && !is_empty(&source["specific_context"]);
             let scopes = if is_joined { &SCOPES[..1] } else { &SCOPES[..] };
             for (scope, short) in scopes {
@@ -102,7 +102,7 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Returns `true` if losses name a field: their paths also have the names of options.
+    /// Returns `true` if the losses name a field. Loss paths also contain option names.
     fn is_lossy(&self, path: &str) -> bool {
         self.is_in(&self.lossy, path)
     }
@@ -121,7 +121,7 @@ impl<'c> Comparison<'c> {
         })
     }
 
-    /// Returns `true` if losses name a field or one in it.
+    /// Returns `true` if the losses name a field or a nested field.
     fn is_within_lossy(&self, path: &str) -> bool {
         let own: Vec<&str> = path.split('.').collect();
         own.len() > 1
@@ -143,7 +143,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns a context without the fields of the event record header, which come before its own, and a root field that
+/// Returns a context without the event record header fields, which come before its own, and without a root field that
 /// became a member.
 fn without_moved(source: &Value, found: &Value, has_moved: bool) -> Value {
     let Value::Object(members) = found else { return found.clone() };
@@ -162,7 +162,7 @@ fn without_moved(source: &Value, found: &Value, has_moved: bool) -> Value {
     }
 }
 
-/// The same value where the kind of a number, or its labels are shown.
+/// Returns the plain value of a number that is shown with its kind or its labels.
 fn plain(value: &Value) -> &Value {
     match value {
         Value::Object(members) if members.len() == 1 => {

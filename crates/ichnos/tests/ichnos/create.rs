@@ -11,7 +11,7 @@ use ichnos::prelude::*;
 
 use crate::examples::run;
 
-/// Returns the events of a trace (name, time, number) in order, and the number of damages.
+/// Returns the events in a trace (name, time, number) in order, and the number of damaged places.
 pub(crate) fn read(path: &Path) -> (Vec<(String, i128, u64)>, u64) {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let mut events = session.events().unwrap();
@@ -54,7 +54,7 @@ const EXAMPLE: &str = "\
 #[test]
 fn the_example_is_printed_in_every_dialect() {
     let directory = tempfile::tempdir().unwrap();
-    // PROP-1.0 has no environment.
+    // PROP-1.0 lacks an environment.
     for dialect in ["ctf1.8", "prop2", "spec2"] {
         let path = directory.path().join(dialect);
         run("write_trace", &[path.to_str().unwrap(), dialect]);
@@ -90,14 +90,14 @@ fn the_example_is_short() {
 }
 
 #[test]
-fn classes_and_streams_are_declared_while_it_is_written() {
+fn classes_and_streams_are_declared_while_writing() {
     let directory = tempfile::tempdir().unwrap();
     for dialect in ["ctf1.8", "prop1", "prop2", "spec2"] {
         let path = directory.path().join(dialect);
         let mut options = CreateOptions::default();
         options.dialect = Some(dialect.to_owned());
         let trace = create(&path, &options).unwrap();
-        // The trace can be read from the beginning on.
+        // The trace can be read from the start.
         assert_eq!(read(&path), (Vec::new(), 0));
         let wall = clock(&trace);
         let mut expected = Vec::new();
@@ -124,7 +124,7 @@ fn classes_and_streams_are_declared_while_it_is_written() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn data_that_does_not_fit_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t");
     let mut options = CreateOptions::default();
@@ -213,7 +213,7 @@ fn packets_close_by_size_and_by_age() {
     for n in 0..1000u64 {
         event.set("n", n).unwrap().write(None).unwrap();
     }
-    // All events except those of the open packet can be read.
+    // All events except those in the open packet can be read.
     let (events, damages) = read(&path);
     assert!((900..1000).contains(&events.len()) && damages == 0, "{}", events.len());
     assert!(trace.finish().unwrap().packets > 15);
@@ -229,7 +229,7 @@ fn packets_close_by_size_and_by_age() {
     }
     trace.flush().unwrap();
     assert_eq!(read(&path).0.len(), 10);
-    // Dropping completes a live trace, too; other traces do not appear.
+    // Dropping also completes a live trace. Other traces do not appear.
     event.set("n", 10u64).unwrap().write(None).unwrap();
     drop(trace);
     assert_eq!(read(&path).0.len(), 11);
@@ -244,9 +244,9 @@ fn packets_close_by_size_and_by_age() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
 }
 
-/// Read events are written unchanged, except for their packets.
+/// Events that were read are written unchanged, except for their packets.
 #[test]
-fn events_that_are_read_are_written() {
+fn read_events_are_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let directory = tempfile::tempdir().unwrap();
     for (source, dialect) in [
@@ -273,7 +273,7 @@ fn events_that_are_read_are_written() {
         }
         let report = trace.finish().unwrap();
         assert!(report.losses.is_empty(), "{:?}", report.losses);
-        // Other content of packets does not belong to events.
+        // Other packet content is not part of events.
         let own = |text: String| {
             let without = |line: &str| line.replace("{ cpu_id = 0 }, ", "").replace("{ cpu_id = 1 }, ", "");
             text.lines().map(without).collect::<Vec<_>>()
@@ -282,10 +282,10 @@ fn events_that_are_read_are_written() {
     }
 }
 
-/// An event without a time is not written, like one that gets no time.
+/// An event without a time is not written, and neither is an event that gets no time.
 #[cfg(feature = "jsonl")]
 #[test]
-fn events_that_are_read_have_a_time_if_there_is_a_clock() {
+fn read_events_have_a_time_if_there_is_a_clock() {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("lines.jsonl");
     let lines = ["{\"ts\":5,\"name\":\"a\"}\n", "{\"name\":\"b\"}\n", "{\"ts\":6,\"name\":\"a\"}\n"];
@@ -307,9 +307,9 @@ fn events_that_are_read_have_a_time_if_there_is_a_clock() {
     assert_eq!(text(&path).lines().count(), 2);
 }
 
-/// The trace can be opened at any instant, with everything flushed before.
+/// The trace can be opened at any time, with everything that was flushed before.
 #[test]
-fn a_reader_can_open_it_at_any_instant() {
+fn a_reader_can_open_it_at_any_time() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t");
     let trace = create(&path, &CreateOptions::default()).unwrap();
@@ -342,10 +342,10 @@ fn a_reader_can_open_it_at_any_instant() {
     assert_eq!((events.len() as u64, damages), (count, 0));
 }
 
-/// A file of .NET has everything that was flushed, also if its writer never finishes it.
+/// A .NET file contains everything that was flushed, even if its writer never finishes it.
 #[cfg(feature = "nettrace")]
 #[test]
-fn a_file_of_dotnet_has_what_was_flushed() {
+fn a_dotnet_file_contains_flushed_events() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("live.nettrace");
     let trace = create(&path, &CreateOptions::default()).unwrap();
@@ -380,7 +380,7 @@ fn a_file_of_dotnet_has_what_was_flushed() {
 }
 
 #[test]
-fn indexes_that_are_written_are_believed() {
+fn written_indexes_are_used() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t");
     let mut options = CreateOptions::default();
@@ -396,7 +396,7 @@ fn indexes_that_are_written_are_believed() {
     let written = std::fs::read(&file).unwrap();
     let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
     assert!(session.traces()[0].diagnostics().is_empty());
-    // It equals the index made from the packets.
+    // The index equals one made from the packets.
     let report = ichnos::index::index(&path, &OpenOptions::default()).unwrap();
     assert_eq!((report.written.len(), report.unchanged), (0, 1));
     std::fs::remove_dir_all(path.join("index")).unwrap();

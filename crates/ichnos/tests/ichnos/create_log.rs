@@ -15,7 +15,7 @@ use ichnos::prelude::*;
 const SCALE: LevelScale =
     LevelScale(&[LevelStep::new(10, LogLevel::Info), LevelStep::new(20, LogLevel::Error)]);
 
-/// Class of log lines with this severity: a message and a number.
+/// Returns the log line class for this severity: a message and a number.
 fn line(severity: i64) -> EventRecordClass {
     let members = [Member::new("text", FieldClass::string()), Member::new("n", FieldClass::unsigned(16))];
     let mut class = EventRecordClass::new("line", members);
@@ -56,7 +56,7 @@ fn lines_of_several_data_streams() {
         let mut error = b.event(&b.class().event_class_of(line(20)).unwrap()).unwrap();
         info.set("text", "warm").unwrap().set("n", 1).unwrap().write(1_000_000_000).unwrap();
         error.set("text", "hot").unwrap().set("n", 2).unwrap().write(2_000_000_000).unwrap();
-        // All events share one order, independent of their data stream.
+        // All events share one order, across data streams.
         info.set("text", "cold").unwrap().set("n", 3).unwrap();
         let early = info.write(1_500_000_000).unwrap_err().to_string();
         assert_eq!(early, "time 1500000000 is before 2000000000, the time of the last event");
@@ -76,7 +76,7 @@ fn lines_of_several_data_streams() {
     }
 }
 
-/// Events without a severity are lines with their name and fields, at INFO.
+/// Events without a severity become INFO lines with name and fields.
 #[test]
 fn events_without_a_severity_are_lines() {
     let directory = tempfile::tempdir().unwrap();
@@ -93,7 +93,7 @@ fn events_without_a_severity_are_lines() {
 
 /// Flushed events can be read while the log is written.
 #[test]
-fn what_was_flushed_is_there() {
+fn flushed_events_are_readable() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.log");
     let trace = begin(&path, |options| options.packet_age = Some(Duration::from_secs(3600)));
@@ -112,10 +112,10 @@ fn what_was_flushed_is_there() {
     assert_eq!(lines(&path).lines().count(), 5);
 }
 
-/// Log records of another format.
+/// Log records from another format.
 #[cfg(feature = "ctf")]
 #[test]
-fn events_that_are_read_become_lines() {
+fn read_events_become_lines() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng");
     let session = ichnos::open([example], &OpenOptions::default()).unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn events_that_are_read_become_lines() {
     assert_eq!(lines(&path).lines().count() as u64, count);
 }
 
-/// JSON Lines have one file, too, with all of each event.
+/// JSON Lines output is also one file, with everything in each event.
 #[cfg(feature = "jsonl")]
 #[test]
 fn json_lines() {

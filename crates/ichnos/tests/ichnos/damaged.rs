@@ -1,4 +1,4 @@
-//! Damaged files on several threads: damage is reported once, at the same place, by any thread.
+//! Damaged files on several threads: damage is reported once, at the same place by any thread.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn recorded() -> Vec<u8> {
     tree.entries[0].read().unwrap().to_vec()
 }
 
-/// Makes a file with twelve sequence points at which threads can begin to read.
+/// Creates a file with twelve sequence points, at which threads can start to read.
 fn made(form: Form) -> Vec<u8> {
     let mut file = File::new(form);
     file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number"), field(form, 18, "text")])]);
@@ -58,8 +58,8 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Returns the number of chunks of a file and its lines about damage, if it can be opened; the same for one and two
-/// threads.
+/// Returns the number of chunks in a file and its damage lines. `None` if it cannot be opened. Both are the same with
+/// one and two threads.
 fn damage_of(bytes: &[u8], check: bool) -> Option<(usize, Vec<Value>)> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file.nettrace");
@@ -81,7 +81,7 @@ fn damage_of(bytes: &[u8], check: bool) -> Option<(usize, Vec<Value>)> {
 }
 
 #[test]
-fn what_is_wrong_is_reported_once() {
+fn errors_are_reported_once() {
     let files = [recorded(), made(Form::V4), made(Form::V6)];
     let (mut chunks, mut found) = (0, 0);
     cases(if cfg!(debug_assertions) { 40 } else { 300 }, |random| {

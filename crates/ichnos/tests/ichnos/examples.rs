@@ -1,9 +1,9 @@
-//! The examples of the library work as described.
+//! The library examples work as described.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs an example on a trace of the project.
+/// Runs an example on a trace in the repository.
 pub(crate) fn run(example: &str, arguments: &[&str]) -> String {
     // Next to the directory of this test.
     let test = std::env::current_exe().unwrap();
@@ -57,21 +57,21 @@ fn events_are_counted_by_name() {
 
 #[test]
 fn latencies_are_found_by_key() {
-    // The numbers were computed by a script from the text of Debian's `babeltrace2`.
+    // A script computed the numbers from the output of Debian's `babeltrace2`.
     let out = run("latency", &["examples/hello-lttng", "hello:tick", "hello:greeting", "ctx.vtid"]);
     assert_eq!(out, "42 pairs, 3 begun and not ended\nleast 170 ns, median 231 ns, greatest 771 ns\n");
 }
 
 #[test]
 fn threads_are_found_by_path_and_by_meaning() {
-    // Debian's `babeltrace2` shows as many events with each `vtid`.
+    // Debian's `babeltrace2` shows the same number of events for each `vtid`.
     let bar = "#".repeat(40);
     let out = run("histogram_by_thread", &["examples/hello-lttng"]);
     let expected: Vec<String> =
         (11296..=11298).map(|thread| format!("   {thread}       60 {bar}\n")).collect();
     assert_eq!(out, expected.concat());
     if cfg!(feature = "fuchsia-log") {
-        // The eighth event has no thread.
+        // The eighth event lacks a thread.
         let out = run("histogram_by_thread", &["examples/hello-fuchsia"]);
         assert_eq!(out, format!("    1105        7 {bar}\n"));
     }

@@ -1,4 +1,4 @@
-//! Single fields of events: by path and by meaning, in all classes of several traces.
+//! Single fields by path and by meaning, in all classes in several traces.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,13 +27,13 @@ fn examples() -> Vec<PathBuf> {
 }
 
 fn open(paths: &[PathBuf]) -> Session {
-    // The order of their events does not matter here.
+    // The event order does not matter here.
     let mut options = OpenOptions::default();
     options.assume_correlated = true;
     ichnos::open(paths, &options).unwrap()
 }
 
-/// Appends the names of all fields of a plan, with the path to them.
+/// Appends the names and paths of all fields in a plan.
 fn names(plan: &Plan, node: usize, path: &str, found: &mut BTreeSet<String>) {
     for child in plan.children(node) {
         let is_option = plan.get(child).is_some_and(|node| node.is_variant_option());
@@ -57,7 +57,7 @@ fn names_of(event: &Event<'_>, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn a_path_finds_what_a_search_in_each_event_finds() {
+fn a_path_equals_a_search_in_each_event() {
     let all = examples();
     let mut found = BTreeSet::from(["ctx.vtid".to_owned(), "payload".to_owned(), "no such field".to_owned()]);
     let session = open(&all);
@@ -67,7 +67,7 @@ fn a_path_finds_what_a_search_in_each_event_finds() {
     }
     let mut paths: Vec<FieldPath> = found.iter().map(FieldPath::new).collect();
     assert!(paths.len() > 50, "{found:?}");
-    // All traces at once, then each by itself: what is known of closed ones does not count for others.
+    // All traces at once, then each alone: facts about closed traces must not count for others.
     let mut compared = 0;
     for paths_of_traces in std::iter::once(&all[..]).chain(all.chunks(1)).chain(all.chunks(1)) {
         let session = open(paths_of_traces);
@@ -90,7 +90,7 @@ fn a_path_finds_what_a_search_in_each_event_finds() {
 }
 
 #[test]
-fn a_meaning_is_the_first_member_that_has_it() {
+fn a_meaning_is_its_first_member() {
     let session = open(&examples());
     let mut events = session.events().unwrap();
     let mut seen = BTreeSet::new();

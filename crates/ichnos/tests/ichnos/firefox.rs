@@ -1,4 +1,4 @@
-//! Profiles for the Firefox Profiler, as other programs read them and the originals.
+//! Firefox Profiler profiles, compared with the original traces as other programs read them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ fn convert(session: &Session, path: &Path) {
     reader.convert(writer("firefox"), Some(path.to_owned()), &options).unwrap();
 }
 
-/// Marker: begin and end in nanoseconds, name, fields.
+/// Marker: start and end in nanoseconds, name, fields.
 type Marker = (Option<i64>, Option<i64>, String, Json);
 
-/// Returns the markers and the number of samples of a profile.
+/// Returns the markers and the number of samples in a profile.
 fn read(path: &Path) -> (Vec<Marker>, usize) {
     let profile: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let (mut markers, mut samples) = (Vec::new(), 0);
@@ -46,14 +46,14 @@ fn read(path: &Path) -> (Vec<Marker>, usize) {
             let data = table["data"][index].clone();
             markers.push((time("startTime", index), time("endTime", index), name, data));
         }
-        // Two samples without a stack make the range of times whole.
+        // Two samples without a stack complete the time range.
         let stacks = thread["samples"]["stack"].as_array().unwrap();
         samples += stacks.iter().filter(|stack| !stack.is_null()).count();
     }
     (markers, samples)
 }
 
-/// Number of events besides ends of spans, by role and name.
+/// Number of events by role and name, without span ends.
 #[derive(Default)]
 struct Counts {
     markers: BTreeMap<String, usize>,
@@ -100,10 +100,11 @@ fn every_event_is_a_marker_or_a_sample() {
     }
 }
 
-/// Intervals have the begins, durations and names of the slices that Google's trace processor reads in the original.
+/// Intervals have the same starts, durations and names as the slices that Google's trace processor reads from the
+/// original.
 #[test]
-fn intervals_of_fxt_are_the_slices_of_the_trace_processor() {
-    let test = "intervals_of_fxt_are_the_slices_of_the_trace_processor";
+fn fxt_intervals_equal_trace_processor_slices() {
+    let test = "fxt_intervals_equal_trace_processor_slices";
     let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.profile.json");
@@ -126,7 +127,7 @@ fn intervals_of_fxt_are_the_slices_of_the_trace_processor() {
     assert_eq!(found, wanted);
 }
 
-/// Samples, in nanoseconds since the first one: time, thread, number of frames.
+/// Samples, in nanoseconds since the first sample: time, thread, number of frames.
 #[derive(Default)]
 pub(crate) struct Samples(pub(crate) Vec<(i128, u64, usize)>);
 
@@ -144,8 +145,8 @@ impl Sink for Samples {
     }
 }
 
-/// Google's trace processor reads the samples, their threads and their stacks, if they have times: it takes no differences
-/// of times, which the format also allows.
+/// Google's trace processor reads the samples with their threads and stacks if they have absolute times. It does not
+/// accept time differences, which the format also allows.
 #[test]
 fn the_trace_processor_reads_the_samples() {
     const SAMPLES: &str = "select s.ts, t.tid, c.depth from cpu_profile_stack_sample s join thread t using (utid) \
@@ -185,7 +186,7 @@ fn the_trace_processor_reads_the_samples() {
         samples.iter_mut().for_each(|sample| sample.0 -= first);
     }
     let is_near = |(found, wanted): (&(i128, u64, usize), &(i128, u64, usize))| {
-        // Sums of fractions of milliseconds are rounded.
+        // Fractional milliseconds are added and rounded.
         (found.0 - wanted.0).abs() <= 2 && (found.1, found.2) == (wanted.1, wanted.2)
     };
     assert_eq!(found.len(), wanted.0.len());
@@ -193,7 +194,7 @@ fn the_trace_processor_reads_the_samples() {
     assert_eq!(different, None);
 }
 
-/// Fields that are hard to write: nested ones, names that viewers use themselves, integers beyond 53 bits.
+/// Difficult fields: nested fields, names that viewers use themselves, integers beyond 53 bits.
 const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","payload":{"mixed":[1,"two",{"x":[null,true]},[[],[2.5]]],"type":"own","cause":1,"a.b":2,"a_b":3}}
 {"ts":1700000000123456790,"name":"b","payload":{"big":18446744073709551615,"exact":9007199254740992,"object":{},"text":"</script>"}}
 "#;
@@ -214,7 +215,7 @@ fn fields_are_values_of_markers() {
         None => String::new(),
     };
     let fields = &markers[0].3;
-    // Arrays of several kinds are texts in JSON Lines.
+    // In JSON Lines, mixed arrays are texts.
     assert_eq!(text(&fields["mixed"]), r#"["1","two","{\"x\":[null,true]}","[[],[2.5]]"]"#);
     assert_eq!(text(&fields["type_2"]), "own");
     assert_eq!((fields["cause_2"].as_f64(), fields["a_b"].as_f64()), (Some(1.0), Some(2.0)));
@@ -225,7 +226,7 @@ fn fields_are_values_of_markers() {
     assert_eq!(text(&fields["text"]), "</script>");
 }
 
-/// Colors of a map are those of the categories.
+/// Category colors come from the map.
 #[test]
 fn categories_have_the_colors_of_a_map() {
     let directory = tempfile::tempdir().unwrap();
@@ -251,7 +252,7 @@ fn categories_have_the_colors_of_a_map() {
     assert_eq!(found, [["app", "red"], ["app", "yellow"], ["app", "orange"], ["Other", "grey"]]);
 }
 
-/// Mozilla's command reads the markers: `ICHNOS_PROFILER_CLI` is the program and its first arguments.
+/// Mozilla's command reads the markers. `ICHNOS_PROFILER_CLI` is the program with its first arguments.
 #[test]
 fn mozilla_reads_profiles() {
     let Ok(command) = std::env::var("ICHNOS_PROFILER_CLI") else {
@@ -275,7 +276,7 @@ fn mozilla_reads_profiles() {
         let plain = directory.path().join("a.profile.json");
         convert(&session, &plain);
         let wanted = read(&plain).0.len() as u64;
-        // On a machine with other work, it takes longer than it waits for.
+        // On a busy machine, the command takes longer than its own time limit.
         let is_loaded = (0..10).any(|_| {
             let is_loaded = run(&["load", path.to_str().unwrap()]).is_some();
             std::thread::sleep(std::time::Duration::from_millis(200));

@@ -1,10 +1,10 @@
-//! Formats of the library for each choice of features.
+//! Library formats for each set of features.
 
 use std::path::Path;
 
 use ichnos::{OpenError, OpenOptions};
 
-/// All possible formats, with `true` if enabled, and a trace of each in the project.
+/// All possible formats, with `true` if enabled, and an example trace for each.
 const ALL: &[(&str, bool, &str)] = &[
     ("ctf", cfg!(feature = "ctf"), "hello-lttng"),
     ("fuchsia-log", cfg!(feature = "fuchsia-log"), "hello-fuchsia"),
@@ -15,7 +15,7 @@ const ALL: &[(&str, bool, &str)] = &[
 ];
 
 #[test]
-fn formats_are_those_that_were_chosen() {
+fn enabled_formats_are_available() {
     let chosen: Vec<&str> = ALL.iter().filter(|(_, is, _)| *is).map(|(name, ..)| *name).collect();
     assert_eq!(ichnos::formats().map(|format| format.name).collect::<Vec<_>>(), chosen);
 }

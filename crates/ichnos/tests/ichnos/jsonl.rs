@@ -1,4 +1,5 @@
-//! JSON Lines are read back with their original content, and lines of any program as a trace.
+//! JSON Lines: written lines are read back with their original content, and lines from any program can be read as a
+//! trace.
 
 use ichnos::FORMATS;
 use ichnos::export::{Integers, JsonTime, Log, LogOptions, Pretty, PrettyOptions};
@@ -50,7 +51,7 @@ pub(crate) fn written_again(text: &str) -> String {
     jsonl(&open(text.as_bytes()), JsonLinesOptions::default())
 }
 
-/// Options for all forms of integers and times, with packets and without.
+/// Returns options for every form of integers and times, with and without packets.
 fn all_options() -> Vec<JsonLinesOptions> {
     let mut all = Vec::new();
     for integers in [Integers::Number, Integers::Auto, Integers::String] {
@@ -114,9 +115,9 @@ fn examples_are_read_back_in_all_forms() {
     }
 }
 
-/// The example in the document, and its output there.
+/// The example in the document, with the output shown there.
 #[test]
-fn the_example_of_the_document_is_a_trace() {
+fn the_example_in_the_document_is_a_trace() {
     let document =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/jsonl.md")).unwrap();
     let block = |begin: &str| {
@@ -161,9 +162,9 @@ fn lines_of_a_program_become_events() {
     assert!(again.contains("\"log_level\":\"info\"") && again.contains("\"id\":7"));
 }
 
-/// A line that cannot be read is damage, and all others are read.
+/// An unreadable line is damage, and all other lines are read.
 #[test]
-fn a_line_that_cannot_be_read_is_damage() {
+fn an_unreadable_line_is_damage() {
     let good = |time: u32| format!("{{\"ts\":{time},\"name\":\"a\",\"payload\":{{\"x\":{time}}}}}\n");
     for bad in [
         "{",
@@ -208,7 +209,7 @@ fn a_window_is_kept() {
     assert_eq!(times, [3, 4, 5]);
 }
 
-/// Changed bytes of lines: all lines are read to the end, and the output can be read back.
+/// Lines with changed bytes: all lines are read, and the output can be read back.
 #[test]
 fn changed_lines_are_read_to_their_end() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-ctf2/trace");
@@ -261,13 +262,13 @@ fn changed_lines_are_read_to_their_end() {
     });
 }
 
-/// Returns the written events of a text, without the text before their id.
+/// Returns the event lines in a text, each without the part before its id.
 fn events_of(text: &str) -> Vec<&str> {
     let events = text.lines().filter(|line| line.starts_with("{\"type\":\"event\","));
     events.map(|line| &line[line.find("\"id\":").unwrap()..]).collect()
 }
 
-/// Returns the lines of classes in a text, by id: each id once in each data stream.
+/// Returns the class lines in a text, by id: each id once per data stream.
 fn class_ids(text: &str) -> Vec<(u64, u64)> {
     let of = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -282,9 +283,9 @@ fn class_ids(text: &str) -> Vec<(u64, u64)> {
     ids
 }
 
-/// Events of one id with different members have several classes, with an id each, and can be read back.
+/// Events with the same id and different members have several classes, each with its own id, and can be read back.
 #[test]
-fn events_of_one_id_that_look_different_have_ids_of_their_own() {
+fn events_with_different_members_get_different_ids() {
     let lines = [
         r#"{"ts":1,"id":7,"name":"a","payload":{"x":1}}"#,
         r#"{"ts":2,"id":7,"name":"a","payload":{"x":"one"}}"#,
@@ -332,9 +333,9 @@ fn events_of_one_id_that_look_different_have_ids_of_their_own() {
     }
 }
 
-/// The same if a line describes the class without its fields, and in several data streams.
+/// The same, if a line describes the class without its fields, and in several data streams.
 #[test]
-fn classes_without_fields_have_ids_of_their_own() {
+fn classes_without_fields_have_separate_ids() {
     let text = r#"{"type":"event-class","stream":0,"id":7,"name":"a","meanings":{"payload":{"pid":"process"}}}
 {"type":"event-class","stream":0,"name":"named","role":"sample"}
 {"type":"event-class","stream":0,"name":"other","role":"counter"}
@@ -358,9 +359,9 @@ fn classes_without_fields_have_ids_of_their_own() {
     assert_eq!(written_again(&once), once);
 }
 
-/// If two lines describe a class with the same id, the first is used and the second is damage at its position.
+/// If two lines describe a class with the same id, the first is used, and the second is damage at its position.
 #[test]
-fn a_class_that_is_described_twice_is_damage() {
+fn a_class_described_twice_is_damage() {
     let class = |kind: &str| {
         format!(
             r#"{{"type":"event-class","stream":0,"id":7,"name":"a","fields":{{"payload":{{"type":"structure","members":[{{"name":"x","class":{{"type":"{kind}"}}}}]}}}}}}"#
@@ -487,7 +488,7 @@ fn members_in_any_order() {
         let members = |of: &dyn Fn(usize) -> String, order: &[usize]| -> String {
             order.iter().map(|member| of(*member)).collect::<Vec<_>>().join(",")
         };
-        // Two of them share a name.
+        // Two members share a name.
         let name = |member: usize| if member == 1 { 0 } else { member };
         let class = |member: usize| {
             format!(r#"{{"name":"m{}","class":{{"type":"integer","length":8}}}}"#, name(member))

@@ -12,10 +12,10 @@ use ichnos_testing::Random;
 
 use crate::create::read;
 
-/// Environment variable with the path for [`writes_until_it_is_killed`].
+/// Environment variable with the trace path for [`writes_until_it_is_killed`].
 const PATH: &str = "ICHNOS_TEST_WRITES_TO";
 
-/// Not a test, but the program started by the tests below: writes events, declares classes, clocks and data streams
+/// Not a test, but the program that the tests below start. It writes events, declares classes, clocks and data streams
 /// at the same time, and prints the number of flushed events.
 #[test]
 #[ignore = "a program that other tests start"]
@@ -38,7 +38,7 @@ fn writes_until_it_is_killed() {
                     n += 1;
                 }
                 trace.flush()?;
-                // The test harness also writes to the standard output, so our lines begin with a word.
+                // The test harness also writes to the standard output, so our lines start with a word.
                 println!("\nflushed {n}");
             }
         }
@@ -71,7 +71,7 @@ fn start(path: &Path, shell: &str) -> Child {
 
 /// Checks that the first `flushed` events of a trace can be read.
 fn check(path: &Path, flushed: u64, what: &str) {
-    // A file may have no bytes yet.
+    // A file may still be empty.
     if flushed == 0 && !path.is_dir() {
         return;
     }
@@ -85,18 +85,18 @@ fn check(path: &Path, flushed: u64, what: &str) {
 }
 
 #[test]
-fn what_was_flushed_outlives_the_process() {
+fn flushed_events_outlive_the_process() {
     kill_programs("", 100);
 }
 
-/// A file of .NET's.
+/// A .NET file.
 #[cfg(feature = "nettrace")]
 #[test]
-fn what_was_flushed_to_a_file_of_dotnet_outlives_the_process() {
+fn flushed_dotnet_events_outlive_the_process() {
     kill_programs(".nettrace", 40);
 }
 
-/// Kills this many programs, which write traces with names of this ending.
+/// Kills `runs` programs that write traces with this file name extension.
 fn kill_programs(ending: &str, runs: u64) {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::new(18);
@@ -115,7 +115,7 @@ fn kill_programs(ending: &str, runs: u64) {
         std::thread::sleep(Duration::from_micros(random.below(4000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        // Output that was written to the pipe before.
+        // Output that was written to the pipe earlier.
         for line in lines.map_while(Result::ok) {
             flushed = flushed_in(&line).unwrap_or(flushed);
         }
@@ -128,20 +128,20 @@ fn kill_programs(ending: &str, runs: u64) {
     assert!(some >= runs / 2, "{some}");
 }
 
-/// A limit of the file size, like a full disk.
+/// A limited file size, like a full disk.
 #[test]
-fn what_was_flushed_outlives_a_full_disk() {
+fn flushed_events_outlive_a_full_disk() {
     fill_disks("", 0);
 }
 
-/// A file of .NET's, which ends within the block that had no room.
+/// A .NET file. It ends within the block that did not fit.
 #[cfg(feature = "nettrace")]
 #[test]
-fn what_was_flushed_to_a_file_of_dotnet_outlives_a_full_disk() {
+fn flushed_dotnet_events_outlive_a_full_disk() {
     fill_disks(".nettrace", 1);
 }
 
-/// Fills disks with traces whose names have this ending, and in which this much damage is expected.
+/// Fills disks with traces that have this file name extension, and expects this number of damaged places.
 fn fill_disks(ending: &str, damages: u64) {
     let directory = tempfile::tempdir().unwrap();
     for blocks in [3, 20, 100] {
@@ -156,7 +156,7 @@ fn fill_disks(ending: &str, damages: u64) {
         assert!(error.contains(&shown) && error.contains("File too large"), "{blocks}: {error}");
         check(&path, flushed, &format!("limit {blocks}"));
         if path.exists() {
-            // There is no other damage, and no leftover file.
+            // There must be neither further damage nor a leftover file.
             assert_eq!(read(&path).1, damages);
             let place = if path.is_dir() { &*path } else { directory.path() };
             let names = std::fs::read_dir(place).unwrap().map(|item| item.unwrap().file_name());

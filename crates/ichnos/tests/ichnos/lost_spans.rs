@@ -1,5 +1,5 @@
-//! Spans of which begins and ends are lost, which overlap, and whose names and times are equal: all outputs have those that
-//! `stats --spans` measures, with the same lengths.
+//! Spans with lost starts and ends, overlapping spans, and spans with equal names and times: every output contains the
+//! spans that `stats --spans` measures, with the same lengths.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::otlp::spans;
 use crate::random_spans::SpanPairs;
 use crate::viewers::{ERRORS, all_rows, convert, processor, writer};
 
-/// Name, begin and length of a span.
+/// Name, start and length of a span.
 type Row = (String, i64, i64);
 
 const NESTED: [&str; 3] = ["load", "parse", "save"];
@@ -27,7 +27,7 @@ const KEYED: [&str; 2] = ["request", "reply"];
 const PROCESSES: u64 = 40;
 const STEPS: u64 = 250;
 
-/// Returns a trace whose begins and ends are where they happen to be.
+/// Returns a trace with start and end events at random.
 fn random_trace(directory: &Path) -> Session {
     let mut text = String::new();
     let mut random = Random::new(7);
@@ -50,7 +50,7 @@ fn random_trace(directory: &Path) -> Session {
     trace_of(&text, directory)
 }
 
-/// Returns a trace of lines whose names end in `_begin` and `_end`.
+/// Returns a trace from lines with names that end in `_begin` and `_end`.
 fn trace_of(lines: &str, directory: &Path) -> Session {
     let path = directory.join("random.jsonl");
     std::fs::write(&path, lines).unwrap();
@@ -67,7 +67,7 @@ fn trace_of(lines: &str, directory: &Path) -> Session {
     ichnos::open([&path], &options).unwrap()
 }
 
-/// Returns the spans that statistics measure.
+/// Returns the spans that the statistics measure.
 fn measured(session: &Session) -> Vec<Row> {
     let mut options = PairOptions::spans();
     options.slowest = usize::MAX;
@@ -96,7 +96,7 @@ fn check(what: &str, found: &[Row], wanted: &[Row]) {
     assert_eq!(found.len(), wanted.len(), "{what}");
 }
 
-/// Spans with both ends have the lengths that statistics measure; those without an end say so.
+/// Spans with both ends have the lengths that the statistics measure. Spans without an end are marked.
 #[test]
 fn spans_have_the_lengths_of_statistics() {
     let test = "spans_have_the_lengths_of_statistics";
@@ -108,7 +108,7 @@ fn spans_have_the_lengths_of_statistics() {
     let written = spans(&convert(&session, "otlp", directory.path()));
     let ended = written.iter().filter(|span| attribute(span, "ichnos.end_missing").is_none());
     check("OpenTelemetry", &sorted(ended.map(interval)), &wanted);
-    // The timeline of `view` does not tell spans without a length from instants.
+    // The timeline in `view` does not distinguish spans without a length from instants.
     let mut timeline = Timeline::new(1 << 30);
     pump(&mut session.cursor(Window::default()).unwrap(), &mut timeline).unwrap();
     let mut shown = Vec::new();
@@ -141,7 +141,7 @@ fn spans_have_the_lengths_of_statistics() {
     }
 }
 
-/// A scheduler ends the thread 7 in its system call, and another one gets its number.
+/// The scheduler ends thread 7 in a system call, and another thread gets its number.
 const EXIT: &str = r#"{"ts":1000,"name":"switch","payload":{"cpu":1,"prev":0,"state":0,"next":7}}
 {"ts":2000,"name":"exit_begin","payload":{"cpu":1}}
 {"ts":5000,"name":"switch","payload":{"cpu":1,"prev":7,"state":64,"next":8}}
@@ -170,7 +170,7 @@ fn exit_trace(directory: &Path) -> Session {
     ichnos::open([&path], &options).unwrap()
 }
 
-/// The spans of a thread end with it: no later thread with its number continues them.
+/// A thread's spans end with the thread: no later thread with its number continues them.
 #[test]
 fn spans_end_with_their_thread() {
     let directory = tempfile::tempdir().unwrap();
@@ -215,16 +215,16 @@ fn spans_end_with_their_thread() {
     }
 }
 
-/// A clock went back: the end of a span is before its begin.
+/// A clock went back: a span ends before it starts.
 const BACKWARDS: &str = r#"{"ts":5000,"name":"load_begin","payload":{"pid":1,"tid":7}}
 {"ts":4000,"name":"load_end","payload":{"pid":1,"tid":7}}
 {"ts":6000,"name":"save_begin","payload":{"pid":1,"tid":7}}
 {"ts":7000,"name":"save_end","payload":{"pid":1,"tid":7}}
 "#;
 
-/// An end before its begin is a loss, and the span has no length.
+/// An end before its start is a loss, and the span has length 0.
 #[test]
-fn an_end_before_its_begin_is_a_loss() {
+fn an_end_before_its_start_is_a_loss() {
     let directory = tempfile::tempdir().unwrap();
     let session = trace_of(BACKWARDS, directory.path());
     for viewer in ["perfetto", "chrome", "firefox", "otlp"] {
@@ -235,7 +235,7 @@ fn an_end_before_its_begin_is_a_loss() {
     }
     let wanted = [("load".to_owned(), 5000, 0), ("save".to_owned(), 6000, 1000)];
     assert_eq!(intervals(&convert(&session, "firefox", directory.path())), wanted);
-    let Some(processor) = processor("an_end_before_its_begin_is_a_loss") else { return };
+    let Some(processor) = processor("an_end_before_its_start_is_a_loss") else { return };
     for viewer in ["perfetto", "chrome"] {
         let path = convert(&session, viewer, directory.path());
         let rows = all_rows(&processor, &path, &["select name, ts, dur from slice"]).concat();

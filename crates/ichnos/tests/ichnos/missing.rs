@@ -1,5 +1,5 @@
-//! Values that a trace lacks. Viewers leave them out or mark them; none becomes a value that means something, as 0, an
-//! empty text or *can run*.
+//! Values that a trace lacks. Viewers omit or mark them. A missing value never becomes a meaningful value, such as 0,
+//! an empty text or *can run*.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::otlp::{elements, spans};
 use crate::random_spans::span_pairs;
 use crate::viewers::{ERRORS, all_rows, convert, processor};
 
-/// Roles and meanings of the events with a name that ends like this.
+/// Role and meanings for events whose names have this ending.
 type RoleRule = (&'static str, EventRole, &'static [(&'static str, Meaning)]);
 
 const RULES: [RoleRule; 9] = [
@@ -50,7 +50,7 @@ const RULES: [RoleRule; 9] = [
     ),
 ];
 
-/// Returns a trace of these lines, in a file of the directory.
+/// Returns a trace with these lines, in a file in the directory.
 fn open(lines: &str, directory: &Path) -> Session {
     const SCALE: LevelScale =
         LevelScale(&[LevelStep::new(10, LogLevel::Debug), LevelStep::new(30, LogLevel::Warn)]);
@@ -59,7 +59,7 @@ fn open(lines: &str, directory: &Path) -> Session {
         let Some((_, role, members)) = RULES.iter().find(|(end, ..)| name.ends_with(end)) else { return };
         let mut rule = EventRule::new(*role);
         rule.members.extend(members.iter().map(|(field, meaning)| ((*field).to_owned(), *meaning)));
-        // Some members are missing: that is the point.
+        // Some members are missing on purpose.
         let missing = rule.apply(class, stream);
         if name == "line" {
             let has_level = !missing.contains(&0);
@@ -74,7 +74,7 @@ fn open(lines: &str, directory: &Path) -> Session {
     ichnos::open([&path], &options).unwrap()
 }
 
-/// The end event of a `parse` span was lost, and the begin event of another `parse` span.
+/// The end event of a `parse` span was lost, and so was the start event of another `parse` span.
 const LOST: &str = r#"{"ts":1000,"name":"load_begin","payload":{"tid":7}}
 {"ts":2000,"name":"parse_begin","payload":{"tid":7}}
 {"ts":4000,"name":"load_end","payload":{"tid":7}}
@@ -85,11 +85,11 @@ const LOST: &str = r#"{"ts":1000,"name":"load_begin","payload":{"tid":7}}
 {"ts":8000,"name":"load_end","payload":{"tid":7}}
 "#;
 
-/// Spans of that: name, begin, length.
+/// Spans in this trace: name, start, length.
 const ENDED: [(&str, i64, i64); 4] =
     [("load", 1000, 3000), ("load", 7000, 1000), ("parse", 2000, 2000), ("save", 5000, 1000)];
 
-/// Returns the intervals of a Firefox profile.
+/// Returns the intervals in a Firefox profile.
 pub(crate) fn intervals(path: &Path) -> Vec<(String, i64, i64)> {
     let profile: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let mut found = Vec::new();
@@ -112,7 +112,7 @@ fn number(of: &Json, name: &str) -> i64 {
     of[name].as_str().unwrap_or_else(|| panic!("no {name}: {of}")).parse().unwrap()
 }
 
-/// Returns name, begin and length of a span of OpenTelemetry.
+/// Returns name, start and length of an OpenTelemetry span.
 pub(crate) fn interval(span: &Json) -> (String, i64, i64) {
     let [begin, end] = ["startTimeUnixNano", "endTimeUnixNano"].map(|name| number(span, name));
     (span["name"].as_str().unwrap().to_owned(), begin, end - begin)
@@ -122,14 +122,14 @@ fn owned(spans: &[(&str, i64, i64)]) -> Vec<(String, i64, i64)> {
     spans.iter().map(|(name, begin, length)| ((*name).to_owned(), *begin, *length)).collect()
 }
 
-/// Returns the value of an attribute.
+/// Returns an attribute's value.
 pub(crate) fn attribute<'j>(of: &'j Json, name: &str) -> Option<&'j Json> {
     let all = of["attributes"].as_array().into_iter().flatten();
     let found = all.into_iter().find(|attribute| attribute["key"] == name)?;
     found["value"].as_object().unwrap().values().next()
 }
 
-/// A lost end makes no later span wrong: the span ends with the one around it, everywhere.
+/// A lost end does not affect later spans: the span ends with its enclosing span, in every output.
 #[test]
 fn a_span_without_an_end_ends_with_the_span_around_it() {
     let test = "a_span_without_an_end_ends_with_the_span_around_it";
@@ -140,7 +140,7 @@ fn a_span_without_an_end_ends_with_the_span_around_it() {
     (unpaired.without_end, unpaired.without_begin) = (1, 1);
     assert_eq!((pairs.latencies().count(), pairs.unpaired()), (3, unpaired));
     let wanted = owned(&ENDED);
-    // The intervals of Firefox need no end.
+    // Intervals in Firefox do not need an end.
     let ended = wanted.iter().filter(|(name, ..)| name != "parse").cloned().collect::<Vec<_>>();
     assert_eq!(intervals(&convert(&session, "firefox", directory.path())), ended);
     let written = spans(&convert(&session, "otlp", directory.path()));
@@ -162,7 +162,7 @@ fn a_span_without_an_end_ends_with_the_span_around_it() {
         let mut found: Vec<_> = rows
             .map(|row| {
                 let [ts, length, depth] = ["ts", "dur", "depth"].map(|name| row[name].as_i64().unwrap());
-                // The end of nothing is an instant.
+                // An end without a start is an instant.
                 assert_eq!(depth == 1, row["name"] == "parse", "{viewer}: {row}");
                 (row["name"].as_str().unwrap().to_owned(), ts, length)
             })
@@ -174,7 +174,7 @@ fn a_span_without_an_end_ends_with_the_span_around_it() {
     }
 }
 
-/// Spans that are open at the end have that end, and say so.
+/// Open spans at the end of the trace last until then, and are marked.
 #[test]
 fn open_spans_end_with_the_trace() {
     let directory = tempfile::tempdir().unwrap();
@@ -197,7 +197,7 @@ fn open_spans_end_with_the_trace() {
     assert_eq!(found, wanted.map(|(name, begin, length, lost)| (name.to_owned(), begin, length, lost)));
 }
 
-/// Each event with what it needs, and without it; `null` is missing, too.
+/// Each event with and without the members that it needs. `null` is missing, too.
 const LACKING: &str = r#"{"ts":1000,"name":"switch","payload":{"cpu":1,"prev":7,"prev_name":"a","state":1,"next":8,"next_name":"b"}}
 {"ts":2000,"name":"switch","payload":{"next":9}}
 {"ts":3000,"name":"switch","payload":{"cpu":1,"next":10}}
@@ -219,10 +219,10 @@ const LACKING: &str = r#"{"ts":1000,"name":"switch","payload":{"cpu":1,"prev":7,
 {"ts":9400,"name":"bare","payload":{}}
 "#;
 
-/// A message of Protocol Buffers.
+/// Protocol Buffers message.
 struct ProtobufMessage(Vec<u8>);
 
-/// Value of a field.
+/// Field value.
 enum ProtobufValue {
     Number(u64),
     Bytes(Vec<u8>),
@@ -285,22 +285,22 @@ fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Numbers of Perfetto's messages and of their fields are those of its repository.
+/// Message and field numbers are from Perfetto's repository.
 #[test]
-fn perfetto_has_no_values_for_missing_ones() {
-    let test = "perfetto_has_no_values_for_missing_ones";
+fn perfetto_omits_missing_values() {
+    let test = "perfetto_omits_missing_values";
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
     let path = convert(&session, "perfetto", directory.path());
     let packets = ProtobufMessage(std::fs::read(&path).unwrap()).all(1);
-    // Scheduling of ftrace, which needs the state: previous name, thread, state; next name, thread.
+    // ftrace scheduling, which needs the state: previous name, thread, state, then next name, thread.
     let events = packets.iter().flat_map(|packet| packet.all(1)).flat_map(|bundle| bundle.all(2));
     let switches: Vec<_> = events
         .flat_map(|event| event.all(4))
         .map(|event| (event.text(1), event.number(2), event.number(4), event.text(5), event.number(6)))
         .collect();
     assert_eq!(switches, [(text("a"), Some(7), Some(1), text("b"), Some(8))]);
-    // States of tasks: processor, name, thread, state. Those that are not known are not there.
+    // Task states: processor, name, thread, state. Unknown states are omitted.
     let states: Vec<_> = packets
         .iter()
         .flat_map(|packet| packet.all(117))
@@ -316,17 +316,17 @@ fn perfetto_has_no_values_for_missing_ones() {
             (Some(5), None, Some(12), RUNNABLE),
         ]
     );
-    // Lines of the log: process, thread, tag, priority.
+    // Log lines: process, thread, tag, priority.
     let lines = packets.iter().flat_map(|packet| packet.all(39)).flat_map(|log| log.all(1));
     let lines: Vec<_> =
         lines.map(|line| (line.number(2), line.number(3), line.text(6), line.number(7))).collect();
     assert_eq!(lines, [(None, None, text("app"), Some(5)), (None, None, text("line"), None)]);
-    // Slices begin and end: the one with a key, and the one with a duration. Values of counters.
+    // Slice starts and ends, with a key and with a duration. Counter values.
     let kinds: Vec<_> =
         packets.iter().flat_map(|packet| packet.all(11)).map(|event| event.number(9).unwrap()).collect();
     let count = |kind: u64| kinds.iter().filter(|of| **of == kind).count();
     assert_eq!([1, 2, 4].map(count), [2, 2, 1]);
-    // No process is known.
+    // The process is unknown.
     let mut described = packets.iter().flat_map(|packet| packet.all(60));
     assert!(described.all(|track| track.all(3).is_empty() && track.all(4).is_empty()));
     let Some(processor) = processor(test) else { return };
@@ -342,7 +342,7 @@ fn perfetto_has_no_values_for_missing_ones() {
 }
 
 #[test]
-fn chrome_has_no_values_for_missing_ones() {
+fn chrome_omits_missing_values() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
     let path = convert(&session, "chrome", directory.path());
@@ -356,14 +356,14 @@ fn chrome_has_no_values_for_missing_ones() {
     for name in of("M") {
         assert_ne!(name["args"]["name"], "", "{name}");
     }
-    // The format needs a process.
+    // The format requires a process.
     let processes: Vec<_> = of("M").into_iter().filter(|event| event["name"] == "process_name").collect();
     assert_eq!(processes.len(), 1);
     assert_eq!((&processes[0]["pid"], &processes[0]["args"]["name"]), (&0.into(), &"unknown process".into()));
 }
 
 #[test]
-fn firefox_has_no_values_for_missing_ones() {
+fn firefox_omits_missing_values() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
     let path = convert(&session, "firefox", directory.path());
@@ -374,8 +374,8 @@ fn firefox_has_no_values_for_missing_ones() {
     assert_eq!(samples, [1]);
 }
 
-/// Checks the rules by which programs accept spans, log records and values: identifiers are not zero, times are known, and
-/// no span ends before it begins.
+/// Checks rules that programs require for spans, log records and values: identifiers are not zero, times are known, and
+/// no span ends before it starts.
 pub(crate) fn check_otlp(path: &Path) {
     let is_id = |id: &Json, digits: usize| {
         let id = id.as_str().unwrap_or_default();
@@ -409,7 +409,7 @@ pub(crate) fn check_otlp(path: &Path) {
 }
 
 #[test]
-fn opentelemetry_has_no_values_for_missing_ones() {
+fn opentelemetry_omits_missing_values() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(LACKING, directory.path());
     let path = convert(&session, "otlp", directory.path());
@@ -429,7 +429,7 @@ fn opentelemetry_has_no_values_for_missing_ones() {
     );
 }
 
-/// The origin of a clock is 0, which stands for an unknown time; so does no time at all.
+/// The clock origin is 0, which means an unknown time. The same holds for a missing time.
 #[test]
 fn opentelemetry_keeps_the_origin_of_a_clock_apart_from_no_time() {
     let directory = tempfile::tempdir().unwrap();
@@ -452,11 +452,10 @@ fn opentelemetry_keeps_the_origin_of_a_clock_apart_from_no_time() {
     assert_eq!(logs.iter().map(|log| log["timeUnixNano"].is_null()).collect::<Vec<_>>(), [true]);
 }
 
-/// The extension of a Fuchsia record always has these parts.
+/// The extension in a Fuchsia record always has these parts.
 const NO_EXTENSION: &str = "no moniker, URL or count -> extension with empty texts or 0";
 
-/// Meanings of values that a format needs, which its writer makes up, and the field and the description of the loss that
-/// says so.
+/// Values that a format requires and its writer makes up: format, meaning, and the field and description of the loss.
 const NEEDED: &[(&str, Meaning, &str, &str)] = &[
     ("fuchsia-log", Meaning::Severity, "severity", "none -> INFO"),
     ("fuchsia-log", Meaning::Message, "", "event record class name -> message"),
@@ -468,7 +467,7 @@ const NEEDED: &[(&str, Meaning, &str, &str)] = &[
     ("nettrace", Meaning::Thread, "thread", "none -> 0"),
 ];
 
-/// Collects the meanings of the values that events have.
+/// Collector for the meanings of event values.
 #[derive(Default)]
 struct FoundMeanings {
     events: usize,
@@ -488,9 +487,9 @@ impl Sink for FoundMeanings {
     }
 }
 
-/// Events that only have a name and a time get nothing else in any format and dialect, unless the table of losses lists it.
+/// Events that have only a name and a time get nothing else in any format and dialect, unless the loss table lists it.
 #[test]
-fn formats_have_no_values_for_missing_ones() {
+fn formats_omit_missing_values() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(
         "{\"ts\":1000,\"name\":\"bare\",\"payload\":{}}\n{\"ts\":2000,\"name\":\"one\",\"payload\":{\"a\":1}}\n",

@@ -1,4 +1,4 @@
-//! Requests of OpenTelemetry, as other programs read them and the originals.
+//! OpenTelemetry requests, compared with the original traces as other programs read them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -29,7 +29,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
-/// Returns the files with this extension in a directory of recorded traces.
+/// Returns the files with this extension in a directory with recorded traces.
 fn recorded(directory: &str, extension: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
     let mut directories = vec![std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join(directory)];
@@ -64,7 +64,7 @@ fn convert(session: &Session, viewer: &'static str, signal: Option<&str>, path: 
     reader.convert(writer(viewer), Some(path.to_owned()), &options).unwrap();
 }
 
-/// Returns the elements of all lines with this name, each with its resource and scope.
+/// Returns the elements with these names in all lines, each with its resource and scope.
 pub(crate) fn elements(path: &Path, names: [&str; 3]) -> Vec<Json> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut all = Vec::new();
@@ -87,7 +87,7 @@ fn time(value: &Json) -> i64 {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// OpenTelemetry's own messages are read from JSON Lines and from protobuf, and are the same.
+/// OpenTelemetry's own library reads the same messages from JSON Lines and from protobuf.
 #[test]
 fn opentelemetry_reads_both_encodings() {
     let test = "opentelemetry_reads_both_encodings";
@@ -124,7 +124,7 @@ fn opentelemetry_reads_both_encodings() {
     assert_eq!(counts.keys().collect::<Vec<_>>(), ["log_records", "metrics", "spans"]);
 }
 
-/// Every event is in the file once: as a span, its end, an event of a span, a log record or values.
+/// Every event is in the file once: as a span, a span end, a span event, a log record or values.
 #[test]
 fn every_event_of_other_formats_arrives() {
     let directory = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn every_event_of_other_formats_arrives() {
         check_otlp(&path);
         let spans = spans(&path);
         let of_spans: usize = spans.iter().map(|span| span["events"].as_array().map_or(0, Vec::len)).sum();
-        // Spans of operations and of events with a duration are one event each, others two; both have an end.
+        // An operation or an event with a duration is one span. Other spans need two events. Both have an end.
         let has_end = |span: &&Json| {
             let attributes = span["attributes"].as_array().unwrap();
             attributes.iter().any(|attribute| attribute["key"].as_str().unwrap().starts_with("end."))
@@ -149,7 +149,7 @@ fn every_event_of_other_formats_arrives() {
         let mut events = 0;
         let mut cursor = session.cursor(Window::default()).unwrap();
         ichnos_flow::pump(&mut cursor, &mut Counter(&mut events)).unwrap();
-        // The counter of the example has two values.
+        // The counter in the example has two values.
         assert_eq!(spans.len() + of_spans + ends + logs + values / 2, events, "{example}");
     }
 }
@@ -163,11 +163,12 @@ impl ichnos_model::Sink for Counter<'_> {
     }
 }
 
-/// Spans have the begins, durations, names and parents of the slices that Google's trace processor reads in the original.
+/// Spans have the same starts, durations, names and parents as the slices that Google's trace processor reads from the
+/// original.
 #[test]
-fn spans_of_fxt_are_the_slices_of_the_trace_processor() {
+fn fxt_spans_equal_trace_processor_slices() {
     const QUERY: &str = "select s.ts, s.dur, s.name, p.name as parent from slice s left join slice p on s.parent_id = p.id where s.dur > 0";
-    let test = "spans_of_fxt_are_the_slices_of_the_trace_processor";
+    let test = "fxt_spans_equal_trace_processor_slices";
     let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("spans.jsonl");
@@ -179,7 +180,7 @@ fn spans_of_fxt_are_the_slices_of_the_trace_processor() {
             .iter()
             .map(|span| (span["spanId"].as_str().unwrap(), span["name"].as_str().unwrap()))
             .collect();
-        // The trace processor has no dates, if nothing but the records of the trace has them.
+        // The trace processor lacks dates if only trace records have them.
         let origin = |slices: &[(i64, i64, String, Option<String>)]| {
             slices.iter().map(|slice| slice.0).min().unwrap_or(0)
         };
@@ -221,7 +222,7 @@ fn spans_of_fxt_are_the_slices_of_the_trace_processor() {
     }
 }
 
-/// Each report of X-Trace is a span, and each of its edges is the parent or a link.
+/// Each X-Trace report is a span, and each of its edges is the parent or a link.
 #[test]
 fn reports_are_spans_and_edges_are_parents_or_links() {
     let directory = tempfile::tempdir().unwrap();
@@ -239,14 +240,14 @@ fn reports_are_spans_and_edges_are_parents_or_links() {
         parents,
         text.lines().filter(|line| line.starts_with("Edge:") && line.ends_with("down")).count()
     );
-    // Identifiers are those of the reports, with zeros in front.
+    // Identifiers are those in the reports, padded with zeros.
     let send = spans.iter().find(|span| span["spanId"] == "000000000f0f0f0f").unwrap();
     assert_eq!(send["traceId"], "00000000000000000acade2007050801");
     assert_eq!(send["parentSpanId"], "000000000c0c0c0c");
     assert_eq!(send["name"], "send");
 }
 
-/// Log lines that name a trace and a span, in fields, in a text or by a `traceparent`, have their identifiers.
+/// Log lines that name a trace and a span (in fields, in a text, or as `traceparent`) have their identifiers.
 const NAMED: &str = r#"{"ts":1794000000000000001,"name":"fields","payload":{"trace_id":"00000000000000000acade2007050801","span_id":"000000000f0f0f0f","n":1}}
 {"ts":1794000000000000002,"name":"text","payload":{"message":"sent trace_id=00000000000000000acade2007050801 span_id=000000000f0f0f0f"}}
 {"ts":1794000000000000003,"name":"json","payload":{"line":"{\"SpanId\":\"000000000F0F0F0F\",\"TraceId\":\"00000000000000000ACADE2007050801\"}"}}
@@ -256,7 +257,7 @@ const NAMED: &str = r#"{"ts":1794000000000000001,"name":"fields","payload":{"tra
 "#;
 
 #[test]
-fn log_records_have_the_identifiers_that_events_name() {
+fn log_records_have_the_identifiers_in_events() {
     let directory = tempfile::tempdir().unwrap();
     let [lines, path] = ["a.jsonl", "a.otlp.jsonl"].map(|name| directory.path().join(name));
     std::fs::write(&lines, NAMED).unwrap();
@@ -273,7 +274,7 @@ fn log_records_have_the_identifiers_that_events_name() {
     }
 }
 
-/// Edges of real tasks are parents or links, but for the one that marks the first report, which is zero.
+/// Edges in real tasks become parents or links, except the zero edge that marks the first report.
 #[test]
 fn edges_of_recorded_tasks_are_parents_or_links() {
     let files = recorded("xtrace/brown", "json");
@@ -296,7 +297,7 @@ fn edges_of_recorded_tasks_are_parents_or_links() {
     }
 }
 
-/// Without a signal, protobuf has spans: a trace without any is an error, and no file appears.
+/// Without a signal, protobuf contains spans: a trace without spans is an error, and no file appears.
 #[test]
 fn a_trace_without_spans_needs_a_signal_in_protobuf() {
     let directory = tempfile::tempdir().unwrap();
@@ -315,7 +316,7 @@ fn a_trace_without_spans_needs_a_signal_in_protobuf() {
     }
 }
 
-/// A name that ends in `.gz` makes a compressed file with the same content.
+/// An output name with `.gz` creates a compressed file with the same content.
 #[test]
 fn compressed_files_have_the_same_content() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Passes: what is selected, skipped, counted and refused.
+//! Passes: selected, skipped, counted and rejected data.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,14 +12,14 @@ use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, Selection, Session}
 
 use crate::render::trace;
 
-/// Keeps what it is given.
+/// Sink that keeps its messages.
 #[derive(Default)]
 struct Kept {
     events: Vec<(String, i128)>,
     begun: usize,
     damages: usize,
     preceding: Option<i128>,
-    /// Number of events after which it stops the pass, and the flag for that.
+    /// Number of events before the sink stops the pass, and the flag to stop it.
     stops_after: Option<(usize, &'static AtomicBool)>,
 }
 
@@ -44,7 +44,7 @@ impl Sink for Kept {
     }
 }
 
-/// All events by other means.
+/// Returns all events without a pass.
 fn all(session: &Session) -> Vec<(String, i128)> {
     let mut events = session.events().unwrap();
     let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! Samples of unknown processors in Perfetto's files, which the trace processor of these tests is too old for: Perfetto's
-//! own messages read them.
+//! Perfetto files with samples on unknown processors. The trace processor in these tests is too old for them, so
+//! Perfetto's own messages are used.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use crate::firefox::Samples;
 use crate::viewers::convert;
 
-/// Samples have the times, threads and numbers of frames of the trace, and the functions that `stacks` prints.
+/// Samples have the trace's times, threads and frame counts, and the functions that `stacks` prints.
 #[test]
 fn perfetto_reads_samples_of_unknown_processors() {
     let test = "perfetto_reads_samples_of_unknown_processors";

@@ -1,4 +1,4 @@
-//! Random traces of both proposals in every dialect and back.
+//! Random traces in both proposals, converted to every dialect and back.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -17,19 +17,19 @@ use serde_json::Value;
 
 use crate::comparison::Comparison;
 
-/// Number of traces of each document; `ICHNOS_PROPOSAL_TRACES` sets another one. With `ICHNOS_SEED`, the traces of one
+/// Number of traces per document. `ICHNOS_PROPOSAL_TRACES` sets another number. With `ICHNOS_SEED`, the traces for one
 /// case are kept.
 const TRACES: u64 = 110;
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
 
-/// Percent of traces that may be refused.
+/// Maximum share of refused traces, in percent.
 const MOST_REFUSED: u64 = 2;
 
-/// Events of a trace as JSON lines, and its damage.
+/// Events in a trace as JSON lines, and its damage.
 struct Content {
     events: Vec<Value>,
-    /// Names of the options of variants.
+    /// Variant option names.
     options: HashSet<String>,
     damage: Vec<String>,
 }
@@ -108,10 +108,10 @@ fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// Numbers of a direction.
+/// Results for one direction.
 #[derive(Default)]
 struct Figures {
-    /// Changes that are not only other names, in general words.
+    /// Changes other than renaming, in general words.
     changes: BTreeSet<(LossKind, String)>,
     refused: u64,
     refused_back: u64,
@@ -120,11 +120,11 @@ struct Figures {
     with_unequal_values_back: u64,
     with_problems: u64,
     unstable: u64,
-    /// Seeds of the traces with a reason.
+    /// Refused seeds by reason.
     reasons: BTreeMap<String, Vec<u64>>,
 }
 
-/// The part of a reason that is the same for other traces.
+/// Returns the part of a reason that does not depend on the trace.
 fn general(reason: &str) -> String {
     let first = reason.split("; ").next().unwrap_or(reason);
     let text = first.split(" (expected").next().unwrap_or(first).rsplit(": ").next().unwrap_or(first);
@@ -141,7 +141,7 @@ fn general(reason: &str) -> String {
     general.chars().take(120).collect()
 }
 
-/// A change without the numbers and names of the source.
+/// Returns a change without numbers and names from the source.
 fn general_change(what: &str) -> String {
     let (before, mut after) = what.split_once(" -> ").unwrap_or((what, ""));
     if before.starts_with("alignment") {
@@ -174,8 +174,8 @@ impl fmt::Display for Figures {
 }
 
 impl Figures {
-    /// Returns `true` if all traces that were not refused have all events and values, and stay as they are when they
-    /// are converted again.
+    /// Returns `true` if all traces that were not refused keep their events and values, and do not change in another
+    /// conversion.
     fn is_exact(&self) -> bool {
         let wrong = [
             self.with_lost_events,
@@ -272,7 +272,7 @@ impl Figures {
     }
 }
 
-/// Table of the changes of conversions: a line for each, with the dialects for which it is necessary.
+/// Formats a table of changes: a line per change, with the dialects that require it.
 fn table_of_changes(all: &BTreeMap<&str, Figures>) -> String {
     let changes: BTreeSet<&(LossKind, String)> = all.values().flat_map(|figures| &figures.changes).collect();
     let mut table = String::from(
@@ -340,10 +340,10 @@ fn every_direction_of_prop2_and_back() {
     every_direction_and_back(Proposal::Second, "prop2");
 }
 
-/// A union that begins within a byte becomes bytes with its own bits alone.
+/// A union that starts within a byte becomes bytes with only its own bits.
 #[test]
 fn unions_within_bytes() {
-    // The integer 5 of 3 bits, a union of 0x1abc of 13 bits, and the integer 0xff of 8 bits.
+    // The integer 5 (3 bits), a union 0x1abc (13 bits), and the integer 0xff (8 bits).
     for (order, packet, union) in [("le", [0xe5, 0xd5, 0xff], "bc1a"), ("be", [0xba, 0xbc, 0xff], "d5e0")] {
         let directory = tempfile::tempdir().unwrap();
         let (source, target) = (directory.path().join("source"), directory.path().join("target"));
@@ -372,7 +372,7 @@ fn unions_within_bytes() {
     }
 }
 
-/// Writes a trace of PROP-1.0 with one data stream class, one event record class, and one packet.
+/// Writes a PROP-1.0 trace with one data stream class, one event record class and one packet.
 fn write_prop1(directory: &Path, stream_class: &str, payload: &str, packet: &[u8]) -> PathBuf {
     let path = directory.join("source");
     fs::create_dir(&path).unwrap();
@@ -412,7 +412,7 @@ fn integers_of_many_bits_become_bytes_and_numbers_again() {
     for (name, own) in [("minus_two", "minus-two"), ("wide", "wide"), ("minus_one", "minus-one")] {
         assert_eq!(found[name], expected[own], "{name}: {found}");
     }
-    // Other readers find the bytes of the numbers, the least significant first.
+    // Other readers find the number's bytes, least significant first.
     let mut bytes = [&[0xfe][..], &[0xff; 8]].concat();
     bytes.extend(1..=16);
     bytes.extend([0xff; 9]);
@@ -420,7 +420,7 @@ fn integers_of_many_bits_become_bytes_and_numbers_again() {
     assert!(written.windows(bytes.len()).any(|window| window == bytes), "{written:x?}");
 }
 
-/// A variant in an event record header with a timestamp, and with a field that nothing needs.
+/// A variant in an event record header, with a timestamp and with an unused field.
 #[test]
 fn fields_with_roles_stay_in_headers() {
     let directory = tempfile::tempdir().unwrap();
@@ -441,7 +441,7 @@ fn fields_with_roles_stay_in_headers() {
     fs::create_dir(&source).unwrap();
     fs::write(source.join("metadata"), metadata).unwrap();
     fs::write(source.join("stream"), [1, 5, 0, 0, 0, 77, 31, 1, 9, 0, 0, 0, 3, 78]).unwrap();
-    // In CTF 2, `cpu` is a field of a header without a role, which strict readers warn of.
+    // In CTF 2, `cpu` is a header field without a role. Strict readers warn about it.
     for dialect in ["spec2", "prop2"] {
         let refused = convert(&source, &directory.path().join(dialect), dialect).unwrap_err();
         assert!(refused.contains("the field `cpu` of the `event-record-header` lacks a role"), "{refused}");
@@ -453,7 +453,7 @@ fn fields_with_roles_stay_in_headers() {
     assert_eq!(found, [(&5.into(), &77.into()), (&9.into(), &78.into())]);
 }
 
-/// A length in the same option as the array, under a name that another option changes.
+/// A length in the same option as the array. Another option changes its name.
 #[test]
 fn renamed_lengths_are_those_of_the_own_option() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Random spans, counters, messages and operations, as viewers read what they are written to.
+//! Random spans, counters, messages and operations, written for viewers and read by them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,12 +14,12 @@ use serde_json::Value as Json;
 
 use crate::viewers::{ERRORS, all_rows, convert, processor};
 
-/// First time, the begin of a second.
+/// First time. It is a whole second.
 const BEGIN: u64 = 1_700_000_000_000_000_000;
 
 const SEEDS: u64 = 200;
 
-/// Each thread of each process with its slices; slices of keys; counters; number of messages.
+/// Slices by process and thread, slices with keys, counters, number of messages.
 const QUERIES: [&str; 5] = [
     "select p.pid || ' ' || t.tid || ' ' || s.name || ' ' || (s.ts - {origin}) || ' ' || s.dur || ' ' || s.depth as row
         from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) join process p using (upid)",
@@ -30,7 +30,7 @@ const QUERIES: [&str; 5] = [
     ERRORS,
 ];
 
-/// A trace as JSON Lines, and the rows that the queries should find.
+/// Trace as JSON Lines, with the rows that the queries should return.
 #[derive(Default)]
 struct Generated {
     text: String,
@@ -49,11 +49,11 @@ impl Generated {
         self.rows[query].push(format!(r#"{{"row":"{row}"}}"#));
     }
 
-    /// Adds a process of three threads.
+    /// Adds a process with three threads.
     fn process(&mut self, seed: u64) {
         let mut random = Random::new(seed);
         let pid = 1_000 + seed;
-        // Open spans of threads, open requests, messages on their way.
+        // Open spans by thread, open requests, messages in transit.
         let mut open: [Vec<(u64, &str)>; 3] = Default::default();
         let (mut requests, mut messages) = (Vec::new(), Vec::new());
         let mut operations: Vec<u64> = Vec::new();
@@ -73,7 +73,7 @@ impl Generated {
                 }
                 2 | 3 if depth > 0 => self.end(pid, thread, time, &mut open[thread]),
                 4 => {
-                    // Of two kinds, with the same few keys.
+                    // Requests and replies share a few keys.
                     let (kind, id) = (random.pick(&["request", "reply"]), random.below(4));
                     if !requests.iter().any(|(open, key, _)| (*open, *key) == (kind, id)) {
                         requests.push((kind, id, time));
@@ -142,7 +142,7 @@ impl Generated {
     }
 }
 
-/// Returns what the events are: what a map of a user would say.
+/// Returns the event map that a user would write.
 fn map() -> ClassMap {
     ClassMap::new(|class, stream| {
         let name = class.name.clone().unwrap_or_default();
@@ -169,7 +169,7 @@ fn map() -> ClassMap {
     })
 }
 
-/// Returns the trace of all seeds, in a file of this directory, and what should be found.
+/// Returns the trace for all seeds, in a file in this directory, and the expected rows.
 fn random_trace(directory: &Path) -> (Session, Generated) {
     let mut random = Generated::default();
     (0..SEEDS).for_each(|seed| random.process(seed));
@@ -182,7 +182,7 @@ fn random_trace(directory: &Path) -> (Session, Generated) {
     (ichnos::open([&path], &options).unwrap(), random)
 }
 
-/// Checks that rows are those that are wanted.
+/// Compares rows with the expected rows.
 fn check(what: &str, found: &[String], wanted: &[String]) {
     let different = found.iter().zip(wanted).find(|(found, wanted)| found != wanted);
     assert_eq!(different, None, "{what}");
@@ -207,7 +207,7 @@ fn random_spans_counters_and_messages_arrive() {
     }
 }
 
-/// Returns rows without the frame of a query's answer and, if wanted, without the depth.
+/// Returns rows without the frame of a query's answer and, if requested, without the depth.
 fn plain_rows(rows: &[String], has_depth: bool) -> Vec<String> {
     let plain = rows.iter().map(|row| {
         let row: Json = serde_json::from_str(row).unwrap();
@@ -219,7 +219,7 @@ fn plain_rows(rows: &[String], has_depth: bool) -> Vec<String> {
     plain
 }
 
-/// Phase of markers that have a begin and an end.
+/// Phase for markers with a start and an end.
 const INTERVAL: u64 = 1;
 
 #[test]
@@ -254,7 +254,7 @@ fn random_spans_and_counters_arrive_in_profiles() {
         let mut time = 0.0;
         let mut value = 0.0;
         for index in 0..samples["length"].as_u64().unwrap() as usize {
-            // Times are differences, too.
+            // Times are also differences.
             time += samples["timeDeltas"][index].as_f64().unwrap();
             value += samples["count"][index].as_f64().unwrap();
             rows[2].push(format!("{pid} {} {value}", nanoseconds(&Json::from(time))));
@@ -266,7 +266,7 @@ fn random_spans_and_counters_arrive_in_profiles() {
     }
 }
 
-/// Returns the attribute of a resource, a span, an event or a log record.
+/// Returns an attribute of a resource, a span, an event or a log record.
 fn attribute(of: &Json, name: &str) -> Option<i64> {
     let all = of["attributes"].as_array().into_iter().flatten();
     let found = all.into_iter().find(|attribute| attribute["key"] == name)?;
@@ -278,7 +278,7 @@ fn random_spans_counters_and_edges_arrive_in_opentelemetry() {
     let directory = tempfile::tempdir().unwrap();
     let (session, random) = random_trace(directory.path());
     let path = convert(&session, "otlp", directory.path());
-    // Spans by their identifiers; events besides them.
+    // Spans by identifier, and separate events.
     let mut spans: BTreeMap<String, (i64, Json)> = BTreeMap::new();
     let mut rows: [Vec<String>; 3] = Default::default();
     let mut instants = Vec::new();
@@ -351,7 +351,7 @@ fn random_spans_counters_and_edges_arrive_in_opentelemetry() {
     check("edges", &edges, &random.edges);
 }
 
-/// Reads and pairs the events of spans.
+/// Sink that reads and pairs span events.
 pub(crate) struct SpanPairs {
     pub(crate) reader: PairReader,
     pub(crate) pairs: Pairs,
@@ -366,7 +366,7 @@ impl Sink for SpanPairs {
     }
 }
 
-/// Returns the spans of a trace.
+/// Returns the spans in a trace.
 pub(crate) fn span_pairs(session: &Session) -> Pairs {
     let options = Arc::new(PairOptions::spans());
     let mut found = SpanPairs { reader: PairReader::new(Arc::clone(&options)), pairs: Pairs::new(&options) };
@@ -376,7 +376,7 @@ pub(crate) fn span_pairs(session: &Session) -> Pairs {
 }
 
 #[test]
-fn random_spans_are_those_of_statistics() {
+fn random_spans_equal_the_statistics() {
     let directory = tempfile::tempdir().unwrap();
     let (session, random) = random_trace(directory.path());
     let found = span_pairs(&session);
@@ -386,7 +386,7 @@ fn random_spans_are_those_of_statistics() {
             .map(|row| row.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap())
             .collect::<Vec<_>>()
     };
-    // Instants have no length.
+    // Instants have length 0.
     let wanted: Vec<u64> =
         [lengths(0), lengths(1)].concat().into_iter().filter(|length| *length > 0).collect();
     let latencies = found.latencies();

@@ -26,7 +26,7 @@ stream { packet.context := struct { time timestamp_begin; time timestamp_end; in
 content_size; }; event.header := struct { integer { size = 8; align = 8; } id; time timestamp; }; }; \
 event { name = even; id = 0; }; event { name = odd; id = 1; };";
 
-/// Makes two data streams of packets with three events each.
+/// Creates two data streams with three events per packet.
 pub(crate) fn trace() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("metadata"), METADATA).unwrap();
@@ -65,10 +65,10 @@ fn any_number_of_threads_writes_the_same() {
     }
 }
 
-/// EventPipe files can be read from any sequence point on, which contains the state and losses up to there.
+/// EventPipe files can be read from any sequence point. It contains the state and the losses up to there.
 #[cfg(feature = "nettrace")]
 #[test]
-fn any_number_of_threads_writes_the_same_of_eventpipe() {
+fn any_number_of_threads_writes_the_same_eventpipe_text() {
     use ichnos_testing::nettrace_file::{
         Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
     };

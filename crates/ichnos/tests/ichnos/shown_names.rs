@@ -1,4 +1,4 @@
-//! What viewers call events, processes, threads, counters and objects.
+//! Event, process, thread, counter and object names in viewers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -40,26 +40,26 @@ fn timeline(session: &Session) -> Timeline {
     timeline
 }
 
-/// Returns the names of tracks of a kind.
+/// Returns the names of a kind's tracks.
 fn tracks(timeline: &Timeline, kind: TimelineTrackKind) -> BTreeSet<String> {
     let tracks = timeline.tracks().iter().filter(|track| track.kind == kind);
     tracks.map(|track| track.name.to_string()).collect()
 }
 
-/// Returns the events of Chrome's JSON of a type.
+/// Returns the events with a phase in Chrome's JSON.
 fn chrome(path: &Path, phase: &str) -> Vec<Json> {
     let file: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let events = file["traceEvents"].as_array().unwrap().iter();
     events.filter(|event| event["ph"] == phase).cloned().collect()
 }
 
-/// Returns the column `row` of an answer.
+/// Returns the column `row` in an answer.
 fn column(rows: &[String]) -> BTreeSet<String> {
     let text = |row: &String| serde_json::from_str::<Json>(row).unwrap()["row"].as_str().map(str::to_owned);
     rows.iter().filter_map(text).collect()
 }
 
-/// Counters of .NET are in an object of the payload, and their names in UTF-16.
+/// .NET counters are in an object in the payload, and their names are UTF-16.
 #[test]
 fn counters_of_dotnet_are_counters() {
     let test = "counters_of_dotnet_are_counters";
@@ -93,7 +93,7 @@ fn counters_of_dotnet_are_counters() {
     assert_eq!(column(&counters), names.iter().map(|name| (*name).to_owned()).collect());
 }
 
-/// A .NET process is called by its program, threads by what the runtime uses them for.
+/// A .NET process is named after its program, and a thread after its use by the runtime.
 #[test]
 fn processes_and_threads_of_dotnet_have_names() {
     let test = "processes_and_threads_of_dotnet_have_names";
@@ -114,7 +114,7 @@ fn processes_and_threads_of_dotnet_have_names() {
     assert!(column(&names).contains("dosai-linux-amd64 thread pool worker"), "{names:?}");
 }
 
-/// X-Trace reports are called by their labels, and their processes by their agents.
+/// X-Trace reports are named after their labels, and their processes after their agents.
 #[test]
 fn reports_are_called_by_their_labels() {
     let directory = tempfile::tempdir().unwrap();
@@ -131,10 +131,10 @@ fn reports_are_called_by_their_labels() {
     assert!(shown.tracks().iter().all(|track| track.kind != TimelineTrackKind::Stream));
 }
 
-/// Callbacks of ROS 2 have the names of topics and functions, and messages go from writers to readers.
+/// ROS 2 callbacks are named after topics and functions, and messages go from writers to readers.
 #[test]
-fn callbacks_of_ros_have_the_names_of_topics() {
-    let test = "callbacks_of_ros_have_the_names_of_topics";
+fn ros_callbacks_are_named_after_topics() {
+    let test = "ros_callbacks_are_named_after_topics";
     let Some(path) = recorded(test, "ctf/real/ctf2/tc-ros2") else { return };
     let session = open(&path);
     let shown = timeline(&session);
@@ -144,7 +144,7 @@ fn callbacks_of_ros_have_the_names_of_topics() {
     assert!(shown.flows().len() > 1_000, "{}", shown.flows().len());
 }
 
-/// Returns the events of a trace, as lines have them.
+/// Returns the events in a trace as JSON lines.
 fn lines(session: &Session) -> Vec<Json> {
     let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
     pump(&mut session.cursor(Window::default()).unwrap(), &mut lines).unwrap();
@@ -154,13 +154,13 @@ fn lines(session: &Session) -> Vec<Json> {
     lines.filter(|line| line["type"] == "event").collect()
 }
 
-/// What publishes a message, and what waits for one, is called by the topic, if the trace says it.
+/// Spans that publish a message or wait for one are named after the topic, if the trace contains it.
 #[test]
 fn messages_of_ros_have_topics() {
     let test = "messages_of_ros_have_topics";
     let Some(path) = recorded(test, "ctf/real/ctf2/tc-ros2") else { return };
     let session = open(&path);
-    // Topics by process and address; messages on their way.
+    // Topics by process and address, and messages in transit.
     let (mut topics, mut messages) = (HashMap::new(), HashMap::new());
     let mut expected: BTreeMap<String, usize> = BTreeMap::new();
     for event in lines(&session) {
@@ -207,7 +207,7 @@ fn messages_of_ros_have_topics() {
     }
 }
 
-/// One request through four tracers is one trace of OpenTelemetry: parents contain their spans, other causes are links.
+/// A request through four tracers is one OpenTelemetry trace: parents contain their spans, and other causes are links.
 #[test]
 fn one_request_is_one_trace() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! Sweeps over recorded traces of CTF: each of many places is damaged in the same way, and what is read of it, or
-//! repaired, is compared with the whole trace.
+//! Sweeps over recorded CTF traces: each of many places is damaged in the same way, and the damaged or repaired trace
+//! is compared with the whole trace.
 //!
-//! By default, a sample of the places is tried; with `ICHNOS_SWEEPS=all`, all of them.
+//! By default, a sample of the places is tested. `ICHNOS_SWEEPS=all` tests all of them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,20 +17,20 @@ use ichnos_model::{ByteOrder, Cursor as _, Event, Field, FieldKind, Message, Rol
 use ichnos_testing::{is_complete_sweep, is_like_another};
 use tempfile::TempDir;
 
-/// Number of damaged places that are tried of all traces, without `ICHNOS_SWEEPS`.
+/// Number of damaged places to test, over all traces, without `ICHNOS_SWEEPS`.
 pub(crate) const SAMPLE: usize = 40;
 
-/// Maximum size of a trace in bytes: those of real programs are alike, whatever their size.
+/// Maximum trace size in bytes: larger traces from real programs are similar to smaller traces.
 const LARGEST: usize = 3 << 20;
 
-/// Files of a trace by their names, in memory.
+/// Trace files by name, in memory.
 pub(crate) struct Files {
     pub(crate) path: PathBuf,
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
 impl Files {
-    /// Returns the recorded traces, and the examples.
+    /// Returns the recorded traces and the examples.
     pub(crate) fn recorded() -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let traces = std::env::var_os("ICHNOS_TRACES")
@@ -75,27 +75,27 @@ impl Files {
     }
 }
 
-/// A change of bytes in a file of a trace.
+/// Changed bytes in a trace file.
 pub(crate) struct Change<T> {
     pub(crate) file: String,
     pub(crate) offset: usize,
     pub(crate) bytes: Vec<u8>,
     pub(crate) what: String,
-    /// Expectation of a test.
+    /// Data for the test that expects the change.
     pub(crate) about: T,
 }
 
-/// A sweep: each change of each recorded trace is made alone.
+/// Sweep that makes each change alone, in each recorded trace.
 pub(crate) struct Sweep<'a> {
-    /// Number of changes that are tried without `ICHNOS_SWEEPS`.
+    /// Number of changes to test without `ICHNOS_SWEEPS`.
     pub(crate) sample: usize,
-    /// Known faults: a part of what is said of them, and why they are there.
+    /// Known faults: part of the description, and the reason.
     pub(crate) known: &'a [(&'a str, &'a str)],
 }
 
 impl Sweep<'_> {
-    /// Makes the changes, and fails with the faults that are not known. `whole` is asked once for each trace, `fault` for
-    /// each change: with what `whole` returned, the change, and the directory of the changed trace.
+    /// Makes the changes, and fails on unknown faults. `whole` is called once per trace. `fault` is called for each
+    /// change, with the result of `whole`, the change, and the directory with the changed trace.
     pub(crate) fn run<T, W>(
         &self,
         whole: impl Fn(&CtfTrace) -> W,
@@ -133,7 +133,7 @@ impl Sweep<'_> {
         self.check(tried, faults);
     }
 
-    /// Returns `true` if this one of `count` changes is tried.
+    /// Returns `true` if change `number` of `count` is tested.
     fn is_tried(&self, number: usize, count: usize) -> bool {
         let sample = self.sample;
         is_complete_sweep() || count <= sample || number * sample / count != (number + 1) * sample / count
@@ -151,7 +151,7 @@ impl Sweep<'_> {
     }
 }
 
-/// An event: its time in cycles, its class, and its bytes after the header.
+/// Event: time in cycles, class, and bytes after the header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ReadEvent {
     pub(crate) cycles: Option<u64>,
@@ -174,7 +174,7 @@ pub(crate) fn read(path: &Path) -> Option<CtfTrace> {
     open(&[&tree], &CtfOptions::default()).traces.pop()
 }
 
-/// The events of each data stream.
+/// Returns the events in each data stream.
 pub(crate) fn events(trace: &CtfTrace) -> Vec<Vec<ReadEvent>> {
     let streams = trace.streams.iter().map(|stream| {
         let mut events = Vec::new();
@@ -194,18 +194,18 @@ fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     items
 }
 
-/// A time in the header of a packet.
+/// Time in a packet header.
 #[derive(Clone, Copy, Debug)]
 struct HeaderTime {
     role: Role,
-    /// Offset in the packet, and size, in bytes.
+    /// Offset in the packet and size, in bytes.
     offset: usize,
     size: usize,
     order: ByteOrder,
     value: u64,
 }
 
-/// Times of a packet context in whole bytes.
+/// Byte-aligned times in a packet context.
 struct HeaderTimes(Vec<HeaderTime>);
 
 impl Visitor for HeaderTimes {
@@ -221,7 +221,7 @@ impl Visitor for HeaderTimes {
     }
 }
 
-/// Each time of each packet header: 0, its twin, a second more and less.
+/// Wrong times for each packet header: 0, the other time, a second more and less.
 fn wrong_times(trace: &CtfTrace) -> Vec<Change<()>> {
     let mut all = Vec::new();
     for stream in &trace.streams {
@@ -256,7 +256,7 @@ fn wrong_times(trace: &CtfTrace) -> Vec<Change<()>> {
     all
 }
 
-/// Repairs a trace. Returns `true` if events were changed, or the reason why nothing is written.
+/// Repairs a trace. Returns `true` if events were changed. The error is the reason why nothing was written.
 pub(crate) fn repair(from: &Path, to: &Path) -> Result<bool, String> {
     let session = ichnos::open([from], &OpenOptions::default()).map_err(|error| error.to_string())?;
     let target = common_target(session.traces().iter().map(|trace| &**trace)).unwrap();
@@ -270,7 +270,7 @@ pub(crate) fn repair(from: &Path, to: &Path) -> Result<bool, String> {
     converted.map(|converted| converted.losses.rounds_events()).map_err(|error| error.to_string())
 }
 
-/// Returns the damage of a trace.
+/// Returns the damage in a trace.
 pub(crate) fn damage(trace: &CtfTrace) -> Vec<String> {
     let mut all = Vec::new();
     for stream in &trace.streams {
@@ -284,10 +284,10 @@ pub(crate) fn damage(trace: &CtfTrace) -> Vec<String> {
     all
 }
 
-/// A trace with right times.
+/// Trace with correct times.
 struct WholeTimes {
     events: Vec<ReadEvent>,
-    /// `true` if each event says its whole time.
+    /// `true` if each event contains its complete time.
     are_whole: bool,
 }
 
@@ -297,7 +297,7 @@ impl WholeTimes {
         Self { events, are_whole: trace.streams.iter().all(|stream| has_whole_times(stream)) }
     }
 
-    /// Returns what is wrong with the repair of the trace with a wrong time.
+    /// Returns the fault in a repaired trace that had a wrong time.
     fn fault_of_repair(&self, path: &Path) -> Option<String> {
         let output = tempfile::tempdir().unwrap();
         let output = output.path().join("out");
@@ -332,7 +332,7 @@ impl WholeTimes {
     }
 }
 
-/// Returns `true` if each event of a data stream says its whole time.
+/// Returns `true` if each event in a data stream contains its complete time.
 fn has_whole_times(stream: &StreamInput) -> bool {
     let (mut is_whole, mut count) = (true, 0);
     let header = stream.stream.class().event_record_header.as_ref();
@@ -347,7 +347,7 @@ fn has_whole_times(stream: &StreamInput) -> bool {
     is_whole && count > 0
 }
 
-/// A wrong time in the header of a packet does not change the times of its events.
+/// A wrong time in a packet header does not change event times.
 #[test]
 fn times_of_events_outvote_those_of_packets() {
     Sweep { sample: SAMPLE, known: &[] }.run(
@@ -357,10 +357,10 @@ fn times_of_events_outvote_those_of_packets() {
     );
 }
 
-/// Size of the blocks that are overwritten, in bytes.
+/// Size of an overwritten block, in bytes.
 const BLOCK: usize = 4096;
 
-/// Events of a trace, and how many of them each packet has, by its file and its place there.
+/// Events in a trace, and the number of events in each packet, by file and position.
 struct WholeBlocks {
     events: HashMap<ReadEvent, usize>,
     packets: Vec<(String, Range<usize>, usize)>,
@@ -391,8 +391,7 @@ impl WholeBlocks {
         Self { events: all, packets }
     }
 
-    /// Returns what is wrong with the events of the trace if some bytes of a file are overwritten: some are made up, or are
-    /// missing from packets that are whole.
+    /// Returns the fault if some bytes in a file are overwritten: events are made up, or missing from intact packets.
     fn fault(&self, change: &Change<()>, path: &Path) -> Option<String> {
         let mut found: HashMap<ReadEvent, usize> = HashMap::new();
         if let Some(trace) = read(path) {
@@ -417,7 +416,7 @@ impl WholeBlocks {
     }
 }
 
-/// Overwrites each block of the files of a trace with zeros, 0xff, and the block before.
+/// Overwrites each block in a trace's files with zeros, 0xff, and the previous block.
 fn overwritten_blocks(files: &Files) -> Vec<Change<()>> {
     let mut all = Vec::new();
     for (file, bytes) in files.files.iter().filter(|(name, _)| name != "metadata") {
@@ -436,9 +435,9 @@ fn overwritten_blocks(files: &Files) -> Vec<Change<()>> {
     all
 }
 
-/// Blocks of a file that are zeros, or 0xff, or a copy of the block before, are no events.
+/// Blocks that are zeros, 0xff, or a copy of the previous block must not become events.
 #[test]
-fn overwritten_blocks_are_no_events() {
+fn overwritten_blocks_do_not_become_events() {
     let known = [
         "bandwidth_issue: global_def:8192: copy",
         "bandwidth_issue: global_def:16384: copy",
@@ -450,7 +449,7 @@ fn overwritten_blocks_are_no_events() {
     .map(|known| {
         (known, "time stands still there, and events begin at the same places as in the block before")
     });
-    // Without times, there is no evidence.
+    // Without times, damage cannot be recognized.
     let has_times = |trace: &CtfTrace| events(trace).iter().flatten().all(|event| event.cycles.is_some());
     Sweep { sample: 3 * SAMPLE, known: &known }.run(
         WholeBlocks::of,

@@ -1,4 +1,4 @@
-//! Compares the text sinks with the output of babeltrace2 for real traces outside of the project: in the directory
+//! Compares the text sinks with babeltrace2's output for real traces outside the repository, in the directory
 //! `ICHNOS_TRACES`, or `../shared/traces` from the project's root. Skipped without it.
 
 use std::io::{Read, Write};
@@ -30,7 +30,7 @@ pub(crate) fn traces() -> Option<PathBuf> {
 fn print(path: &Path, kind: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut options = OpenOptions::default();
-    // Times of clocks with other frequencies than 1 GHz are rounded in binary64 there.
+    // babeltrace2 rounds the times of clocks with frequencies other than 1 GHz in binary64.
     options.read.clock_arithmetic = ichnos::model::ClockArithmetic::Double;
     let session = ichnos::open([path], &options).unwrap();
     let mut cursor = session.cursor(Window::default()).unwrap();
@@ -48,7 +48,7 @@ fn print(path: &Path, kind: &str) -> Vec<u8> {
     out
 }
 
-/// Returns the first line in which two outputs differ, if the expected one is available.
+/// Returns the first different line in two outputs, if the expected output is available.
 fn first_difference(directory: &Path, expected: &Value, actual: &[u8]) -> String {
     let Some(file) = expected["file"].as_str() else {
         return format!("{} lines, {} expected", lines(actual), expected["lines"]);

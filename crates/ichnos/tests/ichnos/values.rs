@@ -1,4 +1,4 @@
-//! Sinks write events with scopes of values like events with scopes of bits.
+//! Sinks write events with value scopes like events with bit scopes.
 
 use std::cell::Cell;
 use std::io;
@@ -18,7 +18,7 @@ use ichnos::model::{
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use proptest::prelude::*;
 
-/// Passes messages on with the scopes of events as values.
+/// Sink that converts event scopes to values.
 struct AsValues<S> {
     sink: S,
     values: EventValues,
@@ -46,10 +46,10 @@ impl<S: Sink> Sink for AsValues<S> {
     }
 }
 
-/// Kinds of output.
+/// Output names.
 const OUTPUTS: [&str; 6] = ["pretty", "details", "jsonl", "log", "log-json", "null"];
 
-/// Returns the output of a sink for the messages of `feed`, converted to values if requested.
+/// Returns a sink's output for the messages from `feed`, converted to values if requested.
 fn write(output: &str, as_values: bool, feed: &mut dyn FnMut(&mut dyn Sink)) -> Vec<u8> {
     let mut out = Vec::new();
     let run = |feed: &mut dyn FnMut(&mut dyn Sink), sink: &mut dyn Sink| {
@@ -98,7 +98,7 @@ fn recorded_traces_are_written_alike() {
         let path = directory.join("real").join(entry["trace"].as_str().unwrap());
         let Ok(session) = ichnos::open([&path], &OpenOptions::default()) else { continue };
         if session.traces().iter().flat_map(|trace| trace.streams()).any(|stream| stream.bytes > 256 << 10) {
-            // Slow without optimization, and without further classes.
+            // Slow without optimization, and other classes do not add coverage.
             continue;
         }
         for output in OUTPUTS {
@@ -118,7 +118,7 @@ fn recorded_traces_are_written_alike() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
-/// A field: its class, bytes and value.
+/// Field: class, bytes and value.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) members: Vec<(String, Arc<FieldClass>)>,
@@ -126,7 +126,7 @@ pub(crate) struct Sample {
     pub(crate) value: Vec<Push>,
 }
 
-/// A step of writing a value.
+/// Step when writing a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Push {
     Null,
@@ -149,7 +149,7 @@ pub(crate) enum Push {
 }
 
 impl Push {
-    /// Returns the displayed value of a field.
+    /// Returns the displayed value.
     fn shown(&self) -> String {
         let value = match self {
             Self::Null => FieldValue::Null,
@@ -219,12 +219,12 @@ fn mappings() -> Mappings {
     Mappings::from_iter([("few", range(0, 40)), ("many", range(30, 200))])
 }
 
-/// Makes a sample of one field.
+/// Creates a sample with one field.
 fn one(class: Arc<FieldClass>, bytes: Vec<u8>, value: Vec<Push>) -> Sample {
     Sample { members: vec![("m".to_owned(), class)], bytes, value }
 }
 
-/// Fields without nested fields.
+/// Returns fields without nested fields.
 pub(crate) fn leaf() -> impl Strategy<Value = Sample> {
     let width = prop::sample::select(vec![8u64, 16, 32, 64]);
     let number =
@@ -287,7 +287,7 @@ pub(crate) fn leaf() -> impl Strategy<Value = Sample> {
     let guid = any::<[u8; 16]>()
         .prop_map(|guid| one(Arc::new(FieldClass::guid()), guid.to_vec(), vec![Push::Guid(guid)]));
     let date = (any::<i64>(), 0u32..64, any::<bool>()).prop_map(|(value, shift, signed)| {
-        // Half of them are dates.
+        // Half of the values are dates.
         let value = value >> shift;
         let class = FieldClass::wall_clock(signed, WallClock::FILETIME);
         let push = if signed { Push::Signed(value) } else { Push::Unsigned(value as u64) };
@@ -298,12 +298,12 @@ pub(crate) fn leaf() -> impl Strategy<Value = Sample> {
         1 => double, 3 => text, 2 => wide_text, 1 => blob, 1 => guid, 1 => date, 1 => null]
 }
 
-/// Location of an adjacent member that determines the next one.
+/// Returns the location of an adjacent member that determines the next member.
 fn beside(name: &str) -> Box<FieldLocation> {
     Box::new(FieldLocation { origin: None, ..FieldLocation::absolute(Scope::Payload, [name.to_owned()]) })
 }
 
-/// Fields of all kinds.
+/// Returns fields of all kinds.
 pub(crate) fn sample() -> impl Strategy<Value = Sample> {
     leaf().prop_recursive(4, 24, 5, |inner| {
         let structure = prop::collection::vec(inner.clone(), 0..5).prop_map(|samples| {
@@ -361,13 +361,13 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
     })
 }
 
-/// Returns the structure of these samples: class, bytes and the values of its members.
+/// Combines samples into a structure: class, bytes and member values.
 pub(crate) fn structure_of(samples: &[Sample]) -> (Arc<FieldClass>, Vec<u8>, Vec<Push>) {
     let mut members: Vec<Member> = Vec::new();
     for (i, sample) in samples.iter().enumerate() {
         for (name, class) in &sample.members {
             let mut class = FieldClass::clone(class);
-            // Related members have the number of the sample, too.
+            // Related members also have the sample's number.
             let numbered = || beside(&format!("n{i}"));
             match &mut class.kind {
                 FieldKind::Array { length: Length::Dynamic(place), .. }
@@ -387,7 +387,7 @@ pub(crate) fn structure_of(samples: &[Sample]) -> (Arc<FieldClass>, Vec<u8>, Vec
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Compares a reader that makes bits with one that makes values, for the same events.
+    /// Compares a reader that creates bits with a reader that creates values, for the same events.
     #[test]
     fn bits_and_values_are_written_alike(
         context in prop::collection::vec(leaf(), 0..3),
@@ -433,11 +433,11 @@ proptest! {
         let mut mixed = values.clone();
         values.begin(Scope::Payload);
         payload_pushes.iter().for_each(|push| push.to(&mut values));
-        // A context of values before a payload of bits.
+        // A value context before a bit payload.
         mixed.begin(Scope::CommonContext);
         context_pushes.iter().for_each(|push| push.to(&mut mixed));
 
-        // These sinks do not show the resource of events.
+        // These sinks do not show event resources.
         let mut resource = mixed.clone();
         resource.begin(Scope::Resource);
         resource.push("north");

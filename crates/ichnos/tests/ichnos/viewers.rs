@@ -1,4 +1,4 @@
-//! Files for viewers, as Google's trace processor reads them.
+//! Viewer files, as Google's trace processor reads them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn open(path: &Path) -> Session {
     ichnos::open([path], &OpenOptions::default()).unwrap()
 }
 
-/// Converts a trace for a viewer; returns the path of the file.
+/// Converts a trace for a viewer. Returns the file path.
 pub(crate) fn convert(session: &Session, viewer: &str, directory: &Path) -> PathBuf {
     let path = directory.join(format!("trace.{}", writer(viewer).extensions()[0]));
     let mut options = ConvertOptions::default();
@@ -34,19 +34,19 @@ pub(crate) fn convert(session: &Session, viewer: &str, directory: &Path) -> Path
     path
 }
 
-/// Returns the writer of a format.
+/// Returns a format's writer.
 pub(crate) fn writer(format: &str) -> &'static dyn ichnos_io::WriterFactory {
     target(Some(format), Path::new(""), None).unwrap().writer
 }
 
-/// Viewers of timelines, whose files the trace processor reads.
+/// Timeline viewers with files that the trace processor reads.
 const TIMELINES: [&str; 2] = ["perfetto", "chrome"];
 
 pub(crate) fn processor(test: &str) -> Option<TraceProcessor> {
     TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-/// Returns the directory of recorded kernel traces, if it is there.
+/// Returns the directory with recorded kernel traces, if it exists.
 fn recorded(test: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
     let root = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join("ctf/real/tracecompass");
@@ -57,7 +57,7 @@ fn recorded(test: &str) -> Option<PathBuf> {
     Some(root)
 }
 
-/// Returns the rows of queries, each in order. The trace processor starts once.
+/// Returns the rows of each query, in order. The trace processor starts once.
 pub(crate) fn all_rows(processor: &TraceProcessor, trace: &Path, queries: &[&str]) -> Vec<Vec<String>> {
     let separated: Vec<&str> = queries.iter().flat_map(|query| [*query, "select 'next' as query"]).collect();
     let output = processor.query(trace, &separated);
@@ -71,21 +71,20 @@ pub(crate) fn all_rows(processor: &TraceProcessor, trace: &Path, queries: &[&str
     rows.collect()
 }
 
-/// Errors that the trace processor counts.
+/// Query for errors that the trace processor counts.
 pub(crate) const ERRORS: &str = "select name, value from stats where value > 0 and severity = 'error'";
 
-/// The trace processor reads a trace of Fuchsia itself, and what it is converted to: the same slices, threads,
-/// counters and flows.
+/// The trace processor finds the same slices, threads, counters and flows in a Fuchsia trace and in its conversions.
 #[test]
 fn the_trace_processor_reads_the_same_of_fxt() {
     const SCHEDULING: &str = "select s.ts, s.dur, s.cpu, t.tid from sched s join thread t using (utid)";
     const BOUNDS: &str = "select start_ts from trace_bounds";
     const QUERIES: [&str; 4] = [
-        // Chrome has no other place for scheduling.
+        // Chrome's format lacks another place for scheduling.
         "select ts, dur, name, depth from slice where dur > 0 and (category is null or category != 'scheduling')",
         "select tid, pid, t.name, p.name as process from thread t join process p using (upid) where tid > 0 and tid != pid and pid > 0",
         "select c.ts, c.value from counter c join counter_track t on t.id = c.track_id where t.type not like 'perf%'",
-        // Those of FXT begin and end at the slices around their events, ours at the events.
+        // FXT flows start and end at the enclosing slices, ours at the events.
         "select count(*) as n from flow",
     ];
     let Some(processor) = processor("the_trace_processor_reads_the_same_of_fxt") else { return };
@@ -103,7 +102,7 @@ fn the_trace_processor_reads_the_same_of_fxt() {
         let queries = [&QUERIES[..], &[SCHEDULING, BOUNDS, ERRORS]].concat();
         let mut found = all_rows(&processor, &path, &queries);
         assert_eq!(found.pop().unwrap(), [""; 0], "{viewer}");
-        // Records without a time, which the trace processor does not show, do not extend the timeline.
+        // Records without a time, which the trace processor does not show, must not extend the timeline.
         assert!(begin(found.pop()) >= wanted_begin, "{viewer}");
         let scheduling = found.pop().unwrap();
         if viewer == "perfetto" {
@@ -117,12 +116,12 @@ fn the_trace_processor_reads_the_same_of_fxt() {
     }
 }
 
-/// Handlers of interrupts are nested in their processors. If a map makes the processor their key, an interrupt that comes
-/// during a soft one has the same key, and the spans stay the same.
+/// Interrupt handlers are nested on their processor. If a map makes the processor the key, an interrupt during a soft
+/// interrupt has the same key, and the spans stay the same.
 #[test]
-fn spans_with_equal_keys_are_those_that_are_nested() {
+fn spans_with_equal_keys_equal_nested_spans() {
     const SLICES: &str = "select name, ts, dur from slice where dur > 0 and category = 'irq'";
-    let test = "spans_with_equal_keys_are_those_that_are_nested";
+    let test = "spans_with_equal_keys_equal_nested_spans";
     let Some(root) = recorded(test) else { return };
     let mut options = OpenOptions::default();
     options.read.class_map = Some(ClassMap::new(|class, stream| {
@@ -160,11 +159,11 @@ fn spans_with_equal_keys_are_those_that_are_nested() {
     }
 }
 
-/// Processes of threads, as events of LTTng's kernel tracer say, and the times of all events.
+/// Threads' processes from LTTng kernel events, and the times of all events.
 #[derive(Default)]
 struct ListedProcesses {
     processes: BTreeMap<u64, u64>,
-    /// Last names of threads.
+    /// Last thread names.
     names: BTreeMap<u64, String>,
     times: Vec<i128>,
 }
@@ -178,7 +177,7 @@ impl Sink for ListedProcesses {
                 ["prev_tid", "prev_comm"],
                 ["next_tid", "next_comm"],
                 ["child_tid", "child_comm"],
-                // Without the scope, these are the running thread.
+                // Without the scope, these names would be the running thread.
                 ["payload.tid", "payload.comm"],
                 ["payload.tid", "name"],
             ] {
@@ -201,8 +200,8 @@ impl Sink for ListedProcesses {
     }
 }
 
-/// Threads of kernel traces are in the processes that a state dump and forks say, also those that run before it, and those
-/// of a later range.
+/// Threads in kernel traces belong to the process known from a state dump or a fork, even threads that run earlier, or
+/// in a later time range.
 #[test]
 fn threads_of_kernels_are_in_their_processes() {
     const THREADS: &str =
@@ -232,9 +231,9 @@ fn threads_of_kernels_are_in_their_processes() {
                 assert_eq!(row["pid"].as_u64(), wanted.copied(), "{name}: {row}");
                 known += usize::from(wanted.is_some());
                 named += usize::from(row["process"].is_string());
-                // Threads of a range may be renamed before it.
+                // Threads may have been renamed before the range.
                 if let (Some(process), None) = (wanted, window.begin) {
-                    // The trace processor takes what is behind a space for arguments.
+                    // The trace processor takes text after a space for arguments.
                     let program = |name: &str| name.split(' ').next().map(str::to_owned);
                     let wanted = names.get(process).and_then(|name| program(name));
                     assert_eq!(row["process"].as_str().and_then(program), wanted, "{name}: {row}");
@@ -246,7 +245,7 @@ fn threads_of_kernels_are_in_their_processes() {
     }
 }
 
-/// Kernel traces of two hosts are two machines in one file: each has the threads and the scheduling of its own file.
+/// Kernel traces from two hosts are two machines in one file. Each has the threads and the scheduling of its own file.
 #[test]
 fn traces_of_two_hosts_are_two_machines() {
     const THREADS: &str = "select tid, name from thread where machine_id";
@@ -272,7 +271,7 @@ fn traces_of_two_hosts_are_two_machines() {
     assert!(together == alone);
 }
 
-/// Lines of the log: priority of Android, message and thread of each event with the log role and a message.
+/// Log lines: Android priority, message and thread of each event with the log role and a message.
 #[derive(Default)]
 struct LogLines(Vec<String>);
 
@@ -296,7 +295,7 @@ impl Sink for LogLines {
                 LogLevel::Fatal,
             ];
             let priority = 2 + levels.iter().position(|of| *of == level).unwrap();
-            // The thread 0 is none.
+            // 0 means that the thread is unknown.
             let row = serde_json::json!([priority, text, number(Meaning::Thread).unwrap_or(0)]);
             self.0.push(row.to_string());
         }
@@ -313,12 +312,12 @@ fn message_of(event: &Event<'_>, role: &LogRole) -> Option<String> {
     Some(event.get(&FieldRef::for_meaning(event, Meaning::Message)?)?.as_str()?.to_owned())
 }
 
-/// Messages are lines of Perfetto's log, too, also if the clock of the trace has no dates.
+/// Messages are also lines in Perfetto's log, even if the trace's clock lacks dates.
 #[test]
-fn messages_are_lines_of_the_log() {
+fn messages_are_log_lines() {
     const LINES: &str =
         "select l.prio, l.msg, l.ts, l.tag, t.tid from android_logs l left join thread t using (utid)";
-    let Some(processor) = processor("messages_are_lines_of_the_log") else { return };
+    let Some(processor) = processor("messages_are_log_lines") else { return };
     let directory = tempfile::tempdir().unwrap();
     let dated = directory.path().join("dated.jsonl");
     std::fs::write(&dated, DATED_LOG).unwrap();
@@ -353,7 +352,7 @@ const DATED_LOG: &str = r#"{"ts":1700000000000000000,"name":"lttng_python:event"
 {"ts":1700000000000002000,"name":"other","payload":{"pid":7,"tid":9}}
 "#;
 
-/// Makes these events lines of a log.
+/// Returns a map that makes these events log lines.
 fn log_map() -> ClassMap {
     const SCALE: LevelScale =
         LevelScale(&[LevelStep::new(10, LogLevel::Debug), LevelStep::new(30, LogLevel::Warn)]);
@@ -372,12 +371,12 @@ fn log_map() -> ClassMap {
     })
 }
 
-/// Number of events by name, and number, least and greatest value of their integers by name of the field.
+/// Event count by name, and count, minimum and maximum of integers by field name.
 #[derive(Default)]
 struct Counts {
     events: BTreeMap<String, i64>,
     integers: BTreeMap<String, (i64, i64, i64)>,
-    /// Count ends of slices, too.
+    /// Also count slice ends.
     ends: bool,
 }
 
@@ -392,12 +391,12 @@ impl Sink for Counts {
 
 impl Counts {
     fn event(&mut self, event: &Event<'_>) {
-        // The end of a slice is no slice.
+        // The end of a slice is not a slice itself.
         if event.class.role == EventRole::End && !self.ends {
             return;
         }
         let name = event.category_and_name().1;
-        // A slice is named after what begins.
+        // A slice is named after its start.
         let display = event.class.display.as_deref().and_then(|display| display.name.as_deref());
         let without = name.strip_suffix("Begin").or_else(|| name.strip_suffix("Start"));
         let without = without.filter(|_| event.class.role == EventRole::Begin);
@@ -409,7 +408,7 @@ impl Counts {
     }
 }
 
-/// Returns the name that a field gives an event.
+/// Returns the event name that a field contains.
 pub(crate) fn own_name(event: &Event<'_>) -> Option<String> {
     let path = event.class.display.as_deref()?.name_field.as_ref()?;
     Some(event.field(path)?.as_str()?.to_owned())
@@ -471,8 +470,8 @@ fn every_event_and_integer_of_other_formats_arrives() {
                 .collect();
             let mut wanted = counts.events.clone();
             if viewer == "perfetto" {
-                // The trace processor of these tests is older than samples of unknown processors, which
-                // `perfetto_samples.rs` checks.
+                // The trace processor in these tests cannot read samples on unknown processors. `perfetto_samples.rs`
+                // checks them.
                 wanted.remove("ThreadSample");
             }
             assert_eq!(found, wanted, "{example} for {viewer}");
@@ -490,7 +489,7 @@ fn every_event_and_integer_of_other_formats_arrives() {
                 })
                 .collect();
             for (key, values) in &counts.integers {
-                // Members of structures have longer keys.
+                // Structure members have longer keys.
                 if let Some(found) = found.get(key) {
                     assert_eq!(found, values, "{example}: {key}");
                 }
@@ -501,13 +500,13 @@ fn every_event_and_integer_of_other_formats_arrives() {
     }
 }
 
-/// Fields that are hard to write: arrays of values of several kinds, names and texts with quotes and control characters,
-/// numbers that JSON does not have exactly, nothing.
+/// Difficult fields: arrays with elements of several kinds, names and texts with quotes and control characters, numbers
+/// that JSON cannot represent exactly, missing values.
 const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","payload":{"mixed":[1,"two",{"x":[null,true]},[[],[2.5]]],"k\"\n":"\u0000\ud83d\ude00</script>"}}
 {"ts":1700000000123456790,"name":"b","payload":{"big":18446744073709551615,"low":-9223372036854775808,"exact":9007199254740992,"object":{}}}
 "#;
 
-/// Returns the events of Chrome's JSON that are those of the trace, not names of tracks or flows.
+/// Returns the trace events in Chrome's JSON, without track names and flows.
 fn chrome_events(path: &Path) -> Vec<Json> {
     let file: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let events = file["traceEvents"].as_array().unwrap().iter();
@@ -515,8 +514,8 @@ fn chrome_events(path: &Path) -> Vec<Json> {
     events.filter(is_event).cloned().collect()
 }
 
-/// A damage without a time before the first event leaves the origin at the date of the first event; parts of a split trace
-/// begin no earlier than their events.
+/// Damage without a time before the first event leaves the origin at the date of the first event. Parts of a split
+/// trace do not start earlier than their events.
 #[test]
 fn the_origin_is_the_first_date_whatever_comes_before() {
     let directory = tempfile::tempdir().unwrap();
@@ -548,7 +547,7 @@ fn chrome_json_is_json() {
     let events = chrome_events(&convert(&session, "chrome", directory.path()));
     assert_eq!(events.len(), 2);
     assert_eq!(events[0]["name"], "a\"b\u{1}");
-    // From the second of the first event on.
+    // Times start at the second of the first event.
     assert_eq!(events[0]["ts"].to_string(), "123456.789");
     assert_eq!(events[0]["args"]["mixed"].as_array().unwrap().len(), 4);
     assert_eq!(events[0]["args"]["k\"\n"], "\0\u{1f600}</script>");

@@ -1,4 +1,4 @@
-//! Events of random classes and values are written as CTF in every dialect, and read back unchanged.
+//! Events with random classes and values are written as CTF in every dialect, and read back unchanged.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::values::{Push, Sample, leaf, sample, structure_of};
 
-/// Returns the same class, with lengths, presence and selected options in the values only.
+/// Returns the same class, with lengths, presence and selected options only in the values.
 fn of_values(class: &FieldClass) -> Arc<FieldClass> {
     let mut class = class.clone();
     let inner = |class: &mut Arc<FieldClass>| *class = of_values(class);
@@ -46,18 +46,18 @@ fn of_values(class: &FieldClass) -> Arc<FieldClass> {
     Arc::new(class)
 }
 
-/// Events as JSON.
+/// Parses events as JSON.
 fn events_of(lines: &[u8]) -> Vec<Value> {
     let lines = String::from_utf8_lossy(lines);
     let all = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     all.filter(|line| line["type"] == "event").collect()
 }
 
-/// Removes differences between dialects from a value: absent and empty fields become null.
+/// Removes dialect differences from a value: absent and empty fields become null.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(object) if object.is_empty() => Value::Null,
-        // Invalid text is replaced if it has to be converted to another encoding.
+        // Invalid text is replaced if it must be converted to another encoding.
         Value::Object(object) if object.contains_key("$bytes") => Value::from("text that is not valid"),
         Value::String(text) if text.contains('\u{fffd}') => Value::from("text that is not valid"),
         Value::Object(object) => {
@@ -69,7 +69,7 @@ fn canonical(value: &Value) -> Value {
     }
 }
 
-/// An event as values, or as bits.
+/// Event as values or as bits.
 struct Made<'a> {
     values: &'a EventValues,
     bits: Option<Scopes<'a>>,
@@ -86,7 +86,7 @@ impl Made<'_> {
     }
 }
 
-/// Passes messages to a receiver.
+/// Function that passes messages to a receiver.
 type Feed<'f> = dyn FnMut(&mut dyn FnMut(&Message<'_>)) + 'f;
 
 fn json(feed: &mut Feed<'_>) -> Vec<Value> {
@@ -97,7 +97,7 @@ fn json(feed: &mut Feed<'_>) -> Vec<Value> {
     events_of(&out)
 }
 
-/// Writes events in all dialects and compares them with the read ones.
+/// Writes events in all dialects, and compares them after reading.
 fn assert_written(stream: &Arc<DataStream>, events: &[Made<'_>], packet_size: Option<u64>) {
     let expected = json(&mut |take| {
         take(&Message::StreamBegin(stream));
@@ -156,7 +156,7 @@ fn assert_written(stream: &Arc<DataStream>, events: &[Made<'_>], packet_size: Op
     }
 }
 
-/// A trace with one event record class.
+/// Returns a data stream of a trace with one event record class.
 fn stream_of(common_context: Arc<FieldClass>, payload: Arc<FieldClass>) -> Arc<DataStream> {
     let event = EventRecordClass {
         name: Some("event".to_owned()),
@@ -188,7 +188,7 @@ fn values_of(context: &[Push], payload: &[Push]) -> EventValues {
     values
 }
 
-/// Times of events, mostly in order.
+/// Returns event times, mostly sorted.
 fn times() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec((1u32..64, any::<u64>()).prop_map(|(shift, time)| time >> shift), 1..6)
 }
@@ -197,7 +197,7 @@ fn check(context: &[Sample], payload: &[Sample], times: &[u64], packet_size: Opt
     let (context_class, context_bytes, context_pushes) = structure_of(context);
     let (payload_class, payload_bytes, payload_pushes) = structure_of(payload);
     let values = values_of(&context_pushes, &payload_pushes);
-    // Lanes are read merged: times are sorted, so that events keep their order.
+    // Lanes are merged when read. Times are sorted, so that events keep their order.
     let mut times = times.to_vec();
     times.sort_unstable();
 

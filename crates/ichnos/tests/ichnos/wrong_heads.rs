@@ -1,7 +1,7 @@
-//! A sweep over recorded traces of CTF: each size, counter and id in the header of a packet is made wrong. A repair keeps
-//! the events of all other packets, makes none up, and shows no losses that there were not.
+//! Sweep over recorded CTF traces: each size, counter and id in a packet header is made wrong. A repair must keep the
+//! events in all other packets, must not add events, and must not show new losses.
 //!
-//! By default, a sample of the values is tried; with `ICHNOS_SWEEPS=all`, all of them.
+//! By default, a sample of the values is tested. `ICHNOS_SWEEPS=all` tests all of them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use ichnos_model::{ByteOrder, Cursor as _, Field, FieldKind, Message, Role, Scop
 
 use crate::sweeps::{Change, ReadEvent, SAMPLE, Sweep, damage, events, read, repair};
 
-/// Roles of the values that are made wrong.
+/// Roles of the changed values.
 const ROLES: [Role; 6] = [
     Role::PacketTotalLength,
     Role::PacketContentLength,
@@ -21,17 +21,17 @@ const ROLES: [Role; 6] = [
     Role::DataStreamId,
 ];
 
-/// A value in the header or context of a packet.
+/// Value in a packet header or context.
 struct HeadValue {
     role: Role,
-    /// Offset in the packet, and size, in bytes.
+    /// Offset in the packet and size, in bytes.
     offset: usize,
     size: usize,
     order: ByteOrder,
     value: u64,
 }
 
-/// Values in whole bytes.
+/// Byte-aligned values.
 struct HeadValues(Vec<HeadValue>);
 
 impl Visitor for HeadValues {
@@ -45,12 +45,12 @@ impl Visitor for HeadValues {
     }
 }
 
-/// A wrong value.
+/// Wrong value.
 struct WrongValue {
     role: Role,
-    /// `true` if the data stream has a packet before and one after it.
+    /// `true` if the data stream has a packet before and after this one.
     is_inner: bool,
-    /// Number of events of its packet.
+    /// Number of events in the packet.
     own: usize,
 }
 
@@ -77,11 +77,11 @@ fn wrong_values(trace: &CtfTrace) -> Vec<Change<WrongValue>> {
                             matches!(role, Role::PacketSequenceNumber | Role::DiscardedEventCounter);
                         let wrong = [0, value.wrapping_add(1 << 20), value.wrapping_mul(2), most];
                         for wrong in wrong.into_iter().filter(|wrong| *wrong != value && *wrong <= most) {
-                            // Content that is too long is padding, of which nothing is known.
+                            // Excess content is padding that cannot be checked.
                             let is_padding = role == Role::PacketContentLength
                                 && wrong > value
                                 && wrong <= entry.total().unwrap_or(0);
-                            // A counter can be right from 0 on.
+                            // A counter can be correct from 0 on.
                             if is_padding || is_counter && wrong < value {
                                 continue;
                             }
@@ -102,7 +102,7 @@ fn wrong_values(trace: &CtfTrace) -> Vec<Change<WrongValue>> {
                 _ => {}
             }
         }
-        // The last packet has none after it.
+        // The last packet lacks a successor.
         all[begun..].iter_mut().for_each(|wrong| wrong.about.is_inner = false);
     }
     all
@@ -124,7 +124,7 @@ fn losses(trace: &CtfTrace) -> (u64, u64) {
     (events, packets)
 }
 
-/// Counts events without their times.
+/// Counts events, ignoring their times.
 fn counted(all: impl IntoIterator<Item = ReadEvent>) -> HashMap<ReadEvent, usize> {
     let mut counts = HashMap::new();
     for event in all {
@@ -133,14 +133,14 @@ fn counted(all: impl IntoIterator<Item = ReadEvent>) -> HashMap<ReadEvent, usize
     counts
 }
 
-/// Returns the number of events that `some` has in excess of `others`.
+/// Returns how many more events `some` has than `others`.
 fn excess(some: &HashMap<ReadEvent, usize>, others: &HashMap<ReadEvent, usize>) -> usize {
     let missing =
         |(event, count): (&ReadEvent, &usize)| count.saturating_sub(others.get(event).copied().unwrap_or(0));
     some.iter().map(missing).sum()
 }
 
-/// Events of a trace without their times, and its losses.
+/// Events in a trace without times, and its losses.
 struct Whole {
     events: HashMap<ReadEvent, usize>,
     losses: (u64, u64),
@@ -151,12 +151,12 @@ impl Whole {
         Self { events: counted(events(trace).into_iter().flatten()), losses: losses(trace) }
     }
 
-    /// Returns what is wrong with the repair of the trace with a wrong value.
+    /// Returns the fault in a repaired trace that had a wrong value.
     fn fault_of_repair(&self, change: &Change<WrongValue>, path: &Path) -> Option<String> {
         let WrongValue { role, is_inner, own } = change.about;
         let output = tempfile::tempdir().unwrap();
         let output = output.path().join("out");
-        // If nothing can be read, nothing is written.
+        // If the trace cannot be read, the repair writes nothing.
         let is_readable = read(path).is_some_and(|read| !read.streams.is_empty());
         let found = if is_readable {
             if let Err(error) = repair(path, &output) {

@@ -280,7 +280,7 @@ fn losses_are_those_of_the_dataset() {
     let (_, report) = write(&trace, &directory.path().join("e"));
     let rounded = losses(&report, LossKind::Rounded);
     assert_eq!(rounded.len(), 1);
-    assert!(rounded[0].0.starts_with("clock.clock: cycles"), "{rounded:?}");
+    assert!(rounded[0].0.starts_with("clock.clock: clock cycles"), "{rounded:?}");
     // The processor number has a column.
     let expected = [
         "packet.context.further: data outside events",

@@ -50,7 +50,7 @@ fn writes_many_classes() {
 fn memory_of_many_classes_is_that_of_their_rows() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("d");
-    let memory = PrivateMemory::of_children(std::process::id());
+    let memory = PrivateMemory::for_children(std::process::id());
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["many_classes::writes_many_classes", "--exact", "--ignored", "--test-threads=1"])
         .env(PATH, &path)

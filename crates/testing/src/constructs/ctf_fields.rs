@@ -1,4 +1,4 @@
-//! Field classes of CTF, each in the payload of an event, or with what it needs in another scope.
+//! CTF field classes, each in an event payload, with dependencies in other scopes.
 
 use crate::encoder::{Encoder, Order, bits, unsigned_bits};
 
@@ -10,10 +10,10 @@ use RootPlace::Payload;
 
 const ORDERS: [(Order, &str); 2] = [(Order::Le, "le"), (Order::Be, "be")];
 
-/// Lengths of fields of bits.
+/// Bit field lengths.
 const LENGTHS: [usize; 6] = [1, 5, 8, 64, 65, 128];
 
-/// Returns the constructs of a document that are about fields.
+/// Returns the field constructs of a document.
 pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
     let mut table = FieldTable { language: Language(origin), constructs: Vec::new() };
     table.fixed();
@@ -34,7 +34,7 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
     table.constructs
 }
 
-/// A value and its encoding.
+/// Value and its encoding.
 type EncodedValue = (Datum, Box<dyn Fn(&mut Encoder) -> &mut Encoder>);
 
 fn sample(value: Datum, encode: impl Fn(&mut Encoder) -> &mut Encoder + 'static) -> EncodedValue {
@@ -47,7 +47,7 @@ struct FieldTable {
 }
 
 impl FieldTable {
-    /// Adds a trace whose payload has one member, with an event for each value.
+    /// Adds a trace with one payload member and an event for each value.
     fn payload(&mut self, name: impl AsRef<str>, class: Option<ClassText>, samples: Vec<EncodedValue>) {
         let Some(class) = class else { return };
         let mut trace = CtfTrace::new(self.language, name);
@@ -58,7 +58,7 @@ impl FieldTable {
         self.constructs.push(trace.finish());
     }
 
-    /// Adds a trace whose payload has two members, the second of which needs the first one.
+    /// Adds a trace with two payload members. The second depends on the first.
     fn pair(
         &mut self,
         name: &str,
@@ -75,7 +75,7 @@ impl FieldTable {
         self.constructs.push(trace.finish());
     }
 
-    /// Fields of bits of each length and byte order; another field fills the last byte.
+    /// Bit fields with each length and byte order. Another field fills the last byte.
     fn fixed(&mut self) {
         let kinds = [
             (Fixed::Unsigned, "unsigned integer"),
@@ -110,7 +110,7 @@ impl FieldTable {
         }
     }
 
-    /// The bit order that is not that of the byte order.
+    /// Bit order that differs from the byte order.
     fn bit_orders(&mut self) {
         if !self.language.is_spec2() {
             return;
@@ -130,7 +130,7 @@ impl FieldTable {
         }
     }
 
-    /// Alignments of an integer, after a byte.
+    /// Integer alignments, after a byte.
     fn alignments(&mut self) {
         let key = if self.language.is_tsdl() { "align" } else { "alignment" };
         for alignment in [2, 8, 16, 32, 64, 128] {
@@ -140,7 +140,7 @@ impl FieldTable {
             trace.member(Payload, "a", self.language.byte());
             trace.member(Payload, "x", aligned.with(key, &alignment.to_string()));
             for value in [1, 2] {
-                // A structure has the alignment of its members.
+                // A structure has the alignment of its largest member.
                 trace.event().encoder.align(alignment);
                 trace.byte(Payload, "a", value);
                 trace.put(Payload, "x", Datum::integer(10 * value), |encoder| {
@@ -153,7 +153,7 @@ impl FieldTable {
 
     fn floats(&mut self) {
         let of_width = |width: u32, all: [u128; 6]| (width, all);
-        // 1.5, -0.0, infinity, a number that is not a number, the least one above 0, the greatest one.
+        // 1.5, -0.0, infinity, NaN, the least number above 0, the greatest number.
         let widths = [
             of_width(16, [0x3e00, 0x8000, 0x7c00, 0x7e00, 1, 0x7bff]),
             of_width(32, [0x3fc0_0000, 1 << 31, 0x7f80_0000, 0x7fc0_0000, 1, 0x7f7f_ffff]),
@@ -200,7 +200,7 @@ impl FieldTable {
     }
 
     fn enumerations(&mut self) {
-        // The last value has no name.
+        // The last value is unnamed.
         for (signed, values) in [(false, [0, 3, 255, 9]), (true, [-128, 3, 127, 9])] {
             let (low, high) = (i64::from(values[0] as i32), i64::from(values[2] as i32));
             let class =
@@ -237,7 +237,7 @@ impl FieldTable {
         let class = self.language.bytes("string", &LengthText::Static(4));
         let samples = vec![sample(Datum::text("ab"), |encoder| encoder.raw(b"ab\0x"))];
         self.payload("static-length string with bytes after its zero", class, samples);
-        self.of_length(
+        self.dynamic_length(
             "dynamic-length string",
             self.language.bytes("string", &LengthText::In(Payload, "n")),
             |length| {
@@ -283,8 +283,13 @@ impl FieldTable {
         }
     }
 
-    /// A member of a length that is before it: of 0, 1 and 3 bytes or elements.
-    fn of_length(&mut self, name: &str, class: Option<ClassText>, value: impl Fn(usize) -> (Datum, Vec<u8>)) {
+    /// Member whose length field comes before it: 0, 1 and 3 bytes or elements.
+    fn dynamic_length(
+        &mut self,
+        name: &str,
+        class: Option<ClassText>,
+        value: impl Fn(usize) -> (Datum, Vec<u8>),
+    ) {
         let events = [0, 1, 3].map(|length: usize| {
             let (datum, bytes) = value(length);
             let first =
@@ -300,7 +305,7 @@ impl FieldTable {
             let bytes = vec![0xab; length as usize];
             let value = Datum::Bytes(bytes.clone());
             if length == 0 {
-                // Without bits, there would be no event.
+                // Without bits, the event would not exist.
                 let byte = sample(Datum::integer(7), |encoder| encoder.int(7, 8, Order::Le));
                 let events = vec![(byte, sample(value, |encoder| encoder))];
                 self.pair("static-length BLOB of 0 bytes", self.language.byte(), class, events);
@@ -310,7 +315,7 @@ impl FieldTable {
             self.payload(format!("static-length BLOB of {length} bytes"), class, samples);
         }
         let class = self.language.bytes("blob", &LengthText::In(Payload, "n"));
-        self.of_length("dynamic-length BLOB", class, |length| {
+        self.dynamic_length("dynamic-length BLOB", class, |length| {
             (Datum::Bytes(vec![0xcd; length]), vec![0xcd; length])
         });
         let class = self.language.bytes("blob", &LengthText::Static(2));
@@ -334,7 +339,7 @@ impl FieldTable {
         let events = vec![(first, sample(Datum::Array(Vec::new()), |encoder| encoder))];
         self.pair("static-length array of 0", byte.clone(), Some(empty), events);
         let class = language.array(&byte, &LengthText::In(Payload, "n"));
-        self.of_length("dynamic-length array", Some(class), |length| {
+        self.dynamic_length("dynamic-length array", Some(class), |length| {
             let bytes: Vec<u8> = (1..=length as u8).collect();
             (numbers(&bytes), bytes)
         });
@@ -364,12 +369,12 @@ impl FieldTable {
         );
         let nested = language
             .array(&language.array(&byte, &LengthText::In(Payload, "n")), &LengthText::In(Payload, "n"));
-        self.of_length("dynamic-length array of dynamic-length arrays", Some(nested), |length| {
+        self.dynamic_length("dynamic-length array of dynamic-length arrays", Some(nested), |length| {
             let row: Vec<u8> = (1..=length as u8).collect();
             (Datum::Array(vec![numbers(&row); length]), row.repeat(length))
         });
         let empty = language.array(&language.structure(&[]), &LengthText::In(Payload, "n"));
-        self.of_length("array of empty structures", Some(empty), |length| {
+        self.dynamic_length("array of empty structures", Some(empty), |length| {
             (Datum::Array(vec![Datum::Structure(Vec::new()); length]), Vec::new())
         });
     }
@@ -479,8 +484,8 @@ impl FieldTable {
         );
     }
 
-    /// A length and a selector in each scope that comes before the payload. In headers, and contexts of packets, nobody
-    /// sees them beside what needs them.
+    /// Lengths and selectors in each scope before the payload. In headers and packet contexts, only the dependent
+    /// fields show their values.
     fn locations(&mut self) {
         let language = self.language;
         for place in RootPlace::ALL.into_iter().take(5) {
@@ -529,7 +534,7 @@ impl FieldTable {
     fn only_prop1(&mut self) {
         let language = self.language;
         let first = || sample(Datum::integer(7), |encoder| encoder.int(7, 8, Order::Le));
-        let null = language.of_prop1(r#"{"field-type":"null"}"#);
+        let null = language.prop1_class(r#"{"field-type":"null"}"#);
         self.pair("null", language.byte(), null, vec![(first(), sample(Datum::Absent, |encoder| encoder))]);
         let int = |length: u32| format!(r#"{{"field-type":"int","size":{length},"byte-order":"le"}}"#);
         let union = format!(
@@ -540,8 +545,8 @@ impl FieldTable {
         let halves = Datum::array([0x34, 0x12].map(Datum::integer));
         let value = Datum::structure([("a", Datum::integer(0x1234)), ("b", halves)]);
         let samples = vec![sample(value, |encoder| encoder.raw(&[0x34, 0x12]))];
-        self.payload("union", language.of_prop1(&union), samples);
-        let aligned = language.of_prop1(r#"{"field-type":"string","alignment":32}"#);
+        self.payload("union", language.prop1_class(&union), samples);
+        let aligned = language.prop1_class(r#"{"field-type":"string","alignment":32}"#);
         let samples = ["a", "bcd"].map(|text| {
             sample(Datum::text(text), move |encoder| encoder.align(32).raw(text.as_bytes()).raw(&[0]))
         });
@@ -553,7 +558,7 @@ impl FieldTable {
         let samples = [0, 1, 0x0a, 0x80].map(|value: u8| {
             sample(Datum::Bits(format!("{value:x}")), move |encoder| encoder.int(value.into(), 8, Order::Le))
         });
-        self.payload("bit map", self.language.of_spec2(map), samples.into());
+        self.payload("bit map", self.language.spec2_class(map), samples.into());
         if self.language.is_second() {
             for base in [2, 8, 16] {
                 let class = self.language.byte().with("preferred-display-base", &base.to_string());
@@ -591,7 +596,7 @@ impl FieldTable {
             }
             trace.event();
             for (name, value) in names.iter().zip(1..) {
-                // CTF 1.8: the first underscore only protects the name.
+                // CTF 1.8: a leading underscore only protects the name.
                 let seen = if self.language.is_tsdl() { &name[1..] } else { name };
                 trace.byte(Payload, seen, value);
             }
@@ -600,7 +605,7 @@ impl FieldTable {
     }
 }
 
-/// The value of bits.
+/// Converts bits to a value.
 fn datum(kind: Fixed, value: &[bool]) -> Datum {
     use crate::encoder::{decimal, hex};
     match kind {
@@ -612,7 +617,7 @@ fn datum(kind: Fixed, value: &[bool]) -> Datum {
     }
 }
 
-/// Bits that are all 0, all 1, only the first one, only the last one, and mixed.
+/// Bit patterns: all 0, all 1, only the first, only the last, and mixed.
 fn patterns(length: usize) -> Vec<Vec<bool>> {
     let mixed = bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdd6, length);
     let mut all = vec![vec![false; length], vec![true; length], bits(1, length)];

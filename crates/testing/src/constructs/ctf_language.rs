@@ -1,10 +1,10 @@
-//! Texts of field classes in the four metadata languages of CTF.
+//! Field class texts in the four CTF metadata languages.
 
 use crate::encoder::Order;
 
 use super::Origin;
 
-/// Root fields.
+/// Root field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RootPlace {
     PacketHeader,
@@ -25,12 +25,12 @@ impl RootPlace {
         Self::Payload,
     ];
 
-    /// Name in loss tables.
+    /// Returns the name in loss tables.
     pub(super) fn scope(self) -> &'static str {
         ["packet.header", "packet.context", "header", "ctx", "specific ctx", "payload"][self as usize]
     }
 
-    /// Name in locations.
+    /// Returns the name in locations.
     pub(super) fn name(self, language: Language) -> &'static str {
         let names = match language.0 {
             Origin::Prop1 => [
@@ -62,7 +62,7 @@ impl RootPlace {
     }
 }
 
-/// Text of a field class. In TSDL, lengths follow the name.
+/// Field class text. In TSDL, lengths follow the name.
 #[derive(Clone, Debug)]
 pub(super) struct ClassText {
     pub(super) text: String,
@@ -74,7 +74,7 @@ impl ClassText {
         Self { text: text.into(), suffix: String::new() }
     }
 
-    /// Adds a member to the object, or a property to the type.
+    /// Adds a member to the JSON object, or a property to the TSDL type.
     pub(super) fn with(mut self, key: &str, value: &str) -> Self {
         let at = self.text.rfind('}').unwrap();
         let more = if self.text.starts_with('{') {
@@ -87,7 +87,7 @@ impl ClassText {
     }
 }
 
-/// Kinds of fields of fixed length.
+/// Kind of fixed-length field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fixed {
     Unsigned,
@@ -97,7 +97,7 @@ pub(super) enum Fixed {
     Float,
 }
 
-/// A metadata language.
+/// Metadata language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Language(pub(super) Origin);
 
@@ -114,17 +114,17 @@ impl Language {
         self.0 == Origin::Spec2
     }
 
-    /// PROP-2.0 or SPEC-2.0.
+    /// Returns `true` for PROP-2.0 and SPEC-2.0.
     pub(super) fn is_second(self) -> bool {
         matches!(self.0, Origin::Prop2 | Origin::Spec2)
     }
 
-    /// Key of a class in a member.
+    /// Returns the key for a member's class.
     fn class_key(self) -> &'static str {
         if self.is_prop1() { "field-type" } else { "field-class" }
     }
 
-    /// A field of fixed length, aligned to bits; `None` if the language has none such.
+    /// Returns a fixed-length field, aligned to bits. `None` if the language lacks it.
     pub(super) fn fixed(self, kind: Fixed, length: usize, order: Order) -> Option<ClassText> {
         let is_le = order == Order::Le;
         Some(ClassText::new(match self.0 {
@@ -177,17 +177,17 @@ impl Language {
         }))
     }
 
-    /// An integer of whole bytes at a byte, or of bits.
+    /// Returns an integer: byte-aligned if it has whole bytes, else bit-aligned.
     pub(super) fn integer(self, length: usize, signed: bool, order: Order) -> ClassText {
         self.fixed(if signed { Fixed::Signed } else { Fixed::Unsigned }, length, order).unwrap()
     }
 
-    /// An unsigned integer of 8 bits.
+    /// Returns an unsigned 8-bit integer.
     pub(super) fn byte(self) -> ClassText {
         self.integer(8, false, Order::Le)
     }
 
-    /// An integer of 8 bits with names of ranges of values.
+    /// Returns an 8-bit integer with named ranges.
     pub(super) fn enumeration(self, signed: bool, labels: &[(&str, i64, i64)]) -> ClassText {
         let join = |range: &dyn Fn(&str, i64, i64) -> String| {
             labels.iter().map(|(name, low, high)| range(name, *low, *high)).collect::<Vec<_>>().join(",")
@@ -215,7 +215,7 @@ impl Language {
         })
     }
 
-    /// A field of variable length: `integer`, `signed-integer`, `bit-array` or `boolean`.
+    /// Returns a variable-length field: `integer`, `signed-integer`, `bit-array` or `boolean`.
     pub(super) fn variable(self, kind: &str) -> Option<ClassText> {
         let text = match (self.0, kind) {
             (Origin::Ctf18, _) => return None,
@@ -230,7 +230,7 @@ impl Language {
         Some(ClassText::new(text))
     }
 
-    /// A text that ends with a zero.
+    /// Returns a zero-terminated string.
     pub(super) fn string(self) -> ClassText {
         ClassText::new(match self.0 {
             Origin::Ctf18 => "string { encoding = UTF8; }",
@@ -239,7 +239,7 @@ impl Language {
         })
     }
 
-    /// A text or a BLOB of a length: `string` or `blob`.
+    /// Returns a `string` or `blob` with a length.
     pub(super) fn bytes(self, kind: &str, length: &LengthText) -> Option<ClassText> {
         let is_static = matches!(length, LengthText::Static(_));
         let length = self.length(length);
@@ -258,7 +258,7 @@ impl Language {
         }))
     }
 
-    /// Text of a length, or of the location of the field with it.
+    /// Returns a length, or the location of the length field.
     fn length(self, length: &LengthText) -> String {
         match length {
             LengthText::Static(length) => length.to_string(),
@@ -266,7 +266,7 @@ impl Language {
         }
     }
 
-    /// Text of the location of a member of a root field.
+    /// Returns the location of a root field's member.
     pub(super) fn location(self, place: RootPlace, name: &str) -> String {
         let scope = place.name(self);
         match self.0 {
@@ -311,7 +311,7 @@ impl Language {
         })
     }
 
-    /// An optional field. `ranges` are those of an integer that selects it.
+    /// Returns an optional field. `ranges` are for an integer selector.
     pub(super) fn optional(
         self,
         class: &ClassText,
@@ -328,7 +328,7 @@ impl Language {
         })
     }
 
-    /// A variant whose options have a name, and are selected by the value that is their index.
+    /// Returns a variant with a named option. The selector value is the option index.
     pub(super) fn variant(
         self,
         options: &[(&str, ClassText)],
@@ -356,18 +356,18 @@ impl Language {
         })
     }
 
-    /// A union or a null field of PROP-1.0.
-    pub(super) fn of_prop1(self, text: &str) -> Option<ClassText> {
+    /// Returns a union or a null field, only for PROP-1.0.
+    pub(super) fn prop1_class(self, text: &str) -> Option<ClassText> {
         self.is_prop1().then(|| ClassText::new(text))
     }
 
-    /// A class that only SPEC-2.0 has.
-    pub(super) fn of_spec2(self, text: &str) -> Option<ClassText> {
+    /// Returns a class that exists only in SPEC-2.0.
+    pub(super) fn spec2_class(self, text: &str) -> Option<ClassText> {
         self.is_spec2().then(|| ClassText::new(text))
     }
 }
 
-/// LengthText of an array, a text or a BLOB.
+/// Length of an array, a string or a BLOB.
 #[derive(Clone, Debug)]
 pub(super) enum LengthText {
     Static(u64),

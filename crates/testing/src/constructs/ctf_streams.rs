@@ -1,4 +1,4 @@
-//! What CTF has around fields: roots, headers and contexts with roles, clocks, ids, names, the environment.
+//! CTF constructs around fields: roots, headers and contexts with roles, clocks, ids, names, the environment.
 
 use crate::encoder::{Order, unsigned_bits};
 
@@ -11,7 +11,7 @@ use RootPlace::{CommonContext, EventHeader, PacketContext, PacketHeader, Payload
 const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const UUID_BYTES: [u8; 16] = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
 
-/// Returns the constructs of a document that are about all but fields.
+/// Returns the constructs of a document, except field constructs.
 pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
     let mut table = HeaderTable { language: Language(origin), constructs: Vec::new() };
     table.roots();
@@ -28,7 +28,7 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
     table.constructs
 }
 
-/// Meanings of fields in headers and contexts.
+/// Meaning of a field in a header or context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MemberRole {
     Magic,
@@ -53,7 +53,7 @@ impl MemberRole {
         }
     }
 
-    /// Name of the member, which is the role in TSDL.
+    /// Returns the member name. In TSDL, it is the role.
     fn member(self) -> &'static str {
         match self {
             Self::Magic => "magic",
@@ -123,7 +123,7 @@ fn role_class(trace: &mut CtfTrace, role: MemberRole, class: ClassText) {
     };
 }
 
-/// Properties of a clock.
+/// Clock properties.
 #[derive(Clone, Copy, Debug)]
 struct ClockText {
     frequency: u64,
@@ -136,14 +136,14 @@ impl ClockText {
     const PLAIN: Self =
         Self { frequency: 1_000_000_000, seconds: 0, cycles: 0, counts_from_unix_epoch: false };
 
-    /// Time of a value of the clock.
+    /// Converts a clock value to a time in nanoseconds.
     fn nanoseconds(self, value: u64) -> i128 {
         let frequency = i128::from(self.frequency);
         let cycles = i128::from(self.seconds) * frequency + i128::from(self.cycles) + i128::from(value);
         (cycles * 1_000_000_000).div_euclid(frequency)
     }
 
-    /// Adds the clock `c` to a trace, as that of its data streams; `more` are further members.
+    /// Adds the clock `c` to a trace and its data streams. `more` are further members.
     fn add(self, trace: &mut CtfTrace, more: &str) {
         let Self { frequency, seconds, cycles, counts_from_unix_epoch } = self;
         let text = match trace.language.0 {
@@ -184,7 +184,7 @@ impl HeaderTable {
         CtfTrace::new(self.language, name)
     }
 
-    /// A trace with a byte in the payload.
+    /// Creates a trace with a payload byte.
     fn with_payload(&self, name: impl AsRef<str>) -> CtfTrace {
         let mut trace = self.trace(name);
         trace.member(Payload, "x", self.language.byte());
@@ -195,12 +195,12 @@ impl HeaderTable {
         self.constructs.push(trace.finish());
     }
 
-    /// Each root with a field that has no role; in PROP-1.0, also roots that are no structures.
+    /// Root fields without a role. In PROP-1.0, also root fields that are not structures.
     fn roots(&mut self) {
         let language = self.language;
         for place in RootPlace::ALL {
             let is_of_packet = matches!(place, PacketHeader | PacketContext);
-            // Headers of CTF 2 have only fields with roles, and those that others need.
+            // CTF 2 headers contain only fields with roles, and fields that others depend on.
             if !(language.is_second() && matches!(place, PacketHeader | EventHeader)) {
                 let mut trace = self.trace(format!("only the {}", place.scope()));
                 trace.member(place, "x", language.byte());
@@ -248,15 +248,15 @@ impl HeaderTable {
         self.add(trace);
     }
 
-    /// Ids of event record classes: 0, and the greatest one of each width.
+    /// Event record class ids: 0, and the greatest id for each width.
     fn class_ids(&mut self) {
         for length in [1_usize, 5, 8, 16, 32, 33, 64, 65, 128] {
             let greatest = if length == 128 { u128::MAX } else { (1 << length) - 1 };
-            // CTF 1.8 has ids of 64 bits.
+            // CTF 1.8 ids have 64 bits.
             if self.language.is_tsdl() && length > 64 {
                 continue;
             }
-            // A second field fills the last byte.
+            // Another field fills the last byte.
             let rest = 8 + length.next_multiple_of(8) - length;
             let mut trace = self.trace(format!("event id of {length} bits"));
             role(&mut trace, MemberRole::EventClass, length);
@@ -289,7 +289,7 @@ impl HeaderTable {
 
     fn stream_ids(&mut self) {
         for length in [8, 32, 64, 72] {
-            // CTF 1.8 has ids of 64 bits.
+            // CTF 1.8 ids have 64 bits.
             if self.language.is_tsdl() && length > 64 {
                 continue;
             }
@@ -346,7 +346,7 @@ impl HeaderTable {
         self.add(trace);
     }
 
-    /// Timestamps of each width, which wrap.
+    /// Timestamps for each width. They wrap.
     fn times(&mut self) {
         for length in [1_usize, 5, 8, 27, 32, 63, 64, 65] {
             if self.language.is_tsdl() && length > 64 {
@@ -359,7 +359,7 @@ impl HeaderTable {
             trace.member(Payload, "x", self.language.integer(rest, false, Order::Le));
             let values: &[u128] = match length {
                 1 => &[1, 2, 3],
-                // Times have 64 bits with their sign.
+                // Times are signed 64-bit numbers.
                 63.. => &[0, 5, i64::MAX as u128],
                 _ => &[3, (1 << length) - 1, (1 << length) + 2],
             };
@@ -376,7 +376,7 @@ impl HeaderTable {
             let mut trace = self.with_payload("timestamp of variable length");
             ClockText::PLAIN.add(&mut trace, "");
             role_class(&mut trace, MemberRole::Timestamp, class);
-            // Of 14, 7 and 7 bits: the last one wraps.
+            // With 14, 7 and 7 bits: the last timestamp wraps.
             for (value, time) in [(300, 300), (0x60, 300 - 300 % 128 + 0x60), (1, 300 - 300 % 128 + 128 + 1)]
             {
                 trace.event_at(time).encoder.uleb(value);
@@ -384,7 +384,7 @@ impl HeaderTable {
             }
             self.add(trace);
         }
-        // In the order of files, not of times.
+        // Sorted by file, not by time.
         let mut trace = self.with_payload("equal times in two data streams");
         ClockText::PLAIN.add(&mut trace, "");
         role(&mut trace, MemberRole::Timestamp, 32);
@@ -489,7 +489,7 @@ impl HeaderTable {
         self.add(trace);
     }
 
-    /// Times of packets of each width, with timestamps of events and without.
+    /// Packet times for each width, with and without event timestamps.
     fn packet_times(&mut self) {
         for length in [8, 16, 32, 64] {
             for roles in [&[MemberRole::Begin][..], &[MemberRole::End], &[MemberRole::Begin, MemberRole::End]]
@@ -524,7 +524,7 @@ impl HeaderTable {
         role(&mut trace, MemberRole::Begin, 64);
         role(&mut trace, MemberRole::End, 64);
         role(&mut trace, MemberRole::Timestamp, 64);
-        // Times have 64 bits with their sign.
+        // Times are signed 64-bit numbers.
         let most = i128::from(i64::MAX);
         trace.bits(0, 64).bits(most, 64);
         trace.event_at(0).bits(0, 64).byte(Payload, "x", 1);
@@ -535,7 +535,7 @@ impl HeaderTable {
     fn packet_counters(&mut self) {
         for length in [8, 16, 32, 64] {
             let greatest = if length == 64 { -1 } else { (1 << length) - 1 };
-            // What was discarded before the first packet is not in the trace.
+            // The number discarded before the first packet is unknown.
             let before = Lost::UnknownEvents;
             let numbers: [(&str, MemberRole, &[i128], &[Lost]); 7] = [
                 ("sequence numbers", MemberRole::Sequence, &[0, 1], &[]),
@@ -566,7 +566,7 @@ impl HeaderTable {
         }
     }
 
-    /// Names, environment, attributes and further properties.
+    /// Names, environment, attributes and other properties.
     fn descriptions(&mut self) {
         use Fragment::{Event, Preamble, Stream, Trace};
         let language = self.language;
@@ -657,7 +657,7 @@ impl HeaderTable {
         }
     }
 
-    /// PROP-1.0: clocks that are updated by fields in other places.
+    /// PROP-1.0: fields in other places that update clocks.
     fn clock_tags(&mut self) {
         if !self.language.is_prop1() {
             return;
@@ -679,7 +679,7 @@ impl HeaderTable {
                     (_, 2) => 256 + 2,
                     _ => i128::from(value),
                 };
-                // The clock of an event is known before its own context.
+                // An event's clock is known before its own context.
                 let is_late = matches!(place, SpecificContext | Payload);
                 if is_late {
                     trace.event()
@@ -739,7 +739,7 @@ impl HeaderTable {
     }
 }
 
-/// Gives a trace a UUID.
+/// Adds a UUID to a trace.
 fn add_uuid(trace: &mut CtfTrace) {
     match trace.language.0 {
         Origin::Spec2 => {

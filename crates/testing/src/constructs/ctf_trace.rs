@@ -1,11 +1,11 @@
-//! A small trace of CTF: its metadata and its packets.
+//! Small CTF trace: metadata and packets.
 
 use crate::encoder::{Encoder, Order};
 
 use super::ctf_language::{ClassText, Language, RootPlace};
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
 
-/// A root field: the members of a structure, or another class.
+/// Root field: structure members, or another class.
 #[derive(Clone, Debug, Default)]
 struct Root {
     members: Vec<(String, ClassText)>,
@@ -39,7 +39,7 @@ struct StreamText {
     events: Vec<EventText>,
 }
 
-/// Fragments that can have further properties.
+/// Fragment that can have further properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fragment {
     Preamble,
@@ -48,31 +48,32 @@ pub(super) enum Fragment {
     Event,
 }
 
-/// A trace that is being made.
+/// Builder for a trace.
 pub(super) struct CtfTrace {
     pub(super) language: Language,
     name: String,
     preamble: Vec<(String, String)>,
     trace: Vec<(String, String)>,
-    /// Blocks or fragments before the data stream classes: clocks, the environment.
+    /// Blocks or fragments before the data stream classes: clocks and the environment.
     fragments: Vec<String>,
     header: Root,
     tags: Vec<String>,
     streams: Vec<StreamText>,
     files: Vec<(String, Vec<u8>)>,
     pub(super) encoder: Encoder,
-    /// Positions of the sizes of the packet, and the numbers of their bits.
+    /// Positions and widths of the packet's size fields.
     total_size: Option<(u64, u64)>,
     content_size: Option<(u64, u64)>,
     events: Vec<EncodedEvent>,
-    /// Values of the packet, which belong to its events.
+    /// Packet values. They are part of each event.
     packet: Vec<(&'static str, Datum)>,
-    /// Numbers of discarded events and packets.
+    /// Discarded events and packets.
     pub(super) lost: Vec<Lost>,
 }
 
 impl CtfTrace {
-    /// Begins a trace of one data stream class with one event record class, which is called `e` where there are names.
+    /// Starts a trace with one data stream class and one event record class. It is called `e` where the language has
+    /// names.
     pub(super) fn new(language: Language, construct: impl AsRef<str>) -> Self {
         let document = match language.0 {
             Origin::Prop1 => "prop1",
@@ -126,13 +127,13 @@ impl CtfTrace {
         self
     }
 
-    /// Sets a root field that is no structure.
+    /// Sets a root field that is not a structure.
     pub(super) fn whole(&mut self, place: RootPlace, class: ClassText) -> &mut Self {
         self.root(place).whole = Some(class);
         self
     }
 
-    /// Adds a property to a fragment of the last class: a value of JSON, or of TSDL.
+    /// Adds a property to a fragment of the last class. The value is JSON or TSDL.
     pub(super) fn more(&mut self, fragment: Fragment, key: &str, value: impl Into<String>) -> &mut Self {
         let pair = (key.to_owned(), value.into());
         match fragment {
@@ -144,7 +145,7 @@ impl CtfTrace {
         self
     }
 
-    /// Adds a tag of PROP-1.0 to the fragment of a root field: its name, and further members.
+    /// Adds a PROP-1.0 tag to the fragment of a root field: tag name and further members.
     pub(super) fn tag(&mut self, place: RootPlace, member: &str, tag: &str, more: &str) -> &mut Self {
         let location = self.language.location(place, member);
         let text = format!(r#"{{"tag":"{tag}","path":{location}{more}}}"#);
@@ -176,7 +177,7 @@ impl CtfTrace {
         self
     }
 
-    /// Begins a further event record class of the last data stream class.
+    /// Starts another event record class in the last data stream class.
     pub(super) fn next_event_class(&mut self, id: u128, name: &str) -> &mut Self {
         let (id, name) = (Some(self.language_id(id)), (!self.language.is_prop1()).then(|| name.to_owned()));
         self.stream().events.push(EventText { id, name, ..EventText::default() });
@@ -189,7 +190,7 @@ impl CtfTrace {
         self
     }
 
-    /// Begins a further data stream class, with an event record class `f`.
+    /// Starts another data stream class, with an event record class `f`.
     pub(super) fn next_stream_class(&mut self, id: u128) -> &mut Self {
         let name = (!self.language.is_prop1()).then(|| "f".to_owned());
         let event = EventText { name, ..EventText::default() };
@@ -198,20 +199,20 @@ impl CtfTrace {
         self
     }
 
-    /// PROP-1.0 recommends objects for integers beyond 64 bits.
+    /// Returns an id. PROP-1.0 recommends objects for integers beyond 64 bits.
     fn language_id(&self, id: u128) -> String {
         let is_wide = self.language.is_prop1() && i64::try_from(id).is_err();
         if is_wide { format!(r#"{{"base":10,"value":"{id}"}}"#) } else { id.to_string() }
     }
 
-    /// Begins another file.
+    /// Starts another file.
     pub(super) fn next_file(&mut self, name: &str) -> &mut Self {
         self.end_packet(0);
         self.files.push((name.to_owned(), Vec::new()));
         self
     }
 
-    /// Ends the packet with bytes of padding; the next value begins another one.
+    /// Ends the packet with padding bytes. The next value starts another packet.
     pub(super) fn end_packet(&mut self, padding: usize) -> &mut Self {
         let mut encoder = std::mem::take(&mut self.encoder);
         let content = encoder.at;
@@ -227,19 +228,19 @@ impl CtfTrace {
         self
     }
 
-    /// Encodes bits that nobody sees: values of roles.
+    /// Encodes bits that readers do not show: role values.
     pub(super) fn bits(&mut self, value: i128, length: usize) -> &mut Self {
         self.encoder.int(value, length, Order::Le);
         self
     }
 
-    /// Encodes the total size of the packet.
+    /// Encodes the total packet size.
     pub(super) fn total_size(&mut self, length: usize) -> &mut Self {
         self.total_size = Some((self.encoder.at, length as u64));
         self.bits(0, length)
     }
 
-    /// Encodes the size of the content of the packet.
+    /// Encodes the packet content size.
     pub(super) fn content_size(&mut self, length: usize) -> &mut Self {
         self.content_size = Some((self.encoder.at, length as u64));
         self.bits(0, length)
@@ -276,14 +277,14 @@ impl CtfTrace {
         self.put(place, name, Datum::integer(value), |encoder| encoder.int(value, length, order))
     }
 
-    /// Notes the value of another clock of the last event.
+    /// Records the value of another clock in the last event.
     pub(super) fn other_clock(&mut self, name: &str, value: i128) -> &mut Self {
         let clocks = Datum::structure([(name, Datum::integer(value))]);
         self.events.last_mut().unwrap().scopes.push(("clocks", clocks));
         self
     }
 
-    /// Encodes an integer of 8 bits that is seen.
+    /// Encodes an 8-bit integer that readers show.
     pub(super) fn byte(&mut self, place: RootPlace, name: &str, value: u8) -> &mut Self {
         self.int(place, name, value.into(), 8, Order::Le)
     }
@@ -305,7 +306,7 @@ impl CtfTrace {
         self
     }
 
-    /// Encodes a root field that is no structure.
+    /// Encodes a root field that is not a structure.
     pub(super) fn put_whole(
         &mut self,
         place: RootPlace,
@@ -425,7 +426,7 @@ impl CtfTrace {
     }
 }
 
-/// Key of the class of a root field.
+/// Returns the class key for a root field.
 fn root_key(language: Language, name: &str) -> String {
     if !language.is_prop1() {
         return format!("{name}-field-class");

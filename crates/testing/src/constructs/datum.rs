@@ -1,53 +1,53 @@
-//! Values that were encoded.
+//! Encoded values.
 
 use std::fmt;
 
-/// A value of a field, whatever the format that it was encoded in.
+/// Field value, independent of the format.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Datum {
-    /// No value: a null field, or an optional one that is absent.
+    /// Missing value: a null field, or an optional field without a value.
     Absent,
-    /// A boolean.
+    /// Boolean.
     Boolean(bool),
-    /// An integer of any width, in decimal digits.
+    /// Integer of any width, in decimal digits.
     Integer(String),
-    /// Bits that are no number, in hexadecimal digits without leading zeros.
+    /// Bits without a numeric meaning, in hexadecimal digits without leading zeros.
     Bits(String),
-    /// A floating-point number: the number of its bits, and these.
+    /// Floating-point number: width in bits, and the bits.
     Float(u32, u128),
-    /// A text.
+    /// Text.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
     /// Elements of an array.
     Array(Vec<Datum>),
-    /// Members of a structure or a union, in their order.
+    /// Members of a structure or a union, in order.
     Structure(Vec<(String, Datum)>),
 }
 
 impl Datum {
-    /// Makes an integer.
+    /// Creates an integer.
     pub fn integer(value: impl ToString) -> Self {
         Self::Integer(value.to_string())
     }
 
-    /// Makes a text.
+    /// Creates a text.
     pub fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 
-    /// Makes a floating-point number of 64 bits.
+    /// Creates a 64-bit floating-point number.
     #[must_use]
     pub fn double(value: f64) -> Self {
         Self::Float(64, value.to_bits().into())
     }
 
-    /// Makes an array.
+    /// Creates an array.
     pub fn array(elements: impl IntoIterator<Item = Self>) -> Self {
         Self::Array(elements.into_iter().collect())
     }
 
-    /// Makes a structure.
+    /// Creates a structure.
     pub fn structure<'m>(members: impl IntoIterator<Item = (&'m str, Self)>) -> Self {
         Self::Structure(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
@@ -55,13 +55,13 @@ impl Datum {
     /// Appends a member to a structure.
     ///
     /// # Panics
-    /// If it is no structure.
+    /// If `self` is not a structure.
     pub fn add(&mut self, name: &str, value: Self) {
         let Self::Structure(members) = self else { panic!("{self} has no members") };
         members.push((name.to_owned(), value));
     }
 
-    /// Returns `true` if nothing in it has a value.
+    /// Returns `true` if nothing in this value has a value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {

@@ -1,10 +1,10 @@
-//! Fuchsia logs and traces: each type of argument, each kind of record.
+//! Fuchsia logs and traces: each argument type, each record kind.
 
 use crate::fxt_file::{Body, FxtBuilder as Builder, body, header, inline};
 
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
 
-/// Returns the constructs of logs.
+/// Returns the log constructs.
 pub(super) fn logs() -> Vec<Construct> {
     let mut all = Vec::new();
     let mut add = |name: &str, records: &[(i64, u8, Vec<Body>)], payload: Vec<Datum>| {
@@ -107,7 +107,7 @@ pub(super) fn logs() -> Vec<Construct> {
     all
 }
 
-/// Returns the constructs of traces.
+/// Returns the trace constructs.
 pub(super) fn traces() -> Vec<Construct> {
     let mut table = FxtTable { constructs: Vec::new() };
     table.arguments();
@@ -120,7 +120,7 @@ struct FxtTable {
     constructs: Vec<Construct>,
 }
 
-/// An event of thread 2 of process 1 as it is read.
+/// Returns the expected event for thread 2 of process 1.
 fn event(name: &str, nanoseconds: i128, specific: Datum, payload: Datum) -> EncodedEvent {
     let thread = Datum::structure([("pid", Datum::integer(1)), ("tid", Datum::integer(2))]);
     let scopes = vec![("ctx", thread), ("specific ctx", specific), ("payload", payload)];
@@ -143,7 +143,7 @@ impl FxtTable {
         });
     }
 
-    /// Each type of argument with its values.
+    /// Each argument type with its values.
     fn arguments(&mut self) {
         let argument = |kind, low, more: Body| body().argument(kind, "x", low, more);
         let word = |kind, value: u64| body().argument(kind, "x", 0, body().word(value));
@@ -202,7 +202,7 @@ impl FxtTable {
         }
     }
 
-    /// Each type of event.
+    /// Each event type.
     fn kinds(&mut self) {
         let none = nothing;
         let id = |name: &str, value: u64| Datum::structure([(name, Datum::integer(value))]);

@@ -1,8 +1,8 @@
-//! One construct, one trace: for each construct of each document, the smallest trace that has it and nothing else, with
-//! what has to be read of it.
+//! One construct, one trace: for each construct in each document, the smallest trace that contains it and nothing else,
+//! with the expected events.
 //!
-//! A construct is a line of a table: [`constructs`] returns all of them. Bytes and metadata are made here, bit by bit
-//! and from the documents alone; no code of readers or writers is shared. To add a construct of CTF:
+//! A construct is a line in a table: [`constructs`] returns all of them. Bytes and metadata are made here, bit by bit
+//! and from the documents alone. Readers and writers share no code with this module. To add a CTF construct:
 //!
 //! ```ignore
 //! let mut trace = CtfTrace::new(language, "unsigned integer, 5 bits");
@@ -22,7 +22,7 @@ mod reports;
 
 pub use self::datum::Datum;
 
-/// Formats and dialects in which constructs are encoded.
+/// Format or dialect for encoding constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Origin {
@@ -40,7 +40,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Returns the name of the format, and the dialect of the same document, if the format is written in several ones.
+    /// Returns the format name, and the dialect for this document if the format is written in several dialects.
     #[must_use]
     pub fn target(self) -> (&'static str, Option<&'static str>) {
         match self {
@@ -59,44 +59,44 @@ impl Origin {
     }
 }
 
-/// A trace with one construct.
+/// Trace with one construct.
 #[derive(Clone, Debug)]
 pub struct Construct {
-    /// The document and the construct, for instance `spec2: unsigned integer, 5 bits, le`.
+    /// Document and construct, for example `spec2: unsigned integer, 5 bits, le`.
     pub name: String,
     /// Format and dialect.
     pub origin: Origin,
-    /// Names of the files and their contents.
+    /// File names and contents.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Events in their order.
+    /// Events in order.
     pub events: Vec<EncodedEvent>,
-    /// What the producer discarded, in its order.
+    /// Discarded data in order.
     pub lost: Vec<Lost>,
 }
 
 /// Data that a producer discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// A number of events.
+    /// Number of events.
     Events(u64),
-    /// A number of events that is unknown.
+    /// Unknown number of events.
     UnknownEvents,
-    /// A number of packets.
+    /// Number of packets.
     Packets(u64),
 }
 
-/// An event as it was encoded.
+/// Event as it was encoded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncodedEvent {
-    /// Name of its class, if it has one.
+    /// Class name, if it has one.
     pub name: Option<String>,
-    /// Time in nanoseconds from the origin of its clock, if it has one.
+    /// Time in nanoseconds from the clock origin, if it has one.
     pub nanoseconds: Option<i128>,
-    /// Values of the scopes that have some, by the names that loss tables use.
+    /// Values by scope, with the scope names from loss tables. Scopes without values are omitted.
     pub scopes: Vec<(&'static str, Datum)>,
 }
 
-/// Returns the constructs of all documents.
+/// Returns all constructs.
 #[must_use]
 pub fn constructs() -> Vec<Construct> {
     let mut all = Vec::new();

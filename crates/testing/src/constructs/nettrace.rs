@@ -1,4 +1,4 @@
-//! .NET's files: types of fields, tags of metadata, headers of events, blocks, the description of the session.
+//! .NET files: field types, metadata tags, event headers, blocks, the session description.
 
 use crate::nettrace_file::{
     Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, Trace, field, field_v2,
@@ -7,7 +7,7 @@ use crate::nettrace_file::{
 
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
 
-/// Time of tick 1,000 of the usual trace block, in nanoseconds since 1970: 2024-05-06 07:08:09.010.
+/// Time for tick 1,000 in the default trace block, in nanoseconds since 1970: 2024-05-06 07:08:09.010.
 const SYNC: i128 = 1_714_979_289_010_000_000;
 
 /// Returns the constructs of a version.
@@ -37,7 +37,7 @@ struct NettraceTable {
     constructs: Vec<Construct>,
 }
 
-/// An event of thread 7 at a tick, as it is read.
+/// Returns the expected event for thread 7 at a tick.
 fn expected(name: &str, tick: u64, mut context: Datum, payload: Datum) -> EncodedEvent {
     if let Datum::Structure(members) = &mut context {
         members.insert(0, ("thread".to_owned(), Datum::integer(7)));
@@ -46,7 +46,7 @@ fn expected(name: &str, tick: u64, mut context: Datum, payload: Datum) -> Encode
     EncodedEvent { name: Some(name.to_owned()), nanoseconds: Some(SYNC + i128::from(tick) - 1_000), scopes }
 }
 
-/// Version 6: thread 7 of process 77, without a name.
+/// Adds thread 7 of process 77, without a name (version 6).
 fn thread(file: &mut File) {
     file.block(kind::THREAD, &Bytes::new().sized(Bytes::new().var(7).u8(2).var(77).u8(3).var(7)).0);
 }
@@ -84,7 +84,7 @@ impl NettraceTable {
         file
     }
 
-    /// A file with an event for each value of a field `x`.
+    /// Adds a file with an event for each value of a field `x`.
     fn field(&mut self, name: &str, field: Bytes, values: &[(Datum, Bytes)]) {
         self.fields(name, Metadata::new(1, "e", [field]), values);
     }
@@ -203,7 +203,7 @@ impl NettraceTable {
                     field_v6("x", &[22, 23, 2, 0]),
                     &[(Datum::text("Ab"), raw(b"Ab"))],
                 );
-                // Size in the upper half, the distance from the end of the number in the lower one.
+                // The size is in the upper half, and the distance from the end of the number in the lower half.
                 self.field(
                     "RelLoc",
                     field_v6("x", &[24, 23]),
@@ -223,7 +223,7 @@ impl NettraceTable {
         }
     }
 
-    /// Properties of events in their metadata.
+    /// Event properties in metadata.
     fn metadata(&mut self) {
         let plain = || Metadata::new(1, "e", [field(self.form, 6, "x")]);
         let mut rows = vec![
@@ -261,7 +261,7 @@ impl NettraceTable {
         );
     }
 
-    /// Each part of the header of an event.
+    /// Each part of an event header.
     fn headers(&mut self) {
         let guid: [u8; 16] = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
         let plain = Event::new(1, 7, 1, 1_001).sorted().with(Bytes::new().u8(5));
@@ -320,7 +320,7 @@ impl NettraceTable {
                 self.add(&name, file, all, Vec::new());
             }
         }
-        // Of one tick, and in the order of threads.
+        // Events with equal ticks, sorted by thread.
         let mut file = self.file();
         file.metadata(&[Metadata::new(1, "e", [field(self.form, 6, "x")])]);
         let events: Vec<Event> = (1..4)
@@ -332,7 +332,7 @@ impl NettraceTable {
         self.add("equal times", file, all, Vec::new());
     }
 
-    /// Members of the trace block.
+    /// Trace block members.
     fn sessions(&mut self) {
         let plain = Trace::default();
         let mut rows = vec![
@@ -403,7 +403,7 @@ impl NettraceTable {
         }
     }
 
-    /// Each kind of label.
+    /// Each label kind.
     fn labels(&mut self) {
         let pair = |name: &str, value: Datum| {
             Datum::array([Datum::structure([("name", Datum::text(name)), ("value", value)])])

@@ -1,8 +1,8 @@
-//! X-Trace reports: each key, each option; lines of JSON.
+//! X-Trace reports with each key and option, and JSON Lines.
 
 use super::{Construct, Datum, EncodedEvent, Origin};
 
-/// Returns the constructs of reports.
+/// Returns the report constructs.
 pub(super) fn xtrace() -> Vec<Construct> {
     let mut all = Vec::new();
     let mut add = |name: &str, metadata: &str, lines: &[(&str, &str)], values: &[(&str, Datum)]| {
@@ -69,7 +69,7 @@ pub(super) fn xtrace() -> Vec<Construct> {
     all
 }
 
-/// Returns the constructs of JSON Lines.
+/// Returns the JSON Lines constructs.
 pub(super) fn json_lines() -> Vec<Construct> {
     let mut all = Vec::new();
     let mut add = |name: &str, lines: &[&str], events: Vec<(Option<i128>, Datum)>| {

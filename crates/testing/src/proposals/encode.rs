@@ -1,4 +1,4 @@
-//! Encodes values of field types, and notes them.
+//! Encodes values and records the expected fields.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::fixed::{random_bits, random_float, text_of};
 use super::types::{FieldType, Id, Integer, Kind, Length, TypeLocation, TypeRole, Values};
 use super::{ExpectedFields, Proposal};
 
-/// Number of groups of variable-length sizes, which are known after everything is encoded.
+/// Number of groups in variable-length sizes. The sizes are known only after everything is encoded.
 const SIZE_GROUPS: usize = 5;
 
 /// Encodes a packet.
@@ -39,7 +39,7 @@ impl PacketEncoder {
         }
     }
 
-    /// Value of an integer of this many bits.
+    /// Chooses a value for an integer with this width.
     fn value(&mut self, integer: &Integer, size: usize) -> Option<i128> {
         match &integer.values {
             Values::Any => {
@@ -230,7 +230,7 @@ impl PacketEncoder {
         (0..length).map(|_| self.random.pick(&parts)).collect()
     }
 
-    /// A text of this many bytes, and the part before its terminator.
+    /// Chooses a text with this length, and returns it with the part before its terminator.
     fn text_of_length(&mut self, length: usize) -> (Vec<u8>, String) {
         let mut bytes: Vec<u8> = (0..length).map(|_| b'a' + self.random.below(26) as u8).collect();
         if length > 1 && self.random.percent(25) {
@@ -242,7 +242,7 @@ impl PacketEncoder {
         (bytes, text)
     }
 
-    /// Makes the bits of a union fit a member.
+    /// Adjusts the bits of a union so that they are valid for a member.
     fn constrain(&mut self, class: &FieldType, union: &mut [bool]) {
         match &class.kind {
             Kind::Integer(size, integer) if !matches!(integer.values, Values::Any) => {
@@ -268,7 +268,7 @@ impl PacketEncoder {
         }
     }
 
-    /// Notes the values of a member of a union.
+    /// Records the values of a union member.
     fn view(&mut self, class: &FieldType, union: &[bool], path: &str) {
         let part = |at: usize, size: usize| {
             let begin = if class.order == Order::Le { at } else { union.len() - at - size };
@@ -307,7 +307,7 @@ impl PacketEncoder {
     }
 }
 
-/// Size of a member of a union.
+/// Returns the size of a union member.
 pub(super) fn fixed_size(class: &FieldType) -> usize {
     match &class.kind {
         Kind::BitArray(size) | Kind::Boolean(size) | Kind::Integer(size, _) | Kind::Float(size) => *size,

@@ -1,11 +1,11 @@
-//! Values of fields of fixed length, by their bits.
+//! Values of fixed-length fields, derived from their bits.
 
 use crate::Random;
 use crate::encoder::{bits, decimal, hex, unsigned_bits};
 
 use super::types::{Integer, Kind};
 
-/// Returns the text of a value with these bits, the least significant one first.
+/// Formats a value. `bits` starts with the least significant bit.
 pub(super) fn text_of(kind: &Kind, bits: &[bool]) -> String {
     match kind {
         Kind::BitArray(_) | Kind::VariableBitArray => format!("a:{}", hex(bits)),
@@ -20,7 +20,7 @@ fn integer_text(integer: &Integer, bits: &[bool]) -> String {
     format!("{}:{}", if integer.signed { "s" } else { "u" }, decimal(bits, integer.signed))
 }
 
-/// Value of bits as a whole.
+/// Returns bits as an unsigned number.
 fn unsigned(bits: &[bool]) -> u128 {
     bits.iter().rev().fold(0, |value, bit| value << 1 | u128::from(*bit))
 }
@@ -38,21 +38,21 @@ fn float_text(bits: &[bool]) -> String {
     }
 }
 
-/// A normal number of 16 bits.
+/// Returns the value of a normal 16-bit float.
 fn half(bits: u16) -> f64 {
     let exponent = i32::from(bits >> 10 & 31) - 15;
     let value = (1.0 + f64::from(bits & 1023) / 1024.0) * 2f64.powi(exponent);
     if bits >> 15 == 1 { -value } else { value }
 }
 
-/// Numbers of 128 bits.
+/// 128-bit floats and their values.
 const QUADRUPLES: [(u128, f64); 3] = [
     (0x3fff_8000_0000_0000_0000_0000_0000_0000, 1.5),
     (0xc000_0000_0000_0000_0000_0000_0000_0000, -2.0),
     (0x4000_921f_b544_42d1_8469_898c_c517_01b8, std::f64::consts::PI),
 ];
 
-/// Returns bits of a random floating-point number, which is finite.
+/// Returns the bits of a random finite float.
 pub(super) fn random_float(random: &mut Random, size: usize) -> Vec<bool> {
     match size {
         16 => unsigned_bits((random.below(30) + 1).wrapping_shl(10).into(), 16),
@@ -62,7 +62,7 @@ pub(super) fn random_float(random: &mut Random, size: usize) -> Vec<bool> {
     }
 }
 
-/// Returns random bits: single ones, all of them, or any.
+/// Returns random bits: single bits, all bits, or any.
 pub(super) fn random_bits(random: &mut Random, size: usize) -> Vec<bool> {
     match random.below(6) {
         0 => vec![false; size],

@@ -1,4 +1,4 @@
-//! JSON text of field types.
+//! JSON text for field types.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::encoder::Order;
 use super::Proposal;
 use super::types::{FieldType, Integer, Kind, Label, Length, TypeField, TypeRole};
 
-/// Text of a JSON string.
+/// Formats a JSON string.
 pub(super) fn string(text: &str) -> String {
     let mut json = String::from("\"");
     for c in text.chars() {
@@ -23,18 +23,18 @@ pub(super) fn string(text: &str) -> String {
     json
 }
 
-/// Text of a JSON array.
+/// Formats a JSON array.
 pub(super) fn array(items: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", items.into_iter().collect::<Vec<_>>().join(","))
 }
 
-/// Text of a JSON object.
+/// Formats a JSON object.
 pub(super) fn object(entries: &[(&str, String)]) -> String {
     let entries = entries.iter().map(|(key, value)| format!("{}:{value}", string(key)));
     format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
 }
 
-/// Text of a number: PROP-1.0 recommends a text for those beyond 64 bits.
+/// Formats a number. PROP-1.0 recommends a string beyond 64 bits.
 fn number(value: i128, proposal: Proposal) -> String {
     if proposal == Proposal::First && i64::try_from(value).is_err() {
         return object(&[("base", "10".to_owned()), ("value", string(&value.to_string()))]);
@@ -59,7 +59,7 @@ fn labels(labels: &[Label], proposal: Proposal) -> String {
     object(&entries)
 }
 
-/// Name of a tag in PROP-1.0.
+/// Returns the tag name in PROP-1.0.
 pub(super) fn tag_name(role: TypeRole) -> &'static str {
     match role {
         TypeRole::Magic => "magic",
@@ -76,7 +76,7 @@ pub(super) fn tag_name(role: TypeRole) -> &'static str {
     }
 }
 
-/// Name of a role in PROP-2.0.
+/// Returns the role name in PROP-2.0.
 fn role_name(role: TypeRole) -> &'static str {
     match role {
         TypeRole::Magic => "packet-magic-number",
@@ -94,7 +94,7 @@ fn role_name(role: TypeRole) -> &'static str {
     }
 }
 
-/// Text of a field type.
+/// Formats a field type.
 pub(super) fn field_type(class: &FieldType, proposal: Proposal) -> String {
     match proposal {
         Proposal::First => first(class),

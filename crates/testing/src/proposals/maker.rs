@@ -1,4 +1,4 @@
-//! Chooses field types.
+//! Random choice of field types.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use super::types::{
     Choice, FieldType, Integer, Kind, Label, Length, TypeField, TypeLocation, TypeRole, Values,
 };
 
-/// A tag of PROP-1.0: a role, and the scope and the path of its field.
+/// PROP-1.0 tag: role, scope and field path.
 pub(super) type Tag = (TypeRole, usize, Vec<String>);
 
-/// Makes the types of a trace.
+/// Random generator for the types in a trace.
 #[derive(Debug)]
 pub(super) struct Maker<'r> {
     pub(super) proposal: Proposal,
@@ -26,11 +26,11 @@ pub(super) struct Maker<'r> {
     pub(super) place: Place,
     pub(super) tags: Vec<Tag>,
     names: Names,
-    /// Names of fields that nothing needs.
+    /// Field names that other fields do not need.
     used: Vec<String>,
     next_id: usize,
     next_barrier: u64,
-    /// Fields that go before the next member of each open structure, with the barriers around the structure.
+    /// Fields before the next member of each open structure, with the barriers around the structure.
     open: Vec<(Vec<TypeField>, Vec<Barrier>)>,
     /// Number of types that may still be made in this scope.
     budget: usize,
@@ -63,11 +63,11 @@ impl<'r> Maker<'r> {
         self.proposal == Proposal::First
     }
 
-    pub(super) fn note(&mut self, construct: &'static str) {
+    pub(super) fn record(&mut self, construct: &'static str) {
         self.constructs.insert(construct);
     }
 
-    /// Begins a root field.
+    /// Starts a root field.
     pub(super) fn begin(&mut self, scope: usize) {
         self.place = Place { scope, ..Place::default() };
         self.targets.retain(|target| target.scope < scope);
@@ -77,12 +77,12 @@ impl<'r> Maker<'r> {
     pub(super) fn name(&mut self) -> String {
         let name = self.names.unique(self.random);
         if !name.starts_with('f') {
-            self.note("name that is no identifier");
+            self.record("name that is no identifier");
         }
         name
     }
 
-    /// A new field type in the order of the trace.
+    /// Returns a new field type in the trace's byte order.
     pub(super) fn plain(&self, kind: Kind) -> FieldType {
         FieldType { is_default_order: self.is_first(), ..FieldType::new(kind, self.order) }
     }
@@ -108,12 +108,14 @@ impl<'r> Maker<'r> {
                     | Kind::Text(_)
             );
             match (alignment, &class.kind) {
-                (9.., _) if is_text => self.note("text or LEB128 aligned to more than 8"),
-                (2.., Kind::Variant { .. } | Kind::Union(..)) => self.note("alignment of a variant or union"),
-                (2.., Kind::Array(..)) => self.note("alignment of an array"),
-                (2.., Kind::Structure(_)) => self.note("alignment of a structure"),
-                (9.., _) => self.note("alignment above 8"),
-                (2.., _) => self.note("alignment up to 8"),
+                (9.., _) if is_text => self.record("text or LEB128 aligned to more than 8"),
+                (2.., Kind::Variant { .. } | Kind::Union(..)) => {
+                    self.record("alignment of a variant or union")
+                }
+                (2.., Kind::Array(..)) => self.record("alignment of an array"),
+                (2.., Kind::Structure(_)) => self.record("alignment of a structure"),
+                (9.., _) => self.record("alignment above 8"),
+                (2.., _) => self.record("alignment up to 8"),
                 _ => {}
             }
         }
@@ -126,30 +128,30 @@ impl<'r> Maker<'r> {
             class = class.aligned(8);
             class.order = if self.order == Order::Le { Order::Be } else { Order::Le };
             class.is_default_order = false;
-            self.note("other byte order");
+            self.record("other byte order");
         } else if is_bits && self.random.percent(20) {
             class.is_default_order = false;
         }
         if self.random.percent(8) {
             class.has_attributes = true;
-            self.note("attributes");
+            self.record("attributes");
         }
         class
     }
 
     fn size(&mut self) -> usize {
         if self.random.percent(15) {
-            self.note("more than 64 bits");
+            self.record("more than 64 bits");
             return self.random.pick(&WIDE);
         }
         if self.random.percent(50) { self.random.pick(&SIZES) } else { 1 + self.random.index(64) }
     }
 
-    /// Labels of an enumeration that nothing needs.
+    /// Returns enumeration labels that other fields do not need.
     fn labels(&mut self, signed: bool) -> Vec<Label> {
         let count = self.random.below(4) + u64::from(!self.is_first());
         if count == 0 {
-            self.note("enumeration without labels");
+            self.record("enumeration without labels");
         }
         let mut labels: Vec<Label> = Vec::new();
         for _ in 0..count {
@@ -162,7 +164,7 @@ impl<'r> Maker<'r> {
             labels.push((name, ranges.collect()));
         }
         if self.random.percent(10) {
-            self.note("label of values beyond 64 bits");
+            self.record("label of values beyond 64 bits");
             let name = self.name();
             labels.push((name, vec![(1 << 70, (1 << 70) + 5)]));
         }
@@ -173,57 +175,57 @@ impl<'r> Maker<'r> {
         let signed = self.random.percent(40);
         let labels = self.random.percent(25).then(|| self.labels(signed));
         if labels.is_some() {
-            self.note("enumeration");
+            self.record("enumeration");
         }
         Integer { signed, labels, values }
     }
 
-    /// A type without nested ones.
+    /// Returns a type without nested types.
     fn leaf(&mut self) -> FieldType {
         let kind = loop {
             break match self.random.below(15) {
                 0 => {
-                    self.note("bit array");
+                    self.record("bit array");
                     Kind::BitArray(self.size())
                 }
                 1 => {
-                    self.note("boolean");
+                    self.record("boolean");
                     Kind::Boolean(self.size())
                 }
                 2..=5 => {
-                    self.note("integer");
+                    self.record("integer");
                     Kind::Integer(self.size(), self.integer(Values::Any))
                 }
                 6 => {
-                    self.note("floating-point number");
+                    self.record("floating-point number");
                     Kind::Float(self.random.pick(&[16, 32, 32, 64, 64, 128]))
                 }
                 7 => {
-                    self.note("variable-length bit array");
+                    self.record("variable-length bit array");
                     Kind::VariableBitArray
                 }
                 8 if self.is_first() => {
-                    self.note("variable-length boolean");
+                    self.record("variable-length boolean");
                     Kind::VariableBoolean
                 }
                 8 | 9 => {
-                    self.note("variable-length integer");
+                    self.record("variable-length integer");
                     Kind::VariableInteger(self.integer(Values::Any))
                 }
                 10 => {
-                    self.note("null-terminated string");
+                    self.record("null-terminated string");
                     Kind::String
                 }
                 11 => {
-                    self.note("text of static length");
+                    self.record("text of static length");
                     Kind::Text(Length::Static(self.random.below(9)))
                 }
                 12 if !self.is_first() => {
-                    self.note("BLOB of static length");
+                    self.record("BLOB of static length");
                     Kind::Blob(Length::Static(self.random.below(9)))
                 }
                 12 => {
-                    self.note("null");
+                    self.record("null");
                     Kind::Null
                 }
                 14 if self.is_first() => return self.union(),
@@ -231,7 +233,7 @@ impl<'r> Maker<'r> {
                     let Some(location) = self.needed(&TargetKind::Length) else { continue };
                     let length = Length::Dynamic(location);
                     let is_text = number == 13;
-                    self.note(if is_text { "text of dynamic length" } else { "BLOB of dynamic length" });
+                    self.record(if is_text { "text of dynamic length" } else { "BLOB of dynamic length" });
                     if is_text { Kind::Text(length) } else { Kind::Blob(length) }
                 }
             };
@@ -240,7 +242,7 @@ impl<'r> Maker<'r> {
         self.vary(class)
     }
 
-    /// Any type.
+    /// Returns any type.
     pub(super) fn any(&mut self, depth: u32) -> FieldType {
         self.budget = self.budget.saturating_sub(1);
         if depth == 0 || self.budget == 0 || self.random.percent(55) {
@@ -248,19 +250,19 @@ impl<'r> Maker<'r> {
         }
         let class = match self.random.below(6) {
             0 => {
-                self.note("structure");
+                self.record("structure");
                 let count = self.random.below(4);
                 let fields = self.fields(depth - 1, count);
                 self.plain(Kind::Structure(fields))
             }
             1 => {
-                self.note("array of static length");
+                self.record("array of static length");
                 let length = Length::Static(self.random.pick(&[0, 1, 2, 2, 3, 5]));
                 self.array(length, depth)
             }
             2 => match self.needed(&TargetKind::Length) {
                 Some(location) => {
-                    self.note("array of dynamic length");
+                    self.record("array of dynamic length");
                     self.array(Length::Dynamic(location), depth)
                 }
                 None => return self.leaf(),
@@ -293,17 +295,17 @@ impl<'r> Maker<'r> {
     fn array(&mut self, length: Length, depth: u32) -> FieldType {
         let element = self.within(Barrier::Array, |this| this.any(depth - 1));
         if matches!(element.kind, Kind::Structure(_)) {
-            self.note("array of structures");
+            self.record("array of structures");
         }
         self.plain(Kind::Array(length, Box::new(element)))
     }
 
     fn optional(&mut self, depth: u32) -> Option<FieldType> {
         let (selector, ranges) = if self.random.percent(50) {
-            self.note("optional by a boolean");
+            self.record("optional by a boolean");
             (self.needed(&TargetKind::Boolean)?, None)
         } else {
-            self.note("optional by an integer");
+            self.record("optional by an integer");
             let ranges = if self.random.percent(50) { vec![(1, 1), (3, 9)] } else { vec![(0, 1)] };
             (self.needed(&TargetKind::Selector)?, Some(ranges))
         };
@@ -316,12 +318,12 @@ impl<'r> Maker<'r> {
             let tag = self.target_of(&TargetKind::Tag(Vec::new()))?;
             let TargetKind::Tag(labels) = &tag.kind else { return None };
             let mut labels = labels.clone();
-            // The order of choices is not that of labels.
+            // The order of options differs from the order of labels.
             if self.random.percent(30) {
                 labels.reverse();
             }
             let location = self.location(&tag);
-            self.note("variant by labels");
+            self.record("variant by labels");
             let choices = labels
                 .into_iter()
                 .map(|(name, ranges)| {
@@ -338,9 +340,9 @@ impl<'r> Maker<'r> {
         }
         let is_named = self.random.percent(50);
         if is_named {
-            self.note("variant with names");
+            self.record("variant with names");
         } else {
-            self.note("variant without names");
+            self.record("variant without names");
         }
         let choices = ranges
             .into_iter()
@@ -352,9 +354,9 @@ impl<'r> Maker<'r> {
         Some(self.plain(Kind::Variant { tag: location, choices }))
     }
 
-    /// A union, whose members have the same size; a member may be needed by others.
+    /// Returns a union whose members have the same size. Other fields may need a member.
     fn union(&mut self) -> FieldType {
-        self.note("union");
+        self.record("union");
         let size = self.random.pick(&[8, 16, 32, 64, 24]);
         let mut fields = Vec::new();
         let mut is_constrained = false;
@@ -390,7 +392,7 @@ impl<'r> Maker<'r> {
         self.vary(class)
     }
 
-    /// Members of a structure that is at the current place.
+    /// Returns the members of a structure at the current place.
     pub(super) fn fields(&mut self, depth: u32, count: u64) -> Vec<TypeField> {
         let mut fields: Vec<TypeField> = Vec::new();
         for _ in 0..count {
@@ -399,7 +401,7 @@ impl<'r> Maker<'r> {
         fields
     }
 
-    /// Appends a member and the fields that it needs.
+    /// Appends a member, after the fields that it needs.
     pub(super) fn field(&mut self, depth: u32, fields: &mut Vec<TypeField>) {
         let mut name = self.name();
         self.open.push((Vec::new(), self.place.barriers.clone()));
@@ -417,13 +419,13 @@ impl<'r> Maker<'r> {
             let is_taken = fields.iter().any(|field| field.name == peculiar);
             if !is_taken {
                 peculiar.clone_into(&mut name);
-                self.note(if name.is_empty() { "empty name" } else { "keyword as a name" });
+                self.record(if name.is_empty() { "empty name" } else { "keyword as a name" });
             }
         } else if !has_targets && !self.used.is_empty() && self.random.percent(8) {
             let used = &self.used[self.random.index(self.used.len())];
             if !fields.iter().any(|field| field.name == *used) {
                 name.clone_from(used);
-                self.note("name of an earlier field");
+                self.record("name of an earlier field");
             }
         } else if !has_targets {
             self.used.push(name.clone());
@@ -436,10 +438,10 @@ impl<'r> Maker<'r> {
         self.next_id - 1
     }
 
-    /// Returns the place of a field that needs another one: in the innermost structure.
+    /// Returns the innermost structure, as the place of a field that needs another field.
     fn place(&self) -> Place {
         let mut place = self.place.clone();
-        // The last name is that of the field itself.
+        // The last name is the field itself.
         place.container.pop();
         place
     }
@@ -449,21 +451,21 @@ impl<'r> Maker<'r> {
         let is_other = target.scope != place.scope;
         let is_absolute = !is_other && target.can_be_absolute() && self.random.percent(30);
         if is_other {
-            self.note("location in another scope");
+            self.record("location in another scope");
         } else if self.is_first() {
-            self.note(if is_absolute { "absolute location" } else { "relative location" });
+            self.record(if is_absolute { "absolute location" } else { "relative location" });
         }
         if target.path.len() > 1 {
-            self.note("location of a nested field");
+            self.record("location of a nested field");
         }
         if target.is_in_union {
-            self.note("location through a union");
+            self.record("location through a union");
         }
         if target.is_through_variant {
-            self.note("location through a variant");
+            self.record("location through a variant");
         }
         if place.barriers.len() > target.barriers.len() && !is_other {
-            self.note("location outside of the array or option");
+            self.record("location outside of the array or option");
         }
         target.location(&place, self.proposal, is_absolute)
     }
@@ -473,7 +475,7 @@ impl<'r> Maker<'r> {
         Some(self.location(&target))
     }
 
-    /// A field of this kind that may be needed here: a known one, or a new one in the innermost structure.
+    /// Returns a field of this kind that may be needed here: a known field, or a new field in the innermost structure.
     fn target_of(&mut self, kind: &TargetKind) -> Option<KnownTarget> {
         let place = self.place();
         let is_same = |other: &TargetKind| match (kind, other) {
@@ -501,7 +503,7 @@ impl<'r> Maker<'r> {
         Some(target)
     }
 
-    /// Values and class of a field for others.
+    /// Returns the class of a field that others need, and sets its values.
     fn needed_class(&mut self, kind: &mut TargetKind) -> FieldType {
         let id = self.new_id();
         let class = match kind {
@@ -519,17 +521,17 @@ impl<'r> Maker<'r> {
                 if let TargetKind::Selector = kind {
                     values = (0..4).collect();
                 } else if signed {
-                    self.note("signed length");
+                    self.record("signed length");
                 }
                 let labels = (self.random.percent(25)).then(|| self.labels(signed));
                 let integer = Integer { signed, labels, values: Values::Of(values) };
                 match self.random.below(6) {
                     0 => {
-                        self.note("length or selector of variable length");
+                        self.record("length or selector of variable length");
                         self.plain(Kind::VariableInteger(integer))
                     }
                     1 => {
-                        self.note("length or selector of more than 64 bits");
+                        self.record("length or selector of more than 64 bits");
                         self.plain(Kind::Integer(72, integer))
                     }
                     _ => {
@@ -555,19 +557,19 @@ impl<'r> Maker<'r> {
                 }
                 if self.random.percent(10) {
                     labels[0].0 = Names::peculiar(self.random).to_owned();
-                    self.note("peculiar label");
+                    self.record("peculiar label");
                 }
                 let values = labels.iter().flat_map(|(_, ranges)| ranges.clone());
                 let values = values.flat_map(|(lower, upper)| lower..=upper).collect();
                 let mut all = labels.clone();
                 if self.random.percent(30) {
-                    self.note("label without an option");
+                    self.record("label without an option");
                     all.push((self.name(), vec![(100, 107)]));
                 }
                 let integer = Integer { signed, labels: Some(all), values: Values::Of(values) };
                 match self.random.below(5) {
                     0 => {
-                        self.note("tag of variable length");
+                        self.record("tag of variable length");
                         self.plain(Kind::VariableInteger(integer))
                     }
                     1 => self.plain(Kind::Integer(72, integer)),
@@ -581,7 +583,7 @@ impl<'r> Maker<'r> {
         self.vary(class).saving(id)
     }
 
-    /// Makes a field for others in the structure of this place, perhaps within another one.
+    /// Creates a field for others in the structure at this place, sometimes inside another structure.
     fn new_target(&mut self, kind: &TargetKind, around: Place) -> (TypeField, KnownTarget) {
         let mut kind = kind.clone();
         let class = self.needed_class(&mut kind);
@@ -606,7 +608,7 @@ impl<'r> Maker<'r> {
                 (TypeField { name, class: self.plain(Kind::Structure(fields)) }, target)
             }
             2 | 3 if is_small => {
-                // A union of an integer and a structure with the length.
+                // A union with an integer and a structure that contains the length.
                 target.is_in_union = true;
                 let (whole, parts) = (self.name(), self.name());
                 let (low, high) = (self.name(), self.name());
@@ -640,7 +642,8 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// Adds a variant of which each option, or the one that is always selected, has a length, before the next member.
+    /// Adds a variant before the next member. Each option contains a length, or only the option that is always
+    /// selected.
     fn several_options(&mut self) {
         let Some(tag) = self.target_of(&TargetKind::Tag(Vec::new())) else { return };
         let TargetKind::Tag(labels) = &tag.kind else { return };
@@ -682,7 +685,7 @@ impl<'r> Maker<'r> {
         if let Some((before, _)) = self.open.last_mut() {
             before.push(TypeField { name: variant, class });
         }
-        self.note("length in several options");
+        self.record("length in several options");
         self.targets.push(KnownTarget {
             id,
             kind: TargetKind::Length,

@@ -1,7 +1,7 @@
-//! Random traces of CTF2-PROP-1.0 and CTF2-PROP-2.0 with their expected values, made from the two documents alone.
+//! Random traces for CTF2-PROP-1.0 and CTF2-PROP-2.0 with expected values, made from the two documents alone.
 //!
-//! A trace is made in three steps: field types are chosen, the JSON text of the metadata is written from
-//! them, and packets are encoded bit by bit. No code of readers or writers is shared.
+//! A trace is made in three steps: field types are chosen, the JSON metadata is written from them, and packets are
+//! encoded bit by bit. Readers and writers share no code with this module.
 
 mod encode;
 mod fixed;
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 pub use self::trace::random_trace;
 
-/// Documents.
+/// Document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proposal {
     /// CTF2-PROP-1.0.
@@ -30,7 +30,7 @@ impl Proposal {
     /// Both documents.
     pub const ALL: [Self; 2] = [Self::First, Self::Second];
 
-    /// Returns the name of the document.
+    /// Returns the document name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,51 +40,51 @@ impl Proposal {
     }
 }
 
-/// Paths of fields, and their values as texts that begin with their kind, such as `u:5`.
+/// Field paths and values. A value is text with a kind prefix, such as `u:5`.
 pub type ExpectedFields = Vec<(String, String)>;
 
-/// A packet as it has to be read.
+/// Expected packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedPacket {
-    /// Size of the packet in bits.
+    /// Packet size in bits.
     pub total: u64,
-    /// Size of its content in bits.
+    /// Content size in bits.
     pub content: u64,
-    /// Fields of the packet header and the packet context.
+    /// Packet header and packet context fields.
     pub fields: ExpectedFields,
-    /// Events of the packet.
+    /// Events.
     pub events: Vec<ExpectedEvent>,
 }
 
-/// An event as it has to be read.
+/// Expected event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedEvent {
-    /// Id of its class.
+    /// Class id.
     pub id: u128,
-    /// Value of the default clock, if there is one.
+    /// Default clock value, if there is one.
     pub cycles: Option<u64>,
-    /// Fields of all scopes.
+    /// Fields in all scopes.
     pub fields: ExpectedFields,
 }
 
-/// A data stream of a random trace.
+/// Data stream in a random trace.
 #[derive(Clone, Debug)]
 pub struct RandomStream {
-    /// Name of the file.
+    /// File name.
     pub file: String,
-    /// Content of the file.
+    /// File content.
     pub bytes: Vec<u8>,
-    /// Packets in their order.
+    /// Packets in order.
     pub packets: Vec<ExpectedPacket>,
 }
 
-/// A random trace.
+/// Random trace.
 #[derive(Clone, Debug)]
 pub struct RandomTrace {
     /// Metadata stream.
     pub metadata: String,
-    /// Data streams, one in each file.
+    /// Data streams, one per file.
     pub streams: Vec<RandomStream>,
-    /// Names of the constructs that the trace has.
+    /// Names of the constructs in the trace.
     pub constructs: BTreeSet<&'static str>,
 }

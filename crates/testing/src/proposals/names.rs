@@ -1,20 +1,20 @@
-//! Names of fields.
+//! Field names.
 
 use crate::Random;
 
-/// Makes names: unique ones, except for those that are asked for as repeated.
+/// Name generator. Names are unique, except for names that should repeat.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     count: u64,
-    /// Name that is the same as the last one of its kind if it is made an identifier.
+    /// Name that becomes equal to an earlier name when both are converted to identifiers.
     similar: Option<String>,
 }
 
-/// Words that are keywords elsewhere.
+/// Keywords in other languages.
 const KEYWORDS: [&str; 6] = ["int", "struct", "variant", "typealias", "event", "const"];
 
 impl Names {
-    /// Returns a name that no other field has.
+    /// Returns an unused name.
     pub(super) fn unique(&mut self, random: &mut Random) -> String {
         self.count += 1;
         let count = self.count;

@@ -5,18 +5,18 @@ use super::maker::Maker;
 use super::types::{Choice, FieldType, Integer, Kind, Length, TypeField, TypeLocation, TypeRole, Values};
 
 impl Maker<'_> {
-    /// An integer of the value of a role.
+    /// Returns an integer type for a role.
     fn role_class(&mut self, role: TypeRole, least: usize) -> FieldType {
         let integer = Integer { signed: false, labels: None, values: Values::TypeRole(role) };
         let is_late =
             matches!(role, TypeRole::Total | TypeRole::Content | TypeRole::EndClock(_) | TypeRole::Begin);
         let class = match self.random.below(8) {
             0 if role != TypeRole::Magic => {
-                self.note("role of a variable-length field");
+                self.record("role of a variable-length field");
                 self.plain(Kind::VariableInteger(integer))
             }
             1 | 2 if !is_late && !matches!(role, TypeRole::Magic | TypeRole::Clock(_)) => {
-                self.note("role of more than 64 bits");
+                self.record("role of more than 64 bits");
                 self.plain(Kind::Integer(72, integer))
             }
             _ => {
@@ -41,7 +41,7 @@ impl Maker<'_> {
         class
     }
 
-    /// Appends fields with a role; `least` is the least size of an integer for its values.
+    /// Appends fields with a role. `least` is the minimum integer size for its values.
     pub(super) fn role(&mut self, role: TypeRole, least: usize, fields: &mut Vec<TypeField>) {
         let is_clock = matches!(role, TypeRole::Clock(_));
         let is_optional = is_clock || matches!(role, TypeRole::Lost | TypeRole::Number);
@@ -49,14 +49,14 @@ impl Maker<'_> {
         let is_first = self.proposal == Proposal::First;
         match self.random.below(14) {
             0 | 1 if role != TypeRole::Magic => {
-                self.note("role of a nested field");
+                self.record("role of a nested field");
                 let (inner, class) = (self.name(), self.role_class(role, least));
                 let class = self.with_role(class, role, &[&name, &inner]);
                 let class = self.plain(Kind::Structure(vec![TypeField { name: inner, class }]));
                 fields.push(TypeField { name, class });
             }
             2 if !is_clock && role != TypeRole::Magic => {
-                self.note("role of several fields");
+                self.record("role of several fields");
                 let decoy = self.name();
                 let integer = Integer { signed: false, labels: None, values: Values::Decoy };
                 let class = self.plain(Kind::Integer(least.max(8), integer));
@@ -67,7 +67,7 @@ impl Maker<'_> {
                 fields.push(TypeField { name, class });
             }
             3 if role != TypeRole::Magic => {
-                self.note("role of several fields");
+                self.record("role of several fields");
                 for name in [self.name(), name] {
                     let class = self.role_class(role, least);
                     let class = self.with_role(class, role, &[&name]);
@@ -75,7 +75,7 @@ impl Maker<'_> {
                 }
             }
             4 | 5 if is_optional => {
-                self.note("role of an optional field");
+                self.record("role of an optional field");
                 let selector = self.name();
                 let id = self.new_id();
                 let class = self.role_class(role, least);
@@ -92,7 +92,7 @@ impl Maker<'_> {
                 }
             }
             6 if is_first && role != TypeRole::Magic => {
-                self.note("role of a member of a union");
+                self.record("role of a member of a union");
                 let size = self.random.pick(&[32, 64]).max(least);
                 let (whole, bits) = (self.name(), self.name());
                 let integer = Integer { signed: false, labels: None, values: Values::TypeRole(role) };
@@ -102,9 +102,9 @@ impl Maker<'_> {
                 let members = vec![TypeField { name: bits, class: other }, TypeField { name: whole, class }];
                 fields.push(TypeField { name, class: self.plain(Kind::Union(size, members)) });
             }
-            // Headers of PROP-2.0 have no arrays.
+            // PROP-2.0 headers cannot contain arrays.
             7 | 8 if !is_first && self.place.scope == 1 => {
-                self.note("role of elements of an array");
+                self.record("role of elements of an array");
                 let class = self.role_class(role, least);
                 let class = self.with_role(class, role, &[]);
                 let kind = Kind::Array(Length::Static(2), Box::new(class));
@@ -118,7 +118,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A role in an option of a variant of PROP-1.0.
+    /// Appends a PROP-1.0 variant with a role in an option.
     fn selected_role(
         &mut self,
         role: TypeRole,
@@ -147,9 +147,9 @@ impl Maker<'_> {
         fields.push(TypeField { name, class: self.plain(Kind::Variant { tag: location, choices }) });
     }
 
-    /// The id of an event in few bits, or after them in many.
+    /// Appends an event id in few bits. Larger ids follow in many bits.
     pub(super) fn compact_id(&mut self, fields: &mut Vec<TypeField>) {
-        self.note("compact and extended ids");
+        self.record("compact and extended ids");
         let (selector, name, inner) = (self.name(), self.name(), self.name());
         let id = self.new_id();
         let compact = ("compact".to_owned(), vec![(0, 2)]);

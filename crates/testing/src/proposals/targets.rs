@@ -1,10 +1,10 @@
-//! Fields that others need, and the paths to them.
+//! Fields that other fields need, and paths to them.
 
 use super::Proposal;
 use super::json::{array, object, string};
 use super::types::{Id, Label, TypeLocation};
 
-/// Names of the root fields in paths.
+/// Returns the path name of a root field.
 pub(super) fn scope_name(scope: usize, proposal: Proposal) -> &'static str {
     let first = [
         "trace-packet-header",
@@ -28,18 +28,18 @@ pub(super) fn scope_name(scope: usize, proposal: Proposal) -> &'static str {
     }
 }
 
-/// Use of a field by others.
+/// Use of a field by other fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetKind {
     Length,
     Boolean,
-    /// An integer from 0 to 3.
+    /// Integer from 0 to 3.
     Selector,
-    /// Labels whose names can be names of options; all values of the field have one.
+    /// Labels that can be option names. Every value of the field has a label.
     Tag(Vec<Label>),
 }
 
-/// Fields that may be absent, or exist several times.
+/// Field container that can be absent or repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Barrier {
     Array(u64),
@@ -47,7 +47,7 @@ pub(super) enum Barrier {
     Option(u64),
 }
 
-/// A field that others can need.
+/// Field that other fields can need.
 #[derive(Clone, Debug)]
 pub(super) struct KnownTarget {
     pub(super) id: Id,
@@ -56,21 +56,21 @@ pub(super) struct KnownTarget {
     pub(super) path: Vec<String>,
     pub(super) barriers: Vec<Barrier>,
     pub(super) is_in_union: bool,
-    /// Reached through a variant from outside.
+    /// `true` if a path from outside leads through a variant.
     pub(super) is_through_variant: bool,
 }
 
-/// Position of a field that needs another one.
+/// Place of a field that needs another field.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub(super) scope: usize,
-    /// Names of the fields around it, down to the innermost structure.
+    /// Names of the enclosing fields, down to the innermost structure.
     pub(super) container: Vec<String>,
     pub(super) barriers: Vec<Barrier>,
 }
 
 impl KnownTarget {
-    /// Returns `true` if the document lets a field at this place need it.
+    /// Returns `true` if the document allows a dependency from this place.
     pub(super) fn is_allowed(&self, place: &Place, proposal: Proposal) -> bool {
         if self.scope != place.scope {
             return self.barriers.is_empty();
@@ -78,7 +78,7 @@ impl KnownTarget {
         let is_before = place.barriers.starts_with(&self.barriers);
         match proposal {
             Proposal::First => is_before,
-            // Paths through variants lead on for all options, and elements need fields of the same element.
+            // A path through a variant must continue in all options. An element needs fields in the same element.
             Proposal::Second => {
                 let matters = |barrier: &&Barrier| !matches!(barrier, Barrier::Option(_));
                 is_before
@@ -88,7 +88,7 @@ impl KnownTarget {
         }
     }
 
-    /// Returns the path to it from a place; `is_absolute` if a relative one is not wanted.
+    /// Returns the path from a place to this field. `is_absolute` asks for an absolute path.
     pub(super) fn location(&self, place: &Place, proposal: Proposal, is_absolute: bool) -> TypeLocation {
         let scope = scope_name(self.scope, proposal);
         let names = |names: &[String]| names.iter().map(|name| string(name)).collect::<Vec<_>>();
@@ -106,7 +106,7 @@ impl KnownTarget {
         TypeLocation { json, id: self.id }
     }
 
-    /// Returns `true` if a relative path can lead to it.
+    /// Returns `true` if an absolute path can lead to this field.
     pub(super) fn can_be_absolute(&self) -> bool {
         !self.barriers.iter().any(|barrier| matches!(barrier, Barrier::Array(_)))
     }

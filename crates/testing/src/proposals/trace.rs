@@ -1,4 +1,4 @@
-//! Metadata and data streams of a random trace.
+//! Metadata and data streams in a random trace.
 
 use crate::Random;
 use crate::encoder::Order;
@@ -10,28 +10,28 @@ use super::targets::{KnownTarget, TargetKind, scope_name};
 use super::types::{FieldType, Integer, Kind, Length, TypeField, TypeRole, Values};
 use super::{ExpectedEvent, ExpectedPacket, Proposal, RandomStream, RandomTrace};
 
-/// Values of the role of a UUID.
+/// Value for the UUID role.
 const UUID: [u8; 16] = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
 const UUID_TEXT: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const MAGIC: i128 = 0xc1fc_1fc1;
 
-/// Names of clocks in the metadata.
+/// Clock names in the metadata.
 const CLOCKS: [&str; 3] = ["c 1", "c2", "monotonic"];
 
-/// Attempts to make a packet whose content ends at a byte.
+/// Maximum number of attempts to encode a packet whose content ends at a byte.
 const MOST_TRIES: u32 = 60;
 
-/// Roles that say where a packet ends.
+/// Roles for the packet size.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sizes {
     None,
     Total,
-    /// PROP-1.0: the only packet of its data stream.
+    /// PROP-1.0: the data stream consists of one packet.
     Content,
     Both,
 }
 
-/// An event record class.
+/// Event record class.
 struct EventClass {
     id: i128,
     context: Option<FieldType>,
@@ -39,7 +39,7 @@ struct EventClass {
     tags: Vec<Tag>,
 }
 
-/// A data stream class.
+/// Data stream class.
 struct StreamClass {
     id: i128,
     sizes: Sizes,
@@ -50,7 +50,7 @@ struct StreamClass {
     tags: Vec<Tag>,
 }
 
-/// Makes the random trace of a document.
+/// Returns a random trace for a document.
 pub fn random_trace(proposal: Proposal, random: &mut Random) -> RandomTrace {
     let mut maker = Maker::new(proposal, random);
     let clocks = match proposal {
@@ -58,11 +58,11 @@ pub fn random_trace(proposal: Proposal, random: &mut Random) -> RandomTrace {
         Proposal::Second => maker.random.index(3).min(1),
     };
     if clocks > 1 {
-        maker.note("several clocks");
+        maker.record("several clocks");
     }
     let class_count = 1 + usize::from(maker.random.percent(20));
     if class_count > 1 {
-        maker.note("several data stream classes");
+        maker.record("several data stream classes");
     }
     let has_uuid = maker.random.percent(40);
     let (header, header_tags) = packet_header(&mut maker, class_count > 1, has_uuid);
@@ -107,17 +107,17 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
         return (None, Vec::new());
     }
     if !needs_id && is_first && maker.random.percent(15) {
-        maker.note("root that is no structure");
+        maker.record("root that is no structure");
         let class = maker.any(2);
         return (Some(class), Vec::new());
     }
     let mut fields = Vec::new();
     if maker.random.percent(60) {
-        maker.note("magic number");
+        maker.record("magic number");
         maker.role(TypeRole::Magic, 32, &mut fields);
     }
     if has_uuid && maker.random.percent(60) {
-        maker.note("UUID");
+        maker.record("UUID");
         let name = maker.name();
         let mut class = match maker.proposal {
             Proposal::First => {
@@ -137,7 +137,7 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
         maker.role(TypeRole::StreamClass, 8, &mut fields);
     }
     if maker.random.percent(50) {
-        maker.note("data stream id");
+        maker.record("data stream id");
         maker.role(TypeRole::Stream, 8, &mut fields);
         small_role(maker, &mut fields);
     }
@@ -147,7 +147,7 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
     (Some(maker.plain(Kind::Structure(fields)).aligned(alignment)), tags)
 }
 
-/// Makes the last field, if it is a small integer, one that others need.
+/// Lets other fields need the last field, if it is a small integer.
 fn small_role(maker: &mut Maker<'_>, fields: &mut [TypeField]) {
     let Some(field) = fields.last_mut() else { return };
     if matches!(field.class.kind, Kind::Integer(..) | Kind::VariableInteger(_)) && field.class.saves.is_none()
@@ -166,14 +166,14 @@ fn small_role(maker: &mut Maker<'_>, fields: &mut [TypeField]) {
     }
 }
 
-/// Adds fields without roles, which headers of PROP-2.0 do not have.
+/// Adds fields without roles. PROP-2.0 headers cannot contain them.
 fn user_fields(maker: &mut Maker<'_>, fields: &mut Vec<TypeField>, percent: u64) {
     let is_header = matches!(maker.place.scope, 0 | 2);
     if (is_header && maker.proposal == Proposal::Second) || !maker.random.percent(percent) {
         return;
     }
     if is_header {
-        maker.note("header field without a role");
+        maker.record("header field without a role");
     }
     for _ in 0..1 + maker.random.below(2) {
         maker.field(2, fields);
@@ -192,11 +192,11 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
     let mut fields = Vec::new();
     user_fields(maker, &mut fields, 40);
     let clock = (clocks > 0).then_some(if is_first { TypeRole::Clock(0) } else { TypeRole::Begin });
-    // In PROP-2.0, clocks are 0 at the beginning of each packet.
+    // In PROP-2.0, clocks are 0 at the start of each packet.
     if let Some(clock) = clock
         && maker.random.percent(if is_first { 50 } else { 100 })
     {
-        maker.note("clock at the beginning of packets");
+        maker.record("clock at the beginning of packets");
         maker.role(clock, 32, &mut fields);
     }
     if matches!(sizes, Sizes::Total | Sizes::Both) {
@@ -209,13 +209,13 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
     for (role, construct) in [(TypeRole::Lost, "counter of lost events"), (TypeRole::Number, "packet number")]
     {
         if maker.random.percent(40) {
-            maker.note(construct);
+            maker.record(construct);
             maker.role(role, 8, &mut fields);
         }
     }
     for clock in 0..clocks {
         if maker.random.percent(if clock == 0 { 40 } else { 20 }) {
-            maker.note("clock at the end of packets");
+            maker.record("clock at the end of packets");
             maker.role(TypeRole::EndClock(clock), 32, &mut fields);
         }
         if clock > 0 && maker.random.percent(20) {
@@ -228,7 +228,7 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
         maker.plain(Kind::Structure(fields)).aligned(alignment)
     });
     if maker.random.percent(20) {
-        maker.note("several event record classes");
+        maker.record("several event record classes");
     }
     let event_count = 1 + maker.random.index(3);
     maker.begin(2);
@@ -248,7 +248,7 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
         if event_count > 1 && maker.random.percent(60) {
             id = 10 * (number as i128 + 1) + i128::from(maker.random.below(10));
             if is_wide && maker.random.percent(80) {
-                maker.note("id of more than 64 bits");
+                maker.record("id of more than 64 bits");
                 id += 1 << 64;
             }
         }
@@ -281,8 +281,8 @@ fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<
         return None;
     }
     if is_first && maker.random.percent(10) && (needs_id || clocks > 0) {
-        maker.note("root that is no structure");
-        maker.note("role of a root field");
+        maker.record("root that is no structure");
+        maker.record("role of a root field");
         let role = if needs_id { TypeRole::Event } else { TypeRole::Clock(0) };
         let integer = Integer { signed: false, labels: None, values: Values::TypeRole(role) };
         maker.tags.push((role, 2, Vec::new()));
@@ -314,29 +314,29 @@ fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<
     Some(maker.plain(Kind::Structure(fields)).aligned(alignment))
 }
 
-/// Tags the last field, if it updates a clock, with a further clock.
+/// If the last field updates a clock, adds a tag for another clock.
 fn add_clock(maker: &mut Maker<'_>, clock: usize, fields: &[TypeField]) -> bool {
     let Some(field) = fields.last() else { return false };
     let tag = (TypeRole::Clock(0), 2, vec![field.name.clone()]);
     if !maker.tags.contains(&tag) || clock != 1 {
         return false;
     }
-    maker.note("field that updates several clocks");
+    maker.record("field that updates several clocks");
     maker.tags.push((TypeRole::Clock(clock), 2, vec![field.name.clone()]));
     true
 }
 
-/// A root field for users; `can_be_empty` if something else of the event takes bits.
+/// Returns a root field without roles. `can_be_empty` is `true` if another part of the event has bits.
 fn root(maker: &mut Maker<'_>, clocks: usize, can_be_empty: bool) -> FieldType {
     let is_first = maker.proposal == Proposal::First;
     if is_first && can_be_empty && maker.random.percent(20) {
-        maker.note("root that is no structure");
+        maker.record("root that is no structure");
         return maker.any(3);
     }
     let count = maker.random.below(7);
     let mut fields = maker.fields(3, count);
     if is_first && clocks > 0 && maker.random.percent(15) {
-        maker.note("clock outside of headers");
+        maker.record("clock outside of headers");
         maker.role(TypeRole::Clock(clocks - 1), 32, &mut fields);
     }
     if !can_be_empty {
@@ -503,7 +503,7 @@ fn stream(
             let events = events.max(usize::from(class.sizes == Sizes::None));
             let mut first = facts.encode(maker.proposal, seed, clocks.clone(), events, &Late::default());
             let late = first.late(maker.random.below(3));
-            // Without its size, the content ends at a byte; a packet has more than 8 bits.
+            // Without a size field, the content must end at a byte. A packet must have more than 8 bits.
             let is_exact = matches!(class.sizes, Sizes::Both | Sizes::Content) || late.content % 8 == 0;
             if !is_exact || late.total <= 8 {
                 continue;
@@ -529,7 +529,7 @@ fn stream(
     stream
 }
 
-/// Values that are known after a packet is encoded.
+/// Values that are known only after a packet is encoded.
 #[derive(Clone, Default)]
 struct Late {
     content: u64,
@@ -537,7 +537,7 @@ struct Late {
     clocks: Vec<u64>,
 }
 
-/// Facts of a packet.
+/// Packet facts.
 struct Facts<'t> {
     header: Option<&'t FieldType>,
     class: &'t StreamClass,
@@ -546,7 +546,7 @@ struct Facts<'t> {
     lost: i128,
 }
 
-/// An encoded packet.
+/// Encoded packet.
 struct EncodedTrace {
     encoder: PacketEncoder,
     fields: super::ExpectedFields,

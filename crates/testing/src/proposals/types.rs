@@ -1,16 +1,16 @@
-//! Field types of both proposals.
+//! Field types in both proposals.
 
 use crate::encoder::Order;
 
 use super::Proposal;
 
-/// Identity of fields whose values other fields need: a field of several options may have the same one.
+/// Identity of a field that others need. The same field in several options can share it.
 pub(super) type Id = usize;
 
-/// A label and its ranges of values.
+/// Label and its value ranges.
 pub(super) type Label = (String, Vec<(i128, i128)>);
 
-/// Meaning of a field.
+/// Field meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TypeRole {
     Magic,
@@ -21,11 +21,11 @@ pub(super) enum TypeRole {
     Content,
     Number,
     Lost,
-    /// Updates the clock of this number.
+    /// Updates this clock.
     Clock(usize),
-    /// The first clock at the beginning of the packet, in PROP-2.0.
+    /// First clock at the start of the packet (PROP-2.0).
     Begin,
-    /// The clock of this number at the end of the packet.
+    /// This clock at the end of the packet.
     EndClock(usize),
     Event,
 }
@@ -35,15 +35,15 @@ pub(super) enum TypeRole {
 pub(super) enum Values {
     Any,
     Of(Vec<i128>),
-    /// The value of a role.
+    /// Role value.
     TypeRole(TypeRole),
-    /// An earlier field with the same role, which does not count.
+    /// Earlier field with the same role. It does not count.
     Decoy,
-    /// The id of the event record class if it is below a number, otherwise that number.
+    /// Event record class id if it is below a number, otherwise this number.
     CompactId(i128),
 }
 
-/// An integer, perhaps with labels.
+/// Integer, sometimes with labels.
 #[derive(Clone, Debug)]
 pub(super) struct Integer {
     pub(super) signed: bool,
@@ -51,14 +51,14 @@ pub(super) struct Integer {
     pub(super) values: Values,
 }
 
-/// Length of an array, a text or a BLOB.
+/// Length of an array, a string or a BLOB.
 #[derive(Clone, Debug)]
 pub(super) enum Length {
     Static(u64),
     Dynamic(TypeLocation),
 }
 
-/// A field that another one needs.
+/// Field that another field needs.
 #[derive(Clone, Debug)]
 pub(super) struct TypeLocation {
     pub(super) json: String,
@@ -71,7 +71,7 @@ pub(super) struct TypeField {
     pub(super) class: FieldType,
 }
 
-/// An option of a variant.
+/// Variant option.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub(super) name: Option<String>,
@@ -103,17 +103,17 @@ pub(super) enum Kind {
         tag: TypeLocation,
         choices: Vec<Choice>,
     },
-    /// The size of all members.
+    /// Size of all members, and the members.
     Union(usize, Vec<TypeField>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct FieldType {
     pub(super) kind: Kind,
-    /// Alignment of its own: for structures, the minimum.
+    /// Explicit alignment. For structures, the minimum.
     pub(super) alignment: u64,
     pub(super) order: Order,
-    /// The byte order is that of the trace, and not repeated.
+    /// `true` if the byte order is the trace's and is not repeated.
     pub(super) is_default_order: bool,
     pub(super) saves: Option<Id>,
     pub(super) roles: Vec<TypeRole>,
@@ -145,7 +145,7 @@ impl FieldType {
         Self { saves: Some(id), ..self }
     }
 
-    /// Alignment of a field of this type.
+    /// Returns the effective alignment.
     pub(super) fn effective_alignment(&self, proposal: Proposal) -> u64 {
         match (&self.kind, proposal) {
             (Kind::Structure(fields), _) => {

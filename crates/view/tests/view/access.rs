@@ -1,4 +1,4 @@
-//! Permitted requests, and those that are refused.
+//! Permitted and rejected requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -43,7 +43,7 @@ fn requests_without_the_token_or_from_elsewhere_are_refused() {
 }
 
 #[test]
-fn the_page_is_from_here_and_allows_nothing_else() {
+fn the_page_loads_only_its_own_files() {
     let server = Server::of(&example("hello-lttng"));
     for (path, kind) in [("", "text/html"), ("app.js", "text/javascript"), ("app.css", "text/css")] {
         let (status, head, body) = server.get(path);
@@ -84,7 +84,7 @@ fn requests_for_too_much_are_refused() {
 }
 
 #[test]
-fn many_clients_and_slow_ones_are_served() {
+fn many_clients_and_slow_clients_are_served() {
     let server = Server::of(&example("hello-lttng"));
     let slow: Vec<_> = (0..50)
         .map(|_| {
@@ -110,7 +110,7 @@ fn many_clients_and_slow_ones_are_served() {
 #[test]
 fn names_that_are_scripts_stay_text() {
     let path = std::env::temp_dir().join(format!("ichnos-view-{}.jsonl", std::process::id()));
-    // A name after a slash would be one in a category.
+    // A name after a slash would have a category.
     let name = "<script>alert(1)<script>";
     let line = |time: u64| {
         format!(r#"{{"type":"event","stream":0,"ts":{time},"name":"{name}","payload":{{"a":"</script>"}}}}"#)
@@ -132,9 +132,9 @@ fn names_that_are_scripts_stay_text() {
     assert_eq!(String::from_utf8(body).unwrap().lines().count(), 5);
 }
 
-/// Connections without the token do not keep the owner out.
+/// Connections without the token do not lock out the owner.
 #[test]
-fn strangers_give_way() {
+fn unauthorized_clients_give_way() {
     let server = Server::of(&example("hello-lttng"));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -154,12 +154,12 @@ fn strangers_give_way() {
         let answers: Vec<u16> = (0..3).map(|_| server.get("api/trace").0).collect();
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(answers, [200, 200, 200]);
-        // Each took more than ten seconds when strangers could wait that long.
+        // Each would take more than ten seconds if unauthorized clients could wait that long.
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     });
 }
 
-/// A client of HTTP/1.0 cannot know if a download is complete.
+/// An HTTP/1.0 client cannot know if a download is complete.
 #[test]
 fn old_clients_are_refused() {
     let server = Server::of(&example("hello-lttng"));
@@ -168,7 +168,7 @@ fn old_clients_are_refused() {
     assert_eq!(status, 505);
 }
 
-/// Downloads that are stopped lack the last chunk.
+/// Stopped downloads lack the last chunk.
 #[test]
 fn stopped_downloads_are_incomplete() {
     let directory = tempfile::tempdir().unwrap();

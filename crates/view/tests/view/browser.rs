@@ -1,4 +1,4 @@
-//! The page in a real browser: the tests in `page/test`, which node runs.
+//! The page in a real browser: Node.js runs the tests in `page/test`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use ichnos_view::ViewOptions;
 use crate::client::{Server, example};
 use crate::large::{EVENTS, ITEMS, write_large};
 
-/// Recorded traces of a kernel, in CTF 2, of .NET, of a processor, of X-Trace.
+/// Recorded traces: a kernel, CTF 2, .NET, a processor, X-Trace.
 const RECORDED: [&str; 5] = [
     "ctf/real/tracecompass/many-threads",
     "ctf/real/ctf2/session-rot",
@@ -26,7 +26,7 @@ fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("page")
 }
 
-/// Returns `true` if node and its packages are installed.
+/// Returns `true` if Node.js and its packages are installed.
 fn has_packages(test: &str) -> bool {
     let has_node = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
     let has_packages = page().join("node_modules/playwright-core").is_dir();
@@ -36,13 +36,13 @@ fn has_packages(test: &str) -> bool {
     has_node && has_packages
 }
 
-/// Runs a program in the directory of the page, and prints what it prints.
+/// Runs a program in the page's directory, and prints its output.
 fn run(program: &str, arguments: &[&str], url: Option<&str>) {
     let variables: Vec<_> = url.map(|url| ("PAGE_URL", url)).into_iter().collect();
     run_in(program, arguments, &variables);
 }
 
-/// Runs a program with variables of the environment.
+/// Runs a program with environment variables.
 fn run_in(program: &str, arguments: &[&str], variables: &[(&str, &str)]) {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(page()).env_remove("PAGE_URL").envs(variables.iter().copied());
@@ -52,15 +52,15 @@ fn run_in(program: &str, arguments: &[&str], variables: &[(&str, &str)]) {
 }
 
 #[test]
-fn the_page_is_what_its_sources_make() {
-    if has_packages("the_page_is_what_its_sources_make") {
+fn the_page_is_built_from_its_sources() {
+    if has_packages("the_page_is_built_from_its_sources") {
         run("./build.sh", &["--check"], None);
         run("node_modules/.bin/tsc", &["--noEmit"], None);
     }
 }
 
-/// Defines tests that run a group of the tests of the page each, and the list of the groups. A server without a trace
-/// answers, which can be in any state.
+/// Defines one test per group of page tests, and the list of the groups. They use a mock server without a trace, which
+/// can have any state.
 macro_rules! groups {
     ($($test:ident: $group:literal,)*) => {
         const GROUPS: &[&str] = &[$($group),*];
@@ -96,8 +96,8 @@ fn all_groups_run() {
     assert_eq!(listed.split(", ").collect::<Vec<_>>(), [GROUPS, &OTHER_GROUPS].concat());
 }
 
-/// Runs tests with the server of an example, in one browser: the tests whose names have one of these parts, or these groups
-/// in a complete sweep. The other tests do not depend on the server.
+/// Runs tests with an example's server, in one browser: tests whose names contain one of `parts`. In a complete sweep,
+/// runs these groups. The other tests do not depend on the server.
 fn run_with(name: &str, groups: &[&str], parts: &[&str]) {
     let server = Server::of(&example(name));
     let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
@@ -105,18 +105,18 @@ fn run_with(name: &str, groups: &[&str], parts: &[&str]) {
     run("node", &[&["test/all.mjs"][..], parts].concat(), Some(&address));
 }
 
-/// A recorded trace of a kernel, whose events say which threads ran.
+/// A recorded kernel trace with running threads.
 #[test]
-fn the_page_shows_what_ran() {
+fn the_page_shows_running_threads() {
     let Some(path) = crate::client::recorded(RECORDED[0]) else { return };
-    if has_packages("the_page_shows_what_ran") {
+    if has_packages("the_page_shows_running_threads") {
         let server = Server::of(&path);
         let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
         run("node", &["test/all.mjs", "threads:"], Some(&address));
     }
 }
 
-/// Recorded traces of each family; on request, as they take minutes.
+/// Recorded traces from each family. They take minutes, so the test runs only on request.
 #[test]
 fn the_page_shows_recorded_traces() {
     if std::env::var_os("ICHNOS_ALL_PAGES").is_none() || !has_packages("the_page_shows_recorded_traces") {
@@ -130,7 +130,7 @@ fn the_page_shows_recorded_traces() {
     }
 }
 
-/// Ten million events that are made here; on request, as they take minutes.
+/// Ten million generated events. They take minutes, so the test runs only on request.
 #[test]
 fn the_page_shows_ten_million_events() {
     if std::env::var_os("ICHNOS_ALL_PAGES").is_none() || !has_packages("the_page_shows_ten_million_events") {
@@ -153,9 +153,9 @@ fn the_page_shows_ten_million_events() {
     }
 }
 
-/// A page that is passed on has the arrows, and no name of a directory.
+/// A saved page has the arrows, and does not contain directory names.
 #[test]
-fn the_page_that_is_saved_names_no_directories() {
+fn the_saved_page_does_not_contain_directories() {
     static STOP: AtomicBool = AtomicBool::new(false);
     let path = std::fs::canonicalize(example("hello-xtrace")).unwrap();
     let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
@@ -172,8 +172,8 @@ fn the_page_that_is_saved_names_no_directories() {
 }
 
 #[test]
-fn the_page_that_is_saved() {
-    if has_packages("the_page_that_is_saved") {
+fn the_saved_page() {
+    if has_packages("the_saved_page") {
         static STOP: AtomicBool = AtomicBool::new(false);
         let session = ichnos::open([example("hello-fxt")], &OpenOptions::default()).unwrap();
         let page = ichnos_view::page_file(Arc::new(session), ViewOptions::new("frames", &STOP)).unwrap();

@@ -1,4 +1,4 @@
-//! Timelines that are kept are those that reading gives.
+//! Cached timelines equal timelines built by reading.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Returns what a server says of its timeline, without the number of changes.
+/// Returns a server's answers about its timeline, without the number of changes.
 fn answers(path: &str, directory: &Path) -> Vec<Value> {
     let server = Server::with(path, |options| options.cache = Some(TimelineCache::new(directory, 7)));
     let trace = server.json("api/trace");
@@ -24,7 +24,7 @@ fn answers(path: &str, directory: &Path) -> Vec<Value> {
     let ids: Vec<String> = (0..count).map(|id| id.to_string()).collect();
     let mut answers = vec![trace.clone(), tracks, server.json("api/names?from=0")];
     let (first, last): (u64, u64) = (begin.parse().unwrap(), end.parse().unwrap());
-    // All of it, and a range that is read again.
+    // The whole timeline, and a range that is read again.
     for (begin, end) in [(first, last), (first + (last - first) / 3, first + (last - first) / 2)] {
         let range = format!("begin={begin}&end={end}");
         answers.push(server.json(&format!("api/tiles?{range}&pixels=700&tracks={}", ids.join(","))));
@@ -38,11 +38,11 @@ fn answers(path: &str, directory: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn timelines_that_were_kept_are_shown_again() {
+fn cached_timelines_are_shown_again() {
     for path in traces() {
         let directory = tempfile::tempdir().unwrap();
         let read = answers(&path, directory.path());
-        // It is written after the state is `done`.
+        // The file is written after the state is `done`.
         while files(directory.path()).iter().all(|path| path.extension().is_none_or(|ending| ending == "tmp"))
         {
             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -65,7 +65,7 @@ fn timelines_that_were_kept_are_shown_again() {
 }
 
 #[test]
-fn damaged_files_are_like_missing_ones() {
+fn damaged_files_count_as_missing() {
     let path = crate::client::example("hello-fxt");
     let directory = tempfile::tempdir().unwrap();
     let read = answers(&path, directory.path());
@@ -80,7 +80,7 @@ fn damaged_files_are_like_missing_ones() {
         for content in [&damaged[..], &bytes[..at]] {
             fs::write(&file, content).unwrap();
             assert!(answers(&path, directory.path()) == read, "byte {at}");
-            // It is written anew.
+            // The file is written again.
             while fs::read(&file).unwrap() == content {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
@@ -88,10 +88,10 @@ fn damaged_files_are_like_missing_ones() {
     }
 }
 
-/// Timelines that somebody else could have written are not shown, and links are not followed.
+/// Timelines that another user could have written are not used, and links are not followed.
 #[cfg(unix)]
 #[test]
-fn files_of_others_are_like_missing_ones() {
+fn files_from_other_users_count_as_missing() {
     use std::os::unix::fs::PermissionsExt as _;
     let path = crate::client::example("hello-fxt");
     let directory = tempfile::tempdir().unwrap();
@@ -115,10 +115,10 @@ fn files_of_others_are_like_missing_ones() {
         }
         assert_eq!(mode(&file), 0o600);
     };
-    // The group can write it.
+    // The group can write the file.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
     is_replaced(inode(&file));
-    // A link to an intact one.
+    // A link to an intact file.
     let elsewhere = directory.path().join("elsewhere");
     fs::write(&elsewhere, &bytes).unwrap();
     fs::remove_file(&file).unwrap();
@@ -127,9 +127,9 @@ fn files_of_others_are_like_missing_ones() {
     assert_eq!(fs::read(&elsewhere).unwrap(), bytes);
 }
 
-/// A directory that cannot be written is a warning on the page.
+/// A read-only directory is a warning on the page.
 #[test]
-fn a_place_that_is_no_directory() {
+fn a_place_that_is_not_a_directory() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let place = file.path().join("below");
     let path = crate::client::example("hello-fxt");

@@ -1,4 +1,4 @@
-//! A server of a trace in this process, and its client.
+//! In-process server for a trace, and its client.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use ichnos_testing::join_chunks;
 use ichnos_view::{ViewOptions, ViewServer};
 use serde_json::Value;
 
-/// A running server.
+/// Running server.
 pub(crate) struct Server {
     pub(crate) session: Arc<Session>,
     pub(crate) port: u16,
@@ -35,7 +35,7 @@ pub(crate) fn example(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the path of a recorded trace, if there is one.
+/// Returns the path of a recorded trace, if it exists.
 pub(crate) fn recorded(name: &str) -> Option<String> {
     let default = format!("{}/../../../shared/traces", env!("CARGO_MANIFEST_DIR"));
     let path = format!("{}/{name}", std::env::var("ICHNOS_TRACES").unwrap_or(default));
@@ -52,7 +52,7 @@ impl Server {
         Self::with(path, |_| {})
     }
 
-    /// Starts a server with options of reading, and waits until the timeline is complete.
+    /// Starts a server with read options, and waits until the timeline is complete.
     pub(crate) fn with_options(path: &str, options: &OpenOptions) -> Self {
         Self::start(path, options, |_| {})
     }
@@ -66,7 +66,7 @@ impl Server {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let session = Arc::new(ichnos::open([path], options).unwrap());
         let mut options = ViewOptions::new("test", stop);
-        // Pages of tests come and go.
+        // The pages in tests come and go.
         options.keep = true;
         change(&mut options);
         let view = ViewServer::bind(Arc::clone(&session), options).unwrap();
@@ -86,7 +86,7 @@ impl Server {
         server
     }
 
-    /// Sends a request as it is. Returns the status, the headers and the body.
+    /// Sends a request unchanged. Returns the status, the headers and the body.
     pub(crate) fn send(&self, request: &str) -> (u16, String, Vec<u8>) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -101,19 +101,19 @@ impl Server {
         (status, head, if is_chunked { join_chunks(body).unwrap() } else { body.to_vec() })
     }
 
-    /// Asks for a path behind the token.
+    /// Requests a path. Adds the token.
     pub(crate) fn get(&self, path: &str) -> (u16, String, Vec<u8>) {
         let Self { port, token, .. } = self;
         self.send(&format!("GET /{token}/{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"))
     }
 
-    /// Returns the status and the JSON of an answer.
+    /// Returns the status and the JSON answer.
     pub(crate) fn ask(&self, path: &str) -> (u16, Value) {
         let (status, _, body) = self.get(path);
         (status, serde_json::from_slice(&body).unwrap())
     }
 
-    /// Returns the JSON of an answer that is no error.
+    /// Returns the JSON answer. Fails on an error.
     pub(crate) fn json(&self, path: &str) -> Value {
         let (status, value) = self.ask(path);
         assert_eq!(status, 200, "{path}: {value}");
@@ -132,7 +132,8 @@ impl Server {
         (time("begin"), time("end"))
     }
 
-    /// Returns the number of spans, instants and values in a range by the kind of the track, with the parameters `more`.
+    /// Returns the number of spans, instants and values in a range, on tracks of these kinds. `more` are further
+    /// parameters.
     pub(crate) fn count(&self, (begin, end): (u64, u64), kinds: &[&str], more: &str) -> u64 {
         let tracks = self.tracks();
         let wanted = tracks.iter().filter(|track| kinds.contains(&track["kind"].as_str().unwrap()));

@@ -1,4 +1,4 @@
-//! Details of events: where they are, the ends of their spans, causes and effects.
+//! Event details: positions, span ends, causes and effects.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::client::{Server, example, recorded};
 use crate::events::rows;
 
-/// Returns the details of all events, or of about `most` of them.
+/// Returns the details of all events, or of about `most` events.
 fn details(server: &Server, most: usize) -> Vec<Value> {
     let rows = rows(server, 10_000, "");
     let step = rows.len().div_ceil(most).max(1);
@@ -15,7 +15,7 @@ fn details(server: &Server, most: usize) -> Vec<Value> {
     rows.iter().step_by(step).map(event).collect()
 }
 
-/// Returns the bytes at the position of an event in the only file of a trace.
+/// Returns the bytes at an event's position in a trace with one file.
 fn bytes_at<'f>(file: &'f [u8], event: &Value) -> &'f [u8] {
     assert_eq!(event["position"]["bit"], 0, "{}", event["position"]);
     &file[event["position"]["offset"].as_u64().unwrap() as usize..]
@@ -37,7 +37,7 @@ fn positions_are_where_events_are_in_the_file() {
     let (mut offsets, mut spans) = (BTreeSet::new(), 0);
     for event in &events {
         let header = u64::from_le_bytes(bytes_at(&records, event)[..8].try_into().unwrap());
-        // The type of the record: an event, or one about objects, threads, logs or modules.
+        // The record type: an event, or a record about objects, threads, logs or modules.
         assert!(matches!(header & 0xf, 4 | 7..=10), "{header:#x}: {}", event["text"]);
         spans += u64::from(header & 0xf == 4);
         assert!(offsets.insert(event["position"]["offset"].as_u64()), "two events at one place");
@@ -95,7 +95,7 @@ fn both_ends_of_a_span_name_each_other() {
             assert_eq!((&first["spans"], &last["spans"]), (spans, spans), "{path}: {event}");
             assert!(event["id"] == begin || event["id"] == end, "{path}: {event}");
             assert_eq!(time(&last) - time(&first), spans["length"].as_u64().unwrap(), "{path}: {event}");
-            // Spans of threads stay on their track.
+            // A thread's spans stay on its track.
             assert_eq!(first["track"], last["track"], "{path}: {event}");
         }
         assert!(pairs > 3, "{path}: {pairs} spans");
@@ -126,9 +126,9 @@ fn causes_and_effects_name_each_other() {
     }
 }
 
-/// Edges of reports name their causes, whose identifiers end their metadata.
+/// Report edges name their causes: the identifier ends the cause's metadata.
 #[test]
-fn causes_are_those_of_the_reports() {
+fn causes_equal_those_in_reports() {
     let server = Server::of(&example("hello-xtrace"));
     let events = details(&server, 100);
     let operation = |event: &Value| event["line"]["payload"]["X-Trace"].as_str().map(str::to_owned);

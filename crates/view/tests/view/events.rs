@@ -1,4 +1,4 @@
-//! Events, one by one.
+//! Single events.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::client::{Server, example, recorded};
 
-/// Returns the lines of events as `cat --format jsonl --stacks` writes them.
+/// Returns the event lines that `cat --format jsonl --stacks` writes.
 pub(crate) fn lines(server: &Server) -> Vec<Value> {
     let mut options = JsonLinesOptions::default();
     options.stacks = true;
@@ -25,7 +25,7 @@ pub(crate) fn lines(server: &Server) -> Vec<Value> {
     lines.filter(|line| line["type"] == "event").collect()
 }
 
-/// Returns all rows, `limit` at a time.
+/// Returns all rows, in requests of `limit` rows.
 pub(crate) fn rows(server: &Server, limit: usize, more: &str) -> Vec<Value> {
     let (begin, end) = server.range();
     let mut rows = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn rows(server: &Server, limit: usize, more: &str) -> Vec<Value> {
 }
 
 #[test]
-fn rows_and_details_are_those_of_cat() {
+fn rows_and_details_equal_those_of_cat() {
     for name in ["hello-lttng", "hello-fxt", "hello-dotnet", "hello-xtrace"] {
         let server = Server::of(&example(name));
         let lines = lines(&server);
@@ -78,7 +78,7 @@ fn events_of_tracks_are_found_around_times() {
 }
 
 #[test]
-fn events_at_equal_times_are_found_one_by_one() {
+fn events_at_equal_times_are_found_singly() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("equal.jsonl");
     let times = [5, 7, 7, 7, 9, 9];
@@ -98,7 +98,7 @@ fn events_at_equal_times_are_found_one_by_one() {
         assert_eq!(near(later, "previous")["name"], earlier["name"]);
         assert!(near(&rows[0], "previous").is_null() && near(&rows[5], "next").is_null());
     }
-    // Without an event, those at the time are passed.
+    // Without an event, the search skips all events at the time.
     assert_eq!(server.json(&format!("api/near?track={track}&time=7&direction=next"))["name"], "e4");
     assert_eq!(server.json(&format!("api/near?track={track}&time=7&direction=previous"))["name"], "e0");
 }
@@ -151,7 +151,7 @@ fn call_stacks_are_a_tree() {
     assert!(stacks["root"]["value"].as_u64().unwrap() >= sum(&stacks["root"]));
 }
 
-/// Spans without samples are a tree, too: of nanoseconds, each of which is in one span.
+/// Spans without samples also form a tree. It counts nanoseconds, and each is in exactly one span.
 #[test]
 fn spans_are_a_tree_of_nanoseconds() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
@@ -172,7 +172,7 @@ fn spans_are_a_tree_of_nanoseconds() {
     assert!(found > 10, "{found}");
 }
 
-/// Writes a trace of a span and an instant after it, without samples and states of threads.
+/// Writes a trace with a span and an instant after it, without samples and thread states.
 fn write_span(path: &Path) {
     let mut buffer = vec![0; 4 << 10];
     let mut writer = RecordWriter::new(&mut buffer);
@@ -187,9 +187,9 @@ fn write_span(path: &Path) {
     std::fs::write(path, writer.written()).unwrap();
 }
 
-/// Without samples, the command is that of spans, also where there are none and no thread is known to have run.
+/// Without samples, the shown command is for spans, even if the trace lacks spans and running threads.
 #[test]
-fn the_command_of_stacks_is_that_of_samples_or_spans() {
+fn the_stacks_command_is_for_samples_or_spans() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("span.fxt");
     write_span(&path);
@@ -214,7 +214,7 @@ fn the_command_of_stacks_is_that_of_samples_or_spans() {
     }
 }
 
-/// A table has the columns that `cat` gives it, in any format.
+/// A table has the same columns as from `cat`, in any format.
 #[test]
 fn tables_have_the_columns_of_cat() {
     const COLUMNS: &str = "time,event,host,stream,packet.cpu_id,ctx.vpid,ctx.vtid,ctx.procname,number,balance,hash,\
@@ -239,7 +239,7 @@ port,text,load,half_load,mood,mood.labels,first_two,_samples_length,samples,_ini
         let options = {
             let mut options = CsvOptions::default();
             let session = ichnos::open([example(name)], &OpenOptions::default()).unwrap();
-            // All classes are known once the events were read.
+            // All classes are known after all events were read.
             session.stream_reader().for_each_head(|_, _| ControlFlow::Continue(()));
             options.columns = Selection::default().csv_columns(&session, options.time).unwrap().into();
             options

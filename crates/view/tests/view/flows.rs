@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::client::{Server, example};
 use crate::events::rows;
 
-/// Returns the flows of a range: track and time of both ends.
+/// Returns the flows in a range: track and time of both ends.
 fn flows(server: &Server, (begin, end): (u64, u64), more: &str) -> (Vec<[i64; 4]>, Value) {
     let answer = server.json(&format!("api/flows?begin={begin}&end={end}{more}"));
     let numbers: Vec<i64> =
@@ -36,12 +36,12 @@ fn flows_lead_from_causes_to_effects() {
         let found: BTreeSet<_> = found.into_iter().collect();
         assert_eq!(complete, true, "{name}");
         assert!(!found.is_empty() && found.is_subset(&expected), "{name}: {found:?} {expected:?}");
-        // Those of one end of the trace do not reach the other one, and those of no track are none.
+        // Flows at one end of the trace do not reach the other end. Without tracks, the list is empty.
         let (some, _) = flows(&server, (begin, begin), "");
         assert!(some.iter().all(|flow| flow[1].min(flow[3]) <= 0), "{name}");
         let (none, _) = flows(&server, (begin, end), "&tracks=0");
         assert!(none.len() < found.len(), "{name}");
-        // Those of a track lead to it or from it, whatever their other track.
+        // A track's flows lead to it or from it, whatever the other track is.
         let tracks: BTreeSet<_> = found.iter().flat_map(|flow| [flow[0], flow[2]]).collect();
         for track in tracks {
             let own: BTreeSet<_> =
@@ -51,7 +51,7 @@ fn flows_lead_from_causes_to_effects() {
         }
         let (few, complete) = flows(&server, (begin, end), "&pixels=8192&limit=1");
         assert_eq!((few.len(), complete == true), (1, found.len() == 1), "{name}");
-        // Without the events, there are no flows.
+        // A filter without events removes all flows.
         let filter = "&filter=event%20%3D%3D%20%22no_such_*%22";
         while flows(&server, (begin, end), filter).1 != true {
             std::thread::sleep(std::time::Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! A generated trace of ten million events.
+//! Generated trace with ten million events.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -13,16 +13,16 @@ const ROUNDS: u64 = 1_960_000;
 const NAMES: u16 = 500;
 const THREADS: u8 = 8;
 
-/// Number of rounds between two values of the counter.
+/// Number of rounds between two counter values.
 const COUNTED: u64 = 10;
 
-/// Number of events: each round begins and ends two spans, with an instant between.
+/// Number of events. Each round starts and ends two spans, with an instant between.
 pub(crate) const EVENTS: u64 = 5 * ROUNDS + ROUNDS / COUNTED;
 
 /// Number of spans and instants.
 pub(crate) const ITEMS: u64 = 3 * ROUNDS;
 
-/// Writes a trace of ten million events of eight threads and a counter, in the format of Fuchsia traces.
+/// Writes a Fuchsia trace with ten million events on eight threads and a counter.
 pub(crate) fn write_large(path: &Path) {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path).unwrap());
     let mut buffer = vec![0; 64 << 10];

@@ -1,6 +1,6 @@
-//! Tests of the server, through its addresses.
+//! Server tests through its HTTP interface.
 #![forbid(unsafe_code)]
-// Helpers of tests are tests.
+// Test helpers may panic like tests.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
 mod access;

@@ -1,4 +1,4 @@
-//! Spans in lists and in details: which ones they are, and what they are called.
+//! Span names in lists and details.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::client::Server;
 use crate::events::rows;
 
-/// Begin of the trace.
+/// Start of the trace.
 const BEGIN: u64 = 1_700_000_000_000_000_000;
 
-/// Lines of classes and events with objects.
+/// JSON lines for classes and events with objects.
 struct Lines(String);
 
 impl Lines {
@@ -25,7 +25,7 @@ impl Lines {
         lines.class(1, "named", named, "", r#",{"name":"text","class":{"type":"string"}}"#);
         lines.class(2, "call_begin", r#""role":"begin","#, r#","object":"event-name""#, "");
         lines.class(3, "call_end", r#""role":"end","#, "", "");
-        // It also ends the object.
+        // The event also ends the object.
         let about = r#""display":{"object":"payload.object","about":"payload.object"},"#;
         lines.class(4, "publish", about, "", "");
         lines
@@ -60,7 +60,7 @@ impl Lines {
     }
 }
 
-/// Returns begin, length and name of the longest spans in a range.
+/// Returns start, length and name of the longest spans in a range.
 fn longest(server: &Server, (begin, end): (u64, u64)) -> Vec<(u64, u64, String)> {
     let found = server.json(&format!("api/longest?begin={}&end={}", BEGIN + begin, BEGIN + end));
     assert_eq!(found["complete"], true);
@@ -72,11 +72,11 @@ fn longest(server: &Server, (begin, end): (u64, u64)) -> Vec<(u64, u64, String)>
     found["spans"].as_array().unwrap().iter().map(row).collect()
 }
 
-/// However short they are for the range, each row of the list is a span: its begin, its length, its name.
+/// Each row in the list is a span with start, length and name, however short the span is for the range.
 #[test]
 fn longest_spans_are_the_spans_themselves() {
     let (mut lines, mut random) = (Lines::new(), Random::new(7));
-    // Begin, length and name of spans; begins and ends of events.
+    // Start, length and name of spans, and start and end events.
     let (mut spans, mut events) = (Vec::new(), Vec::new());
     (0..5).for_each(|object| lines.named(object, object, &format!("f{object}")));
     for thread in [51, 52, 53] {
@@ -100,7 +100,7 @@ fn longest_spans_are_the_spans_themselves() {
             time += length;
         }
     }
-    // Events of a thread stay in their order.
+    // A thread's events stay in order.
     events.sort_by_key(|(time, ..)| *time);
     for (time, thread, is_begin, object) in &events {
         let class = if *is_begin { (2, "call_begin") } else { (3, "call_end") };

@@ -10,17 +10,17 @@ use crate::client::{Server, recorded};
 /// Nanoseconds by thread and state.
 type Times = BTreeMap<(u64, String), u64>;
 
-/// Sums the states on tracks.
+/// Sums of the states on tracks.
 struct StateSums<'s> {
     server: &'s Server,
     names: Vec<Value>,
-    /// Threads by their tracks of states.
+    /// Threads by state track.
     threads: BTreeMap<u64, u64>,
     times: Times,
 }
 
 impl StateSums<'_> {
-    /// Adds the states of tracks in a range. Those that share a pixel are asked for again.
+    /// Adds the states on tracks in a range. States that share a pixel are requested again.
     fn add(&mut self, tracks: &[u64], (begin, end): (u64, u64)) {
         let ids: Vec<String> = tracks.iter().map(u64::to_string).collect();
         let query = format!("api/tiles?tracks={}&begin={begin}&end={end}&pixels=8192", ids.join(","));
@@ -48,16 +48,16 @@ impl StateSums<'_> {
     }
 }
 
-/// Returns the number of a thread, which is the end of the name of its track.
+/// Returns a thread number from the end of its track's name.
 fn thread_of(track: &Value) -> u64 {
     let name = track["name"].as_str().unwrap().trim_end_matches(')');
     name.rsplit(['(', ' ']).next().unwrap().parse().unwrap()
 }
 
-/// Each thread of a kernel trace is as long in each state as SQL finds, in the tiles and in the list of tracks.
+/// Each thread in a kernel trace spends as much time in each state as SQL finds, in tiles and in the track list.
 #[test]
-fn states_of_tiles_are_those_of_sql() {
-    let Some(database) = DuckDb::find("states_of_tiles_are_those_of_sql") else { return };
+fn tile_states_equal_sql() {
+    let Some(database) = DuckDb::find("tile_states_equal_sql") else { return };
     let directory = tempfile::tempdir().unwrap();
     let names = ["bug446190", "flipping-endianness", "many-threads", "perf-taskset2", "synctraces/scp_src"];
     let names = names.map(|name| format!("tracecompass/{name}"));

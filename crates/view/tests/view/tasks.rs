@@ -1,4 +1,4 @@
-//! Tasks and their graphs.
+//! Tasks and task graphs.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Server, example};
 
-/// Collects the tasks of a trace as `ichnos task` does.
+/// Collects the tasks in a trace as `ichnos task` does.
 fn tasks(server: &Server) -> Tasks {
     let mut options = TaskOptions::default();
     options.find_mentions = ichnos::formats().filter_map(|format| format.find_mentions).collect();
@@ -27,7 +27,7 @@ fn list(server: &Server, (begin, end): (u64, u64), more: &str) -> Value {
 }
 
 #[test]
-fn tasks_are_those_of_the_command() {
+fn tasks_equal_those_of_the_command() {
     for name in ["hello-xtrace", "hello-fxt", "hello-dotnet"] {
         let server = Server::of(&example(name));
         let tasks = tasks(&server);
@@ -76,7 +76,7 @@ fn graph_is_that_of_the_command(server: &Server, tasks: &Tasks, task: usize, row
             }
         }
     }
-    // Operations that events are about have a first one.
+    // Reported operations have a first event.
     let expected =
         (0..graph.len()).filter(|node| graph.member(*node).is_some_and(|member| member.events > 0));
     assert_eq!(known, expected.count(), "{id}");
@@ -93,7 +93,7 @@ fn graph_is_that_of_the_command(server: &Server, tasks: &Tasks, task: usize, row
     assert_eq!(answer["criticalPath"], serde_json::from_slice::<Value>(&text).unwrap());
 }
 
-/// Joined events lead to events of the trace, each to its own.
+/// Each joined event leads to its own event in the trace.
 fn joined_events_are_those_of_the_command(server: &Server, graph: &TaskGraph<'_>, answer: &Value) {
     let found = answer["joined"].as_array().unwrap();
     let joined = graph.joined_events().into_iter().zip(found).map(|((node, event), found)| {
@@ -120,7 +120,7 @@ fn joined_events_are_those_of_the_command(server: &Server, graph: &TaskGraph<'_>
     }
 }
 
-/// Events that begin and end a span are one operation, and the second one joins it.
+/// The start and end events of a span are one operation, and the end event joins it.
 #[test]
 fn joined_events_are_found() {
     let server = Server::of(&example("hello-dotnet"));

@@ -1,12 +1,12 @@
-//! States of threads, what ended their waits, and critical paths.
+//! Thread states, wakeups, and critical paths.
 
 use serde_json::Value;
 
 use crate::client::{Server, example, recorded};
 
-/// Answers about a thread agree with the tiles of its states, and lead back from a processor to what the thread waited for.
+/// Answers about a thread agree with its state tiles, and lead from a processor back to the cause of a wait.
 #[test]
-fn processors_lead_to_threads_and_what_they_waited_for() {
+fn processors_lead_to_threads_and_wait_causes() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
     let server = Server::of(&path);
     let tracks = server.tracks();
@@ -33,7 +33,7 @@ fn processors_lead_to_threads_and_what_they_waited_for() {
             assert_eq!(time(&pair[1], "end"), time(&pair[0], "begin"), "{found}");
         }
         woken += usize::from(states.iter().any(|state| state["endedBy"].is_object()));
-        // The thread itself, and its states, are the same place.
+        // The thread track and its state track are the same place.
         let again = server.json(&format!("api/thread?track={}&time={from}", found["track"]));
         assert_eq!(again["states"], found["states"]);
         assert_eq!(&found["processor"], id, "{found}");
@@ -43,7 +43,7 @@ fn processors_lead_to_threads_and_what_they_waited_for() {
     assert!(woken > 0 && wakes > 0, "{woken}, {wakes}");
 }
 
-/// The waits of the threads that a thread woke up were ended by it. Returns their number.
+/// Checks that a thread ended the waits of the threads that it woke up. Returns their number.
 fn check_woken(server: &Server, waker: &Value) -> usize {
     let woke = waker["woke"].as_array().unwrap();
     for thread in woke {
@@ -55,9 +55,9 @@ fn check_woken(server: &Server, waker: &Value) -> usize {
     woke.len()
 }
 
-/// Scheduling records of FXT name threads alone, whose other events name their processes: both are on one track.
+/// FXT scheduling records name only threads. Other events name their processes. Both are on one track.
 #[test]
-fn threads_that_ran_are_in_their_processes() {
+fn running_threads_are_in_their_processes() {
     let server = Server::of(&example("hello-fxt"));
     let tracks = server.tracks();
     let of = |id: &Value| &tracks[id.as_u64().unwrap() as usize];
@@ -76,9 +76,9 @@ fn threads_that_ran_are_in_their_processes() {
     assert_eq!(tracks.iter().filter(|track| track["kind"] == "runs").count(), 2);
 }
 
-/// A processor is in no color where several programs share a pixel, and counts what it ran all the same.
+/// A processor is colorless where several programs share a pixel, but still counts what it ran.
 #[test]
-fn pixels_of_several_programs_have_no_name() {
+fn pixels_with_several_programs_are_unnamed() {
     let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
     let server = Server::of(&path);
     let (begin, end) = server.range();
@@ -95,7 +95,7 @@ fn pixels_of_several_programs_have_no_name() {
         };
         let fine = items(8_000);
         let count = |items: &[Vec<i64>]| items.iter().map(|item| item[3]).sum::<i64>();
-        // Alone, no slice is without a name.
+        // At full detail, no slice is unnamed.
         assert!(fine.iter().all(|item| item[3] > 1 || item[4] != 0), "{processor}");
         for pixels in [3, 10, 40, 200] {
             let coarse = items(pixels);
@@ -106,9 +106,9 @@ fn pixels_of_several_programs_have_no_name() {
     assert!(unnamed > 0);
 }
 
-/// A span says for how long its thread ran meanwhile, which is what the states say.
+/// A span shows how long its thread ran meanwhile. This equals the thread states.
 #[test]
-fn spans_say_how_long_their_threads_ran() {
+fn spans_show_thread_running_times() {
     let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
     let server = Server::of(&path);
     let (begin, end) = server.range();
@@ -124,7 +124,7 @@ fn spans_say_how_long_their_threads_ran() {
         else {
             continue;
         };
-        // Ends begin at another event.
+        // An end event's span starts at another event.
         if event["spans"]["begin"] != event["id"] {
             continue;
         }
@@ -145,7 +145,7 @@ fn spans_say_how_long_their_threads_ran() {
     assert!(checked > 5, "{checked}");
 }
 
-/// Flame graphs of spans by thread, of the time that threads ran, and of callers.
+/// Flame graphs of spans by thread, of running time, and of callers.
 #[test]
 fn flame_graphs_are_by_thread_inverted_and_of_running_threads() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
@@ -165,10 +165,10 @@ fn flame_graphs_are_by_thread_inverted_and_of_running_threads() {
         let of_process = children(&process).into_iter();
         let of_both = [&process].into_iter().cloned().chain(of_process).collect::<Vec<_>>();
         assert!(of_both.iter().all(|track| names.contains(&track["name"])), "{process}");
-        // The smallest parts are left out.
+        // The smallest parts are omitted.
         assert!(of_both.iter().skip(1).map(value).sum::<u64>() <= value(&process), "{process}");
     }
-    // States of threads are no spans.
+    // Thread states do not count as spans.
     assert!(
         children(&all).iter().all(|span| span["name"] != "sleeping" && span["name"] != "running"),
         "{all}"
@@ -180,7 +180,7 @@ fn flame_graphs_are_by_thread_inverted_and_of_running_threads() {
     assert_eq!(server.ask(&format!("api/stacks?begin={begin}&end={end}&inverted=2")).0, 400);
 }
 
-/// The path of what a thread ran is that it ran.
+/// The path of a running thread is only this thread.
 fn check_path(server: &Server, thread: &Value, (from, to): (u64, u64)) {
     let path = server.json(&format!("api/path?track={}&begin={from}&end={to}", thread["track"]));
     let steps = path["steps"].as_array().unwrap();

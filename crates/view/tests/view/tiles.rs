@@ -1,4 +1,4 @@
-//! Tiles have what the traces have.
+//! Tiles contain what the traces contain.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use ichnos_testing::Random;
 
 use crate::client::{Server, example, recorded};
 
-/// Kinds of tracks that events are on, apart from what processors run.
+/// Kinds of tracks with events, except the processors' running threads.
 const EVENTS: &[&str] = &["trace", "process", "thread", "processor", "stream", "spans"];
 
-/// Recorded traces: of a kernel with scheduling, of nested functions, with losses, of an imported profile, of samples.
+/// Recorded traces: a kernel with scheduling, nested functions, losses, an imported profile, samples.
 const RECORDED: [&str; 5] = [
     "ctf/real/tracecompass/bug446190",
     "ctf/real/tracecompass/cyg-profile",
@@ -27,7 +27,7 @@ pub(crate) fn traces() -> Vec<String> {
     examples.into_iter().filter(|path| std::path::Path::new(path).exists()).chain(traces).collect()
 }
 
-/// Returns a timeline that was made without a server.
+/// Returns a timeline built without a server.
 fn timeline(server: &Server, budget: usize) -> (Timeline, u64) {
     let mut timeline = Timeline::new(budget);
     let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
@@ -37,7 +37,7 @@ fn timeline(server: &Server, budget: usize) -> (Timeline, u64) {
 }
 
 #[test]
-fn tiles_of_everything_count_every_event() {
+fn tiles_of_the_whole_trace_count_every_event() {
     for path in traces() {
         let server = Server::of(&path);
         let (timeline, events) = timeline(&server, 96 << 20);
@@ -47,7 +47,7 @@ fn tiles_of_everything_count_every_event() {
         let sum =
             counts.begun + counts.ended + counts.frames + counts.complete + counts.instants + counts.counters;
         assert_eq!(sum + counts.ended_before, counts.events, "{path}");
-        // The spans that processors run, states, losses and values are no events, or not one each.
+        // The running threads on processors, states, losses and values are not events, or not one each.
         let tracks = timeline.tracks();
         let not_events = ["losses", "states", "runs"];
         let is_shown = |track: u32| !not_events.contains(&tracks[track as usize].kind.name());
@@ -89,7 +89,7 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
             reader.pass().run(&mut part).unwrap();
             part.finish_part(&mut small);
             for track in 0..exact.tracks().len() as u32 {
-                // Losses are reported at their ends; the server has them from the whole timeline.
+                // Losses are reported at their ends. The server has them from the whole timeline.
                 if exact.tracks()[track as usize].kind.name() == "losses" {
                     continue;
                 }
@@ -105,7 +105,7 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
 }
 
 #[test]
-fn filters_select_what_tiles_show() {
+fn filters_apply_to_tiles() {
     let server = Server::of(&example("hello-lttng"));
     let range = server.range();
     let all = server.count(range, EVENTS, "");
@@ -158,9 +158,9 @@ fn names_have_the_colors_of_a_map() {
     }
 }
 
-/// The tracks that a filter leaves are those whose tiles have something.
+/// The tracks after a filter are those whose tiles are not empty.
 #[test]
-fn tracks_are_filled_by_what_a_filter_selects() {
+fn tracks_contain_events_that_a_filter_selects() {
     let server = Server::of(&example("hello-fxt"));
     let (begin, end) = server.range();
     for filter in ["event%20%3D%3D%20%22flutter%3ABuildFrame%3Abegin%22", "event%20%3D%3D%20%22none%22", ""] {

@@ -1,4 +1,4 @@
-//! Ranges that are downloaded as traces.
+//! Ranges downloaded as traces.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use ichnos::{OpenOptions, Selection};
 use crate::client::{Server, example, recorded};
 use crate::events::rows;
 
-/// Counts events by name and time, of a range.
+/// Counts events in a range by name and time.
 fn events(path: &Path, (begin, end): (u64, u64)) -> BTreeMap<(String, i128), usize> {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap();
     let mut events = BTreeMap::new();
@@ -54,7 +54,7 @@ fn downloaded_traces_have_the_events_of_the_range() {
 }
 
 #[test]
-fn filters_select_what_is_downloaded() {
+fn filters_apply_to_downloads() {
     let path = example("hello-lttng");
     let server = Server::of(&path);
     let (begin, end) = server.range();

@@ -10,7 +10,7 @@ use ichnos_model::{DisplayBase, Event, FieldKind};
 use crate::arguments::{ScopeNames, UNNAMED};
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
 use ichnos_analysis::events::css_color::Rgb;
-use ichnos_analysis::events::losses::{lose_part, lose_parts};
+use ichnos_analysis::events::losses::{record_class_losses, record_loss};
 use ichnos_analysis::events::names::NumberedNames;
 
 /// Maximum number of categories; further ones are the category `Other`.
@@ -123,17 +123,17 @@ impl MarkerClass {
         profile: &mut fx::Profile,
         losses: &mut LossTable,
     ) -> Self {
-        let class = ViewerClass::of(event);
-        lose_parts(losses, event, &class);
+        let class = ViewerClass::from_event(event);
+        record_class_losses(losses, event, &class);
         if class.has_message() {
-            lose_part(losses, event, LossKind::Dropped, "", "message flow");
+            record_loss(losses, event, LossKind::Dropped, "", "message flow");
         }
         match class.form {
             EventForm::Sample => {
-                lose_part(losses, event, LossKind::Dropped, "", "sample fields other than the call stack");
+                record_loss(losses, event, LossKind::Dropped, "", "sample fields other than the call stack");
             }
             EventForm::End | EventForm::KeyedEnd => {
-                lose_part(losses, event, LossKind::Dropped, "", "fields of the span's end event");
+                record_loss(losses, event, LossKind::Dropped, "", "fields of the span's end event");
             }
             _ => {}
         }

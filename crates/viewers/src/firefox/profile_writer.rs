@@ -15,7 +15,7 @@ use super::threads::Threads;
 use crate::event_track::event_track;
 use ichnos_analysis::events::class::{EventForm, EventPlace};
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
-use ichnos_analysis::events::losses::{BACKWARDS, LOST_BEGIN, LossNote, lose_event, lose_part};
+use ichnos_analysis::events::losses::{BACKWARDS, LOST_BEGIN, LossNote, record_loss, record_lost_event};
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::tracks::{TrackKind, name_key, track_id};
 use ichnos_analysis::stacks::FirefoxStacks;
@@ -155,7 +155,7 @@ impl ProfileWriter {
     /// Lists the flows to an event as losses.
     pub(super) fn lose_flow(&mut self, event: &Event<'_>, content: &EventContent) {
         if content.causes().next().is_some() {
-            lose_part(&mut self.losses, event, LossKind::Dropped, "", FLOW);
+            record_loss(&mut self.losses, event, LossKind::Dropped, "", FLOW);
         }
     }
 
@@ -180,12 +180,12 @@ impl ProfileWriter {
         self.range = Some([first.min(since), last.max(since.saturating_add(length))]);
         self.values = self.values.saturating_add(OWN_VALUES + class.fields.len());
         if self.values > MOST_VALUES || self.reader.text_bytes > MOST_TEXT {
-            lose_event(&mut self.losses, event, FULL);
+            record_lost_event(&mut self.losses, event, FULL);
             return false;
         }
         let Self { threads, profile, stacks, .. } = self;
         let Some((process, thread)) = threads.of_event(profile, event.stream, &place, trace, time) else {
-            lose_event(&mut self.losses, event, THREADS);
+            record_lost_event(&mut self.losses, event, THREADS);
             return false;
         };
         let table = track_id(TrackKind::Stream, [trace.into(), event.stream.class_index as u64]);
@@ -246,7 +246,7 @@ impl ProfileWriter {
         let (_, track) = event_track(event.stream.key, ended, trace);
         intervals.end_all(track, |interval| {
             add_unended(profile, interval);
-            lose_part(losses, event, LossKind::Lowered, "", NO_END);
+            record_loss(losses, event, LossKind::Lowered, "", NO_END);
         });
     }
 
@@ -267,7 +267,7 @@ impl ProfileWriter {
                     let Self { intervals, profile, losses, .. } = self;
                     intervals.end_all(track, |interval| {
                         add_unended(profile, interval);
-                        lose_part(losses, event, LossKind::Lowered, "", NO_END);
+                        record_loss(losses, event, LossKind::Lowered, "", NO_END);
                     });
                 }
                 Some(track)
@@ -291,12 +291,12 @@ impl ProfileWriter {
             let Self { intervals, profile, losses, .. } = self;
             let ended = intervals.end(track, edge, |within| {
                 add_unended(profile, within);
-                lose_part(losses, event, LossKind::Lowered, "", NO_END);
+                record_loss(losses, event, LossKind::Lowered, "", NO_END);
             });
             let is_ended = ended.is_some();
             if let Some(OpenInterval { thread, begin, marker, stack, .. }) = ended {
                 if begin > time {
-                    lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+                    record_loss(losses, event, LossKind::Rounded, "", BACKWARDS);
                 }
                 add(profile, thread, fx::MarkerTiming::Interval(begin, time.max(begin)), marker, stack);
             }
@@ -304,17 +304,17 @@ impl ProfileWriter {
                 if is_ended {
                     return;
                 }
-                lose_part(losses, event, LossKind::Lowered, "", LOST_BEGIN);
+                record_loss(losses, event, LossKind::Lowered, "", LOST_BEGIN);
             }
         }
         let Self { reader, names, profile, losses, intervals, .. } = self;
         let name = name.map_or(class.name, |name| reader.intern(profile, name));
         let values = reader.read(event, class, &names.fields, profile);
         if !values.is_whole {
-            lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
+            record_loss(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
         }
         if !values.is_exact {
-            lose_part(losses, event, LossKind::Lowered, "", ROUNDED);
+            record_loss(losses, event, LossKind::Lowered, "", ROUNDED);
         }
         let marker = EventMarker::new(class, name, &values);
         let timing = match form {

@@ -6,7 +6,7 @@ use ichnos_model::{Event, FieldRef, LogLevel, Meaning, Value};
 use crate::arguments::ScopeNames;
 use crate::log_line::LogFields;
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
-use ichnos_analysis::events::losses::{lose_part, lose_parts};
+use ichnos_analysis::events::losses::{record_class_losses, record_loss};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::tasks::TaskFields;
 
@@ -40,16 +40,16 @@ impl OtlpClass {
         scopes: &mut NumberedNames,
         losses: &mut LossTable,
     ) -> Self {
-        let class = ViewerClass::of(event);
-        lose_parts(losses, event, &class);
+        let class = ViewerClass::from_event(event);
+        record_class_losses(losses, event, &class);
         if class.has_stacks() {
-            lose_part(losses, event, LossKind::Dropped, "stack", "call stack");
+            record_loss(losses, event, LossKind::Dropped, "stack", "call stack");
         }
         if class.form == EventForm::Sample {
-            lose_part(losses, event, LossKind::Lowered, "", "sample -> log record");
+            record_loss(losses, event, LossKind::Lowered, "", "sample -> log record");
         }
         if class.has_message() {
-            lose_part(losses, event, LossKind::Dropped, "", "message flow");
+            record_loss(losses, event, LossKind::Dropped, "", "message flow");
         }
         let prefix = match class.form {
             EventForm::End | EventForm::KeyedEnd => END,
@@ -60,7 +60,7 @@ impl OtlpClass {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,
         };
-        let mentions = searches.then(|| TaskFields::of(event, true));
+        let mentions = searches.then(|| TaskFields::from_event(event, true));
         Self {
             mentions: mentions.filter(|fields| !fields.is_empty()),
             scopes: ScopeNames::all_with_prefix(event, &class, prefix, names),

@@ -9,7 +9,7 @@ use super::event_context::EventContext;
 use super::ids::SpanIds;
 use super::schema::{log, metric, span, value};
 use crate::arguments::ArgumentVisitor;
-use ichnos_analysis::events::losses::{LossNote, lose_part};
+use ichnos_analysis::events::losses::{LossNote, record_loss};
 use ichnos_analysis::events::names::NumberedNames;
 
 /// Writes parts of an event.
@@ -66,7 +66,7 @@ impl ElementEncoder {
         }
         let fits = !attributes.is_too_large;
         if !is_whole {
-            lose_part(losses, context.event, LossKind::Dropped, "", "fields that cannot be decoded");
+            record_loss(losses, context.event, LossKind::Dropped, "", "fields that cannot be decoded");
         }
         fits
     }

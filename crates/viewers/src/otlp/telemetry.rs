@@ -18,7 +18,7 @@ use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
 use ichnos_analysis::events::class::EventForm;
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
 use ichnos_analysis::events::losses::{
-    BACKWARDS, BEGUN_AGAIN, END_MISSING, EXITED, LOST_END, LossNote, lose_event, lose_part,
+    BACKWARDS, BEGUN_AGAIN, END_MISSING, EXITED, LOST_END, LossNote, record_loss, record_lost_event,
 };
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::events::tracks::name_key;
@@ -115,7 +115,7 @@ impl Telemetry {
             _ => self.instant(context),
         };
         if !is_written {
-            lose_event(&mut self.losses, context.event, TOO_LARGE);
+            record_lost_event(&mut self.losses, context.event, TOO_LARGE);
         }
         self.flush(false);
         is_written
@@ -286,7 +286,7 @@ impl Telemetry {
         // A span cannot begin at an unknown time.
         let begin = context.time.max(1);
         if begin != context.time {
-            lose_part(&mut self.losses, context.event, LossKind::Rounded, "", UNTIMED);
+            record_loss(&mut self.losses, context.event, LossKind::Rounded, "", UNTIMED);
         }
         let mut open = self.spans.new_span(relations.ids, (begin, context.edge()), end, group);
         let encoding = self.encoder.encoding;
@@ -363,7 +363,7 @@ impl Telemetry {
                 fits
             }
             EndedSpan::Written | EndedSpan::Unknown => {
-                lose_part(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
+                record_loss(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
                 let ids = self.ids_on(context.thread_track);
                 self.log_record(context, ids)
             }

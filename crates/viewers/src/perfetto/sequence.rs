@@ -8,7 +8,7 @@ use crate::arguments::ScopeNames;
 use crate::log_line::LogFields;
 use crate::protobuf::push_unsigned;
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
-use ichnos_analysis::events::losses::{lose_part, lose_parts};
+use ichnos_analysis::events::losses::{record_class_losses, record_loss};
 use ichnos_analysis::events::names::{NumberBits, NumberedNames};
 
 /// All names, by their kind.
@@ -75,16 +75,16 @@ pub(super) struct PerfettoClass {
 impl PerfettoClass {
     /// Makes the class of an event.
     pub(super) fn of(event: &Event<'_>, names: &mut AllNames, losses: &mut LossTable) -> Self {
-        let class = ViewerClass::of(event);
-        lose_parts(losses, event, &class);
+        let class = ViewerClass::from_event(event);
+        record_class_losses(losses, event, &class);
         if matches!(class.form, EventForm::Switch | EventForm::Wakeup) {
-            lose_part(losses, event, LossKind::Lowered, "", "scheduling without other fields");
+            record_loss(losses, event, LossKind::Lowered, "", "scheduling without other fields");
             if !class.has_processor() {
-                lose_part(losses, event, LossKind::Lowered, "", "no processor -> number of the trace");
+                record_loss(losses, event, LossKind::Lowered, "", "no processor -> number of the trace");
             }
         }
         if class.form == EventForm::Sample && class.stack(event).is_some() {
-            lose_part(losses, event, LossKind::Dropped, "", "sample fields other than the call stack");
+            record_loss(losses, event, LossKind::Dropped, "", "sample fields other than the call stack");
         }
         names.classes += 1;
         let scopes = ScopeNames::all(event, &class, &mut names.annotations);

@@ -49,14 +49,14 @@ impl StateTracks {
     }
 
     /// Records the first event of a processor.
-    pub(super) fn note_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
-        self.states.note_first(trace, processor, time);
+    pub(super) fn record_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
+        self.states.record_first(trace, processor, time);
     }
 
     /// Marks the thread of a processor as unknown from a time on.
-    pub(super) fn lose_processor(&mut self, trace: u32, processor: Option<u64>, time: u64) {
+    pub(super) fn record_processor_loss(&mut self, trace: u32, processor: Option<u64>, time: u64) {
         let Self { states, ended, .. } = self;
-        states.lose_processor(trace, processor, time, &mut |interval| ended.push(*interval));
+        states.record_processor_loss(trace, processor, time, &mut |interval| ended.push(*interval));
     }
 
     /// Adds the state track of a thread.

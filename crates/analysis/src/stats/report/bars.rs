@@ -1,19 +1,18 @@
-//! Bars and lines of block characters.
+//! Bars and lines made from block characters.
 
-/// Eighths of a block from the left.
+/// Blocks filled from the left, in eighths.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-/// Eighths of a block from below.
+/// Blocks filled from below, in eighths.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Returns a bar for a share of the greatest count, which is `width` characters long. Any count above 0 is
-/// visible.
+/// Returns a bar for a count, `width` characters long for the greatest count. Any count above 0 is visible.
 pub(super) fn bar(count: u64, greatest: u64, width: usize) -> String {
     let eighths = u128::from(count) * 8 * width as u128 / u128::from(greatest.max(1));
     let eighths = (eighths as usize).min(8 * width).max(usize::from(count > 0));
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// Returns a character for each count, with a height relative to the greatest one.
+/// Returns one character for each count. Its height is relative to the greatest count.
 pub(super) fn line(counts: impl IntoIterator<Item = u64>, greatest: u64) -> String {
     let height = |count: u64| match count {
         0 => ' ',

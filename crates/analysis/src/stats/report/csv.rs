@@ -1,10 +1,10 @@
-//! Statistics as comma-separated values (RFC 4180, but lines end in a line feed alone).
+//! Statistics as comma-separated values (RFC 4180, except that lines end with a line feed alone).
 
 use super::{NumberQuantiles, ReportRow, StatsReport, name_of, value_text};
 use crate::stats::{GroupValue, Number, Pairs, StatsRow, TimeHistogram};
 
 impl StatsReport<'_> {
-    /// Returns the rows as CSV with a line of titles; times are in nanoseconds.
+    /// Returns the rows as CSV with a title line. Times are in nanoseconds.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut text = String::new();
@@ -126,7 +126,7 @@ fn push_timeline(text: &mut String, key: &[String], timeline: &TimeHistogram) {
     }
 }
 
-/// Returns a cell of a key: an enumeration's name, or its number without one.
+/// Returns a key cell: an enumeration's name, else the number.
 fn cell(value: &GroupValue) -> String {
     match value {
         GroupValue::Integer(_, Some(name)) => name.clone(),

@@ -9,11 +9,11 @@ use crate::stats::{
 use ichnos_export::number::write_real;
 
 impl StatsReport<'_> {
-    /// Writes the statistics as members of an object. `events` and `damages`: numbers of selected events and of damaged
-    /// places in the input.
+    /// Writes the statistics as object members. `events` is the number of selected events, and `damages` the
+    /// number of damaged places in the input.
     pub fn write_json(&self, object: &mut ObjectWriter<'_>, events: u64, damages: u64) {
         object.member("events").unsigned(events);
-        // Pairs only have these counts.
+        // Pairs lack the other counts.
         if self.pairs.is_none() {
             object.unsigned("bytes", self.all.totals.bytes());
             write_times(object, self.all);
@@ -83,7 +83,7 @@ fn write_row(place: ValueWriter<'_>, row: &ReportRow<'_>) {
     object.end();
 }
 
-/// Writes what rows have only with certain options.
+/// Writes optional row members.
 fn write_parts(object: &mut ObjectWriter<'_>, row: &StatsRow, numbers: Option<&NumberQuantiles<'_>>) {
     if let Some(numbers) = numbers {
         write_numbers(object.member("histogram"), numbers);
@@ -183,7 +183,7 @@ fn write_pair(place: ValueWriter<'_>, pair: &Pair) {
     object.end();
 }
 
-/// Writes the components of a key; null for one that is missing.
+/// Writes the components of a key. A missing component is null.
 fn write_key(object: &mut ObjectWriter<'_>, key: &[GroupValue]) {
     let mut components = object.member("key").array();
     for component in key {

@@ -1,4 +1,4 @@
-//! Statistics as tables, for people.
+//! Statistics as tables for people.
 
 use std::fmt::Write as _;
 
@@ -11,46 +11,45 @@ use ichnos_export::text::TextTable;
 use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds, size};
 use ichnos_export::{duration, printable};
 
-/// Options of [`StatsReport::to_text`].
+/// Options for [`StatsReport::to_text`].
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct StatsTextOptions {
     /// Colors.
     pub paint: Paint,
-    /// Width of lines, to which keys are cut.
+    /// Line width. Longer keys are cut.
     pub width: LineWidth,
-    /// Show times in seconds since the origin of the clock.
+    /// Show times in seconds since the clock origin.
     pub clock_seconds: bool,
-    /// Show the date before each time; with events of several days, it is always shown.
+    /// Show the date before each time. It is always shown if events span several days.
     pub clock_date: bool,
     /// Show times in UTC rather than in local time.
     pub clock_gmt: bool,
-    /// Options of the program, for notes.
+    /// Program options to name in notes.
     pub hints: StatsHints,
 }
 
-/// Options of a program by which users get something else than they see. Notes name them in parentheses if they are
-/// not empty.
+/// Program options that change the result. Notes name them in parentheses. Empty names are omitted.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct StatsHints {
-    /// More rows.
+    /// Option for more rows.
     pub top: &'static str,
-    /// More groups.
+    /// Option for more groups.
     pub groups: &'static str,
-    /// More open pairs.
+    /// Option for more open pairs.
     pub open_pairs: &'static str,
-    /// Other keys of pairs.
+    /// Option for another pair key.
     pub key: &'static str,
 }
 
-/// Returns a hint in parentheses.
+/// Formats a hint in parentheses.
 pub(crate) fn hint(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" ({text})") }
 }
 
 impl StatsTextOptions {
-    /// Returns a time as in the format pretty.
+    /// Formats a time as `pretty` text output does.
     pub(crate) fn short(&self, nanoseconds: i128) -> String {
         if self.clock_seconds {
             return seconds(nanoseconds);
@@ -68,24 +67,24 @@ impl StatsTextOptions {
         if self.clock_seconds { seconds(nanoseconds) } else { date_time(nanoseconds, self.clock_gmt) }
     }
 
-    /// Returns the day of a time.
+    /// Formats the day of a time.
     pub(crate) fn day(&self, nanoseconds: i128) -> String {
         date_time(nanoseconds, self.clock_gmt).split(' ').next().unwrap_or_default().to_owned()
     }
 }
 
-/// Number of columns of a bar.
+/// Bar width in columns.
 const BAR: usize = 40;
-/// Maximum number of bins of a timeline shown as bars, and as a line.
+/// Maximum number of timeline bins shown as bars, and as a line.
 const BARS: usize = 40;
 const COLUMNS: usize = 60;
 
 impl StatsReport<'_> {
-    /// Returns tables, bars and notes for people.
+    /// Formats tables, bars and notes.
     #[must_use]
     pub fn to_text(&self, options: &StatsTextOptions) -> String {
         let mut shown = *options;
-        // Results of several days need dates.
+        // Results from several days need dates.
         let range = self.all.totals.times().filter(|_| !options.clock_seconds);
         shown.clock_date |= range.is_some_and(|(begin, end)| options.day(begin) != options.day(end));
         let shown = StatsDisplay { found: self, options: shown, paint: options.paint, prefix: prefix(self) };
@@ -115,7 +114,7 @@ impl StatsReport<'_> {
     }
 }
 
-/// Returns the common directory of all rows' data streams, which is not shown.
+/// Returns the common directory of all rows' data streams. It is not shown.
 fn prefix(found: &StatsReport<'_>) -> String {
     let Some(column) = found.by.iter().position(|by| *by == GroupBy::Stream) else { return String::new() };
     let mut names = found.rows.iter().filter_map(|row| match row.key.get(column) {
@@ -133,7 +132,7 @@ fn prefix(found: &StatsReport<'_>) -> String {
     prefix.to_owned()
 }
 
-/// Everything to show, and display options.
+/// Report and display options.
 struct StatsDisplay<'f, 's> {
     found: &'f StatsReport<'s>,
     options: StatsTextOptions,
@@ -142,7 +141,7 @@ struct StatsDisplay<'f, 's> {
 }
 
 impl StatsDisplay<'_, '_> {
-    /// Returns the components of a row's key for display.
+    /// Formats the components of a row's key.
     fn key(&self, row: &ReportRow<'_>) -> Vec<String> {
         let parts = row.key.iter().zip(&self.found.by);
         let text = |(value, by): (&GroupValue, &GroupBy)| {
@@ -164,7 +163,7 @@ impl StatsDisplay<'_, '_> {
         self.found.by.iter().map(name_of).collect()
     }
 
-    /// Number of seconds from the first to the last event.
+    /// Returns the seconds from the first to the last event.
     fn seconds(&self) -> f64 {
         self.found.all.totals.times().map_or(0.0, |(begin, end)| end.saturating_sub(begin) as f64 / 1e9)
     }
@@ -178,7 +177,7 @@ impl StatsDisplay<'_, '_> {
         if seconds > 0.0 { format!("{}/s", rate(events as f64 / seconds)) } else { String::new() }
     }
 
-    /// Appends the table of rows.
+    /// Appends the row table.
     fn totals(&self, text: &mut String) {
         let all = &self.found.all.totals;
         let titles =
@@ -207,9 +206,9 @@ impl StatsDisplay<'_, '_> {
         table.push(text, self.options.width, self.paint);
     }
 
-    /// Appends a table of distributions, one in each row, then all of them as bars.
+    /// Appends a table with a distribution per row, then all distributions as bars.
     fn distributions(&self, text: &mut String, noun: &str, show: &dyn Fn(Number) -> String) {
-        // Sums of values of any field say nothing.
+        // The sum of a field's values is not useful in general.
         let has_own = self
             .found
             .pairs
@@ -220,7 +219,7 @@ impl StatsDisplay<'_, '_> {
         }
         let mut table = TextTable::new(&titles, &self.names());
         for row in &self.found.rows {
-            // With a timeline, some rows have no number.
+            // With a timeline, some rows lack numbers.
             let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0)
             else {
                 continue;
@@ -260,7 +259,7 @@ impl StatsDisplay<'_, '_> {
         }
     }
 
-    /// Appends a distribution as a line of quantiles, and a bar for each power of two.
+    /// Appends a distribution as a quantile line and a bar for each power of two.
     fn one_distribution(
         &self,
         text: &mut String,
@@ -279,13 +278,13 @@ impl StatsDisplay<'_, '_> {
         let bins = numbers.distribution.powers();
         let greatest = bins.iter().map(|bin| bin.count).max().unwrap_or_default();
         let is_real = numbers.distribution.has_reals();
-        let bound = |bound: f64| match Number::of_real(bound) {
+        let bound = |bound: f64| match Number::from_real(bound) {
             Some(number) => show(number),
             None => String::new(),
         };
         let label = |bin: &PowerBin| match (bin.begin(), bin.end()) {
             (begin, end) if begin == end => bound(begin),
-            // A bin of a single integer.
+            // The bin contains a single integer.
             (begin, end) if !is_real && (end - begin).abs() <= 1.0 => bound(begin),
             (begin, end) => format!("{} .. {}", bound(begin.min(end)), bound(begin.max(end))),
         };
@@ -333,7 +332,7 @@ impl StatsDisplay<'_, '_> {
         table.push(text, self.options.width, self.paint);
     }
 
-    /// Appends a line for each of the longest gaps, of each row or of all events.
+    /// Appends a line for each long gap, of each row or of all events.
     fn gaps(&self, text: &mut String) {
         let mut table = TextTable::new(&["gap", "begin", "end"], &self.names());
         let mut add = |row: &StatsRow, key: &[String]| {
@@ -391,12 +390,12 @@ impl StatsDisplay<'_, '_> {
         }
         let unpaired = pairs.unpaired();
         let mut parts = Vec::new();
-        let given_up = format!("given up, as too many were open{}", hint(self.options.hints.open_pairs));
+        let given_up = format!("dropped because too many were open{}", hint(self.options.hints.open_pairs));
         for (number, what) in [
             (unpaired.begun_again, "started again before an end"),
             (unpaired.without_end, "without an end"),
             (unpaired.given_up, &given_up),
-            (unpaired.without_begin, "ended without a begin"),
+            (unpaired.without_begin, "ended without a start"),
             (unpaired.without_key, "without a key field"),
             (unpaired.without_time, "without a time"),
         ] {
@@ -410,7 +409,7 @@ impl StatsDisplay<'_, '_> {
         self.loss(text);
     }
 
-    /// Appends a line for each of the longest pairs.
+    /// Appends a line for each long pair.
     fn slowest(&self, text: &mut String, slowest: &[Pair]) {
         if slowest.is_empty() {
             return;
@@ -419,7 +418,7 @@ impl StatsDisplay<'_, '_> {
         let key: Vec<&str> = self.found.key.iter().map(String::as_str).collect();
         let has_threads = slowest.iter().any(|pair| pair.thread.is_some());
         let of_thread: &[&str] = if has_threads { &["thread"] } else { &[] };
-        // Begin and end of a span mostly have the same name.
+        // Both ends of a span usually have the same name.
         let is_named_once = slowest.iter().all(|pair| pair.names[0] == pair.names[1]);
         let names: &[&str] = if is_named_once { &["name"] } else { &["from", "to"] };
         let mut table = TextTable::new(&["slowest", "begin", "end"], &[names, of_thread, &key].concat());
@@ -451,7 +450,7 @@ impl StatsDisplay<'_, '_> {
         }
     }
 
-    /// Appends the statistics of all events.
+    /// Appends the totals of all events.
     fn summary(&self, text: &mut String) {
         let totals = &self.found.all.totals;
         let mut parts = vec![count(totals.events, "event")];
@@ -501,7 +500,7 @@ impl StatsDisplay<'_, '_> {
     }
 }
 
-/// Describes losses in a few words; empty if nothing was lost.
+/// Summarizes losses. Empty if nothing was lost.
 fn discarded(row: &StatsRow) -> String {
     let loss = row.loss;
     let mut parts = Vec::new();
@@ -517,17 +516,17 @@ fn discarded(row: &StatsRow) -> String {
     parts.join(", ")
 }
 
-/// Returns the characteristic numbers of a distribution, by name.
+/// Returns the characteristic numbers of a distribution with their names.
 fn quantiles(numbers: &NumberQuantiles<'_>, show: &dyn Fn(Number) -> String) -> Vec<(&'static str, String)> {
     let (distribution, quantiles) = (numbers.distribution, &numbers.quantiles);
     let text = |number: Option<Number>| number.map(show).unwrap_or_default();
     let range = distribution.range();
     let mean = distribution.mean().map(|mean| match range {
-        // Large means of integers are rounded to integers.
+        // Large integer means are rounded to integers.
         Some((Number::Integer(_), Number::Integer(_))) if mean.abs() >= 1_000.0 => {
             show(Number::Integer(mean.round() as i128))
         }
-        _ => Number::of_real(mean).map(show).unwrap_or_default(),
+        _ => Number::from_real(mean).map(show).unwrap_or_default(),
     });
     vec![
         ("min", text(range.map(|range| range.0))),
@@ -546,7 +545,7 @@ fn number_text(number: Number) -> String {
             let sign = if value < 0 { "-" } else { "" };
             match u64::try_from(value.unsigned_abs()) {
                 Ok(magnitude) => format!("{sign}{}", grouped(magnitude)),
-                // Same length as powers of two.
+                // Equal length for every power of two.
                 Err(_) => format!("{:.5e}", value as f64),
             }
         }
@@ -564,7 +563,7 @@ fn number_text(number: Number) -> String {
     }
 }
 
-/// Formats a number of events per second.
+/// Formats a rate in events per second.
 fn rate(rate: f64) -> String {
     match rate {
         rate if rate >= 99.95 => grouped(rate.round() as u64),
@@ -575,7 +574,7 @@ fn rate(rate: f64) -> String {
     }
 }
 
-/// Formats the width of a bin, a round number.
+/// Formats a bin width, a round number.
 fn span(nanoseconds: i128) -> String {
     let units = [
         (86_400_000_000_000, "d"),
@@ -597,7 +596,7 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        let shown = |value: f64| number_text(Number::of_real(value).unwrap());
+        let shown = |value: f64| number_text(Number::from_real(value).unwrap());
         assert_eq!(shown(0.0), "0");
         assert_eq!(shown(-1_234_567.0), "-1,234,567");
         assert_eq!(shown(0.5), "0.5");

@@ -1,11 +1,11 @@
-//! Circles among the files of a crate: files that use each other, directly or by way of others.
+//! Dependency cycles between the files of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::{crates, root, sources};
 
-/// Returns the files that files of a crate use, by their modules: `plan::steps` uses `bits`. A use of a re-exported
-/// item is a use of its own file, and a file that only re-exports uses nothing.
+/// Returns the files that each file in a crate uses, by module: `plan::steps` uses `bits`. A use of a re-exported item
+/// counts as a use of the item's file, and a file that only re-exports uses nothing.
 fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
     let root = root(krate);
     let mut texts = BTreeMap::new();
@@ -18,9 +18,9 @@ fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
         let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
         texts.insert(names.join("::"), lines.join("\n"));
     }
-    // Re-exports of a module: the name, and its path.
+    // Re-exports in a module: name and path.
     let mut exports: BTreeMap<(String, String), String> = BTreeMap::new();
-    // Modules of which a module re-exports everything.
+    // Modules from which a module re-exports everything.
     let mut globs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (module, text) in &texts {
@@ -98,7 +98,7 @@ fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
     used.iter().map(files_of).collect()
 }
 
-/// Adds the paths of a tree of `use`: `a::{b, c::d}` is `a::b` and `a::c::d`. Returns the text after it.
+/// Adds the paths in a `use` tree: `a::{b, c::d}` is `a::b` and `a::c::d`. Returns the text after the tree.
 fn paths<'a>(tree: &'a str, before: &str, all: &mut Vec<String>) -> &'a str {
     let tree = tree.trim_start();
     let end = tree.find(|c: char| !(c.is_alphanumeric() || "_: ".contains(c))).unwrap_or(tree.len());
@@ -118,7 +118,7 @@ fn paths<'a>(tree: &'a str, before: &str, all: &mut Vec<String>) -> &'a str {
     rest.strip_prefix('}').unwrap_or(rest)
 }
 
-/// A path of a module from the root of the crate on.
+/// Resolves a path in a module to a path from the crate root.
 fn absolute(path: &str, module: &str, texts: &BTreeMap<String, String>) -> String {
     if let Some(path) = path.strip_prefix("crate::") {
         return path.to_owned();
@@ -129,11 +129,11 @@ fn absolute(path: &str, module: &str, texts: &BTreeMap<String, String>) -> Strin
     }
     let inner = if module.is_empty() { path.to_owned() } else { format!("{module}::{path}") };
     let first = inner[..inner.len() - path.len()].to_owned() + path.split("::").next().unwrap_or_default();
-    // Paths of other crates begin with a name that is no module here.
+    // A path into another crate starts with a name that is not a module here.
     if texts.contains_key(&first) || module.is_empty() || inner != path { inner } else { path.to_owned() }
 }
 
-/// Groups of files that all use each other, directly or by way of others.
+/// Returns file groups in which all files use each other, directly or indirectly.
 fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<BTreeSet<String>> {
     let reached = |file: &String| {
         let mut reached = BTreeSet::new();
@@ -153,7 +153,7 @@ fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<BTreeSet<Strin
     reached.iter().map(circle).filter(|circle| !circle.is_empty()).collect()
 }
 
-/// Circles that stay: a crate, a use whose removal opens the circle, and the reason for it.
+/// Accepted cycles: crate, a use that closes the cycle, and the reason.
 const ALLOWED: &[(&str, [&str; 2], &str)] = &[
     ("ichnos", ["session", "reader"], "a session makes readers, which borrow it"),
     ("io", ["create", "output"], "a writer of traces makes the output that it is written through"),
@@ -165,8 +165,7 @@ const ALLOWED: &[(&str, [&str; 2], &str)] = &[
     ),
 ];
 
-/// Each file can be read after those that it uses: none uses another one that, whether itself or by way of
-/// others, uses it.
+/// The files of a crate do not use each other in a cycle: each file can be read after the files that it uses.
 #[test]
 fn no_circles_among_files() {
     for krate in crates() {
@@ -186,7 +185,7 @@ fn no_circles_among_files() {
 fn uses_and_circles() {
     assert!(by_folder(uses("cli"))["verbs"].contains("progress"));
     assert!(uses("model")["decode::visit"].contains("plan::steps"));
-    // By way of a module that re-exports it, and of all that the crate re-exports of this module.
+    // Through a module that re-exports it, and through the crate's re-export of this module.
     assert!(uses("model")["log"].contains("event"));
     let files = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
     let graph = [("a", &["b", "d"][..]), ("b", &["c"]), ("c", &["a"]), ("e", &["a"])];
@@ -194,10 +193,10 @@ fn uses_and_circles() {
     assert_eq!(circles(&graph.into()), BTreeSet::from([files(&["a", "b", "c"])]));
 }
 
-/// Classes are compiled into steps, which know nothing else of plans, and what runs the steps does not know what
-/// compiles them.
+/// Classes are compiled into steps, which know nothing else about plans. The code that runs the steps does not depend
+/// on the compiler.
 #[test]
-fn steps_know_nothing_else_of_plans() {
+fn steps_do_not_depend_on_plans() {
     for (file, used) in uses("model") {
         let is_running = file.starts_with("decode::");
         let is_step = file == "plan::steps";
@@ -210,14 +209,14 @@ fn steps_know_nothing_else_of_plans() {
     }
 }
 
-/// A folder of the command can be read after those that it uses.
+/// The command's folders do not use each other in a cycle: each can be read after the folders that it uses.
 #[test]
 fn no_circles_among_folders_of_the_command() {
     let circles = circles(&by_folder(uses("cli")));
     assert!(circles.is_empty(), "folders use each other: {circles:#?}");
 }
 
-/// A file as a part of its folder.
+/// Treats a file as part of its folder.
 fn by_folder(uses: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
     let module = |name: &str| name.split("::").next().unwrap_or_default().to_owned();
     let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

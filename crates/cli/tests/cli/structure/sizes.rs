@@ -1,25 +1,25 @@
-//! Sizes of functions and structs.
+//! Function and struct sizes.
 
 use std::path::Path;
 
 use super::sources::{Lines, crates, sources};
 
-/// Maximum number of functions with more lines than [`LONG`].
+/// Maximum number of functions with more than [`LONG`] lines.
 const MOST_LONG_FUNCTIONS: usize = 10;
 
-/// Number of lines of a body, without comments and blank lines, up to which a function is not long.
+/// Maximum length of a short function body, in lines without comments and blank lines.
 const LONG: usize = 60;
 
-/// Folder of functions that are tables, a construct a row, which nobody reads as a whole.
+/// Folder with functions that are tables with one construct per row. Nobody reads them as a whole.
 const TABLES: &str = "testing/src/constructs/";
 
 /// Maximum number of fields of a struct.
 const MOST_FIELDS: usize = 20;
 
-/// Structs with more fields: tables of options, which nobody reads as a whole.
+/// Structs with more fields: option tables, which nobody reads as a whole.
 const OPTION_TABLES: &[&str] = &["WriteOptions"];
 
-/// Calls `found` with the first line of each item that `is_item` recognizes, and with the lines between its braces.
+/// Calls `found` for each item that `is_item` recognizes, with its first line and the lines between its braces.
 fn bodies(
     lines: &Lines,
     is_item: impl Fn(&str) -> bool,
@@ -64,7 +64,7 @@ fn place(path: &Path, number: usize) -> String {
     format!("{}:{number}", path.display())
 }
 
-/// Functions that are longer do several things, whose names a reader has to guess.
+/// Longer functions do several unnamed things.
 #[test]
 fn functions_are_short() {
     let mut long = Vec::new();

@@ -1,21 +1,21 @@
-//! Sources of the crates, as the tests of this directory read them.
+//! Crate sources for the tests in this directory.
 
 use std::path::{Path, PathBuf};
 
-/// Lines of a source that are neither comments nor tests, with their numbers.
+/// Source lines that are neither comments nor tests, with line numbers.
 pub(super) type Lines = Vec<(usize, String)>;
 
-/// Directory of a crate.
+/// Returns a crate's directory.
 fn directory(krate: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate)
 }
 
-/// Directory of the sources of a crate.
+/// Returns a crate's source directory.
 pub(super) fn root(krate: &str) -> PathBuf {
     directory(krate).join("src")
 }
 
-/// Names of the directories of all crates.
+/// Returns the directory names of all crates.
 pub(super) fn crates() -> Vec<String> {
     let mut crates: Vec<String> = std::fs::read_dir(directory(""))
         .unwrap()
@@ -27,7 +27,7 @@ pub(super) fn crates() -> Vec<String> {
     crates
 }
 
-/// Sources of a crate without tests: their paths and lines.
+/// Returns a crate's sources without tests: paths and lines.
 pub(super) fn sources(krate: &str) -> Vec<(PathBuf, Lines)> {
     let mut directories = vec![root(krate)];
     let mut sources = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn sources(krate: &str) -> Vec<(PathBuf, Lines)> {
     sources
 }
 
-/// Lines of a text without comments and without items for tests.
+/// Returns the lines without comments and test items.
 fn code(text: &str) -> Lines {
     let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
     let mut code = Vec::new();
@@ -59,7 +59,7 @@ fn code(text: &str) -> Lines {
             }
             continue;
         }
-        // The item ends with its first line, or with a brace without indentation.
+        // The item ends with its first line, or with an unindented brace.
         let first = lines.by_ref().map(|(_, line)| line).find(|line| !line.starts_with("#["));
         if first.is_some_and(|line| !line.ends_with([';', '}'])) {
             lines.by_ref().find(|(_, line)| *line == "}");
@@ -69,7 +69,7 @@ fn code(text: &str) -> Lines {
 }
 
 #[test]
-fn tests_are_no_code() {
+fn test_items_are_not_code() {
     let text = "use a;\n#[cfg(test)]\nmod tests;\n// b\nmod c;\n#[cfg(test)]\n#[allow(d)]\nmod e {\n    f\n}\nmod g;\n";
     let code: Vec<String> = code(text).into_iter().map(|(number, line)| format!("{number} {line}")).collect();
     assert_eq!(code, ["1 use a;", "5 mod c;", "11 mod g;"]);

@@ -1,13 +1,13 @@
-//! Values that are the same in another class.
+//! Equivalent values in different classes.
 
 use ichnos::model::Uuid;
 use ichnos_testing::constructs::Datum;
 
-/// Returns `true` if a value is complete in what was found, in a simpler class or in none.
+/// Returns `true` if `found` contains the complete expected value, possibly with a simpler class.
 pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
     match (expected, found) {
         (_, _) if expected == found || (expected.is_empty() && found.is_empty()) => true,
-        // A field without a value as an array that is always empty.
+        // A field without a value, found as an array that is always empty.
         (Datum::Absent | Datum::Structure(_), Datum::Array(elements)) if elements.is_empty() => {
             expected.is_empty()
         }
@@ -49,15 +49,15 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         }
         (Datum::Bytes(bytes), Datum::Array(_)) => bytes_of(found).as_ref() == Some(bytes),
         (Datum::Bytes(bytes), Datum::Text(text)) => {
-            // A GUID begins with numbers, which are little-endian.
+            // The first numbers in a GUID are little-endian.
             let guid = text.parse().ok().map(|guid: Uuid| guid.to_bytes_le().to_vec());
             hex(bytes).eq_ignore_ascii_case(&text.replace('-', "")) || guid.as_ref() == Some(bytes)
         }
-        // An optional field as an array.
+        // An optional field, found as an array.
         (Datum::Structure(_), Datum::Array(elements)) if elements.len() == 1 => {
             is_equivalent(expected, &elements[0])
         }
-        // A variant, as arrays of its options.
+        // A variant, found as one array per option.
         (_, Datum::Structure(options)) if is_of_options(options) => {
             options.iter().any(|(_, option)| match option {
                 Datum::Array(elements) => {
@@ -67,17 +67,17 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
                 _ => false,
             })
         }
-        // A union of which one member, or the bytes, are left.
+        // A union, found as one member or as its bytes.
         (Datum::Structure(members), _) if !matches!(found, Datum::Structure(_) | Datum::Text(_)) => {
             members.iter().any(|(_, value)| is_equivalent(value, found))
         }
-        // Values one after the other.
+        // Consecutive values.
         (Datum::Array(_), Datum::Array(found)) if !found.is_empty() => {
             leaves(expected) == found.iter().flat_map(leaves).collect::<Vec<_>>()
         }
-        // A field that became the only member of a structure.
+        // A field, found as the only member of a structure.
         (_, Datum::Structure(members)) if members.len() == 1 => is_equivalent(expected, &members[0].1),
-        // Nested values in a text.
+        // Nested values, found as text.
         (Datum::Structure(_) | Datum::Array(_), Datum::Text(text)) => {
             let mut rest = text.as_str();
             let leaves = leaves(expected);
@@ -94,12 +94,12 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
     }
 }
 
-/// Returns `true` if a text is that of a number of 32 bits.
+/// Returns `true` if a text is the shortest form of a 32-bit float.
 fn is_shortest(expected: &Datum, text: &str) -> bool {
     matches!(expected, Datum::Float(32, bits) if text.parse() == Ok(f32::from_bits(*bits as u32)))
 }
 
-/// Returns `true` for arrays of which one has one element, and the others none.
+/// Returns `true` for arrays of which one has one element and the others are empty.
 fn is_of_options(members: &[(String, Datum)]) -> bool {
     let lengths = members.iter().map(|(_, value)| match value {
         Datum::Array(elements) => elements.len(),
@@ -108,7 +108,7 @@ fn is_of_options(members: &[(String, Datum)]) -> bool {
     lengths.sum::<usize>() == 1
 }
 
-/// Texts of values without members.
+/// Returns the texts of nested values without members.
 fn leaves(value: &Datum) -> Vec<String> {
     match value {
         Datum::Structure(members) => members.iter().flat_map(|(_, value)| leaves(value)).collect(),
@@ -124,7 +124,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes, also of an array of integers.
+/// Returns the bytes of a value, including an array of integers.
 fn bytes_of(value: &Datum) -> Option<Vec<u8>> {
     match value {
         Datum::Bytes(bytes) => Some(bytes.clone()),
@@ -146,14 +146,14 @@ fn without_zeros(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of hexadecimal digits, the least significant one first, without zeros at the end.
+/// Decodes hexadecimal digits to bytes, least significant first, without trailing zeros.
 fn hex_bytes(digits: &str) -> Vec<u8> {
     let reversed: Vec<u8> =
         digits.bytes().rev().map(|digit| char::from(digit).to_digit(16).unwrap_or(0) as u8).collect();
     without_zeros(reversed.chunks(2).map(|pair| pair[0] | pair.get(1).copied().unwrap_or(0) << 4).collect())
 }
 
-/// Bytes of the magnitude of a decimal number.
+/// Returns the magnitude of a decimal number as bytes.
 fn decimal_bytes(digits: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = Vec::new();
     for digit in digits.trim_start_matches('-').bytes() {
@@ -170,7 +170,7 @@ fn decimal_bytes(digits: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns `true` if bytes, the least significant one first, are an integer in two's complement or without sign.
+/// Returns `true` if the bytes, least significant first, are the integer in two's complement or unsigned form.
 fn is_integer(digits: &str, bytes: &[u8]) -> bool {
     let mut magnitude = bytes.to_vec();
     if digits.starts_with('-') {
@@ -184,7 +184,7 @@ fn is_integer(digits: &str, bytes: &[u8]) -> bool {
     without_zeros(magnitude) == decimal_bytes(digits)
 }
 
-/// Returns `true` if two floating-point numbers of any width are the same number.
+/// Returns `true` if two floating-point numbers of any width are equal.
 fn same_number(a: &Datum, b: &Datum) -> bool {
     match (a, b) {
         (Datum::Float(a_width, a), Datum::Float(b_width, b)) => parts(*a_width, *a) == parts(*b_width, *b),
@@ -192,7 +192,7 @@ fn same_number(a: &Datum, b: &Datum) -> bool {
     }
 }
 
-/// Sign, odd significand and exponent of a number; those of 0, infinity and no number are special ones.
+/// Splits a number into sign, odd significand and exponent. 0, infinity and NaN have special values.
 fn parts(width: u32, bits: u128) -> (bool, u128, i32) {
     let exponent_bits = match width {
         16 => 5,
@@ -206,7 +206,7 @@ fn parts(width: u32, bits: u128) -> (bool, u128, i32) {
     let exponent = (bits >> fraction_bits) as i32 & ((1 << exponent_bits) - 1);
     let most = (1 << exponent_bits) - 1;
     if exponent == most {
-        // Numbers that are no numbers are the same, whatever their bits.
+        // All NaNs are equal, whatever their bits.
         return if fraction == 0 { (negative, 0, i32::MAX) } else { (false, 1, i32::MAX) };
     }
     let (significand, exponent) =

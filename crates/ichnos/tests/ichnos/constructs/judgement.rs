@@ -1,4 +1,4 @@
-//! Comparison of what was encoded with what is read of a conversion, and with the table of losses.
+//! Comparison of a conversion with the encoded construct and with the loss table.
 
 use ichnos::model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
@@ -6,39 +6,39 @@ use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 use super::equivalence::is_equivalent;
 use super::observation::{FactKey, Observation};
 
-/// Conventions of what a trace is compared with.
+/// Conventions for the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The trace itself: only events count.
+    /// The trace itself: only events are compared.
     Same,
-    /// What came back to its format, from one with a single scope or not: only events count.
+    /// A trace converted back to its format: only events are compared. `true` if the other format has a single scope.
     Back(bool),
     /// CTF.
     Ctf,
-    /// JSON Lines, which have its classes but no packets.
+    /// JSON Lines: the classes stay, packets do not.
     Lines,
-    /// Another format: names and classes are its own.
+    /// Another format with its own names and classes.
     Other(&'static str),
 }
 
-/// A difference between a trace and its conversion.
+/// Difference between a trace and its conversion.
 #[derive(Clone, Debug)]
 struct Difference {
-    /// Name of the event record class; empty for all others.
+    /// Name of the event record class. Empty for other items.
     class: String,
-    /// Path of the field as in loss tables, or what else differs.
+    /// Field path as in loss tables, or another subject.
     field: String,
-    /// `true` if the class has no name.
+    /// `true` if the class is unnamed.
     is_unnamed: bool,
-    /// Word that a line about something else than a field contains.
+    /// Word in loss lines about subjects other than fields.
     topic: String,
-    /// The least severe loss that explains it; `None` for additions, which need no explanation.
+    /// Least severe loss that explains the difference. `None` for additions, which need no explanation.
     needs: Option<LossKind>,
-    /// The difference in words.
+    /// Description.
     text: String,
 }
 
-/// Compares a conversion with what was encoded; returns what losses do not explain, and losses that did not happen.
+/// Compares a conversion with the encoded construct. Returns unexplained differences, and losses that did not happen.
 pub(super) fn judge(
     expected: (&[EncodedEvent], &[Lost]),
     source: &Observation,
@@ -67,8 +67,8 @@ pub(super) fn judge(
         }
     }
     problems.dedup();
-    // Tables of both directions list what one of them undoes.
-    // Members that are added are left out again by our readers, who know them by annotations; aliases are resolved.
+    // Each direction's table lists losses that the other direction undoes. Our readers drop added members, which they
+    // recognize by annotations, and resolve aliases.
     let is_seen = |line: &&&LossEntry| {
         losses.len() == 1
             && !line.what.starts_with("added:")
@@ -84,7 +84,7 @@ pub(super) fn judge(
     problems
 }
 
-/// Names of scopes in the paths of fields.
+/// Scope names in field paths.
 const SCOPES: [&str; 7] = ["packet", "header", "ctx", "specific ctx", "payload", "resource", "clocks"];
 
 struct Comparison<'o> {
@@ -97,7 +97,7 @@ struct Comparison<'o> {
 
 impl Comparison<'_> {
     fn differ(&mut self, field: &str, topic: &str, mut needs: LossKind, text: String) {
-        // Formats with a single scope say of all fields that they are simplified.
+        // Formats with a single scope report that all fields are simplified.
         let has_scopes =
             matches!(self.target, Target::Same | Target::Ctf | Target::Lines | Target::Back(false));
         if needs == LossKind::Moved && !has_scopes {
@@ -108,12 +108,12 @@ impl Comparison<'_> {
         self.differences.push(Difference { class, field, is_unnamed, topic, needs: Some(needs), text });
     }
 
-    /// Returns `true` if a line of losses is about a difference.
+    /// Returns `true` if a loss line is about a difference.
     fn is_about(&self, line: &LossEntry, difference: &Difference) -> bool {
         let is_back = matches!(self.target, Target::Back(_));
         let is_of_class =
             line.class.is_empty() || difference.class.is_empty() || line.class == difference.class;
-        // On the way, classes have the names of another format.
+        // In between, classes have names from another format.
         if !is_of_class && !is_back {
             return false;
         }
@@ -126,7 +126,7 @@ impl Comparison<'_> {
         };
         let has_topic = difference.topic.split('|').any(is_topic);
         if line.field.is_empty() {
-            // What a line says of all fields of a class.
+            // Some lines are about all fields of a class.
             let is_of_class = !line.class.is_empty() || difference.is_unnamed;
             let is_of_fields = is_of_class && (difference.field.contains('.') || difference.topic == "root");
             let is_simplified = difference.needs.is_none_or(|needs| needs == LossKind::Lowered);
@@ -138,7 +138,7 @@ impl Comparison<'_> {
             return has_topic
                 || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
         }
-        // Lines name clocks by their ids.
+        // Lines name clocks by id.
         if has_topic || (line.field.starts_with("clock.") && difference.field.starts_with("clock.")) {
             return true;
         }
@@ -152,7 +152,7 @@ impl Comparison<'_> {
         shared == line.len().min(difference.len())
     }
 
-    /// Segments of a path without those of options and elements.
+    /// Returns the path segments without options and elements.
     fn segments(&self, path: &str) -> Vec<String> {
         let path = path.replace("specific ctx", "ctx");
         let segments = path.split('.').filter(|name| *name != "[]" && !name.starts_with('#'));
@@ -160,7 +160,7 @@ impl Comparison<'_> {
     }
 
     fn events(&mut self, expected: &[EncodedEvent], found: &[EncodedEvent]) {
-        // FXT has records of their own for call stacks.
+        // FXT has separate records for call stacks.
         let is_stack = |event: &EncodedEvent| {
             let name = event.name.as_deref().unwrap_or_default();
             ["backtrace", "module", "mapping"].contains(&name.strip_prefix("Trace/").unwrap_or(name))
@@ -176,7 +176,7 @@ impl Comparison<'_> {
         {
             let text = "events are in the order of time".to_owned();
             match self.target {
-                // Their readers sort.
+                // Readers of these formats sort.
                 Target::Other("fxt" | "nettrace") | Target::Back(true) => self.add("order", text),
                 _ => self.differ("order", "order|earlier|before|stream", LossKind::Moved, text),
             }
@@ -199,7 +199,7 @@ impl Comparison<'_> {
                 self.differ("time", "time|clock|offset", LossKind::Lowered, text);
             }
             for (scope, value) in &expected.scopes {
-                // Through a format with a single scope, contexts come back as fields.
+                // After a format with a single scope, contexts come back as payload fields.
                 if self.target != Target::Back(true) || *scope == "payload" {
                     self.scope(scope, value, &found.scopes);
                 }
@@ -217,7 +217,7 @@ impl Comparison<'_> {
         self.class.clear();
     }
 
-    /// Returns `true` for members whose meaning other formats have under another name.
+    /// Returns `true` for members whose meaning has another name in other formats.
     fn is_meant(&self, name: &str) -> bool {
         const MEANT: [&str; 29] = [
             "thread",
@@ -253,7 +253,7 @@ impl Comparison<'_> {
         matches!(self.target, Target::Other(_) | Target::Back(true)) && MEANT.contains(&name)
     }
 
-    /// Returns `true` for lines of reports that other formats have as times, identifiers and names.
+    /// Returns `true` for report lines that other formats have as times, identifiers and names.
     fn is_derived(&self, name: &str) -> bool {
         const DERIVED: [&str; 10] = [
             "X-Trace",
@@ -270,7 +270,7 @@ impl Comparison<'_> {
         matches!(self.target, Target::Other(_) | Target::Back(true)) && DERIVED.contains(&name)
     }
 
-    /// Notes what the conversion has beyond its source.
+    /// Records an addition in the conversion.
     fn add(&mut self, field: &str, text: String) {
         let (class, field, is_unnamed) = (self.class.clone(), field.to_owned(), self.is_unnamed);
         self.differences.push(Difference {
@@ -283,10 +283,10 @@ impl Comparison<'_> {
         });
     }
 
-    /// Returns `true` if the name of a found event is that of its source, by the conventions of the format.
+    /// Returns `true` if the found event name corresponds to the source's by the conventions of the format.
     fn is_named(&self, expected: Option<&str>, found: &EncodedEvent) -> bool {
         let (expected, name) = (expected.unwrap_or_default(), found.name.as_deref().unwrap_or_default());
-        // Providers and categories come before names; FXT marks begins and ends.
+        // Providers and categories come before names. FXT marks begin and end events.
         let bare = |name: &str| name.replace(':', "/");
         let ends = |name: &str, ending: &str| {
             bare(name).strip_suffix(ending).is_some_and(|name| name == bare(expected))
@@ -303,7 +303,7 @@ impl Comparison<'_> {
                     || ends(name, "/end")
                     || is_line("Label")
                     || is_line("Class")
-                    // Of what has no name.
+                    // For unnamed classes.
                     || expected.is_empty() && ["Trace/Event", "report", "<unknown>"].contains(&name))
     }
 
@@ -316,7 +316,7 @@ impl Comparison<'_> {
             return;
         }
         let Datum::Structure(members) = expected else {
-            // A root that is no structure can be a member.
+            // A root that is not a structure can become a member.
             let is_there = |value: &Datum| {
                 is_equivalent(expected, value)
                     || member(value, "value").is_some_and(|value| is_equivalent(expected, value))
@@ -341,7 +341,7 @@ impl Comparison<'_> {
         for (index, (name, value)) in members.iter().enumerate() {
             let path = format!("{scope}.{name}");
             if value.is_empty() {
-                // What has no value does not get one.
+                // A field without a value must not get one.
                 let made_up = own
                     .and_then(|own| member(own, name))
                     .filter(|found| !found.is_empty() && !is_equivalent(value, found));
@@ -363,7 +363,7 @@ impl Comparison<'_> {
             let dotted = if self.target == Target::Back(true) { with_dots(found) } else { Vec::new() };
             let twins: Vec<_> = members.iter().filter(|(twin, _)| twin == name).collect();
             if twins.len() > 1 && found.iter().any(|(_, root)| has_parts(root, name)) {
-                // Members of one name are elements.
+                // Members with the same name became elements.
                 self.differ(&path, "", LossKind::Lowered, format!("{path} became elements"));
                 let elements = Datum::array(twins.into_iter().map(|(_, value)| value.clone()));
                 self.parts(&path, name, &elements, found);
@@ -428,12 +428,12 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares a value with its parts, which are members of their own.
+    /// Compares a value with its parts, which became separate members.
     fn parts(&mut self, path: &str, name: &str, expected: &Datum, found: &[(&'static str, Datum)]) {
         let mut parts = Vec::new();
         parts_of(name.to_owned(), expected, &mut parts);
         for (part, value) in parts {
-            // Names of options may come between, and indexes may be missing.
+            // Option names may come between, and indexes may be missing.
             let is_index = |name: &&str| name.parse::<usize>().is_ok();
             let is_it = |own: &str| {
                 let own = normalised(own);
@@ -449,7 +449,7 @@ impl Comparison<'_> {
             let own = members.flatten().find(|(own, _)| is_it(own)).map(|(_, value)| value.clone());
             match own {
                 Some(Datum::Array(elements)) => {
-                    // Members of one name: the last index of the path counts, or each has one element.
+                    // Members with the same name: the last index in the path counts, or each has one element.
                     let index = part.rsplit('.').find_map(|name| name.parse::<usize>().ok());
                     let element = index.and_then(|index| elements.get(index)).or(match &elements[..] {
                         [element] => Some(element),
@@ -484,14 +484,14 @@ impl Comparison<'_> {
         if self.target == Target::Same {
             return;
         }
-        // Classes without a name may have got one.
+        // Unnamed classes may have been named.
         let names: Vec<String> = source
             .classes
             .iter()
             .zip(&found.classes)
             .map(|(source, found)| if source.is_empty() { found.clone() } else { source.clone() })
             .collect();
-        // Other formats have names of their own.
+        // Other formats have their own names.
         let has_own_names = matches!(self.target, Target::Other(_) | Target::Back(true));
         let found_class = |class: &str| {
             let index = source.classes.iter().position(|name| name == class);
@@ -506,13 +506,13 @@ impl Comparison<'_> {
             if other == Some(value) {
                 continue;
             }
-            // Layouts of packets and headers are CTF's own.
+            // Packet and header layouts are specific to CTF.
             let is_layout = ["packet.", "header"].iter().any(|scope| field.starts_with(scope));
             let is_of_field = SCOPES.contains(&field.split('.').next().unwrap_or_default());
             let is_like = match self.target {
                 Target::Ctf => true,
                 Target::Lines | Target::Back(false) => !is_layout,
-                // They have classes, ids and streams of their own.
+                // These formats have their own classes, ids and streams.
                 Target::Other(_) | Target::Back(true) => {
                     !is_of_field && !property.starts_with("id ") && !property.starts_with("data streams")
                 }
@@ -543,14 +543,14 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns `true` for a line about a name that other readers see in the metadata, but that ours take back.
+/// Returns `true` for a line about a name that other readers see in the metadata, but our readers restore.
 fn is_restored_name(line: &LossEntry, metadata: &str) -> bool {
     let renamed = line.what.split_once("` -> `").filter(|_| line.kind == LossKind::Renamed);
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     renamed.is_some_and(|(_, name)| {
         let name = name.trim_end_matches('`');
         let is_declared = |at: usize| {
-            // Names have an underscore before them, which readers take off.
+            // An underscore precedes such names, and readers remove it.
             let before = metadata[..at].strip_suffix('_').unwrap_or(&metadata[..at]);
             !before.ends_with(is_part) && metadata[at + name.len()..].starts_with([';', '['])
         };
@@ -558,7 +558,7 @@ fn is_restored_name(line: &LossEntry, metadata: &str) -> bool {
     })
 }
 
-/// The member of a structure.
+/// Returns a structure member.
 fn member<'d>(value: &'d Datum, name: &str) -> Option<&'d Datum> {
     match value {
         Datum::Structure(members) => members.iter().find(|(own, _)| own == name).map(|(_, value)| value),
@@ -566,7 +566,7 @@ fn member<'d>(value: &'d Datum, name: &str) -> Option<&'d Datum> {
     }
 }
 
-/// The member of a structure with this name and value; the only one with this name, if it has another value.
+/// Returns the structure member with this name and value, else the only member with this name.
 fn member_like<'d>(root: &'d Datum, name: &str, value: &Datum) -> Option<&'d Datum> {
     let Datum::Structure(members) = root else { return None };
     let named = || members.iter().filter(|(own, _)| own == name).map(|(_, value)| value);
@@ -574,7 +574,7 @@ fn member_like<'d>(root: &'d Datum, name: &str, value: &Datum) -> Option<&'d Dat
     same.or_else(|| named().next().filter(|_| !any_member(root, value)))
 }
 
-/// A member of any scope with a name: one with the same value, if there is one.
+/// Returns a member by name from any scope, with the same value if possible.
 fn elsewhere<'f>(
     found: &'f [(&'static str, Datum)],
     name: &str,
@@ -587,7 +587,7 @@ fn elsewhere<'f>(
     named().find(|(_, found)| is_equivalent(value, found)).or_else(|| named().next().filter(|_| !is_anywhere))
 }
 
-/// Returns `true` if arrays became the elements in them.
+/// Returns `true` if arrays were replaced by their elements.
 fn is_flat(expected: &[Datum], found: &[Datum]) -> bool {
     let is_array = |value: &Datum| matches!(value, Datum::Array(_));
     expected.iter().any(is_array) && !found.iter().any(is_array)
@@ -600,7 +600,7 @@ fn members_of(root: &Datum) -> &[(String, Datum)] {
     }
 }
 
-/// The path of a part of a field, as formats without nested fields name it: `a.b.0`, `a[0].b`.
+/// Normalizes the path of a part as formats without nested fields write it: `a.b.0`, `a[0].b`.
 fn normalised(name: &str) -> String {
     name.replace(['[', '/'], ".").replace(']', "")
 }
@@ -609,7 +609,7 @@ fn dotted(name: &str) -> String {
     name.replace('_', ".").replace("..", ".").trim_end_matches('.').to_owned()
 }
 
-/// The same of identifiers, which have no dots.
+/// Normalizes identifiers, which cannot contain dots.
 fn with_dots(scopes: &[(&'static str, Datum)]) -> Vec<(&'static str, Datum)> {
     let dots = |(scope, root): &(&'static str, Datum)| match root {
         Datum::Structure(members) => {
@@ -621,13 +621,13 @@ fn with_dots(scopes: &[(&'static str, Datum)]) -> Vec<(&'static str, Datum)> {
     scopes.iter().map(dots).collect()
 }
 
-/// Returns `true` if a scope has parts of a field as members of their own.
+/// Returns `true` if a scope contains parts of a field as separate members.
 fn has_parts(root: &Datum, name: &str) -> bool {
     let begin = format!("{}.", normalised(name));
     matches!(root, Datum::Structure(members) if members.iter().any(|(own, _)| normalised(own).starts_with(&begin)))
 }
 
-/// The values in a value, with their paths; what has no elements is a value, too.
+/// Appends nested values with their paths. A value without elements counts, too.
 fn parts_of(path: String, value: &Datum, all: &mut Vec<(String, Datum)>) {
     match value {
         Datum::Structure(members) if !members.is_empty() => {
@@ -648,7 +648,7 @@ fn parts_of(path: String, value: &Datum, all: &mut Vec<(String, Datum)>) {
     }
 }
 
-/// Returns `true` if a root or one of its members is a value.
+/// Returns `true` if a root or one of its members equals a value.
 fn any_member(root: &Datum, value: &Datum) -> bool {
     is_equivalent(value, root)
         || matches!(root, Datum::Structure(members) if members.iter().any(|(_, member)| is_equivalent(value, member)))

@@ -1,17 +1,17 @@
-//! Conversions that are known to be wrong, with the reasons: a file of them for each test, in `known`. The lists are
-//! exact: a conversion that is right is no line of them.
-//!
-//! `ICHNOS_WRITE_TABLES=1` takes off what is right, and adds what is wrong with the reason `new`, which has to be replaced.
+//! Known wrong conversions with reasons: a file per test in `known`. The lists are exact: they must not contain correct
+//! conversions.
+//! `ICHNOS_WRITE_TABLES=1` removes correct conversions, and adds wrong conversions with the reason `new`. Replace this
+//! reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// Heading of conversions without a reason.
+/// Heading for conversions without a reason.
 const NEW: &str = "new";
 
-/// Compares what was wrong, by construct and target, with what is known to be.
+/// Compares the wrong conversions, by construct and target, with the known list.
 pub(super) fn compare(test: &str, wrong: &BTreeMap<(String, String), String>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/ichnos/constructs/known")
@@ -36,7 +36,7 @@ pub(super) fn compare(test: &str, wrong: &BTreeMap<(String, String), String>) {
     );
 }
 
-/// Reasons by construct and target: a line `# REASON`, then lines `CONSTRUCT -> TARGET, TARGET`.
+/// Parses reasons by construct and target: a line `# REASON`, then lines `CONSTRUCT -> TARGET, TARGET`.
 fn parse(text: &str) -> BTreeMap<(String, String), &str> {
     let (mut known, mut reason) = (BTreeMap::new(), NEW);
     for line in text.lines() {

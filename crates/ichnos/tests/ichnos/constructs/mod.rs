@@ -1,7 +1,7 @@
 //! One construct, one trace: each is converted to every target and back, and compared with what was encoded.
 //!
-//! Nothing verifies these conversions but this comparison: it knows what was encoded, and expects each difference in the
-//! table of losses, and each loss in what is read.
+//! Only this comparison verifies these conversions: it knows what was encoded. It expects each difference in the loss
+//! table, and each loss in the converted trace.
 
 mod equivalence;
 mod judgement;
@@ -19,7 +19,7 @@ use ichnos_testing::constructs::{Construct, EncodedEvent, Lost, Origin, construc
 use self::judgement::{Target, judge};
 use self::observation::{Observation, observe};
 
-/// Formats and dialects that all constructs are converted to.
+/// Formats and dialects to which all constructs are converted.
 const TARGETS: [(&str, &str); 10] = [
     ("ctf", "spec2"),
     ("ctf", "prop2"),
@@ -61,7 +61,7 @@ fn convert(
     report.map(|report| report.losses)
 }
 
-/// Writes the files of a construct; returns the path of the trace.
+/// Writes a construct's files. Returns the trace path.
 fn write(construct: &Construct, directory: &Path) -> PathBuf {
     if let [(name, bytes)] = &construct.files[..] {
         let path = directory.join(name);
@@ -74,8 +74,8 @@ fn write(construct: &Construct, directory: &Path) -> PathBuf {
     source
 }
 
-/// Events as they are read, with the headers and contexts of packets, and the headers of events, that were encoded:
-/// what else is in these belongs to the format.
+/// Combines read events with the encoded packet headers, packet contexts and event headers. Other fields in these scopes
+/// are specific to the format.
 fn with_context(encoded: &[EncodedEvent], read: &[EncodedEvent]) -> Vec<EncodedEvent> {
     let is_layout = |scope: &str| scope.starts_with("packet.") || scope == "header";
     let events = encoded.iter().zip(read).map(|(encoded, read)| {
@@ -86,7 +86,7 @@ fn with_context(encoded: &[EncodedEvent], read: &[EncodedEvent]) -> Vec<EncodedE
     events.collect()
 }
 
-/// Checks one construct; returns what is wrong with each target.
+/// Checks one construct. Returns the problems by target.
 fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String>> {
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (origin, origin_dialect) = construct.origin.target();
@@ -101,7 +101,7 @@ fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String
     if !problems.is_empty() {
         return BTreeMap::from([("read".to_owned(), problems)]);
     }
-    // What the reader adds to what was encoded, such as the process of a file, has to stay, too.
+    // Conversions must also keep values that the reader adds, such as the process of a file.
     let complete = with_context(&construct.events, &read.events);
     let encoded = (&complete[..], &construct.lost[..]);
     for target in TARGETS {
@@ -152,7 +152,7 @@ fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String
     wrong
 }
 
-/// Compares what came back with what was encoded.
+/// Compares a trace converted back with the encoded construct.
 fn came_back(
     encoded: (&[EncodedEvent], &[Lost]),
     read: &Observation,

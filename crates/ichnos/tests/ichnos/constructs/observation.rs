@@ -1,4 +1,4 @@
-//! What is read of a trace: events, losses, damage, and facts of its classes.
+//! Observation of a trace: events, losses, damage, and class facts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,34 +10,34 @@ use ichnos::model::{
 };
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 
-/// What is known of an item of the metadata.
+/// Facts about a metadata item.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FactKey {
-    /// Name of the event record class; empty for all others.
+    /// Name of the event record class. Empty for other items.
     pub(crate) class: String,
     pub(crate) field: String,
     pub(crate) property: String,
     pub(crate) is_of_event: bool,
 }
 
-/// A trace as it is read.
+/// Trace as read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observation {
     pub(crate) events: Vec<EncodedEvent>,
     pub(crate) lost: Vec<Lost>,
     pub(crate) damage: Vec<String>,
     pub(crate) facts: BTreeMap<FactKey, String>,
-    /// Names of event record classes in their order; empty for those without one.
+    /// Event record class names in order. Empty for unnamed classes.
     pub(crate) classes: Vec<String>,
-    /// Names of the options of variants, which paths in loss tables contain.
+    /// Variant option names, which occur in loss paths.
     pub(crate) options: Vec<String>,
-    /// `true` if event record classes have ids in the format.
+    /// `true` if event record classes have ids in this format.
     has_class_ids: bool,
-    /// Text of the metadata, as other readers see them; empty for formats without such a file.
+    /// Metadata text, as other readers see it. Empty for formats without a metadata file.
     pub(crate) metadata: String,
 }
 
-/// Names of scopes in loss tables; both contexts of events have the same there.
+/// Scope names in loss tables. Both event contexts have the same name there.
 const SCOPES: [(Scope, &str); 5] = [
     (Scope::EventRecordHeader, "header"),
     (Scope::CommonContext, "ctx"),
@@ -108,7 +108,7 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
             _ => {}
         }
     }
-    // Classes of formats without declarations are known after their events.
+    // Formats without declarations: classes are known only after their events.
     for trace in session.traces() {
         facts_of_trace(&trace.trace().class_with_dynamic(), trace.data_streams().len(), &mut observation);
         observation.damage.extend(trace.damage().iter().map(ToString::to_string));
@@ -116,7 +116,7 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
     Ok(observation)
 }
 
-/// Makes a datum of a scope.
+/// Visitor that converts a scope to a datum.
 #[derive(Default)]
 struct DatumVisitor {
     root: Option<Datum>,
@@ -131,7 +131,7 @@ impl DatumVisitor {
                 members.push((name.unwrap_or_default().to_owned(), value))
             }
             Some((_, Datum::Array(elements))) => elements.push(value),
-            // Optionals and variants are their field.
+            // An optional or variant is represented by its field.
             Some((_, inner)) => *inner = value,
         }
     }
@@ -225,7 +225,7 @@ impl Visitor for DatumVisitor {
     }
 }
 
-/// Collects facts of one class.
+/// Collector of facts about one class.
 struct Facts<'o> {
     observation: &'o mut Observation,
     /// Name of the event record class.
@@ -246,7 +246,7 @@ impl Facts<'_> {
     }
 
     fn attributes(&mut self, field: &str, property: &str, attributes: &Attributes) {
-        /// Attributes that are members of the class in other dialects.
+        /// Attributes that other dialects write as class members.
         const KNOWN: [&str; 5] = ["log-level", "emf-uri", "name", "ns", "base"];
         for (namespace, value) in attributes.iter() {
             let is_known = matches!(value, Value::Map(entries) if entries.iter().all(|(name, _)| KNOWN.contains(&&**name)));
@@ -288,7 +288,7 @@ fn facts_of_clock(facts: &mut Facts<'_>, index: usize, clock: &ClockClass) {
     facts.add(&field, "offset of a clock", cycles);
     facts.add(&field, "origin of a clock", format!("{:?}", clock.origin));
     facts.some(&field, "description of a clock", clock.description.as_ref());
-    // In SPEC-2.0, it is the unique identifier.
+    // In SPEC-2.0, the UUID is the unique identifier.
     let uuid = clock.uuid.or_else(|| clock.uid.as_ref().and_then(|uid| uid.parse().ok()));
     facts.some(&field, "UUID of a clock", uuid.as_ref());
     facts.some(&field, "namespace of a clock", clock.namespace.as_ref());
@@ -316,7 +316,7 @@ fn facts_of_stream(facts: &mut Facts<'_>, class: &DataStreamClass) {
         }
     }
     for event in &class.event_records {
-        // Only one class without a name can be told from others.
+        // Only a single unnamed class can be distinguished from others.
         if event.name.is_none() && facts.observation.classes.contains(&String::new()) {
             continue;
         }
@@ -328,7 +328,7 @@ fn facts_of_stream(facts: &mut Facts<'_>, class: &DataStreamClass) {
 }
 
 fn facts_of_event(facts: &mut Facts<'_>, class: &EventRecordClass) {
-    // Records of some formats have no ids: readers number their classes.
+    // Records in some formats lack ids, so readers number the classes.
     if facts.observation.has_class_ids {
         facts.add("", "id |id of the event record class", class.id);
     }
@@ -350,11 +350,11 @@ fn facts_of_event(facts: &mut Facts<'_>, class: &EventRecordClass) {
 }
 
 fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
-    // What only serves decoding is not seen.
+    // Fields that only serve decoding are hidden.
     if class.is_padding() {
         return;
     }
-    // Of fields that serve decoding, only values count.
+    // Only the values of such fields matter.
     if !class.roles.is_empty() {
         facts.add(path, "role", class.describe());
         return;
