@@ -333,7 +333,7 @@ impl<E: MessageEncoder> Worker for EncoderWorker<E> {
         self.count_events();
         let is_flushed = std::mem::take(&mut self.is_flushed);
         let is_full = self.encoder.is_full(E::shared(&self.rules).block_bytes);
-        if !is_full && !(is_flushed && self.encoder.has_rest()) {
+        if !(is_full || is_flushed && self.encoder.has_rest()) {
             return None;
         }
         let (bytes, events) = self.encoder.take_bytes();

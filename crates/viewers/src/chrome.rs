@@ -143,7 +143,7 @@ impl ChromeSpans {
                 return begun.map(|begun| (begun, None));
             }
         }
-        let own = name.map(|name| if names.len() < MOST_NAMES { names.number(name) } else { 0 });
+        let own = name.map(|name| if names.count() < MOST_NAMES { names.number(name) } else { 0 });
         let begun = KeyedName { id: span_id(key, edge), prefix: Arc::clone(&class.prefix), own };
         let again = if is_end { None } else { keyed.begin(key, edge, begun.clone()) };
         Some((begun, again))

@@ -126,7 +126,7 @@ impl TimelineClass {
 /// Returns the number of a name, which is added if it is new.
 fn number(names: &mut NumberedNames, name: &str) -> u32 {
     let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
-    if names.len() >= MOST_NAMES { Timeline::OTHER } else { names.number(name) }
+    if names.count() >= MOST_NAMES { Timeline::OTHER } else { names.number(name) }
 }
 
 impl Timeline {
@@ -272,7 +272,7 @@ impl Timeline {
     /// Returns the number of names.
     #[must_use]
     pub fn names(&self) -> u32 {
-        self.names.len() as u32 + 1
+        self.names.count() as u32 + 1
     }
 
     /// Returns the name with a number.

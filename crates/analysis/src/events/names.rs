@@ -23,7 +23,7 @@ impl NumberedNames {
     }
 
     /// Returns the name count.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.list.len()
     }
 

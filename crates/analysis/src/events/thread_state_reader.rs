@@ -61,7 +61,7 @@ pub struct ThreadNames {
 
 fn number(names: &mut NumberedNames, name: &str) -> u32 {
     let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
-    if names.len() >= MOST_NAMES { 0 } else { names.number(name) }
+    if names.count() >= MOST_NAMES { 0 } else { names.number(name) }
 }
 
 impl StateClass {
