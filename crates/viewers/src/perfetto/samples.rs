@@ -95,12 +95,12 @@ impl PacketWriter<'_> {
                 }
                 (None, None) => "(unknown)",
             };
-            let known = (functions.len(), modules.len());
+            let known = (functions.count(), modules.count());
             let (function, module_number) = (functions.number(symbol), modules.number(module.unwrap_or("")));
-            if functions.len() > known.0 {
+            if functions.count() > known.0 {
                 push_interned(out, interned::FUNCTION_NAMES, function.into(), symbol);
             }
-            if modules.len() > known.1 {
+            if modules.count() > known.1 {
                 push_interned(out, interned::MAPPING_PATHS, module_number.into(), module.unwrap_or(""));
                 let at = begin(out, interned::MAPPINGS);
                 push_unsigned(out, interned::IID, module_number.into());
