@@ -280,7 +280,7 @@ mod tests {
         let directory = OutputDirectory::create(&path, ExistingOutput::Refuse, &known).unwrap();
         fs::create_dir(&path).unwrap();
         fs::write(path.join("x"), b"mine").unwrap();
-        assert!(directory.finish().unwrap_err().to_string().contains("meanwhile"));
+        assert!(directory.finish().unwrap_err().to_string().contains("in the meantime"));
         assert_eq!((names(&root.join(".")), names(&path)), (vec!["t".into()], vec!["x".into()]));
     }
 

@@ -209,7 +209,7 @@ type ExpectedProblem = (usize, Severity, &'static str);
 /// Warnings and notes for the PROP-1.0 examples.
 const PROP1: &[ExpectedProblem] = &[
     (1984, Severity::Warning, "an `enum` without the property `size`"),
-    (2938, Severity::Warning, "a path is an array of names"),
+    (2938, Severity::Warning, "a path must be an array of names"),
     (3179, Severity::Note, "unknown property `length`"),
     (3365, Severity::Warning, "the field type `integer` is called `int`"),
     (3545, Severity::Warning, "an array without the property `length`"),

@@ -80,7 +80,7 @@ fn an_event_class_without_a_data_stream_class() {
         "/* CTF 1.8 */ {BYTE} {header} stream {{ id = 5; }}; stream {{ id = 6; }}; {} {other}",
         event("u8 x;")
     );
-    read_with_warning(text.as_bytes(), "none has the id 0: its events are not read");
+    read_with_warning(text.as_bytes(), "the id 0 does not exist: its events are not read");
     assert_eq!(values(&text, &[6, 0x41]), ["u:65"]);
     // An event that names a missing data stream class.
     let text = tsdl(&["stream { id = 5; };", "event { name = e; stream_id = 7; };"]);
