@@ -1,4 +1,4 @@
-//! Fields of an event as arguments.
+//! Event fields as arguments.
 
 use std::io::Write as _;
 
@@ -8,41 +8,41 @@ use ichnos_model::{Event, Field, FieldValue, Scope, Text, Visitor};
 use ichnos_analysis::events::class::{SCOPES, ViewerClass};
 use ichnos_analysis::events::names::NumberedNames;
 
-/// Begin of the name of an argument whose field has none; its number follows.
+/// Name prefix of an argument whose field has no name. A number follows.
 pub(super) const UNNAMED: &str = "argument";
 
-/// Writes arguments, which have a name: its number, 0 without one, as elements of arrays.
+/// Writer of arguments. A name is its number, or 0 without a name and for array elements.
 ///
 /// # For implementations
-/// Calls of `enter` and `leave` nest.
+/// `enter` and `leave` calls nest.
 pub(super) trait ArgumentWriter {
     fn unsigned(&mut self, name: u32, value: u64);
     fn signed(&mut self, name: u32, value: i64);
     fn boolean(&mut self, name: u32, value: bool);
     fn double(&mut self, name: u32, value: f64);
-    /// Writes a text in UTF-8.
+    /// Writes a UTF-8 text.
     fn text(&mut self, name: u32, text: &[u8]);
-    /// Begins an array, or else a dictionary.
+    /// Starts an array, or a dictionary if `is_array` is `false`.
     fn enter(&mut self, name: u32, is_array: bool);
     /// Ends the innermost array or dictionary.
     fn leave(&mut self);
 }
 
-/// Names of the arguments of a scope.
+/// Argument names of a scope.
 #[derive(Debug)]
 pub(super) struct ScopeNames {
     pub(super) scope: Scope,
-    /// Number of the name of each node, 0 without one; `None` for those that are not shown.
+    /// Name number of each node: 0 without a name, `None` for hidden fields.
     nodes: Box<[Option<u32>]>,
 }
 
 impl ScopeNames {
-    /// Returns the names of all scopes of a class.
+    /// Returns the argument names of all scopes of a class.
     pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
         Self::all_with_prefix(event, class, "", names)
     }
 
-    /// Returns the names of all scopes of a class, each with `prefix` before it.
+    /// Returns the argument names of all scopes of a class, each with `prefix` in front.
     pub(super) fn all_with_prefix(
         event: &Event<'_>,
         class: &ViewerClass,
@@ -81,25 +81,25 @@ impl ScopeNames {
         Some(Self { scope, nodes: nodes.into() })
     }
 
-    /// Returns the members of the scope that are shown: their nodes in the plan, and the numbers of their names.
+    /// Returns the plan nodes and name numbers of the visible members.
     pub(super) fn members<'n>(&'n self, plan: &'n Plan) -> impl Iterator<Item = (usize, u32)> + 'n {
         let members = (0..).map_while(|index| plan.member(index));
         members.filter_map(|member| Some((member, self.nodes.get(member).copied().flatten()?)))
     }
 
-    /// Returns the numbers of the names.
+    /// Returns the name numbers.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         self.nodes.iter().flatten().copied().filter(|number| *number != 0)
     }
 }
 
-/// Passes the fields of a scope to arguments.
+/// Visitor that passes the fields of a scope to an argument writer.
 pub(super) struct ArgumentVisitor<'v, A> {
     pub(super) arguments: A,
     names: &'v ScopeNames,
-    /// Memory for texts that are made.
+    /// Buffer for generated texts.
     text: &'v mut Vec<u8>,
-    /// Name of the optional or the variant around the next field.
+    /// Name of the optional or variant that contains the next field.
     around: u32,
 }
 
@@ -108,7 +108,7 @@ impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
         Self { arguments, names, text, around: 0 }
     }
 
-    /// Returns the number of the name of a field, `None` if it is not shown.
+    /// Returns the name number of a field, or `None` if the field is hidden.
     fn name(&self, field: Field<'_>) -> Option<u32> {
         self.names.nodes.get(field.index()).copied().flatten()
     }
@@ -130,7 +130,7 @@ impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
         }
     }
 
-    /// Writes the names of a value instead of its number; returns `false` if it has none.
+    /// Writes the labels of a value instead of its number. Returns `false` without labels.
     #[inline]
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
         field.class().mappings().is_some() && self.names_of(field, value)
@@ -151,14 +151,14 @@ impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
         has_name
     }
 
-    /// Writes the text in the buffer.
+    /// Writes the text from the buffer.
     fn push_text(&mut self, field: Field<'_>) {
         if let Some(name) = self.next(field) {
             self.arguments.text(name, self.text);
         }
     }
 
-    /// Writes a text that `make` appends to a buffer.
+    /// Writes the text that `make` appends to a buffer.
     fn made_text(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
         self.text.clear();
         make(self.text);
@@ -172,7 +172,7 @@ impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
         });
     }
 
-    /// Notes the name of an optional or a variant for the field in it.
+    /// Keeps the name of an optional or variant for the field inside it.
     fn wrap(&mut self, field: Field<'_>) {
         if self.around == 0 {
             self.around = self.name(field).unwrap_or(0);

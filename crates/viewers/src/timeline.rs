@@ -41,7 +41,7 @@ use ichnos_export::parts::has_dates;
 /// Maximum number of names. Further names become [`Timeline::OTHER`].
 const MOST_NAMES: usize = 1 << 20;
 
-/// Maximum number of events that wait for a first time. With more events, it is set to 0.
+/// Maximum number of events that wait for a first time. With more events, the first time is 0.
 const MOST_UNTIMED: usize = 1 << 16;
 
 /// Maximum length of a name, in bytes.
@@ -68,7 +68,7 @@ pub struct Timeline {
     stream_numbers: HashMap<u32, u32>,
     scheduling: Scheduling,
     states: StateTracks,
-    /// Threads by name number, for names on processor tracks.
+    /// Threads by name number, to name processor tracks.
     threads: HashMap<u32, u64>,
     /// Time of the last event, for messages without a time.
     now: Option<u64>,
@@ -165,10 +165,10 @@ impl Timeline {
         Self { flows: Some(FlowTable::default()), ..self }
     }
 
-    /// Creates a timeline for the messages from a time on, with the tracks, names and open spans of this timeline. Its
-    /// items need at most `budget` bytes. To be exact for a range, it must get the messages from two
-    /// [resolutions](Self::resolution) before the range to one after it, and then [`finish_part`](Self::finish_part).
-    /// Shorter spans that begin earlier are missing.
+    /// Creates a timeline for the messages from a time on, with the tracks, names and open spans of this timeline.
+    /// Its items need at most `budget` bytes. To be exact for a range, it must get the messages from two
+    /// [resolutions](Self::resolution) before the range to one resolution after it, followed by
+    /// [`finish_part`](Self::finish_part). Shorter spans that start earlier are missing.
     #[must_use]
     pub fn part(&mut self, begin: u64, budget: usize) -> Self {
         let mut part = Self::new(budget);
@@ -399,7 +399,7 @@ impl Timeline {
         None
     }
 
-    /// Updates the thread states by an event that is not shown.
+    /// Updates the thread states by a hidden event.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
         let Self { names, colors, streams, scheduling, states, now, text, .. } = self;
@@ -530,8 +530,8 @@ impl Timeline {
         self.range = Some((first.min(time), last.max(time)));
     }
 
-    /// Returns the time at which an event is shown. The first time also shows everything that waited for it. An event
-    /// that cannot be shown yet is kept or counted.
+    /// Returns the time at which an event is shown. The first time also shows all waiting events and losses. An event
+    /// without a place in time is kept or counted.
     fn time_of(&mut self, event: &Event<'_>) -> Option<u64> {
         let Some(time) = shown_time(event.nanoseconds()) else {
             self.board.counts.not_shown += 1;
@@ -660,8 +660,8 @@ impl EventOf<'_, '_> {
         }
     }
 
-    /// Updates thread states by the event. `processor` is the last one of the data stream. A switch on an unknown one of
-    /// several processors is ignored.
+    /// Updates thread states by the event. `processor` is the last processor of the data stream. A switch on an
+    /// unknown processor is ignored if there are several processors.
     #[inline]
     fn take_states(&self, states: &mut StateTracks, processor: &mut Option<Option<u64>>) {
         let Self { event, class, trace, location, time, name, .. } = *self;
@@ -689,7 +689,7 @@ impl EventOf<'_, '_> {
     /// Returns the track for keyed spans with the name of the event.
     fn spans(&self, tracks: &mut TrackList) -> u32 {
         let (name, key) = match self.location.own_name {
-            // An end without a span name is on the track of its own class.
+            // An end without a span name is on the track of its class.
             Some(name) => (name, name_key(name)),
             None => (self.class.class.name.as_str(), self.class.class.edge(None).kind),
         };

@@ -16,7 +16,7 @@ const MOST_OPEN: usize = MOST_LANES as usize;
 struct OpenSpan {
     begin: u64,
     name: u32,
-    /// Class name number, equal for begin and end, while the event itself can have another name. `None` for a span from
+    /// Class name number, equal for start and end. The event itself can have another name. `None` for a span from
     /// another timeline.
     kind: Option<u32>,
     lane: u16,
@@ -24,7 +24,7 @@ struct OpenSpan {
     known_end: Option<u64>,
     /// `true` if no event ends the span at its known end.
     is_lost: bool,
-    /// `true` if the span began before the part. Then its end is known, or it never ends.
+    /// `true` if the span started before the part. Its end is known, or it never ends.
     is_earlier: bool,
 }
 
@@ -155,7 +155,7 @@ impl Board {
         self.counts.begun += 1;
     }
 
-    /// Ends the innermost span with a name. Spans nested in it never ended.
+    /// Ends the innermost span with a name. The ends of its inner spans are missing.
     pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEdge<u32>) {
         let (state, pyramid) = self.state(track, time);
         let searched = spans_within(state.open.iter().rev(), |open| open.is_ended_by(end, time));
@@ -168,7 +168,7 @@ impl Board {
         self.counts.ended += 1;
     }
 
-    /// Ends all spans of an exiting thread, which never ended themselves.
+    /// Ends all open spans of an exiting thread. Their own ends are missing.
     pub(super) fn end_thread(&mut self, track: u32, time: u64) {
         let (state, pyramid) = self.state(track, time);
         for span in std::mem::take(&mut state.open) {
@@ -221,16 +221,16 @@ impl Board {
         Some(track)
     }
 
-    /// Adds an end without a begin.
+    /// Adds an end without a start.
     pub(super) fn end_of_nothing(&mut self, track: u32, time: u64, name: u32) {
-        // In a part, the begin can be earlier.
+        // In a part, the start can be earlier.
         match self.is_part {
             true => self.counts.ended_before += 1,
             false => self.instant(track, time, name),
         }
     }
 
-    /// Ends the running thread of a processor, and begins the next one.
+    /// Ends the running thread of a processor and starts the next thread.
     pub(super) fn run(&mut self, track: u32, time: u64, next: Option<u32>) {
         let (state, pyramid) = self.state(track, time);
         for OpenSpan { begin, name, lane, .. } in std::mem::take(&mut state.open) {

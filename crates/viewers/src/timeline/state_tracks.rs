@@ -114,7 +114,7 @@ impl StateTracks {
         self.waits.ended_by(ThreadWaker::Thread(thread), range, is_of_trace, most)
     }
 
-    /// Returns the longest waits that touch a range, the longest first, with their tracks.
+    /// Returns the longest waits that touch a range with their tracks, longest first.
     pub(super) fn longest_waits(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, KnownWait)> {
         self.waits.longest(begin, end, most)
     }

@@ -142,8 +142,8 @@ impl Timeline {
         thread.map_or_else(Vec::new, |thread| self.states.ended_by(thread, range, most))
     }
 
-    /// Returns the program of a thread with a name number on a processor track: the process track, or the thread track
-    /// if the process is unknown.
+    /// Returns the program of a thread with a name number on a processor track: the process track, or the thread
+    /// track of an unknown process.
     #[must_use]
     pub fn program_of_name(&self, track: u32, name: u32) -> Option<u32> {
         let states = self.states_of_name(track, name)?;

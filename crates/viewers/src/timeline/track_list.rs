@@ -1,4 +1,4 @@
-//! Tracks of a timeline, in the order in which they occur.
+//! Timeline tracks in order of occurrence.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -194,7 +194,7 @@ impl TrackList {
         track
     }
 
-    /// Returns the track of an event. The data stream number is the same each time that the trace is opened.
+    /// Returns the track of an event. The data stream number is stable across openings of the trace.
     pub(super) fn of_event(
         &mut self,
         (stream, number): (&DataStream, u32),
