@@ -1,4 +1,4 @@
-//! Text of sinks as an output of a pass.
+//! Sink text as the output of a pass.
 
 mod blocks;
 mod fixed_text;
@@ -18,17 +18,18 @@ pub use blocks::{BlockWarnings, BlockWriter};
 use blocks::{Pool, WrittenText};
 use fixed_text::FixedText;
 
-/// Size of a block that is written immediately, in bytes.
+/// Size of an immediately written block, in bytes.
 const LOCAL_BLOCK: usize = 80 << 10;
 
 type StateOf<S> = <S as ResumableSink>::State;
 
 type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
 
-/// Output of the text of a sink. Each worker has a sink of its own, and the text is joined in order: it is the same for
-/// any number of threads.
+/// Output that writes the text of sinks. Each worker has its own sink, and the text is joined in order. It is the
+/// same for any number of threads.
 ///
-/// If the text of a chunk depends on earlier text in a way that no [`Fixup`] can correct, the chunk is written again.
+/// If the text of a chunk depends on earlier text in a way that a [`Fixup`] cannot correct, the chunk is written
+/// again.
 ///
 /// ```no_run
 /// use ichnos::TextOutput;
@@ -47,7 +48,7 @@ pub struct TextOutput<'o, S: ResumableSink> {
     make: Box<dyn Fn(BlockWriter) -> S + Send + Sync + 'o>,
     /// `true` if sinks receive damage.
     takes_damage: bool,
-    /// Preparation of work in chunks.
+    /// Data stream order and block size, set for work in chunks.
     chunks: OnceLock<(StreamOrder, usize)>,
     joined: Mutex<JoinedText<'o, StateOf<S>>>,
 }
@@ -62,15 +63,16 @@ impl<S: ResumableSink> std::fmt::Debug for TextOutput<'_, S> {
 struct JoinedText<'o, S: SinkState> {
     writer: Box<dyn Write + Send + 'o>,
     warnings: Box<dyn Write + Send + 'o>,
-    /// State after the joined part of the current chunk, and before the chunk.
+    /// State after the joined part of the current chunk.
     state: S,
+    /// State before the current chunk.
     before: S,
     /// `true` if a chunk is complete.
     has_chunk: bool,
     text: FixedText<S::Cause>,
-    /// Position in the current chunk, in bytes and warnings, and the largest one that was written: a chunk that is
-    /// written again begins at 0.
+    /// Position in the current chunk, in bytes and warnings. A chunk that is written again starts at 0.
     position: (u64, usize),
+    /// Largest written position in the current chunk.
     written: (u64, usize),
     undecoded: u64,
     statistics: Option<NullStatistics>,
@@ -94,7 +96,8 @@ struct TextEnd<S> {
 }
 
 impl<'o, S: ResumableSink> TextOutput<'o, S> {
-    /// Writes to `writer`. `make` makes the sink of each worker, and is called by several threads.
+    /// Creates an output that writes to `writer`. `make` creates the sink of each worker and is called by several
+    /// threads.
     pub fn new(writer: impl Write + Send + 'o, make: impl Fn(BlockWriter) -> S + Send + Sync + 'o) -> Self {
         let joined = JoinedText {
             writer: Box::new(writer),
@@ -118,7 +121,7 @@ impl<'o, S: ResumableSink> TextOutput<'o, S> {
         self
     }
 
-    /// Does not pass damage to the sinks.
+    /// Hides damage from the sinks.
     #[must_use]
     pub fn without_damage(self) -> Self {
         Self { takes_damage: false, ..self }
@@ -130,7 +133,7 @@ impl<'o, S: ResumableSink> TextOutput<'o, S> {
 }
 
 impl<S: SinkState> JoinedText<'_, S> {
-    /// Begins the current chunk again.
+    /// Restarts the current chunk.
     fn restart(&mut self) {
         self.state = self.before.clone();
         self.text = FixedText::default();
@@ -142,13 +145,13 @@ impl<S: SinkState> JoinedText<'_, S> {
             self.position.1 += 1;
             if self.position.1 > self.written.1 {
                 self.written.1 = self.position.1;
-                // As if printed by the sink itself, whose text is not lost because of it.
+                // A failed warning must not lose text, as if the sink had printed it.
                 let _ = self.warnings.write_all(&warning);
             }
         }
     }
 
-    /// Writes a block, except its part that was already written. Returns `false` if the chunk has to be written again.
+    /// Writes a block without its already written part. Returns `false` if the chunk must be written again.
     fn write(&mut self, block: &[u8]) -> io::Result<bool> {
         let Self { text, state, writer, position: (position, _), written: (written, _), .. } = self;
         text.write(block, state, &mut |text| {
@@ -159,7 +162,7 @@ impl<S: SinkState> JoinedText<'_, S> {
         })
     }
 
-    /// Ends a chunk. Returns `false` if it has to be written again.
+    /// Ends a chunk. Returns `false` if the chunk must be written again.
     fn end(&mut self, end: TextEnd<S>) -> bool {
         if !self.text.resolve_rest(&mut self.state) {
             return false;
@@ -195,7 +198,7 @@ where
             true => StreamOrder::new(streams.iter().map(|stream| &**stream)),
             false => StreamOrder::default(),
         };
-        // Without effect if it is called twice.
+        // A second call has no effect.
         let _ = self.chunks.set((order, block_size(threads)));
     }
 
@@ -260,14 +263,14 @@ where
     }
 }
 
-/// Worker with a sink of its own.
+/// Worker with its own sink.
 struct TextWorker<S: ResumableSink> {
     sink: S,
     written: Arc<WrittenText>,
     pool: Arc<Pool>,
-    /// `true` if the sink does not know earlier text.
+    /// `true` if the sink does not know the earlier text.
     is_unjoined: bool,
-    /// `true` if something may follow the lane.
+    /// `true` if more text can follow this worker's text.
     has_state: bool,
     /// Fixups in text that was not taken yet.
     fixups: Vec<Fixup<CauseOf<S>>>,
@@ -281,7 +284,7 @@ impl<S: ResumableSink> TextWorker<S> {
         }
     }
 
-    /// Ends the text; `finished` is the result of the sink.
+    /// Ends the text with the result of the sink.
     fn end(&mut self, finished: io::Result<()>) -> io::Result<()> {
         let undecoded = match finished {
             Ok(()) => 0,

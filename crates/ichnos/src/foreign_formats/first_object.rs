@@ -1,16 +1,16 @@
-//! Outline of a JSON text that may end early.
+//! Outline of a JSON text that can be truncated.
 
 use std::borrow::Cow;
 
 use ichnos_json::read::Reader;
 
-/// Members of the first object of a JSON text, which may end within it.
+/// Members of the first object of a JSON text that can be truncated.
 pub(super) struct FirstObject<'a> {
-    /// Names and values. The last value may end early.
+    /// Names and values. The last value can be truncated.
     members: Vec<(Cow<'a, str>, &'a str)>,
-    /// `true` if the object is the first element of an array.
+    /// `true` if the object is the first array element.
     pub(super) is_element: bool,
-    /// `true` if another object follows in another line.
+    /// `true` if another object follows on the next line.
     pub(super) is_line: bool,
 }
 
@@ -51,12 +51,12 @@ impl<'a> FirstObject<'a> {
         names.iter().all(|name| self.value(name).is_some())
     }
 
-    /// `true` if a value is a number.
+    /// Returns `true` if a value is a number.
     pub(super) fn has_number(&self, name: &str) -> bool {
         self.value(name).is_some_and(|value| value.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
     }
 
-    /// Returns the object in a value, or the first one in its array.
+    /// Returns the object in a value, or the first object in its array.
     pub(super) fn object(&self, name: &str) -> FirstObject<'a> {
         FirstObject::of(self.value(name).unwrap_or_default())
     }

@@ -1,16 +1,16 @@
-//! JSON Lines of loggers, by the members of their first line.
+//! Logger JSON Lines, recognized by the members of the first line.
 
 use super::first_object::FirstObject;
 use super::{Advice, ForeignFormat};
 
-/// Lines of a logger.
+/// Logger with recognizable lines.
 struct Logger {
     what: &'static str,
-    /// Members that its lines have.
+    /// Members of each line.
     members: &'static [&'static str],
-    /// A member that is a number.
+    /// Numeric member.
     number: Option<&'static str>,
-    /// jq program that makes JSON Lines from it. Times that are fractions are as exact as floating-point numbers.
+    /// jq program that converts it to JSON Lines. Fractional times have the precision of floating-point numbers.
     jq: &'static str,
 }
 
@@ -18,7 +18,7 @@ const fn logger(what: &'static str, members: &'static [&'static str], jq: &'stat
     Logger { what, members, number: None, jq }
 }
 
-/// Logger whose lines have a number as this member.
+/// Logger whose lines have a numeric member.
 const fn with_number(
     what: &'static str,
     members: &'static [&'static str],
@@ -28,12 +28,12 @@ const fn with_number(
     Logger { number: Some(number), ..logger(what, members, jq) }
 }
 
-/// Times in `time` and names in `name`; and lines without a name.
+/// Times in `time` and names in `name`, and lines without a name.
 const TIME_AND_NAME: &str = "{time, name, payload: .}";
 const TIME: &str = r#"{time, name: "log", payload: .}"#;
 const TIMESTAMP: &str = r#"{time: .timestamp, name: "log", payload: .}"#;
 
-/// Loggers; the first one whose members are there counts.
+/// Loggers. The first logger whose members are present counts.
 const LOGGERS: &[Logger] = &[
     logger("a bunyan log", &["v", "name", "hostname", "pid", "level", "msg", "time"], TIME_AND_NAME),
     with_number(
@@ -162,7 +162,7 @@ const LOGGERS: &[Logger] = &[
     logger("a log without times, of winston or another logger", &["level", "message"], TIMESTAMP),
 ];
 
-/// Recognizes lines by the first one.
+/// Recognizes lines by the first line.
 pub(super) fn recognise(first: &FirstObject<'_>) -> Option<ForeignFormat> {
     let is_of = |logger: &&Logger| {
         first.has(logger.members) && logger.number.is_none_or(|number| first.has_number(number))
