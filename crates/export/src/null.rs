@@ -9,7 +9,7 @@ use crate::null_statistics::NullStatistics;
 use crate::resume::ResumableSink;
 use crate::text_buffer::Failures;
 
-/// Visits every field and clock value. The fastest sink, also used to compare two ways of reading.
+/// Sink that visits every field and clock value. It is the fastest sink, and also compares two ways of reading.
 #[derive(Clone, Debug, Default)]
 pub struct Null {
     statistics: NullStatistics,
@@ -17,7 +17,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// Makes a sink with all counts 0.
+    /// Creates a sink with all counts 0.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -49,7 +49,7 @@ impl Null {
     }
 }
 
-/// The text is empty, so there is no state.
+/// The text is empty, so the state is empty.
 impl ResumableSink for Null {
     type State = ();
 

@@ -1,4 +1,4 @@
-//! State of data streams and of classes of events.
+//! State of data streams and event classes.
 
 use ichnos_model::Event;
 
@@ -8,13 +8,13 @@ use super::row::{ClassCell, ClassCells, property_cell};
 use crate::repeated::Repeated;
 use crate::time::TimeWriter;
 
-/// State of a data stream: they can be very many.
+/// State of a data stream. There can be very many.
 #[derive(Debug)]
 pub(super) struct CsvStreamState {
-    /// Cells that are the same for all of its events.
+    /// Constant cells of the data stream.
     pub(super) stream: Box<[u8]>,
     pub(super) trace: Box<[u8]>,
-    /// The cells of contexts as they were for the event before, each with the number of the shape that they had.
+    /// Context cells of the previous event, with their shape number.
     pub(super) contexts: Vec<(usize, Repeated)>,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct CsvStreamClassState {
     pub(super) shapes: Vec<ContextShape>,
 }
 
-/// State of a class of events.
+/// State of an event class.
 #[derive(Debug)]
 pub(super) struct CsvClassState {
     pub(super) cells: ClassCells,
     pub(super) scopes: Vec<ScopeCells>,
-    /// `true` if fields come in the order of their columns, so that they are written directly into the line.
+    /// `true` if fields are in column order, so that they are written directly into the line.
     pub(super) is_in_order: bool,
 }
 

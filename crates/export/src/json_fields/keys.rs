@@ -1,4 +1,4 @@
-//! Properties of the fields of a scope, computed once.
+//! Field properties of a scope, computed once.
 
 use ichnos_json::write::push_string;
 use ichnos_model::plan::{Node, Plan};
@@ -6,24 +6,24 @@ use ichnos_model::{Field, IntegerProperties};
 
 use crate::block::Block;
 
-/// Text before a field, and its kind.
+/// Text before a field, and the field kind.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Comma, name of the member and colon.
+    /// Comma, member name and colon.
     pub(crate) prefix: Block,
-    /// `true` for an integer whose values have no names or dates.
+    /// `true` for an integer without value names and dates.
     pub(crate) is_plain: bool,
 }
 
-/// The keys of all fields of a scope.
+/// Keys of all fields of a scope.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// Keys by index of the node.
+    /// Keys by node index.
     keys: Vec<Key>,
 }
 
 impl Keys {
-    /// Returns the keys of the fields of a plan; none without a plan.
+    /// Returns the field keys of a plan. Empty without a plan.
     #[must_use]
     pub fn of(plan: Option<&Plan>) -> Self {
         let key = |node: &Node| {

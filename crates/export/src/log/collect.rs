@@ -1,4 +1,4 @@
-//! Sorts the fields of an event into the parts of the line, and pairs of names and values.
+//! Sorts the event fields into line parts, and pairs of names and values.
 
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid, Visitor, Wide};
@@ -6,16 +6,16 @@ use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid,
 use super::parts::{LineParts, NumberPart, SignedNumber, TextPart};
 use crate::property;
 
-/// Treatment of a field.
+/// Field treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// Not a part itself; its content has its own treatment.
+    /// Container of fields with their own treatment.
     Through,
     Number(NumberPart),
     Text(TextPart),
-    /// A pair, or within one.
+    /// Pair, or field within a pair.
     Pair,
-    /// Not shown.
+    /// Hidden field.
     Skip,
 }
 
@@ -23,23 +23,23 @@ pub(super) enum Treatment {
 #[derive(Debug)]
 pub(super) struct Treatments {
     pub(super) scope: Scope,
-    /// Treatments by index of the node.
+    /// Treatments by node index.
     nodes: Box<[Treatment]>,
 }
 
 /// Parts that the line format can show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShownParts {
-    /// `true` if file and line are shown together, so that a line without a file becomes a pair.
+    /// `true` if file and line are shown together. A line without a file then becomes a pair.
     pub(super) lines_need_files: bool,
-    /// `true` if a thread can be identified by a name.
+    /// `true` if a name can identify a thread.
     pub(super) thread_names: bool,
     /// `true` if a component is shown with its URL.
     pub(super) component_urls: bool,
 }
 
 impl Treatments {
-    /// Returns `None` if nothing of the scope is shown.
+    /// Returns `None` if no field of the scope is shown.
     pub(super) fn of(
         scope: Scope,
         plan: Option<&Plan>,
@@ -53,7 +53,7 @@ impl Treatments {
         for (member, begin) in plan.fields().enumerate() {
             let within = plan.within(begin);
             let treatment = match meanings.map(|meanings| meanings.of(scope, member)) {
-                // If members have meanings, other scopes than the payload have no pairs.
+                // If members have meanings, only the payload has pairs.
                 Some(None) if scope != Scope::Payload => Treatment::Skip,
                 None | Some(None) => Treatment::Pair,
                 Some(Some(meaning)) => treatment_of(meaning, nodes.get(within.clone())?, shown),
@@ -79,8 +79,8 @@ impl Treatments {
     }
 }
 
-/// Returns the treatment of a member with a meaning; `nodes` are its own and those within it. A
-/// member of the wrong kind becomes a pair.
+/// Returns the treatment of a member with a meaning. `nodes` are its own node and the nested nodes. A member of the
+/// wrong kind becomes a pair.
 fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: ShownParts) -> Treatment {
     let kind = match nodes {
         [node] => Some(&node.class.kind),
@@ -112,7 +112,7 @@ fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: ShownParts) -> Treatme
     }
 }
 
-/// Extracts the parts from the fields of a scope; `pairs` receives the other fields.
+/// Visitor that extracts the parts from the fields of a scope. `pairs` receives the other fields.
 pub(super) struct PartCollector<'c, V> {
     pub(super) treatments: &'c Treatments,
     pub(super) parts: &'c mut LineParts,
@@ -126,7 +126,7 @@ impl<V: Visitor> PartCollector<'_, V> {
     }
 }
 
-/// Forwards fields of pairs to `pairs`.
+/// Forwards pair fields to `pairs`.
 macro_rules! pass_pairs {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         $(fn $name(&mut self, field: Field<'_> $(, $argument: $kind)*) {

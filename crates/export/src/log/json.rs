@@ -1,4 +1,4 @@
-//! Lines as JSON objects: `Data<Logs>`, version 1, of Fuchsia's diagnostics service.
+//! Lines as JSON objects: `Data<Logs>`, version 1, of the Fuchsia diagnostics service.
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::LogLevel;
@@ -8,7 +8,7 @@ use super::parts::SignedNumber;
 use crate::time::TimeWriter;
 
 impl LineContent<'_> {
-    /// Appends the line; `dates` writes the time if it has a date.
+    /// Appends the line. `dates` writes the time if it has a date.
     pub(super) fn push_json(&self, out: &mut Vec<u8>, dates: &mut TimeWriter) {
         let parts = self.parts;
         let mut line = ValueWriter::new(out).object();
@@ -65,7 +65,7 @@ impl LineContent<'_> {
         out.push(b'\n');
     }
 
-    /// Writes what was lost before this line.
+    /// Writes the losses before this line.
     fn write_errors(&self, metadata: &mut ObjectWriter<'_>) {
         if self.parts.dropped == 0 && self.parts.rolled_out == 0 && self.damage.is_none() {
             return;

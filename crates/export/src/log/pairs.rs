@@ -14,7 +14,7 @@ use crate::time::push_date;
 /// Texts before the fields of a scope: ` name=`.
 #[derive(Debug)]
 pub(super) struct PairPrefixes {
-    /// Texts by index of the node.
+    /// Texts by node index.
     names: Vec<Block>,
     /// Escaping in names and values.
     escaping: Escaping,
@@ -34,17 +34,17 @@ impl PairPrefixes {
     }
 }
 
-/// Writes the pairs of a scope.
+/// Visitor that writes the pairs of a scope.
 pub(super) struct PairWriter<'a> {
     out: &'a mut Vec<u8>,
     names: &'a PairPrefixes,
     container: FieldContainer,
-    /// Containers around it.
+    /// Enclosing containers.
     outer: &'a mut Vec<FieldContainer>,
 }
 
 impl<'a> PairWriter<'a> {
-    /// Writes pairs to `out`. `outer` is memory that is reused for all scopes.
+    /// Creates a visitor that writes to `out`. `outer` is a reused buffer.
     pub(super) fn new(
         out: &'a mut Vec<u8>,
         names: &'a PairPrefixes,
@@ -91,7 +91,7 @@ impl<'a> PairWriter<'a> {
         self.container.leave(self.outer);
     }
 
-    /// Appends names with `|` between them. Returns `false` if there are none.
+    /// Appends names separated by `|`. Returns `false` without names.
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> bool {
         let mut any = false;
         for name in names {
@@ -103,7 +103,7 @@ impl<'a> PairWriter<'a> {
         any
     }
 
-    /// Appends the names or the date of an integer. Returns `false` if it has none.
+    /// Appends the names or the date of an integer. Returns `false` without both.
     #[inline]
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
         match field.class().mappings() {
@@ -194,7 +194,7 @@ impl Visitor for PairWriter<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        // An absent field is not a pair, but it is an element.
+        // An absent field is not a pair, but an absent element is written.
         if present || self.container != FieldContainer::Root {
             self.push_prefix(field);
         }

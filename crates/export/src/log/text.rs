@@ -13,17 +13,17 @@ use crate::time::{ClockDisplay, JsonTime, TimeWriter};
 /// Minimum number of digits of seconds.
 const SECOND_DIGITS: usize = 5;
 
-/// Beginning of the last line, which the next line often repeats.
+/// Start of the last line, which the next line often repeats.
 #[derive(Debug)]
 pub(super) struct Beginning {
-    /// The seconds, `true` if their text is a date, and this text: `[00012.`.
+    /// Seconds, `true` if their text is a date, and this text: `[00012.`.
     seconds: Option<(u64, bool, Block)>,
     /// Process and thread, and their text: `][1][2][`.
     thread: (Option<SignedNumber>, Option<SignedNumber>),
     thread_text: Block,
     /// Times of JSON lines with dates.
     pub(super) dates: TimeWriter,
-    /// Dates of lines of text.
+    /// Dates of text lines.
     clock: ClockDisplay,
 }
 
@@ -86,7 +86,7 @@ impl Beginning {
         self.seconds = Some((second, is_date, Block::new(out.get(begin..).unwrap_or_default())));
     }
 
-    /// Appends the opening bracket and a time before the origin of the clock, or one that is beyond 64 bits.
+    /// Appends the opening bracket and a time before the clock origin or beyond 64 bits.
     #[cold]
     fn push_any_time(&self, out: &mut Vec<u8>, nanoseconds: i128, is_date: bool) {
         match i64::try_from(nanoseconds.div_euclid(1_000_000_000)) {
@@ -192,7 +192,7 @@ fn push_number(out: &mut Vec<u8>, number: SignedNumber) {
     }
 }
 
-/// Appends the opening bracket, seconds and microseconds; smaller digits are cut off.
+/// Appends the opening bracket, seconds and microseconds. Smaller digits are cut off.
 #[cold]
 fn push_seconds(out: &mut Vec<u8>, nanoseconds: i128) {
     out.push(b'[');
