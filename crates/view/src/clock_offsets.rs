@@ -8,7 +8,7 @@ use crate::response::ApiError;
 /// Maximum number of traces with an offset.
 const MOST_OFFSETS: usize = 64;
 
-/// Nanoseconds to add to the times of traces, by track number. None is 0.
+/// Nanoseconds to add to the times of traces, by track number. Offsets of 0 are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClockOffsets(pub(crate) BTreeMap<u32, i64>);
 

@@ -2,8 +2,8 @@
 
 use ichnos::json::write::push_string;
 
-/// Directories of absolute paths, each ending with a slash: the common directory if there is one, otherwise the
-/// directory of each path.
+/// Directories of absolute paths, each with a final slash: the common directory, or without one the directory of each
+/// path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TraceDirectories(Vec<String>);
 
@@ -22,7 +22,7 @@ impl TraceDirectories {
         if common.len() > 1 {
             all = vec![common];
         }
-        // Longer paths first, since a shorter one can be a prefix.
+        // Longer paths first, because a shorter path can be a prefix.
         all.sort_by_key(|path| std::cmp::Reverse(path.len()));
         // Shell words escape quotes in their own way.
         let mut all: Vec<_> =

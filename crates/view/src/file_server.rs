@@ -34,7 +34,7 @@ impl ViewerPage {
         }
     }
 
-    /// Returns the only port from which the page can load files; `None` if any port works.
+    /// Returns the only port from which the page can load files, or `None` for any port.
     #[must_use]
     pub fn port(self) -> Option<u16> {
         // Perfetto's content security policy only allows this port.
@@ -76,8 +76,8 @@ struct ServedFile {
 }
 
 impl FileServer {
-    /// Binds the server to a port; 0 selects a free one. `name` is the file name in the address: letters, digits and
-    /// dots.
+    /// Binds the server to a port. Port 0 selects a free port. `name` is the file name in the address: letters,
+    /// digits and dots.
     ///
     /// # Errors
     /// If the port is in use, or the system provides no random numbers.

@@ -26,13 +26,13 @@ const SCRIPT_ELEMENT: &str = r#"<script src="app.js" defer></script>"#;
 pub struct PageFile {
     /// Page content: HTML in UTF-8.
     pub html: Vec<u8>,
-    /// `true` if some of the data could not be decoded.
+    /// `true` if some data could not be decoded.
     pub is_damaged: bool,
 }
 
 /// Returns the page as a single file with a summary of the selected events. The summary contains the timeline at one
 /// zoom level, statistics, the longest spans, call stacks, flows, the first 1,000 events and log lines, losses and
-/// warnings. A browser shows the page without a server, and the page loads nothing.
+/// warnings. A browser shows the page without a server, and the page loads no other files.
 ///
 /// The directories of the traces and of the [paths](crate::ViewArguments::paths) are removed.
 ///
@@ -60,7 +60,7 @@ pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Page
     let (between, after) = rest.split_once(SCRIPT_ELEMENT).unwrap_or((rest, ""));
     let mut hashes = HASHES.lines();
     let (style, script) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
-    // Names in traces stay text, and the page loads nothing.
+    // Names in traces stay text, and the page loads no other files.
     let policy = format!(
         "default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data: blob:; base-uri 'none'; \
 form-action 'none'"
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_page_has_the_places_for_its_files() {
         assert!(HTML.contains(STYLE_ELEMENT) && HTML.contains(SCRIPT_ELEMENT) && HTML.contains("</body>"));
-        // These would end the elements early.
+        // These sequences would end the elements early.
         assert!(!SCRIPT.to_lowercase().contains("</script") && !SCRIPT.contains("<!--"));
         assert!(!STYLE.to_lowercase().contains("</style"));
         assert_eq!(HASHES.lines().filter(|line| line.starts_with("sha256-") && line.len() == 51).count(), 2);

@@ -84,7 +84,7 @@ impl Request {
         }
     }
 
-    /// Returns a request with the lengths of its head and body; `None` if the head is incomplete.
+    /// Returns a request with the lengths of its head and body, or `None` if the head is incomplete.
     fn parse(head: &[u8]) -> Result<Option<(Self, usize, usize)>, Refusal> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut parsed = httparse::Request::new(&mut headers);

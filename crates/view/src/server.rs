@@ -161,7 +161,7 @@ impl ServerState {
         Arc::clone(&self.shared.read().ignore_poison())
     }
 
-    /// Returns the response; `None` if it was already sent.
+    /// Returns the response, or `None` if it was already sent.
     fn answer(
         &self,
         request: &Request,

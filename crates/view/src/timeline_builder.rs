@@ -45,7 +45,7 @@ pub(crate) struct Status {
     pub(crate) discarded_events: u64,
     pub(crate) discarded_packets: u64,
     pub(crate) damages: u64,
-    /// Message about a failure of reading, or of storing the timeline in the cache.
+    /// Message about a failure to read, or to store the timeline in the cache.
     pub(crate) failure: Option<String>,
 }
 
@@ -138,8 +138,7 @@ impl TimelineBuilder {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Copies the tracks and names of the timeline of all events when that is complete, so that both have the same
-    /// numbers.
+    /// Waits for the timeline of all events, and copies its tracks and names, so that both have the same numbers.
     pub(crate) fn wait_for_whole(&self, budget: usize) {
         let Some(whole) = &self.whole else { return };
         let mut status = whole.status();
@@ -199,7 +198,7 @@ impl TimelineBuilder {
         self.timeline().number_streams(streams.iter().map(|stream| &**stream));
     }
 
-    /// Fills the timeline with the selected events of a session that also pass the filter, if there is one.
+    /// Fills the timeline with the selected events of a session that also pass the filter, if any.
     pub(crate) fn run(&self, session: &Session, options: &ViewOptions, filter: Option<Selector>) {
         let ViewOptions { selection, stop, .. } = options;
         let noted = Instant::now();
@@ -259,7 +258,7 @@ struct Filler<'b> {
     noted: Instant,
     /// Counts of the whole pass.
     counts: Option<PassCounts>,
-    /// `true` if the traces are opened again when they have grown.
+    /// `true` if grown traces are opened again.
     is_followed: bool,
 }
 

@@ -168,7 +168,7 @@ fn rows(
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut rows = object.member("rows").array();
-    // `at_time` counts events at the time of the last one, `number` the rows so far.
+    // `at_time` counts events at the time of the last event, and `number` counts all rows so far.
     let (mut time, mut at_time, mut number, mut next) = (0, 0, 0, None);
     let scanned = scan.run(shared, |found| {
         if found.id.time != time {

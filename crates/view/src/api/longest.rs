@@ -31,8 +31,7 @@ enum Detail {
     Events,
 }
 
-/// Span, or a group of spans that are not separated yet, with the longest of them. Longer and earlier candidates are
-/// greater.
+/// Span, or a group of unseparated spans with the longest of them. Longer and earlier candidates are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     longest: u64,
@@ -62,14 +61,14 @@ struct LongestSearch<'s> {
     shared: &'s AppState,
     build: Arc<TimelineBuilder>,
     range: (u64, u64),
-    /// Spans, and groups that can contain longer ones.
+    /// Spans, and groups that can contain longer spans.
     candidates: BinaryHeap<Candidate>,
     /// Deadline for reading events again.
     deadline: Instant,
 }
 
 impl LongestSearch<'_> {
-    /// Adds the longest items of all tracks. Each of the longest spans is one of these items or within one.
+    /// Adds the longest items of all tracks. Each of the longest spans is one of these items, or inside one of them.
     fn add_tracks(&mut self) {
         let (begin, end) = self.range;
         let mut timeline = self.build.timeline();
@@ -99,7 +98,7 @@ impl LongestSearch<'_> {
         self.candidates.extend(longest.into_iter().map(|Reverse(candidate)| candidate));
     }
 
-    /// Returns the longest spans, the longest first. A group is only separated when nothing else can be longer.
+    /// Returns the longest spans, longest first. A group is only separated when nothing else can be longer.
     fn find(mut self) -> Result<Vec<Candidate>, ApiError> {
         let mut found: Vec<Candidate> = Vec::new();
         while found.len() < MOST_SPANS
@@ -114,7 +113,7 @@ impl LongestSearch<'_> {
                     Detail::Items => self.add_events(&candidate)?,
                     Detail::Events => false,
                 };
-            // A span that begins where a group ends can be found twice.
+            // A span that starts where a group ends can be found twice.
             if !is_divided && !found.iter().any(|other| other.is_same_span(&candidate)) {
                 found.push(candidate);
             }
@@ -142,7 +141,7 @@ impl LongestSearch<'_> {
         Ok(self.add_spans(group, &spans, Detail::Events))
     }
 
-    /// Adds the spans that belong to a group. Returns `false` if there are none.
+    /// Adds the spans that belong to a group. Returns `false` without such spans.
     fn add_spans(&mut self, group: &Candidate, spans: &[(u16, SpanItem)], detail: Detail) -> bool {
         let is_within = |(lane, item): &&(u16, SpanItem)| {
             let is_of_group = *lane == group.lane && item.begin >= group.begin.0 && item.end <= group.end;
@@ -157,7 +156,7 @@ impl LongestSearch<'_> {
     }
 }
 
-/// Lists the longest spans that touch a range, the longest first.
+/// Lists the longest spans that touch a range, longest first.
 pub(super) fn longest(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let range = query.range()?;
     let build = shared.build_of(query)?;

@@ -40,12 +40,12 @@ struct NearEvent<'s> {
     tracks: Vec<TimelineTrack>,
     track: u32,
     name: Option<u32>,
-    /// Current event, to step over events at the same time one by one. `None` to skip all events at the time.
+    /// Current event, to step over simultaneous events one by one. `None` to skip all events at the time.
     event: Option<EventId>,
 }
 
 impl NearEvent<'_> {
-    /// Returns the row of an event that matches.
+    /// Returns the row of a matching event.
     fn row(&self, found: &Match<'_, '_>) -> Option<Vec<u8>> {
         let is_named = self.name.is_none_or(|name| found.place.name == name);
         if !is_named || !is_within(&self.tracks, found.place.track, self.track) {
@@ -77,7 +77,7 @@ impl NearEvent<'_> {
         Ok(next)
     }
 
-    /// Searches ever longer ranges further back, because events can only be read forward.
+    /// Searches ever longer earlier ranges, because events can only be read forward.
     fn previous(&self, time: u64, first: u64) -> Result<Option<Vec<u8>>, ApiError> {
         let mut previous = None;
         let mut end = if self.event.is_some() { Some(time) } else { time.checked_sub(1) };
