@@ -6,7 +6,7 @@ const SIZE: usize = 40;
 /// Short constant text that is often appended. Copying a block of a constant size takes a few instructions, but
 /// copying other texts takes a call.
 #[derive(Clone, Debug)]
-pub(crate) struct Block {
+pub(crate) struct ShortText {
     /// Text padded with zeros, with one byte more than is copied.
     block: [u8; SIZE + 1],
     /// Text length, if the text fits into the block.
@@ -15,7 +15,7 @@ pub(crate) struct Block {
     long: Option<Box<[u8]>>,
 }
 
-impl Block {
+impl ShortText {
     pub(crate) fn new(text: &[u8]) -> Self {
         let mut block = [0; SIZE + 1];
         if let Some(place) = block.get_mut(..text.len()).filter(|place| place.len() <= SIZE) {
@@ -48,7 +48,7 @@ mod tests {
     fn texts_of_any_length() {
         for length in 0..100u8 {
             let text: Vec<u8> = (1..=length).collect();
-            let block = Block::new(&text);
+            let block = ShortText::new(&text);
             let mut out = vec![0];
             block.push(&mut out, false);
             assert_eq!(out[1..], text);

@@ -138,7 +138,7 @@ struct DetailsClassState {
 /// Stream beginning that is held back until all data streams with the same start time are known, because it lists the
 /// data streams of its trace.
 #[derive(Debug)]
-struct Beginning {
+struct HeldBeginning {
     key: u32,
     name: String,
     class_index: usize,
@@ -167,7 +167,7 @@ pub struct Details<W> {
     /// Indexes in `traces`, by address.
     trace_indexes: HashMap<usize, usize>,
     streams: StreamTable<DetailsStreamState, DetailsStreamClassState, DetailsClassState>,
-    beginnings: Vec<Beginning>,
+    beginnings: Vec<HeldBeginning>,
     written: bool,
     /// Data streams that have already started, if the sink was resumed.
     begun: Option<StreamOrder>,
@@ -355,7 +355,7 @@ impl<W: TextWriter> Details<W> {
         Ok(())
     }
 
-    fn write_beginning(&mut self, beginning: &Beginning) -> io::Result<()> {
+    fn write_beginning(&mut self, beginning: &HeldBeginning) -> io::Result<()> {
         let key = beginning.key;
         let Some((trace, has_clock)) =
             self.streams.get(key).map(|(part, class)| (part.trace, class.has_clock))
@@ -384,7 +384,7 @@ impl<W: TextWriter> Details<W> {
     }
 
     /// Writes the properties of a data stream and its trace.
-    fn write_stream(&mut self, beginning: &Beginning, index: usize) {
+    fn write_stream(&mut self, beginning: &HeldBeginning, index: usize) {
         let Some(part) = self.traces.get_mut(index) else { return };
         if part.streams.len() <= LISTED_EACH_TIME {
             part.listed = 0;
@@ -401,7 +401,7 @@ impl<W: TextWriter> Details<W> {
     /// `listed` streams.
     fn write_properties(
         &mut self,
-        beginning: &Beginning,
+        beginning: &HeldBeginning,
         trace: &Trace,
         streams: &[ListedStream],
         listed: usize,
@@ -581,7 +581,7 @@ impl<W: TextWriter> Sink for Details<W> {
         if let Message::StreamBegin(stream) = message {
             self.prepare(stream);
             let name = if self.options.stream_name { stream.name.to_string() } else { String::new() };
-            self.beginnings.push(Beginning { key: stream.key, name, class_index: stream.class_index });
+            self.beginnings.push(HeldBeginning { key: stream.key, name, class_index: stream.class_index });
             return Ok(ControlFlow::Continue(()));
         }
         if !self.beginnings.is_empty() {

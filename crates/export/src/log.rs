@@ -24,10 +24,10 @@ use crate::text_buffer::{Failures, TextBuffer, TextWriter};
 use crate::time::{self, JsonTime};
 use collect::{PartCollector, ShownParts, Treatments};
 use pairs::{PairPrefixes, PairWriter};
-use parts::{LineParts, NumberPart, SignedNumber, TextPart};
+use parts::{LineParts, NumericPart, SignedNumber, TextualPart};
 use resume::ResumedLog;
 pub use resume::{FirstMessage, LogState};
-use text::Beginning;
+use text::LineStart;
 
 /// Line format of [`Log`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,7 +190,7 @@ impl Sorter {
         pairs.clear();
         parts.process = class.process;
         if let Some(name) = &class.process_name {
-            parts.say(TextPart::Tag, name);
+            parts.say(TextualPart::Tag, name);
         }
         // The fields of the event itself come later and take precedence.
         let resource =
@@ -219,7 +219,7 @@ impl Sorter {
 
 /// Loss that the next event can report itself.
 #[derive(Clone, Debug)]
-struct PendingLoss {
+struct UnreportedLoss {
     stream: u32,
     name: String,
     count: u64,
@@ -256,8 +256,8 @@ pub struct Log<W> {
     /// State by data stream key.
     streams: StreamTable<(), (), LogClassState>,
     sorter: Sorter,
-    beginning: Beginning,
-    loss: Option<PendingLoss>,
+    beginning: LineStart,
+    loss: Option<UnreportedLoss>,
     has_message: bool,
     resumed: ResumedLog,
 }
@@ -279,7 +279,7 @@ impl<W: TextWriter> Log<W> {
             }),
             palette: Palette::new(options.color, !options.color_bright_codes)
                 .printable_only(options.printable_only),
-            beginning: Beginning::new(options.time, options.clock_gmt),
+            beginning: LineStart::new(options.time, options.clock_gmt),
             options,
             streams: StreamTable::default(),
             sorter: Sorter { parts: LineParts::new(keeps_bytes), ..Sorter::default() },
@@ -323,10 +323,10 @@ impl<W: TextWriter> Log<W> {
             level = number.map(|number| role.scale.level(number));
             raw = number.filter(|number| !role.scale.is_exact(*number));
             if let Some(text) = role.text {
-                parts.render(TextPart::Message, |out| (text.write)(event, out));
+                parts.render(TextualPart::Message, |out| (text.write)(event, out));
             }
         } else if let Some(name) = &class.name {
-            parts.say(TextPart::Message, name);
+            parts.say(TextualPart::Message, name);
         }
         let reported = parts.dropped.saturating_add(parts.rolled_out);
         if let Some(loss) = self.loss.take()
@@ -375,21 +375,21 @@ impl<W: TextWriter> Log<W> {
         }
     }
 
-    fn lost(&mut self, loss: &PendingLoss) {
+    fn lost(&mut self, loss: &UnreportedLoss) {
         let what = match loss.count {
             1 => "1 event".to_owned(),
             count => format!("{count} events"),
         };
         let parts = &mut self.sorter.parts;
         parts.clear();
-        parts.number(NumberPart::Dropped, SignedNumber::Unsigned(loss.count));
+        parts.number(NumericPart::Dropped, SignedNumber::Unsigned(loss.count));
         self.say(loss.time, loss.has_date, LogLevel::Warn, &discarded(&what, &loss.name));
     }
 
     /// Writes a line that is not an event.
     fn say(&mut self, time: Option<i128>, has_date: bool, level: LogLevel, message: &str) {
         let parts = &mut self.sorter.parts;
-        parts.say(TextPart::Message, message);
+        parts.say(TextualPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
         let line = LineContent { time, has_date, level: Some(level), raw: None, parts, pairs: &[], damage };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
@@ -403,7 +403,7 @@ impl<W: TextWriter> Log<W> {
         let has_date = self.options.has_dates(stream);
         match found.count {
             Some(count) if what == "event" => {
-                self.loss = Some(PendingLoss {
+                self.loss = Some(UnreportedLoss {
                     stream: stream.key,
                     name: stream.name.to_string(),
                     count,
@@ -440,7 +440,7 @@ fn discarded(what: &str, stream: &str) -> String {
 
 impl LineContent<'_> {
     #[inline]
-    fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut Beginning) {
+    fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut LineStart) {
         match form {
             LogForm::Text => self.push_text(out, palette, beginning),
             LogForm::Json => self.push_json(out, &mut beginning.dates),

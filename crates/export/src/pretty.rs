@@ -13,7 +13,7 @@ use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
 use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, StreamTable};
 
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::number;
@@ -191,7 +191,7 @@ impl PrettyOptions {
 #[derive(Debug)]
 struct PrettyClassState {
     /// Text between time and scopes.
-    prefix: Block,
+    prefix: ShortText,
     specific: FieldLabels,
     payload: FieldLabels,
     stacks: EventStacks,
@@ -639,7 +639,7 @@ fn make_class(
 ) -> PrettyClassState {
     let labels = |plan: &Option<Plan>, names| FieldLabels::of(plan.as_ref(), palette, names, options.color);
     PrettyClassState {
-        prefix: Block::new(&class_prefix(event, has_clock, options, palette)),
+        prefix: ShortText::new(&class_prefix(event, has_clock, options, palette)),
         specific: labels(&event.plans().specific_context, options.names.context),
         payload: labels(&event.plans().payload, options.names.payload),
         stacks: EventStacks::of(event, options.stacks),

@@ -6,7 +6,7 @@ use ichnos_model::{ClockClass, ClockOrigin, ClockValue, IntegerProperties};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::number;
 
 const BILLION: i128 = 1_000_000_000;
@@ -23,7 +23,7 @@ pub(crate) struct ClockDisplay {
     /// Second of `text`.
     second: i64,
     /// Date and time of day of that second, with the decimal point.
-    text: Option<Block>,
+    text: Option<ShortText>,
 }
 
 impl ClockDisplay {
@@ -75,7 +75,7 @@ impl ClockDisplay {
             _ => {
                 let text = self.make_text(second);
                 out.extend_from_slice(&text);
-                (self.second, self.text) = (second, Some(Block::new(&text)));
+                (self.second, self.text) = (second, Some(ShortText::new(&text)));
             }
         }
         number::push_nanoseconds(out, nanoseconds);
@@ -137,7 +137,7 @@ fn push_nanoseconds_as_date(out: &mut Vec<u8>, nanoseconds: Option<i128>) -> boo
 #[derive(Debug, Default)]
 struct Iso {
     /// Second with its text and decimal point.
-    second: Option<(i64, Block)>,
+    second: Option<(i64, ShortText)>,
 }
 
 impl Iso {
@@ -154,7 +154,7 @@ impl Iso {
                 let begin = out.len();
                 // Writing to memory cannot fail.
                 let _ = write!(out, "{civil}.");
-                self.second = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
+                self.second = Some((second, ShortText::new(out.get(begin..).unwrap_or_default())));
             }
         }
         number::push_nanoseconds(out, nanoseconds.rem_euclid(BILLION) as u32);

@@ -181,7 +181,7 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     let output = writer.create(target(path.to_owned()), vec![source], &write)?;
     // With a global event order, all events go through one encoder.
     let merged = (writer.order() == MessageOrder::Merged)
-        .then(|| Arc::new(Mutex::new(StreamState::new(output.worker(Lane::All)))));
+        .then(|| Arc::new(Mutex::new(WriterState::new(output.worker(Lane::All)))));
     let shared = SharedTrace {
         streams: Mutex::new(Some(merged.iter().cloned().collect())),
         merged,
@@ -239,7 +239,7 @@ pub struct EventClass {
 pub struct StreamWriter {
     class: StreamClass,
     stream: Arc<DataStream>,
-    state: Arc<Mutex<StreamState>>,
+    state: Arc<Mutex<WriterState>>,
 }
 
 /// State shared by all parts of a trace.
@@ -248,9 +248,9 @@ struct SharedTrace {
     output: RwLock<Option<Box<dyn Output>>>,
     classes: Mutex<DeclaredClasses>,
     /// `None` after the trace is finished.
-    streams: Mutex<Option<Vec<Arc<Mutex<StreamState>>>>>,
+    streams: Mutex<Option<Vec<Arc<Mutex<WriterState>>>>>,
     /// State of all data streams, if the format has a global event order.
-    merged: Option<Arc<Mutex<StreamState>>>,
+    merged: Option<Arc<Mutex<WriterState>>>,
     path: String,
     packet_age: Option<Duration>,
     limits: Limits,
@@ -274,7 +274,7 @@ struct EventClasses {
 }
 
 /// State of one data stream, or of all data streams.
-struct StreamState {
+struct WriterState {
     /// `None` after the end.
     encoder: Option<Box<dyn Worker + Send>>,
     /// Time at which the first event of the open packet was written. `None` without an open packet.
@@ -285,7 +285,7 @@ struct StreamState {
     values: EventValues,
 }
 
-impl StreamState {
+impl WriterState {
     fn new(encoder: Box<dyn Worker + Send>) -> Self {
         Self { encoder: Some(encoder), opened: None, last: None, values: EventValues::default() }
     }
@@ -297,9 +297,9 @@ impl std::fmt::Debug for SharedTrace {
     }
 }
 
-impl std::fmt::Debug for StreamState {
+impl std::fmt::Debug for WriterState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StreamState").field("last", &self.last).finish_non_exhaustive()
+        f.debug_struct("WriterState").field("last", &self.last).finish_non_exhaustive()
     }
 }
 
@@ -440,7 +440,7 @@ impl SharedTrace {
         Ok(result?)
     }
 
-    fn flush(&self, state: &mut StreamState) -> Result<(), WriteError> {
+    fn flush(&self, state: &mut WriterState) -> Result<(), WriteError> {
         let encoder = state.encoder.as_mut().ok_or(WriteError::Finished)?;
         state.opened = None;
         let flushed = encoder.flush();
@@ -515,7 +515,7 @@ impl StreamClass {
             return Ok(StreamWriter { class: self.clone(), stream, state: Arc::clone(merged) });
         }
         let encoder = output.worker(Lane::Stream { source: 0, stream: number });
-        let state = Arc::new(Mutex::new(StreamState::new(encoder)));
+        let state = Arc::new(Mutex::new(WriterState::new(encoder)));
         self.shared
             .streams
             .lock()
@@ -617,7 +617,7 @@ impl StreamWriter {
         }
     }
 
-    fn write(&self, state: &mut StreamState, event: Event<'_>) -> Result<(), WriteError> {
+    fn write(&self, state: &mut WriterState, event: Event<'_>) -> Result<(), WriteError> {
         let shared = &*self.class.shared;
         let of_trace = shared.merged.is_some();
         if let (Some(time), Some(last)) = (event.clock, state.last)

@@ -8,13 +8,13 @@ use ichnos_io::{Bytes, EnclosingTrace, Entry, Hint, ReadOptions, Tree};
 use crate::OpenOptions;
 
 /// Input path with the trace to open for it.
-pub(crate) struct Opening {
+pub(crate) struct PathOpening {
     pub(crate) given: PathBuf,
     /// Trace that contains the path, if only that trace is opened, without traces below it.
     pub(crate) enclosing: Option<EnclosingTrace>,
 }
 
-impl Opening {
+impl PathOpening {
     pub(crate) fn new(given: &Path, options: &OpenOptions, read: &ReadOptions) -> Self {
         let mut enclosing = options.formats().find_map(|format| format.enclosing_trace(given, read));
         if enclosing.as_ref().is_some_and(|trace| !trace.is_part) && is_readable_alone(given, options, read) {
@@ -55,8 +55,8 @@ struct InputPath {
 
 /// Removes paths that repeat earlier paths, or that are in a directory that is read as a whole. Otherwise events
 /// would appear twice. Returns the remaining paths and notices.
-pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String>) {
-    let real = |opening: &Opening| match opening.path().as_os_str() == "-" {
+pub(crate) fn without_repetition(all: Vec<PathOpening>) -> (Vec<PathOpening>, Vec<String>) {
+    let real = |opening: &PathOpening| match opening.path().as_os_str() == "-" {
         true => None,
         false => opening.path().canonicalize().ok(),
     };
@@ -69,7 +69,7 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
         first.get_or_insert(i);
     }
     // Returns another path that already covers this path.
-    let cover = |i: usize, opening: &Opening, path: &Path| {
+    let cover = |i: usize, opening: &PathOpening, path: &Path| {
         let own = inputs.get(path)?;
         let same = match opening.enclosing.is_some() {
             true => own.whole.or(own.alone),
@@ -130,7 +130,7 @@ mod tests {
         }
         let openings = |paths: &[&str]| {
             let options = OpenOptions::default();
-            let opening = |path: &&str| Opening::new(&root.join(path), &options, &options.reading());
+            let opening = |path: &&str| PathOpening::new(&root.join(path), &options, &options.reading());
             without_repetition(paths.iter().map(opening).collect())
         };
         let kept = |paths: &[&str]| {
@@ -157,8 +157,8 @@ mod tests {
         for path in &paths {
             std::fs::create_dir_all(path).unwrap();
         }
-        let opening = |path: &PathBuf| Opening { given: path.clone(), enclosing: None };
-        let all: Vec<Opening> = paths.iter().map(opening).collect();
+        let opening = |path: &PathBuf| PathOpening { given: path.clone(), enclosing: None };
+        let all: Vec<PathOpening> = paths.iter().map(opening).collect();
         let most = std::time::Duration::from_secs(3);
         let different = ichnos_testing::in_cpu_time(most, "many paths", || without_repetition(all).0);
         assert_eq!(different.len(), 6_000);

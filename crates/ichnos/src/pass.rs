@@ -359,8 +359,8 @@ impl Pass {
         run.finish()
     }
 
-    fn start<'p, S: Sink>(&'p self, sink: &'p mut S) -> Run<'p, S> {
-        Run {
+    fn start<'p, S: Sink>(&'p self, sink: &'p mut S) -> PassRun<'p, S> {
+        PassRun {
             pass: self,
             is_plain: self.keeps_all_events(),
             selection: self.selection.clone(),
@@ -377,7 +377,7 @@ impl Pass {
 }
 
 /// Pass in progress.
-struct Run<'p, S> {
+struct PassRun<'p, S> {
     pass: &'p Pass,
     selection: Selection,
     sink: &'p mut S,
@@ -396,7 +396,7 @@ struct Run<'p, S> {
     ended: io::Result<PassEnd>,
 }
 
-impl<S: Sink> Run<'_, S> {
+impl<S: Sink> PassRun<'_, S> {
     /// Returns `true` if the pass ends before the next message, unless the sink stopped it.
     fn has_ended(&self) -> bool {
         self.counts.events >= self.pass.limit || !matches!(self.ended, Ok(PassEnd::Over))

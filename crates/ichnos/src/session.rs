@@ -14,7 +14,7 @@ use ichnos_io::{
 use ichnos_model::{ClockClass, ClockOrigin, DataStream, OpenedTrace, TracerQuirk, Window};
 
 use crate::division::{Division, divide};
-use crate::enclosing::{Opening, without_repetition};
+use crate::enclosing::{PathOpening, without_repetition};
 use crate::foreign_formats::{self, ForeignFormat};
 use crate::format::FORMATS;
 use crate::open_options::{OpenOptions, Placement};
@@ -137,7 +137,7 @@ pub fn open<P: AsRef<Path>>(
     let files = options.read.formats.files().map(Path::new);
     files.chain(options.other_inputs.iter().map(PathBuf::as_path)).for_each(|file| session.inputs.add(file));
     let read = options.reading();
-    let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options, &read)).collect();
+    let openings = paths.into_iter().map(|path| PathOpening::new(path.as_ref(), options, &read)).collect();
     let mut placements = options.placements();
     let mut trees = Vec::new();
     let (openings, notices) = without_repetition(openings);

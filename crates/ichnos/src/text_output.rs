@@ -15,7 +15,7 @@ use ichnos_model::{DataStream, Event, IgnorePoison as _, Message};
 
 use crate::pass::{ROOM, block_size};
 pub use blocks::{BlockWarnings, BlockWriter};
-use blocks::{Pool, WrittenText};
+use blocks::{BufferPool, WrittenText};
 use fixed_text::FixedText;
 
 /// Size of an immediately written block, in bytes.
@@ -82,7 +82,7 @@ struct JoinedText<'o, S: SinkState> {
 struct TextBlockData<S: ResumableSink> {
     fixups: Vec<Fixup<CauseOf<S>>>,
     warnings: Vec<Vec<u8>>,
-    pool: Arc<Pool>,
+    pool: Arc<BufferPool>,
     /// Present in the last block of a worker.
     end: Option<TextEnd<StateOf<S>>>,
 }
@@ -205,8 +205,8 @@ where
     fn worker(&self, lane: Lane) -> Box<dyn Worker + Send> {
         let on_thread = matches!(lane, Lane::Chunk(ChunkStart::First | ChunkStart::Unjoined));
         let pool = match self.chunks.get().filter(|_| on_thread) {
-            Some((_, size)) => Pool::of_thread(*size, ROOM),
-            None => Pool::new(LOCAL_BLOCK, 2),
+            Some((_, size)) => BufferPool::of_thread(*size, ROOM),
+            None => BufferPool::new(LOCAL_BLOCK, 2),
         };
         let written = Arc::new(WrittenText::default());
         let writer =
@@ -267,7 +267,7 @@ where
 struct TextWorker<S: ResumableSink> {
     sink: S,
     written: Arc<WrittenText>,
-    pool: Arc<Pool>,
+    pool: Arc<BufferPool>,
     /// `true` if the sink does not know the earlier text.
     is_unjoined: bool,
     /// `true` if more text can follow this worker's text.

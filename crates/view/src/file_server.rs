@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use crate::acceptor::{Acceptor, OpenConnection, Serve};
-use crate::request::{Method, Refusal, Request};
+use crate::request::{Method, Request, RequestRefusal};
 use crate::response::PATIENCE;
 use crate::token::AddressToken;
 
@@ -114,7 +114,7 @@ impl Serve for ServedFile {
     fn serve(&self, mut stream: TcpStream, connection: &OpenConnection<'_>) {
         let answered = match Request::read(&mut stream) {
             Ok(request) => self.answer(&request, &mut stream, connection),
-            Err(Refusal::Gone) => return,
+            Err(RequestRefusal::Gone) => return,
             Err(_) => self.head(&mut stream, "400 Bad Request", Some(0)),
         };
         // An error only affects this connection.

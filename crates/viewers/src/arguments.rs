@@ -15,7 +15,7 @@ pub(super) const UNNAMED: &str = "argument";
 ///
 /// # For implementations
 /// `enter` and `leave` calls nest.
-pub(super) trait ArgumentWriter {
+pub(super) trait ArgumentSink {
     fn unsigned(&mut self, name: u32, value: u64);
     fn signed(&mut self, name: u32, value: i64);
     fn boolean(&mut self, name: u32, value: bool);
@@ -94,7 +94,7 @@ impl ScopeNames {
 }
 
 /// Visitor that passes the fields of a scope to an argument writer.
-pub(super) struct ArgumentVisitor<'v, A> {
+pub(super) struct ScopeArguments<'v, A> {
     pub(super) arguments: A,
     names: &'v ScopeNames,
     /// Buffer for generated texts.
@@ -103,7 +103,7 @@ pub(super) struct ArgumentVisitor<'v, A> {
     around: u32,
 }
 
-impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
+impl<'v, A: ArgumentSink> ScopeArguments<'v, A> {
     pub(super) fn new(arguments: A, names: &'v ScopeNames, text: &'v mut Vec<u8>) -> Self {
         Self { arguments, names, text, around: 0 }
     }
@@ -180,7 +180,7 @@ impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
     }
 }
 
-impl<A: ArgumentWriter> Visitor for ArgumentVisitor<'_, A> {
+impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         if !self.label(field, value.into()) {

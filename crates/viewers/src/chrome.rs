@@ -7,7 +7,7 @@ use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event};
 
-use crate::arguments::{ArgumentVisitor, ScopeNames};
+use crate::arguments::{ScopeArguments, ScopeNames};
 use crate::json_arguments::JsonArguments;
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
 use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
@@ -231,7 +231,7 @@ fn span_track((process, thread): ChromeTrack) -> u64 {
 
 /// Role of an event in a span.
 #[derive(Debug, Default)]
-struct SpanPart<'n> {
+struct SpanRole<'n> {
     /// Name of the event itself.
     name: Option<&'n str>,
     /// Time at which the event is shown.
@@ -244,11 +244,11 @@ struct SpanPart<'n> {
     is_bare: bool,
 }
 
-impl SpanPart<'_> {
+impl SpanRole<'_> {
     /// Starts or ends a span with a key.
     fn keyed(
         &mut self,
-        writer: &mut EventWriter<'_>,
+        writer: &mut ChromeWriter<'_>,
         spans: &mut ChromeSpans,
         (class, event): (&ChromeClass, &Event<'_>),
         (place, trace, track): (&EventPlace<'_>, u32, ChromeTrack),
@@ -267,7 +267,7 @@ impl SpanPart<'_> {
     /// Starts or ends a span of a track.
     fn nested(
         &mut self,
-        writer: &mut EventWriter<'_>,
+        writer: &mut ChromeWriter<'_>,
         spans: &mut ChromeSpans,
         (class, event, form): (&ChromeClass, &Event<'_>, EventForm),
         track: ChromeTrack,
@@ -340,7 +340,7 @@ impl Viewer for Chrome {
         let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
         let (place, name) = (&location.place, location.own_name);
         let Self { out, names, tracks, spans, losses, has_events, origin, .. } = self;
-        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        let mut writer = ChromeWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = writer.track(event.stream, place);
         let mut form = class.class.form_of(event);
         if form == EventForm::Switch && location.has_processor {
@@ -351,7 +351,7 @@ impl Viewer for Chrome {
             let key = class.class.frame_key(event) ^ place.process.unwrap_or_default();
             writer.end_frame(class, key, time, track);
         }
-        let mut part = SpanPart { name, time, ..SpanPart::default() };
+        let mut part = SpanRole { name, time, ..SpanRole::default() };
         match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
                 part.keyed(&mut writer, spans, (class, event), (place, trace, track), losses);
@@ -391,7 +391,7 @@ impl Viewer for Chrome {
 
     fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, (): &mut ()) {
         let Self { out, tracks, has_events, origin, spans, losses, .. } = self;
-        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        let mut writer = ChromeWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         writer.end_thread(spans, thread_track(ended), (at.event, at.time), losses);
     }
 
@@ -400,7 +400,7 @@ impl Viewer for Chrome {
             self.set_origin(note.has_date, time);
         }
         let Self { out, tracks, has_events, origin, .. } = self;
-        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        let mut writer = ChromeWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = (NO_PROCESS, LOSSES);
         writer.name(track_id(TrackKind::Losses, [0, 0]), "thread_name", track, "losses and damage");
         writer.begin();
@@ -439,7 +439,7 @@ fn push_arguments(
     let mut is_whole = true;
     arguments.out.push(b'{');
     for scope in &class.scopes {
-        let mut visitor = ArgumentVisitor::new(arguments, scope, text);
+        let mut visitor = ScopeArguments::new(arguments, scope, text);
         is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
         arguments = visitor.arguments;
         arguments.close();
@@ -474,7 +474,7 @@ fn phase(form: EventForm) -> &'static str {
 }
 
 /// Writer of events.
-struct EventWriter<'w> {
+struct ChromeWriter<'w> {
     out: &'w mut Vec<u8>,
     has_events: &'w mut bool,
     tracks: &'w mut Tracks,
@@ -482,7 +482,7 @@ struct EventWriter<'w> {
     origin: u64,
 }
 
-impl EventWriter<'_> {
+impl ChromeWriter<'_> {
     /// Starts an event with its separator.
     #[inline]
     fn begin(&mut self) {
@@ -495,7 +495,7 @@ impl EventWriter<'_> {
         &mut self,
         event: &Event<'_>,
         (class, form): (&ChromeClass, EventForm),
-        part: &SpanPart<'_>,
+        part: &SpanRole<'_>,
         spans: &mut ChromeSpans,
     ) {
         let name = part.name;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use ichnos_json::write::{push_string, push_utf8};
 
-use crate::arguments::{ArgumentWriter, UNNAMED};
+use crate::arguments::{ArgumentSink, UNNAMED};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_export::number;
 
@@ -70,7 +70,7 @@ impl<'w> JsonArguments<'w> {
     }
 }
 
-impl ArgumentWriter for JsonArguments<'_> {
+impl ArgumentSink for JsonArguments<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         self.push_prefix(name);

@@ -17,7 +17,7 @@ use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};
 use self::schema::{annotation, clock, event as track_event, packet, trace, track};
 use self::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
-use crate::arguments::ArgumentVisitor;
+use crate::arguments::ScopeArguments;
 use crate::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
 use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
@@ -205,7 +205,7 @@ impl Perfetto {
         let mut is_whole = true;
         for scope in &class.scopes {
             let annotations = Annotations::new(writer.out, &mut self.open);
-            let mut visitor = ArgumentVisitor::new(annotations, scope, &mut self.text);
+            let mut visitor = ScopeArguments::new(annotations, scope, &mut self.text);
             let visited = event.visit(scope.scope, &mut visitor);
             is_whole &= visited.is_ok() && !visitor.arguments.is_too_large;
         }

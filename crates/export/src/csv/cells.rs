@@ -8,7 +8,7 @@ use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
 
-use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, Trees};
+use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, ScopeTrees};
 use super::options::CsvOptions;
 use super::row::{ClassCell, CsvRow, push_cell};
 use crate::json_fields::{FieldWriter, Keys, Scratch};
@@ -137,7 +137,7 @@ pub(super) fn find(
     columns: &[CsvColumn],
     common: &mut CommonKeys,
 ) -> (Vec<ScopeCells>, Vec<(usize, Option<EventProperty>)>) {
-    let trees = Trees::of_event(event);
+    let trees = ScopeTrees::of_event(event);
     let mut scopes: Vec<ScopeCells> = Vec::new();
     let mut cells: Vec<(usize, Option<EventProperty>)> = Vec::new();
     for (column, CsvColumn { source, .. }) in columns.iter().enumerate() {
@@ -715,7 +715,7 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
 }
 
 /// Separators and fields of context cells.
-pub(super) type ContextShape = (Scope, Vec<(usize, usize, bool)>);
+pub(super) type CellShape = (Scope, Vec<(usize, usize, bool)>);
 
 /// Maximum number of distinct context shapes. More than one shape is rare: it takes a payload field with the name of
 /// a context column.
@@ -732,11 +732,7 @@ pub(super) struct ContextCells {
 
 impl ContextCells {
     /// Returns `None` for other scopes, and if properties are between the cells.
-    pub(super) fn of(
-        scope: &ScopeCells,
-        cells: &[ClassCell],
-        shapes: &mut Vec<ContextShape>,
-    ) -> Option<Self> {
+    pub(super) fn of(scope: &ScopeCells, cells: &[ClassCell], shapes: &mut Vec<CellShape>) -> Option<Self> {
         if !matches!(scope.scope, Scope::PacketContext | Scope::CommonContext) {
             return None;
         }

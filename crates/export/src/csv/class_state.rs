@@ -2,7 +2,7 @@
 
 use ichnos_model::Event;
 
-use super::cells::{CommonKeys, ContextCells, ContextShape, ScopeCells, find};
+use super::cells::{CellShape, CommonKeys, ContextCells, ScopeCells, find};
 use super::options::CsvOptions;
 use super::row::{ClassCell, ClassCells, property_cell};
 use crate::repeated::Repeated;
@@ -24,7 +24,7 @@ pub(super) struct CsvStreamClassState {
     pub(super) time: TimeWriter,
     pub(super) host: Box<[u8]>,
     pub(super) keys: CommonKeys,
-    pub(super) shapes: Vec<ContextShape>,
+    pub(super) shapes: Vec<CellShape>,
 }
 
 /// State of an event class.
@@ -41,7 +41,7 @@ impl CsvClassState {
         event: &Event<'_>,
         options: &CsvOptions,
         keys: &mut CommonKeys,
-        shapes: &mut Vec<ContextShape>,
+        shapes: &mut Vec<CellShape>,
     ) -> Self {
         let (mut scopes, columns) = find(event, &options.columns, keys);
         let mut before = 0;

@@ -56,12 +56,12 @@ pub struct CsvColumn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ColumnSource {
     Property(EventProperty),
-    Field(Path),
+    Field(CsvPath),
 }
 
 /// Field path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path {
+pub(super) struct CsvPath {
     /// Only scope to search, if known.
     scope: Option<Scope>,
     path: String,
@@ -77,7 +77,7 @@ impl CsvColumn {
         let property = PROPERTIES.iter().find(|(known, _)| *known == name);
         let source = match property {
             Some((_, property)) => ColumnSource::Property(*property),
-            None => ColumnSource::Field(Path { scope: None, path: name.to_owned() }),
+            None => ColumnSource::Field(CsvPath { scope: None, path: name.to_owned() }),
         };
         Self { name: name.to_owned(), source }
     }
@@ -93,7 +93,7 @@ impl CsvColumn {
         if columns.is_empty() {
             return;
         }
-        let trees = Trees::of_classes(stream, record);
+        let trees = ScopeTrees::of_classes(stream, record);
         columns.retain(|column| match &column.source {
             ColumnSource::Property(_) => false,
             ColumnSource::Field(path) => path.resolve(&trees).is_empty(),
@@ -149,7 +149,7 @@ impl CsvColumns {
 
     fn add_scope(&mut self, scope: Scope, root: &Option<Arc<FieldClass>>) {
         if let Some(root) = root.as_deref().filter(|_| self.are_all) {
-            Tree::new(root).each_leaf(&mut |path, class| self.add_field(scope, path, class));
+            ScopeTree::new(root).each_leaf(&mut |path, class| self.add_field(scope, path, class));
         }
     }
 
@@ -181,7 +181,7 @@ impl CsvColumns {
                 return;
             }
             self.known.insert(name.clone());
-            self.columns.push(CsvColumn { name, source: ColumnSource::Field(Path { scope, path }) });
+            self.columns.push(CsvColumn { name, source: ColumnSource::Field(CsvPath { scope, path }) });
         }
     }
 
@@ -208,10 +208,10 @@ pub(super) struct ColumnField {
     pub(super) is_date: bool,
 }
 
-impl Path {
+impl CsvPath {
     /// Returns the fields of the path in a class. A variant has one field for each matching option. Without a match,
     /// the result is empty.
-    pub(super) fn resolve(&self, trees: &Trees<'_>) -> Vec<ColumnField> {
+    pub(super) fn resolve(&self, trees: &ScopeTrees<'_>) -> Vec<ColumnField> {
         let found = self.find(trees, &self.path, false);
         if !found.is_empty() {
             return found;
@@ -220,7 +220,7 @@ impl Path {
         suffix.map(|path| self.find(trees, path, true)).unwrap_or_default()
     }
 
-    fn find(&self, trees: &Trees<'_>, path: &str, names: bool) -> Vec<ColumnField> {
+    fn find(&self, trees: &ScopeTrees<'_>, path: &str, names: bool) -> Vec<ColumnField> {
         let within = |scopes: &[Scope], path: &str| {
             scopes.iter().map(|scope| trees.find(*scope, path, names)).find(|found| !found.is_empty())
         };
@@ -238,25 +238,25 @@ impl Path {
 }
 
 /// Fields of all scopes of an event class.
-pub(super) struct Trees<'c> {
+pub(super) struct ScopeTrees<'c> {
     stream: &'c DataStreamClass,
-    scopes: Vec<(Scope, Tree<'c>)>,
+    scopes: Vec<(Scope, ScopeTree<'c>)>,
 }
 
-impl<'c> Trees<'c> {
+impl<'c> ScopeTrees<'c> {
     /// Returns the trees for the class of an event.
     pub(super) fn of_event(event: &Event<'c>) -> Self {
-        let root = |scope| Some((scope, Tree::new(&event.plan(scope)?.root().class)));
+        let root = |scope| Some((scope, ScopeTree::new(&event.plan(scope)?.root().class)));
         Self { stream: event.stream.class(), scopes: Scope::SEARCHED.into_iter().filter_map(root).collect() }
     }
 
     fn of_classes(stream: &'c DataStreamClass, record: &'c EventRecordClass) -> Self {
         let class = |scope| scope_class(scope, None, stream, Some(record));
-        let root = |scope| Some((scope, Tree::new(class(scope)?)));
+        let root = |scope| Some((scope, ScopeTree::new(class(scope)?)));
         Self { stream, scopes: Scope::SEARCHED.into_iter().filter_map(root).collect() }
     }
 
-    fn of(&self, scope: Scope) -> Option<&Tree<'c>> {
+    fn of(&self, scope: Scope) -> Option<&ScopeTree<'c>> {
         self.scopes.iter().find(|(known, _)| *known == scope).map(|(_, tree)| tree)
     }
 
@@ -272,14 +272,14 @@ impl<'c> Trees<'c> {
 }
 
 /// Fields of a scope.
-pub(super) struct Tree<'c> {
+pub(super) struct ScopeTree<'c> {
     /// Fields in plan order: each before its nested fields.
-    branches: Vec<Branch<'c>>,
+    branches: Vec<FieldNode<'c>>,
     /// Index that is built for the first path.
-    index: OnceCell<MemberIndex>,
+    index: OnceCell<PathIndex>,
 }
 
-struct Branch<'c> {
+struct FieldNode<'c> {
     class: &'c FieldClass,
     /// Member name. Empty without a name.
     name: &'c str,
@@ -287,7 +287,7 @@ struct Branch<'c> {
     end: usize,
 }
 
-impl<'c> Tree<'c> {
+impl<'c> ScopeTree<'c> {
     fn new(root: &'c FieldClass) -> Self {
         let mut branches = Vec::new();
         grow(&mut branches, root, "");
@@ -323,8 +323,8 @@ impl<'c> Tree<'c> {
         })
     }
 
-    fn index(&self) -> &MemberIndex {
-        self.index.get_or_init(|| MemberIndex::new(self))
+    fn index(&self) -> &PathIndex {
+        self.index.get_or_init(|| PathIndex::new(self))
     }
 
     /// Returns the structure members whose names start a path, in their order, with the rest of the path.
@@ -339,7 +339,7 @@ impl<'c> Tree<'c> {
         if !path.contains('#') {
             return Vec::new();
         }
-        let MemberIndex { numbered, numbers, .. } = self.index();
+        let PathIndex { numbered, numbers, .. } = self.index();
         numbered.find(node, path, |child, head| {
             let name = self.branches.get(child).map_or("", |branch| branch.name);
             let number = numbers.get(&child).map(|number| numbered_suffix(*number));
@@ -439,16 +439,16 @@ impl<'c> Tree<'c> {
 
 /// Index of all structure and union members of a scope by name. A path need not be compared with each member.
 #[derive(Debug, Default)]
-struct MemberIndex {
-    named: NameIndex,
+struct PathIndex {
+    named: HashedNames,
     /// Members with a number after their name.
-    numbered: NameIndex,
+    numbered: HashedNames,
     /// Numbers by field index.
     numbers: HashMap<usize, u64>,
 }
 
-impl MemberIndex {
-    fn new(tree: &Tree<'_>) -> Self {
+impl PathIndex {
+    fn new(tree: &ScopeTree<'_>) -> Self {
         let mut index = Self::default();
         for (node, branch) in tree.branches.iter().enumerate() {
             if !matches!(branch.class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. }) {
@@ -473,9 +473,9 @@ impl MemberIndex {
 
 /// Fields by enclosing structure and name hash, sorted.
 #[derive(Debug, Default)]
-struct NameIndex(Vec<(usize, u64, usize)>);
+struct HashedNames(Vec<(usize, u64, usize)>);
 
-impl NameIndex {
+impl HashedNames {
     fn add(&mut self, node: usize, name: &str, child: usize) {
         if let Some((_, hash)) = heads(name).last() {
             self.0.push((node, hash, child));
@@ -533,9 +533,9 @@ fn numbered_suffix(number: u64) -> String {
     format!("#{number}")
 }
 
-fn grow<'c>(branches: &mut Vec<Branch<'c>>, class: &'c FieldClass, name: &'c str) {
+fn grow<'c>(branches: &mut Vec<FieldNode<'c>>, class: &'c FieldClass, name: &'c str) {
     let node = branches.len();
-    branches.push(Branch { class, name, end: node + 1 });
+    branches.push(FieldNode { class, name, end: node + 1 });
     for child in class.children() {
         // Option names are not shown.
         let name = match child {

@@ -305,14 +305,14 @@ impl<'a> ReachableScopes<'a> {
         }
         lines.property_line(title);
         lines.push(" ");
-        let mut writer = ClassWriter { scopes: self, scope, hidden: &hidden, next: 0, path: Vec::new() };
+        let mut writer = ClassLines { scopes: self, scope, hidden: &hidden, next: 0, path: Vec::new() };
         writer.write(lines, class, None);
         lines.push("\n");
     }
 }
 
 /// Target of a field location.
-struct LocationTarget<'a> {
+struct DisplayedTarget<'a> {
     scope: Scope,
     /// Member names as displayed.
     path: Vec<&'a str>,
@@ -321,7 +321,7 @@ struct LocationTarget<'a> {
     is_of_values: bool,
 }
 
-impl LocationTarget<'_> {
+impl DisplayedTarget<'_> {
     /// Returns `true` if the target is displayed. Headers are hidden.
     fn is_seen(&self) -> bool {
         !self.is_of_values && !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
@@ -357,7 +357,7 @@ fn find_member<'a>(class: &'a FieldClass, wanted: &dyn Fn(&Member) -> bool) -> O
 }
 
 /// Writer of the field classes of one scope.
-struct ClassWriter<'a> {
+struct ClassLines<'a> {
     scopes: &'a ReachableScopes<'a>,
     scope: Scope,
     hidden: &'a Hidden,
@@ -367,8 +367,8 @@ struct ClassWriter<'a> {
     path: Vec<&'a str>,
 }
 
-impl<'a> ClassWriter<'a> {
-    fn locate(&self, location: &'a FieldLocation) -> LocationTarget<'a> {
+impl<'a> ClassLines<'a> {
+    fn locate(&self, location: &'a FieldLocation) -> DisplayedTarget<'a> {
         let (scope, mut path) = match location.origin {
             Some(scope) => (scope, Vec::new()),
             None => (self.scope, self.path.clone()),
@@ -395,10 +395,10 @@ impl<'a> ClassWriter<'a> {
                 }
             }
         }
-        LocationTarget { scope, path, class, is_of_values: location.is_of_values() }
+        DisplayedTarget { scope, path, class, is_of_values: location.is_of_values() }
     }
 
-    fn write_location(lines: &mut DetailsLines<'_>, title: &str, target: &LocationTarget<'_>) {
+    fn write_location(lines: &mut DetailsLines<'_>, title: &str, target: &DisplayedTarget<'_>) {
         lines.push(title);
         lines.push(" [");
         lines.text(match target.scope {
@@ -597,7 +597,7 @@ impl<'a> ClassWriter<'a> {
     ) {
         let target = match length {
             Length::Static(_) => None,
-            Length::Dynamic(location) => Some(self.locate(location)).filter(LocationTarget::is_seen),
+            Length::Dynamic(location) => Some(self.locate(location)).filter(DisplayedTarget::is_seen),
         };
         let name = match (length, &target) {
             (Length::Static(_), _) => "Static BLOB",
@@ -629,7 +629,7 @@ impl<'a> ClassWriter<'a> {
         name: Option<&'a str>,
     ) {
         let seen = {
-            let mut probe = ClassWriter { path: Vec::new(), ..*self };
+            let mut probe = ClassLines { path: Vec::new(), ..*self };
             let is_seen = |member: &Member| {
                 let seen = !probe.hidden.at(probe.next);
                 probe.skip(&member.class);
@@ -725,7 +725,7 @@ impl<'a> ClassWriter<'a> {
         lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         field: &'a FieldClass,
-        target: &LocationTarget<'_>,
+        target: &DisplayedTarget<'_>,
         ranges: Option<&RangeSet>,
         name: Option<&'a str>,
     ) {
@@ -764,7 +764,7 @@ impl<'a> ClassWriter<'a> {
         lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         options: &'a [VariantOption],
-        target: &LocationTarget<'_>,
+        target: &DisplayedTarget<'_>,
         name: Option<&'a str>,
     ) {
         lines.colored(

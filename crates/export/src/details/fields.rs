@@ -12,7 +12,7 @@ use crate::property::Hidden;
 use crate::time::push_date;
 
 /// Visitor that writes the fields of one scope.
-pub(crate) struct FieldLines<'a> {
+pub(crate) struct IndentedFields<'a> {
     out: &'a mut Vec<u8>,
     palette: &'a Palette,
     hidden: &'a Hidden,
@@ -22,7 +22,7 @@ pub(crate) struct FieldLines<'a> {
     indent: usize,
 }
 
-impl<'a> FieldLines<'a> {
+impl<'a> IndentedFields<'a> {
     /// Starts a scope with a title. `outer` is a reused buffer.
     pub(crate) fn root(
         out: &'a mut Vec<u8>,
@@ -169,7 +169,7 @@ fn base(field: Field<'_>) -> DisplayBase {
     }
 }
 
-impl Visitor for FieldLines<'_> {
+impl Visitor for IndentedFields<'_> {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         if !self.begin_value(field) {
             return;

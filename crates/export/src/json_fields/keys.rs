@@ -4,13 +4,13 @@ use ichnos_json::write::push_string;
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, IntegerProperties};
 
-use crate::block::Block;
+use crate::block::ShortText;
 
 /// Text before a field, and the field kind.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct FieldKey {
     /// Comma, member name and colon.
-    pub(crate) prefix: Block,
+    pub(crate) prefix: ShortText,
     /// `true` for an integer without value names and dates.
     pub(crate) is_plain: bool,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Key {
 #[derive(Debug, Default)]
 pub struct Keys {
     /// Keys by node index.
-    keys: Vec<Key>,
+    keys: Vec<FieldKey>,
 }
 
 impl Keys {
@@ -32,14 +32,14 @@ impl Keys {
             prefix.push(b':');
             let is_plain =
                 |integer: &IntegerProperties| integer.mappings.is_none() && integer.wall_clock.is_none();
-            Key { prefix: Block::new(&prefix), is_plain: node.class.integer().is_some_and(is_plain) }
+            FieldKey { prefix: ShortText::new(&prefix), is_plain: node.class.integer().is_some_and(is_plain) }
         };
         Self { keys: plan.into_iter().flat_map(Plan::nodes).map(key).collect() }
     }
 
     /// Returns the key of a field of the same plan.
     #[inline]
-    pub(crate) fn get(&self, field: Field<'_>) -> Option<&Key> {
+    pub(crate) fn get(&self, field: Field<'_>) -> Option<&FieldKey> {
         self.keys.get(field.index())
     }
 }

@@ -6,7 +6,7 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{Field, FieldContainer, FieldKind, FieldValue, Real, Text, Visitor, Wide};
 
 use super::parts::push_utf8;
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::time::push_date;
@@ -15,7 +15,7 @@ use crate::time::push_date;
 #[derive(Debug)]
 pub(super) struct PairPrefixes {
     /// Texts by node index.
-    names: Vec<Block>,
+    names: Vec<ShortText>,
     /// Escaping in names and values.
     escaping: Escaping,
 }
@@ -28,7 +28,7 @@ impl PairPrefixes {
             let mut name = vec![b' '];
             push_text(&mut name, field.as_bytes(), escaping);
             name.push(b'=');
-            Block::new(&name)
+            ShortText::new(&name)
         });
         Self { names: names.collect(), escaping }
     }

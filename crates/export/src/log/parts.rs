@@ -32,7 +32,7 @@ impl SignedNumber {
 
 /// Numeric parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NumberPart {
+pub(super) enum NumericPart {
     Severity,
     Process,
     Thread,
@@ -43,7 +43,7 @@ pub(super) enum NumberPart {
 
 /// Textual parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextPart {
+pub(super) enum TextualPart {
     Message,
     Tag,
     ThreadName,
@@ -92,19 +92,19 @@ impl LineParts {
     }
 
     #[inline]
-    pub(super) fn number(&mut self, part: NumberPart, number: SignedNumber) {
+    pub(super) fn number(&mut self, part: NumericPart, number: SignedNumber) {
         match part {
-            NumberPart::Severity => self.severity = Some(number.signed()),
-            NumberPart::Process => self.process = Some(number),
-            NumberPart::Thread => self.thread = Some(number),
-            NumberPart::Line => self.line = Some(number),
-            NumberPart::Dropped => self.dropped = self.dropped.saturating_add(number.count()),
-            NumberPart::RolledOut => self.rolled_out = self.rolled_out.saturating_add(number.count()),
+            NumericPart::Severity => self.severity = Some(number.signed()),
+            NumericPart::Process => self.process = Some(number),
+            NumericPart::Thread => self.thread = Some(number),
+            NumericPart::Line => self.line = Some(number),
+            NumericPart::Dropped => self.dropped = self.dropped.saturating_add(number.count()),
+            NumericPart::RolledOut => self.rolled_out = self.rolled_out.saturating_add(number.count()),
         }
     }
 
     #[inline]
-    pub(super) fn text(&mut self, part: TextPart, text: Text<'_>) {
+    pub(super) fn text(&mut self, part: TextualPart, text: Text<'_>) {
         let begin = self.texts.len();
         push_utf8(&mut self.texts, text, self.keeps_bytes);
         self.note(part, begin);
@@ -112,27 +112,31 @@ impl LineParts {
 
     /// Makes the text from `begin` on this part.
     #[inline]
-    fn note(&mut self, part: TextPart, begin: usize) {
+    fn note(&mut self, part: TextualPart, begin: usize) {
         let span = begin..self.texts.len();
         match part {
-            TextPart::Message => self.message = Some(span),
-            TextPart::Tag => self.tags.push(span),
-            TextPart::ThreadName => self.thread_name = Some(span),
-            TextPart::File => self.file = Some(span),
-            TextPart::Component => self.component = Some(span),
-            TextPart::ComponentUrl => self.component_url = Some(span),
+            TextualPart::Message => self.message = Some(span),
+            TextualPart::Tag => self.tags.push(span),
+            TextualPart::ThreadName => self.thread_name = Some(span),
+            TextualPart::File => self.file = Some(span),
+            TextualPart::Component => self.component = Some(span),
+            TextualPart::ComponentUrl => self.component_url = Some(span),
         }
     }
 
     /// Sets a part to a text.
-    pub(super) fn say(&mut self, part: TextPart, text: &str) {
+    pub(super) fn say(&mut self, part: TextualPart, text: &str) {
         let begin = self.texts.len();
         self.texts.extend_from_slice(text.as_bytes());
         self.note(part, begin);
     }
 
     /// Formats a part. It stops at a formatting error.
-    pub(super) fn render(&mut self, part: TextPart, make: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) {
+    pub(super) fn render(
+        &mut self,
+        part: TextualPart,
+        make: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result,
+    ) {
         let begin = self.texts.len();
         let _ = make(&mut Renderer(&mut self.texts));
         self.note(part, begin);

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::{Log, PendingLoss};
+use super::{Log, UnreportedLoss};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 use crate::text_buffer::TextWriter;
 
@@ -12,7 +12,7 @@ use crate::text_buffer::TextWriter;
 #[derive(Clone, Debug, Default)]
 pub struct LogState {
     /// Loss that was not written yet.
-    pub(super) loss: Option<PendingLoss>,
+    pub(super) loss: Option<UnreportedLoss>,
     /// `true` after a message that writes such a loss.
     has_message: bool,
 }

@@ -5,7 +5,7 @@ use ichnos_model::LogLevel;
 use super::LineContent;
 use super::pairs::push_text;
 use super::parts::{LineParts, SignedNumber};
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::color::Palette;
 use crate::number;
 use crate::time::{ClockDisplay, JsonTime, TimeWriter};
@@ -15,24 +15,24 @@ const SECOND_DIGITS: usize = 5;
 
 /// Start of the last line, which the next line often repeats.
 #[derive(Debug)]
-pub(super) struct Beginning {
+pub(super) struct LineStart {
     /// Seconds, `true` if their text is a date, and this text: `[00012.`.
-    seconds: Option<(u64, bool, Block)>,
+    seconds: Option<(u64, bool, ShortText)>,
     /// Process and thread, and their text: `][1][2][`.
     thread: (Option<SignedNumber>, Option<SignedNumber>),
-    thread_text: Block,
+    thread_text: ShortText,
     /// Times of JSON lines with dates.
     pub(super) dates: TimeWriter,
     /// Dates of text lines.
     clock: ClockDisplay,
 }
 
-impl Beginning {
+impl LineStart {
     pub(super) fn new(time: JsonTime, gmt: bool) -> Self {
         Self {
             seconds: None,
             thread: (None, None),
-            thread_text: Block::new(b"][][]["),
+            thread_text: ShortText::new(b"][][]["),
             dates: TimeWriter::of_dates(time),
             clock: ClockDisplay::new(false, true, gmt),
         }
@@ -83,7 +83,7 @@ impl Beginning {
                 out.push(b'.');
             }
         }
-        self.seconds = Some((second, is_date, Block::new(out.get(begin..).unwrap_or_default())));
+        self.seconds = Some((second, is_date, ShortText::new(out.get(begin..).unwrap_or_default())));
     }
 
     /// Appends the opening bracket and a time before the clock origin or beyond 64 bits.
@@ -110,12 +110,12 @@ impl Beginning {
         }
         out.extend_from_slice(b"][");
         self.thread = (parts.process, parts.thread);
-        self.thread_text = Block::new(out.get(begin..).unwrap_or_default());
+        self.thread_text = ShortText::new(out.get(begin..).unwrap_or_default());
     }
 }
 
 impl LineContent<'_> {
-    pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut Beginning) {
+    pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut LineStart) {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
         out.extend_from_slice(color.as_bytes());

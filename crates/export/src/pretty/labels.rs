@@ -3,7 +3,7 @@
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{DisplayBase, Field, FieldKind, VariableLengthValue};
 
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::color::Palette;
 use crate::property::Hidden;
 
@@ -11,7 +11,7 @@ use crate::property::Hidden;
 #[derive(Debug)]
 pub(crate) struct FieldLabel {
     /// Text before the field as a structure member. The comma is skipped for the first member.
-    pub(crate) prefix: Block,
+    pub(crate) prefix: ShortText,
     pub(crate) is_hidden: bool,
     /// `true` for a decimal integer without named values.
     pub(crate) is_decimal: bool,
@@ -52,7 +52,7 @@ impl FieldLabels {
                     && integer.wall_clock.is_none()
                     && integer.preferred_base == DisplayBase::Decimal
             });
-            FieldLabel { prefix: Block::new(&prefix), is_hidden: hidden.at(index), is_decimal }
+            FieldLabel { prefix: ShortText::new(&prefix), is_hidden: hidden.at(index), is_decimal }
         };
         Self { labels: plan.nodes().enumerate().map(label).collect(), is_hidden: hidden.all() }
     }

@@ -4,7 +4,7 @@ use super::first_object::FirstObject;
 use super::{Advice, ForeignFormat};
 
 /// Logger with recognizable lines.
-struct Logger {
+struct KnownLogger {
     what: &'static str,
     /// Members of each line.
     members: &'static [&'static str],
@@ -14,8 +14,8 @@ struct Logger {
     jq: &'static str,
 }
 
-const fn logger(what: &'static str, members: &'static [&'static str], jq: &'static str) -> Logger {
-    Logger { what, members, number: None, jq }
+const fn logger(what: &'static str, members: &'static [&'static str], jq: &'static str) -> KnownLogger {
+    KnownLogger { what, members, number: None, jq }
 }
 
 /// Logger whose lines have a numeric member.
@@ -24,8 +24,8 @@ const fn with_number(
     members: &'static [&'static str],
     number: &'static str,
     jq: &'static str,
-) -> Logger {
-    Logger { number: Some(number), ..logger(what, members, jq) }
+) -> KnownLogger {
+    KnownLogger { number: Some(number), ..logger(what, members, jq) }
 }
 
 /// Times in `time` and names in `name`, and lines without a name.
@@ -34,7 +34,7 @@ const TIME: &str = r#"{time, name: "log", payload: .}"#;
 const TIMESTAMP: &str = r#"{time: .timestamp, name: "log", payload: .}"#;
 
 /// Loggers. The first logger whose members are present counts.
-const LOGGERS: &[Logger] = &[
+const LOGGERS: &[KnownLogger] = &[
     logger("a bunyan log", &["v", "name", "hostname", "pid", "level", "msg", "time"], TIME_AND_NAME),
     with_number(
         "a pino log",
@@ -164,7 +164,7 @@ const LOGGERS: &[Logger] = &[
 
 /// Recognizes lines by the first line.
 pub(super) fn recognise(first: &FirstObject<'_>) -> Option<ForeignFormat> {
-    let is_of = |logger: &&Logger| {
+    let is_of = |logger: &&KnownLogger| {
         first.has(logger.members) && logger.number.is_none_or(|number| first.has_number(number))
     };
     let logger = LOGGERS.iter().find(is_of)?;

@@ -18,7 +18,7 @@ pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
     let (mut are_types, mut are_resources) = (true, true);
     let mut count = 0;
     while !rest.is_empty() && count < MOST {
-        let Some(member) = Member::take(&mut rest) else { break };
+        let Some(member) = ProtobufMember::take(&mut rest) else { break };
         if (member.number, member.kind) != (1, MemberKind::Bytes) {
             // In a profile, samples follow.
             if count == 0 || !are_types {
@@ -57,7 +57,7 @@ fn are_samples(head: &[u8]) -> bool {
     let mut rest = head;
     let mut count = 0;
     while count < MOST
-        && let Some(member) = Member::take(&mut rest)
+        && let Some(member) = ProtobufMember::take(&mut rest)
         && (member.number, member.kind) == (2, MemberKind::Bytes)
     {
         let is_whole = member.bytes.len() == member.len;
@@ -75,10 +75,10 @@ fn are_samples(head: &[u8]) -> bool {
 }
 
 /// Returns the members of a message, or `None` if it is invalid. Members after the examined bytes are unknown.
-fn members(mut bytes: &[u8], is_whole: bool) -> Option<Vec<Member<'_>>> {
+fn members(mut bytes: &[u8], is_whole: bool) -> Option<Vec<ProtobufMember<'_>>> {
     let mut members = Vec::new();
     while !bytes.is_empty() && members.len() < MOST {
-        match Member::take(&mut bytes) {
+        match ProtobufMember::take(&mut bytes) {
             Some(member) => members.push(member),
             None if is_whole => return None,
             None => break,
@@ -88,9 +88,9 @@ fn members(mut bytes: &[u8], is_whole: bool) -> Option<Vec<Member<'_>>> {
 }
 
 /// Returns `true` for the start of OpenTelemetry data: a resource, which has attributes with names.
-fn is_resource(member: &Member<'_>) -> bool {
+fn is_resource(member: &ProtobufMember<'_>) -> bool {
     let first = |bytes| members(bytes, false).and_then(|members| members.into_iter().next());
-    let is_text = |member: Member<'_>| {
+    let is_text = |member: ProtobufMember<'_>| {
         (member.number, member.kind) == (1, MemberKind::Bytes) && std::str::from_utf8(member.bytes).is_ok()
     };
     match first(member.bytes) {
@@ -112,7 +112,7 @@ enum MemberKind {
 }
 
 /// Member of a protobuf message.
-struct Member<'a> {
+struct ProtobufMember<'a> {
     number: u64,
     kind: MemberKind,
     /// Length in bytes.
@@ -121,7 +121,7 @@ struct Member<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Member<'a> {
+impl<'a> ProtobufMember<'a> {
     /// Takes the first member. Returns `None` at the end or if it is invalid.
     fn take(rest: &mut &'a [u8]) -> Option<Self> {
         let tag = number(rest)?;

@@ -110,7 +110,7 @@ impl Pass {
             }
             let Some(cursor) = cursor() else { continue };
             router.writer.parts.output.begin_lane(Lane::Stream { source: lane.source, stream: lane.number });
-            router.places = vec![StreamPlace::new(lane.stream, number)];
+            router.places = vec![RoutedStream::new(lane.stream, number)];
             summary += self.run_packets(cursor, router, options.streams.reads_copied)?;
             if !matches!(summary.end, PassEnd::Over) {
                 break;
@@ -126,7 +126,7 @@ impl Pass {
         router: &mut PartsRouter<'_, '_, '_>,
     ) -> io::Result<PassSummary> {
         let streams = reader.data_streams().into_iter().enumerate();
-        router.places = streams.map(|(number, stream)| StreamPlace::new(stream, number)).collect();
+        router.places = streams.map(|(number, stream)| RoutedStream::new(stream, number)).collect();
         let keys = router.places.iter().enumerate();
         router.merged = keys.map(|(index, place)| (place.stream.key, index)).collect();
         router.writer.parts.output.begin_lane(Lane::All);
@@ -183,7 +183,7 @@ impl PendingLoss {
 }
 
 /// Position in a data stream.
-struct StreamPlace {
+struct RoutedStream {
     stream: Arc<DataStream>,
     /// Index of the data stream among the read data streams.
     number: usize,
@@ -195,7 +195,7 @@ struct StreamPlace {
     time_part: usize,
 }
 
-impl StreamPlace {
+impl RoutedStream {
     fn new(stream: Arc<DataStream>, number: usize) -> Self {
         Self { stream, number, has_packets: false, pending: Vec::new(), last: None, time_part: 0 }
     }
@@ -205,7 +205,7 @@ impl StreamPlace {
 struct PartsRouter<'w, 'p, 's> {
     writer: PartsWriter<'w, 'p, 's>,
     /// All data streams if they are merged, otherwise the current data stream.
-    places: Vec<StreamPlace>,
+    places: Vec<RoutedStream>,
     /// Indexes of merged data streams, by key.
     merged: HashMap<u32, usize>,
     /// Index of the part that received the last copied packet.
@@ -296,7 +296,7 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// Returns the part of an event.
-    fn part_of(&mut self, event: &Event<'_>, at: &StreamPlace) -> io::Result<usize> {
+    fn part_of(&mut self, event: &Event<'_>, at: &RoutedStream) -> io::Result<usize> {
         match &mut self.parts.by {
             SplitBy::Streams => Ok(at.number),
             SplitBy::Events { part_of, .. } => part_of(event).ok_or(io::ErrorKind::Interrupted.into()),
@@ -309,14 +309,14 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// Sends pending losses to a part.
-    fn deliver(&mut self, part: usize, at: &mut StreamPlace) -> io::Result<()> {
+    fn deliver(&mut self, part: usize, at: &mut RoutedStream) -> io::Result<()> {
         for pending in std::mem::take(&mut at.pending) {
             self.parts.output.message(part, &pending.message(&at.stream))?;
         }
         Ok(())
     }
 
-    fn event(&mut self, event: &Event<'_>, at: &mut StreamPlace) -> io::Result<()> {
+    fn event(&mut self, event: &Event<'_>, at: &mut RoutedStream) -> io::Result<()> {
         let number = self.part_of(event, at)?;
         if let SplitBy::Times { .. } = self.parts.by
             && at.has_packets
@@ -333,7 +333,7 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// For parts by time: opens the packet in the numbered part, and in the parts before it without events.
-    fn go_to(&mut self, number: usize, at: &mut StreamPlace) -> io::Result<()> {
+    fn go_to(&mut self, number: usize, at: &mut RoutedStream) -> io::Result<()> {
         let SplitBy::Times { are_there, .. } = self.parts.by else { return Ok(()) };
         if number == at.time_part {
             return Ok(());
@@ -359,7 +359,7 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// Starts a packet. Returns the index of the part that received a copy of the whole packet.
-    fn begin_packet(&mut self, packet: &Packet<'_>, at: &mut StreamPlace) -> io::Result<Option<usize>> {
+    fn begin_packet(&mut self, packet: &Packet<'_>, at: &mut RoutedStream) -> io::Result<Option<usize>> {
         let time = |value: Option<ClockValue>| value.map(|value| value.nanoseconds);
         let (begin, end) = (time(packet.begin), time(packet.end));
         // The part number, and flags for content and for the whole packet.
@@ -398,7 +398,7 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// Writes a message of a data stream.
-    fn message(&mut self, message: &Message<'_>, at: &mut StreamPlace) -> io::Result<()> {
+    fn message(&mut self, message: &Message<'_>, at: &mut RoutedStream) -> io::Result<()> {
         match message {
             Message::Event(event) => return self.event(event, at),
             Message::DiscardedEvents(_) | Message::DiscardedPackets(_) => {
@@ -440,7 +440,7 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// Writes the losses at the end of a data stream to a part.
-    fn finish_stream(&mut self, at: &mut StreamPlace) -> io::Result<()> {
+    fn finish_stream(&mut self, at: &mut RoutedStream) -> io::Result<()> {
         if at.pending.is_empty() {
             return Ok(());
         }

@@ -12,13 +12,13 @@ use ichnos_model::IgnorePoison as _;
 /// Written buffers for reuse. Allocating memory, or using memory in the cache of another processor, costs more than
 /// filling it.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct BufferPool {
     size: usize,
     most: usize,
     free: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Pool {
+impl BufferPool {
     /// Creates a pool of at most `most` buffers of `size` bytes.
     pub(super) fn new(size: usize, most: usize) -> Arc<Self> {
         Arc::new(Self { size, most, free: Mutex::default() })
@@ -27,7 +27,7 @@ impl Pool {
     /// Returns the pool of this thread, with the size of the first request.
     pub(super) fn of_thread(size: usize, most: usize) -> Arc<Self> {
         thread_local! {
-            static POOL: OnceCell<Arc<Pool>> = const { OnceCell::new() };
+            static POOL: OnceCell<Arc<BufferPool>> = const { OnceCell::new() };
         }
         POOL.with(|pool| Arc::clone(pool.get_or_init(|| Self::new(size, most))))
     }
@@ -100,7 +100,7 @@ impl WrittenText {
 #[derive(Debug)]
 pub struct BlockWriter {
     pub(super) written: Arc<WrittenText>,
-    pub(super) pool: Arc<Pool>,
+    pub(super) pool: Arc<BufferPool>,
     /// `true` if a partly filled block is the last block.
     pub(super) is_chunk: bool,
 }

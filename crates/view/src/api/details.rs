@@ -11,7 +11,7 @@ use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window
 use ichnos::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 
 use super::command::command;
-use super::events::{LineSink, MOST_EVENTS, Texts, write_row};
+use super::events::{EventTexts, LineSink, MOST_EVENTS, write_row};
 use super::overview::write_time;
 use super::scan::{self, RangeScan};
 use super::span_search::{SpanEnds, SpanSearch};
@@ -41,7 +41,7 @@ pub(super) fn event(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
             return ControlFlow::Continue(());
         }
         let event = found.event;
-        write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
+        write_row(&mut object, found, EventTexts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
         let trace = &event.stream.trace;
         let input = shared.session.traces().iter().find(|input| Arc::ptr_eq(input.trace(), trace));
         object.member("format").string(input.map_or("", |input| input.format()));

@@ -22,7 +22,7 @@ const PIXELS: u64 = 8_192;
 
 /// Resolution at which spans are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
+enum SpanDetail {
     /// Pixels.
     Pixels,
     /// Items of the timeline.
@@ -41,11 +41,11 @@ struct Candidate {
     track: u32,
     lane: u16,
     name: u32,
-    detail: Detail,
+    detail: SpanDetail,
 }
 
 impl Candidate {
-    fn new(track: u32, lane: u16, item: &SpanItem, detail: Detail) -> Self {
+    fn new(track: u32, lane: u16, item: &SpanItem, detail: SpanDetail) -> Self {
         let SpanItem { longest, begin, end, count, name, .. } = *item;
         Self { longest, begin: Reverse(begin), end, count, track, lane, name, detail }
     }
@@ -83,7 +83,7 @@ impl LongestSearch<'_> {
             }
             let spans = timeline.spans(track, begin, end, PIXELS);
             for (lane, item) in spans.iter().filter(|(_, item)| item.longest > 0) {
-                let candidate = Candidate::new(track, *lane, item, Detail::Pixels);
+                let candidate = Candidate::new(track, *lane, item, SpanDetail::Pixels);
                 // In a group at the edge of the range, the longest span can be outside the range.
                 if item.count > 1 && (item.begin < begin || item.end > end) {
                     self.candidates.push(candidate);
@@ -106,12 +106,12 @@ impl LongestSearch<'_> {
         {
             let is_divided = candidate.count > 1
                 && match candidate.detail {
-                    Detail::Pixels => {
+                    SpanDetail::Pixels => {
                         self.add_items(&candidate);
                         true
                     }
-                    Detail::Items => self.add_events(&candidate)?,
-                    Detail::Events => false,
+                    SpanDetail::Items => self.add_events(&candidate)?,
+                    SpanDetail::Events => false,
                 };
             // A span that starts where a group ends can be found twice.
             if !is_divided && !found.iter().any(|other| other.is_same_span(&candidate)) {
@@ -124,7 +124,7 @@ impl LongestSearch<'_> {
     /// Adds the timeline items of a group.
     fn add_items(&mut self, group: &Candidate) {
         let spans = self.build.timeline().spans(group.track, group.begin.0, group.end, u64::MAX);
-        self.add_spans(group, &spans, Detail::Items);
+        self.add_spans(group, &spans, SpanDetail::Items);
     }
 
     /// Reads the events of a group again and adds its spans. Returns `false` if that is impossible.
@@ -138,11 +138,11 @@ impl LongestSearch<'_> {
             return Ok(false);
         };
         let spans = part.timeline().spans(group.track, times.0, times.1, u64::MAX);
-        Ok(self.add_spans(group, &spans, Detail::Events))
+        Ok(self.add_spans(group, &spans, SpanDetail::Events))
     }
 
     /// Adds the spans that belong to a group. Returns `false` without such spans.
-    fn add_spans(&mut self, group: &Candidate, spans: &[(u16, SpanItem)], detail: Detail) -> bool {
+    fn add_spans(&mut self, group: &Candidate, spans: &[(u16, SpanItem)], detail: SpanDetail) -> bool {
         let is_within = |(lane, item): &&(u16, SpanItem)| {
             let is_of_group = *lane == group.lane && item.begin >= group.begin.0 && item.end <= group.end;
             let touches = item.begin <= self.range.1 && item.end >= self.range.0;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ichnos::json::write::ValueWriter;
 use ichnos::viewers::{EventId, TimelineTrack};
 
-use super::events::{MOST_EVENTS, Texts, write_row};
+use super::events::{EventTexts, MOST_EVENTS, write_row};
 use super::scan::{self, Match, RangeScan, is_within};
 use crate::app_state::AppState;
 use crate::query::Query;
@@ -53,7 +53,7 @@ impl NearEvent<'_> {
         }
         let mut out = Vec::new();
         let mut object = ValueWriter::new(&mut out).object();
-        write_row(&mut object, found, Texts::of_fields().fields(found.event));
+        write_row(&mut object, found, EventTexts::of_fields().fields(found.event));
         object.end();
         Some(out)
     }

@@ -19,19 +19,19 @@ pub(super) struct OpenInterval {
 
 /// Open intervals.
 #[derive(Debug)]
-pub(super) struct Intervals {
+pub(super) struct OpenIntervals {
     open: NestedSpans<OpenInterval>,
     begun: u64,
 }
 
-impl Default for Intervals {
+impl Default for OpenIntervals {
     fn default() -> Self {
         // Profile values are limited, and no event may be lost here.
         Self { open: NestedSpans::unbounded(), begun: 0 }
     }
 }
 
-impl Intervals {
+impl OpenIntervals {
     /// Starts an interval of a track.
     pub(super) fn begin(
         &mut self,

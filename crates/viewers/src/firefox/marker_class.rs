@@ -61,20 +61,20 @@ pub(super) struct MarkerClass {
 pub(super) struct MarkerNames {
     pub(super) fields: NumberedNames,
     /// Names of marker types.
-    types: UniqueNames,
+    types: DistinctNames,
     /// Category names and colors.
     categories: Vec<(String, Option<Rgb>, fx::CategoryHandle)>,
 }
 
 /// Set of distinct names.
 #[derive(Debug, Default)]
-struct UniqueNames {
+struct DistinctNames {
     names: HashSet<String>,
     /// Next suffix of each name.
     next: HashMap<String, u32>,
 }
 
-impl UniqueNames {
+impl DistinctNames {
     fn of<const N: usize>(names: [&str; N]) -> Self {
         Self { names: names.map(str::to_owned).into(), next: HashMap::new() }
     }
@@ -110,7 +110,7 @@ fn form_of(node: Option<&Node>) -> ValueForm {
 }
 
 /// Returns a unique identifier of letters, digits and underscores.
-fn key(name: &str, known: &mut UniqueNames) -> String {
+fn key(name: &str, known: &mut DistinctNames) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     known.add(name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect())
 }
@@ -159,7 +159,7 @@ impl MarkerClass {
 /// Describes a marker type.
 fn schema(name: &str, fields: &[MarkerField], names: &mut MarkerNames) -> fx::RuntimeSchemaMarkerSchema {
     // Viewers reserve these keys.
-    let mut keys = UniqueNames::of(["type", "cause", ""]);
+    let mut keys = DistinctNames::of(["type", "cause", ""]);
     let mut label = "{marker.name}".to_owned();
     let mut unnamed = 0..;
     let mut described = Vec::new();
@@ -262,7 +262,7 @@ mod tests {
     /// Must take linear time: a trace can have any number of classes with the same name.
     #[test]
     fn equal_names_get_numbers() {
-        let mut names = UniqueNames::of(["type", "a_3"]);
+        let mut names = DistinctNames::of(["type", "a_3"]);
         let added = ["a", "a", "a", "type", "a_2"].map(|name| names.add(name.to_owned()));
         assert_eq!(added, ["a", "a_2", "a_4", "type_2", "a_2_2"]);
         let most = 200_000;

@@ -4,7 +4,7 @@ use fxprof_processed_profile as fx;
 use ichnos_model::Event;
 
 use super::marker_class::{MarkerClass, MarkerField, MarkerValue, ValueForm};
-use crate::arguments::{ArgumentVisitor, ArgumentWriter};
+use crate::arguments::{ArgumentSink, ScopeArguments};
 use crate::json_arguments::{EXACT, JsonArguments};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_export::number;
@@ -76,7 +76,7 @@ impl MarkerReader {
             is_exact: true,
         };
         for scope in &class.scopes {
-            let mut visitor = ArgumentVisitor::new(arguments, scope, &mut self.text);
+            let mut visitor = ScopeArguments::new(arguments, scope, &mut self.text);
             is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
             arguments = visitor.arguments;
             arguments.close();
@@ -179,7 +179,7 @@ impl MarkerArguments<'_> {
     }
 }
 
-impl ArgumentWriter for MarkerArguments<'_> {
+impl ArgumentSink for MarkerArguments<'_> {
     fn unsigned(&mut self, name: u32, value: u64) {
         match self.depth {
             0 => self.integer(name, value as f64, value <= EXACT, value, value.into()),

@@ -7,11 +7,11 @@ use fxprof_processed_profile as fx;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, Trace};
 
-use super::intervals::{Intervals, OpenInterval};
+use super::intervals::{OpenInterval, OpenIntervals};
 use super::marker_class::{MarkerClass, MarkerNames};
 use super::marker_values::MarkerReader;
 use super::markers::{EventMarker, LossMarker};
-use super::threads::Threads;
+use super::threads::ProfileThreads;
 use crate::event_track::event_track;
 use ichnos_analysis::events::class::{EventForm, EventPlace};
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
@@ -44,8 +44,8 @@ pub(super) struct ProfileWriter {
     profile: fx::Profile,
     names: MarkerNames,
     reader: MarkerReader,
-    threads: Threads,
-    intervals: Intervals,
+    threads: ProfileThreads,
+    intervals: OpenIntervals,
     spans: KeyedSpanIds,
     stacks: FirefoxStacks,
     /// Counters with their last values, by track.
@@ -94,8 +94,8 @@ impl Default for ProfileWriter {
             profile,
             names: MarkerNames::default(),
             reader: MarkerReader::default(),
-            threads: Threads::default(),
-            intervals: Intervals::default(),
+            threads: ProfileThreads::default(),
+            intervals: OpenIntervals::default(),
             spans: KeyedSpanIds::default(),
             stacks: FirefoxStacks::default(),
             counters: HashMap::new(),

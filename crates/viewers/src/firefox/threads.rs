@@ -14,7 +14,7 @@ const MOST: usize = 10_000;
 
 /// Processes and threads by track.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
+pub(super) struct ProfileThreads {
     processes: HashMap<u64, fx::ProcessHandle>,
     /// First process.
     first: Option<fx::ProcessHandle>,
@@ -27,7 +27,7 @@ fn short(number: Option<u64>) -> u32 {
     number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }
 
-impl Threads {
+impl ProfileThreads {
     /// Returns the process and thread of an event, or `None` if there are too many threads.
     pub(super) fn of_event(
         &mut self,

@@ -2,7 +2,7 @@
 
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::schema::value;
-use crate::arguments::{ArgumentWriter, UNNAMED};
+use crate::arguments::{ArgumentSink, UNNAMED};
 use ichnos_analysis::events::names::NumberedNames;
 
 /// Incomplete list or array.
@@ -88,7 +88,7 @@ impl<'w> AttributeWriter<'w> {
     }
 }
 
-impl ArgumentWriter for AttributeWriter<'_> {
+impl ArgumentSink for AttributeWriter<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         match i64::try_from(value) {

@@ -8,7 +8,7 @@ use super::encoding::{OtlpEncoding, OtlpField};
 use super::event_context::EventContext;
 use super::ids::SpanIds;
 use super::schema::{log, metric, span, value};
-use crate::arguments::ArgumentVisitor;
+use crate::arguments::ScopeArguments;
 use ichnos_analysis::events::losses::{LossNote, lose_part};
 use ichnos_analysis::events::names::NumberedNames;
 
@@ -59,7 +59,7 @@ impl ElementEncoder {
         let mut attributes = AttributeWriter::new(self.encoding, out, field, &self.names, &mut self.open);
         let mut is_whole = true;
         for scope in &context.class.scopes {
-            let mut visitor = ArgumentVisitor::new(attributes, scope, &mut self.text);
+            let mut visitor = ScopeArguments::new(attributes, scope, &mut self.text);
             is_whole &= context.event.visit(scope.scope, &mut visitor).is_ok();
             attributes = visitor.arguments;
             attributes.close();

@@ -1,7 +1,7 @@
 //! Arguments as debug annotations.
 
 use super::schema::{annotation, event};
-use crate::arguments::{ArgumentWriter, UNNAMED};
+use crate::arguments::{ArgumentSink, UNNAMED};
 use crate::protobuf::{begin, end, push_bytes, push_double, push_pair, push_unsigned};
 
 /// Argument writer for the track event at the end of `out`.
@@ -56,7 +56,7 @@ impl<'w> Annotations<'w> {
     }
 }
 
-impl ArgumentWriter for Annotations<'_> {
+impl ArgumentSink for Annotations<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         self.integer(name, annotation::UNSIGNED, value);

@@ -13,7 +13,7 @@ const MOST_OPEN: usize = MOST_LANES as usize;
 /// Span without an end so far.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug)]
-struct OpenSpan {
+struct BoardSpan {
     begin: u64,
     name: u32,
     /// Class name number, equal for start and end. The event itself can have another name. `None` for a span from
@@ -31,7 +31,7 @@ struct OpenSpan {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Default)]
 struct TrackState {
-    open: Vec<OpenSpan>,
+    open: Vec<BoardSpan>,
     /// Time until which each lane is used.
     busy: Vec<u64>,
     /// Number of open keyed spans.
@@ -63,7 +63,7 @@ impl TrackState {
     }
 }
 
-impl OpenSpan {
+impl BoardSpan {
     fn new(begin: u64, name: u32, kind: u32, lane: u16) -> Self {
         Self { begin, name, kind: Some(kind), lane, known_end: None, is_lost: false, is_earlier: false }
     }
@@ -98,7 +98,7 @@ pub(super) struct Board {
     pub(super) pyramid: Pyramid,
     states: Vec<TrackState>,
     /// Open spans by key, with their tracks.
-    keyed: KeyedSpans<(u32, OpenSpan), u32>,
+    keyed: KeyedSpans<(u32, BoardSpan), u32>,
     pub(super) counts: TimelineCounts,
     /// `true` for a part: spans can have begun before it.
     is_part: bool,
@@ -151,7 +151,7 @@ impl Board {
         }
         let lane = state.free_lane(state.depth(), time);
         state.use_lane(lane, u64::MAX);
-        state.open.push(OpenSpan::new(time, name, kind, lane));
+        state.open.push(BoardSpan::new(time, name, kind, lane));
         self.counts.begun += 1;
     }
 
@@ -199,7 +199,7 @@ impl Board {
         let lane = state.free_lane(0, time);
         state.use_lane(lane, u64::MAX);
         state.keyed += 1;
-        let again = self.keyed.begin(key, edge, (track, OpenSpan::new(time, name, kind, lane)));
+        let again = self.keyed.begin(key, edge, (track, BoardSpan::new(time, name, kind, lane)));
         if let Some((track, span)) = again {
             let (state, pyramid) = self.state(track, time);
             state.use_lane(span.lane, time);
@@ -212,7 +212,7 @@ impl Board {
     /// Ends the keyed span of an end event. Returns its track; `None` without such a span.
     pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEdge<u32>) -> Option<u32> {
         let ended = self.keyed.end(key, end, |(_, open)| open.is_ended_at(time));
-        let (track, OpenSpan { begin, name, lane, .. }) = ended?;
+        let (track, BoardSpan { begin, name, lane, .. }) = ended?;
         let (state, pyramid) = self.state(track, time);
         state.use_lane(lane, time);
         state.keyed = state.keyed.saturating_sub(1);
@@ -233,11 +233,11 @@ impl Board {
     /// Ends the running thread of a processor and starts the next thread.
     pub(super) fn run(&mut self, track: u32, time: u64, next: Option<u32>) {
         let (state, pyramid) = self.state(track, time);
-        for OpenSpan { begin, name, lane, .. } in std::mem::take(&mut state.open) {
+        for BoardSpan { begin, name, lane, .. } in std::mem::take(&mut state.open) {
             pyramid.span(track, lane, begin, time, name);
         }
         if let Some(name) = next {
-            state.open.push(OpenSpan::new(time, name, name, 0));
+            state.open.push(BoardSpan::new(time, name, name, 0));
         }
     }
 
@@ -291,7 +291,7 @@ impl Board {
                 }
                 continue;
             }
-            let known = around.into_iter().map(|(lane, item)| OpenSpan {
+            let known = around.into_iter().map(|(lane, item)| BoardSpan {
                 begin: item.begin,
                 name: item.name,
                 kind: None,
@@ -302,7 +302,7 @@ impl Board {
             });
             let still = from.states.get(track as usize).into_iter().flat_map(|state| &state.open);
             let still = still.filter(|open| open.begin <= time);
-            let still = still.map(|open| OpenSpan { is_earlier: true, ..*open });
+            let still = still.map(|open| BoardSpan { is_earlier: true, ..*open });
             let mut open: Vec<_> = known.chain(still).collect();
             open.sort_by_key(|open| open.lane);
             open.dedup_by_key(|open| open.lane);
@@ -322,7 +322,7 @@ impl Board {
             state.use_lane(open.lane, u64::MAX);
             state.keyed += 1;
             // Its key and names are unique.
-            let _ = self.keyed.begin(key, edge, (*track, OpenSpan { is_earlier: true, ..*open }));
+            let _ = self.keyed.begin(key, edge, (*track, BoardSpan { is_earlier: true, ..*open }));
         }
     }
 

@@ -83,7 +83,7 @@ impl Timeline {
             }
             // Outermost spans first.
             spans.sort_by_key(|(lane, item)| (item.begin, *lane));
-            let mut open = OpenSpans { spans: Vec::new(), running };
+            let mut open = WalkStack { spans: Vec::new(), running };
             for (_, item) in spans {
                 let (from, to) = (item.begin.max(begin), item.end.min(end));
                 walked.spans += u64::from(item.count);
@@ -106,13 +106,13 @@ impl Timeline {
 }
 
 /// Open spans of a track, the innermost last.
-struct OpenSpans {
+struct WalkStack {
     spans: Vec<WalkedSpan>,
     /// Running times of the thread, if only they count.
     running: Option<RunningTimes>,
 }
 
-impl OpenSpans {
+impl WalkStack {
     /// Reports the time of the innermost span up to the start of a nested span.
     fn pause(&mut self, begin: u64, end: u64, visitor: &mut impl SpanVisitor) {
         let Some(span) = self.spans.last_mut() else { return };
