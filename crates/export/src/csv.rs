@@ -103,7 +103,7 @@ impl<W: TextWriter> Csv<W> {
             CsvRow::new(event, [stream, trace], &mut known.time, &known.host, &class.cells, options);
         let failures = &mut self.output.failures;
         for scope in &class.scopes {
-            failures.note(match class.is_in_order {
+            failures.record(match class.is_in_order {
                 true => scope.push(out, event, &mut line, contexts, &mut self.cells),
                 false => scope.write(event, &mut self.cells),
             });

@@ -268,10 +268,10 @@ impl<W: TextWriter> Details<W> {
             writeln!(tag, "{cyan}{{Trace {ids}}}{reset}")
         };
         self.streams.insert(stream, DetailsStreamState { trace: index, tag: tag.into() }, || {
-            let (plans, features) = (stream.plans(), classes::StreamFeatures::of(class));
+            let (plans, features) = (stream.plans(), classes::StreamFeatures::for_class(class));
             DetailsStreamClassState {
-                packet: Hidden::of(plans.packet_context.as_ref()),
-                common: Hidden::of(plans.common_context.as_ref()),
+                packet: Hidden::for_plan(plans.packet_context.as_ref()),
+                common: Hidden::for_plan(plans.common_context.as_ref()),
                 has_clock: class.default_clock.is_some(),
                 packet_times: (features.packet_begin_time, features.packet_end_time),
             }
@@ -489,7 +489,7 @@ impl<W: TextWriter> Details<W> {
             for (scope, hidden, title) in scopes {
                 if event.plan(scope).is_some() && !hidden.all() {
                     let mut lines = FieldLines::root(out, &self.palette, hidden, &mut self.containers, title);
-                    self.output.failures.note(event.visit(scope, &mut lines));
+                    self.output.failures.record(event.visit(scope, &mut lines));
                     out.push(b'\n');
                 }
             }
@@ -525,7 +525,7 @@ impl<W: TextWriter> Details<W> {
             out.extend_from_slice(b":\n");
             let mut lines =
                 FieldLines::root(out, &self.palette, &class.packet, &mut self.containers, "Context");
-            self.output.failures.note(packet.visit(Scope::PacketContext, &mut lines));
+            self.output.failures.record(packet.visit(Scope::PacketContext, &mut lines));
         }
         out.push(b'\n');
         self.end(bounds)
@@ -633,9 +633,9 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
     lines.push(if options.compact { ")\n" } else { "):\n" });
     DetailsClassState {
         title,
-        specific: Hidden::of(event.plans().specific_context.as_ref()),
-        payload: Hidden::of(event.plans().payload.as_ref()),
-        stacks: EventStacks::of(event, options.stacks),
+        specific: Hidden::for_plan(event.plans().specific_context.as_ref()),
+        payload: Hidden::for_plan(event.plans().payload.as_ref()),
+        stacks: EventStacks::for_event(event, options.stacks),
     }
 }
 

@@ -15,7 +15,7 @@ pub struct EventStacks {
 impl EventStacks {
     /// Returns the members of the event class. Empty unless `wanted`.
     #[must_use]
-    pub fn of(event: &Event<'_>, wanted: bool) -> Self {
+    pub fn for_event(event: &Event<'_>, wanted: bool) -> Self {
         let members = event.class.meanings.members(Meaning::Stack).filter(|_| wanted);
         let members = members.filter_map(|member| {
             let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();

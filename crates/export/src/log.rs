@@ -109,7 +109,7 @@ struct LogClassState {
 }
 
 impl LogClassState {
-    fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
+    fn for_event(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
         let scopes = [
             Scope::PacketContext,
@@ -121,7 +121,7 @@ impl LogClassState {
         // Packet scopes do not belong to a single line.
         let skipped = if role.is_none() { 2 } else { 0 };
         let scopes = scopes.into_iter().skip(skipped);
-        let scopes = scopes.filter_map(|scope| ScopeState::of(event, scope, options, palette));
+        let scopes = scopes.filter_map(|scope| ScopeState::for_scope(event, scope, options, palette));
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
             Some(Value::Integer(number)) if !means(event, Meaning::Process) => {
@@ -137,24 +137,24 @@ impl LogClassState {
             process,
             process_name: process_name.filter(|_| !means(event, Meaning::ProcessName)),
             has_dates: options.has_dates(event.stream),
-            stacks: EventStacks::of(event, options.stacks),
+            stacks: EventStacks::for_event(event, options.stacks),
         }
     }
 }
 
 impl ScopeState {
     /// Returns `None` if no field of the scope is displayed.
-    fn of(event: &Event<'_>, scope: Scope, options: &LogOptions, palette: &Palette) -> Option<Self> {
+    fn for_scope(event: &Event<'_>, scope: Scope, options: &LogOptions, palette: &Palette) -> Option<Self> {
         let is_text = options.form == LogForm::Text;
         let lines_need_files = is_text && !means(event, Meaning::File);
         let plan = event.plan(scope);
         let meanings = event.class.log.as_deref().map(|_| &event.class.meanings);
         let shown = ShownParts { lines_need_files, thread_names: is_text, component_urls: !is_text };
-        let treatments = Treatments::of(scope, plan, meanings, shown)?;
+        let treatments = Treatments::for_scope(scope, plan, meanings, shown)?;
         let prefix = if is_text {
-            LinePrefix::Text(PairPrefixes::of(plan, palette.log_escaping()))
+            LinePrefix::Text(PairPrefixes::for_plan(plan, palette.log_escaping()))
         } else {
-            LinePrefix::Json(Keys::of(plan))
+            LinePrefix::Json(Keys::for_plan(plan))
         };
         Some(Self { treatments, prefix })
     }
@@ -198,7 +198,7 @@ impl Sorter {
         let mut others = class.scopes.iter();
         let mut next = resource.or_else(|| others.next());
         while let Some(ScopeState { treatments, prefix }) = next {
-            failures.note(match prefix {
+            failures.record(match prefix {
                 LinePrefix::Text(names) => {
                     let pairs = PairWriter::new(pairs, names, &mut self.containers);
                     event.visit(treatments.scope, &mut PartCollector { treatments, parts, pairs })
@@ -308,8 +308,8 @@ impl<W: TextWriter> Log<W> {
             self.streams.insert(event.stream, (), || ());
         }
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.of(event, || LogClassState::of(event, &self.options, &self.palette));
-        let resource = || ScopeState::of(event, Scope::Resource, &self.options, &self.palette);
+        let class = classes.of(event, || LogClassState::for_event(event, &self.options, &self.palette));
+        let resource = || ScopeState::for_scope(event, Scope::Resource, &self.options, &self.palette);
         self.sorter.sort(event, class, resource, &mut self.output.failures);
         let has_date = class.has_dates;
         let parts = &mut self.sorter.parts;
@@ -351,7 +351,7 @@ impl<W: TextWriter> Log<W> {
     #[cold]
     fn push_stacks(&mut self, event: &Event<'_>) {
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return };
-        let class = classes.of(event, || LogClassState::of(event, &self.options, &self.palette));
+        let class = classes.of(event, || LogClassState::for_event(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         match self.options.form {
             LogForm::Text => class.stacks.push_lines(out, event),

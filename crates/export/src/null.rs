@@ -31,7 +31,7 @@ impl Null {
                 let mut hash = ValueHash::new(packet.total_length);
                 hash.add_clock(packet.begin.as_ref());
                 hash.add_clock(packet.end.as_ref());
-                self.failures.note(packet.visit(Scope::PacketContext, &mut hash));
+                self.failures.record(packet.visit(Scope::PacketContext, &mut hash));
                 all.packets += 1;
                 all.bytes = all.bytes.saturating_add(packet.total_length.div_ceil(8));
                 all.checksum = all.checksum.wrapping_add(hash.finish());
@@ -64,7 +64,7 @@ impl Sink for Null {
         if let Message::Event(event) = message {
             let mut hash = ValueHash::new(event.class.id as u64);
             hash.add_clock(event.clock);
-            self.failures.note(event.visit_all(&mut hash));
+            self.failures.record(event.visit_all(&mut hash));
             self.statistics.events += 1;
             self.statistics.checksum = self.statistics.checksum.wrapping_add(hash.finish());
         } else {

@@ -357,7 +357,12 @@ impl<W: TextWriter> Pretty<W> {
         self.streams.insert(stream, part, || {
             let plans = stream.plans();
             let labels = |plan: &Option<Plan>| {
-                FieldLabels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+                FieldLabels::for_plan(
+                    plan.as_ref(),
+                    &self.palette,
+                    self.options.names.context,
+                    self.options.color,
+                )
             };
             PrettyStreamClassState {
                 packet: labels(&plans.packet_context),
@@ -405,10 +410,10 @@ impl<W: TextWriter> Pretty<W> {
             if !is_packet_open {
                 part.contexts.forget();
             }
-            self.output.failures.note(result);
+            self.output.failures.record(result);
         } else if has_packet_context {
             first = false;
-            self.output.failures.note(push_packet_context(out, &mut printer));
+            self.output.failures.record(push_packet_context(out, &mut printer));
         }
         let scopes = [
             (Scope::SpecificContext, &class.specific, "event.context", names.context),
@@ -423,7 +428,7 @@ impl<W: TextWriter> Pretty<W> {
             }
             first = false;
             let result = printer.print::<STYLED>(out, event, (scope, title), labels, names);
-            self.output.failures.note(result);
+            self.output.failures.record(result);
         }
         out.push(b'\n');
         class.stacks.push_lines(out, event);
@@ -637,12 +642,13 @@ fn make_class(
     options: &PrettyOptions,
     palette: &Palette,
 ) -> PrettyClassState {
-    let labels = |plan: &Option<Plan>, names| FieldLabels::of(plan.as_ref(), palette, names, options.color);
+    let labels =
+        |plan: &Option<Plan>, names| FieldLabels::for_plan(plan.as_ref(), palette, names, options.color);
     PrettyClassState {
         prefix: ShortText::new(&class_prefix(event, has_clock, options, palette)),
         specific: labels(&event.plans().specific_context, options.names.context),
         payload: labels(&event.plans().payload, options.names.payload),
-        stacks: EventStacks::of(event, options.stacks),
+        stacks: EventStacks::for_event(event, options.stacks),
     }
 }
 

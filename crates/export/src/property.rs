@@ -101,7 +101,7 @@ pub(crate) struct Hidden {
 }
 
 impl Hidden {
-    pub(crate) fn of(plan: Option<&Plan>) -> Self {
+    pub(crate) fn for_plan(plan: Option<&Plan>) -> Self {
         let Some(plan) = plan else {
             return Self::default();
         };

@@ -227,7 +227,7 @@ impl Fixture {
         self.event(sink, 0, &[1]);
         let error = sink.finish().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        assert_eq!(ichnos_export::Undecoded::of(&error).map(|undecoded| undecoded.count), Some(1));
+        assert_eq!(ichnos_export::Undecoded::from_error(&error).map(|undecoded| undecoded.count), Some(1));
     }
 
     pub(crate) fn discarded(&self, count: Option<u64>) -> Discarded<'_> {

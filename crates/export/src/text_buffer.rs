@@ -22,7 +22,7 @@ pub struct Undecoded {
 impl Undecoded {
     /// Returns the value inside an error of [`ichnos_model::Sink::finish`], if there is one.
     #[must_use]
-    pub fn of(error: &io::Error) -> Option<Self> {
+    pub fn from_error(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
 }
@@ -42,7 +42,7 @@ pub struct Failures(u64);
 impl Failures {
     /// Counts an error.
     #[inline]
-    pub fn note(&mut self, result: Result<(), DecodeError>) {
+    pub fn record(&mut self, result: Result<(), DecodeError>) {
         if result.is_err() {
             self.0 += 1;
         }
@@ -203,6 +203,6 @@ mod tests {
         let csv = CsvOptions { columns: [CsvColumn::new("a")].into(), ..CsvOptions::default() };
         fixture.reports_what_is_undecoded(&mut Csv::new(io::sink(), csv));
         fixture.reports_what_is_undecoded(&mut Null::new());
-        assert_eq!(Undecoded::of(&io::Error::other("full")), None);
+        assert_eq!(Undecoded::from_error(&io::Error::other("full")), None);
     }
 }

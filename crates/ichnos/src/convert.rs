@@ -129,7 +129,7 @@ impl From<io::Error> for ConvertError {
 }
 
 /// Formats that need the feature `table` for writing.
-pub const FEATURED: [&str; 2] = ["parquet", "arrow"];
+pub const TABLE_FORMATS: [&str; 2] = ["parquet", "arrow"];
 
 /// Returns all output formats: readable formats, viewer formats, and tables.
 pub fn targets() -> impl Iterator<Item = Target> + Clone {
@@ -140,7 +140,7 @@ pub fn targets() -> impl Iterator<Item = Target> + Clone {
     let tables: [&'static dyn WriterFactory; 0] = [];
     let formats = formats().filter_map(|format| Some(Target::new(format.name, format.writer?)));
     let viewers = VIEWER_FORMATS.iter().map(|viewer| Target::new(viewer.name, viewer));
-    let tables = FEATURED.into_iter().zip(tables).map(|(format, writer)| Target::new(format, writer));
+    let tables = TABLE_FORMATS.into_iter().zip(tables).map(|(format, writer)| Target::new(format, writer));
     formats.chain(viewers).chain(tables)
 }
 
@@ -149,7 +149,7 @@ pub fn targets() -> impl Iterator<Item = Target> + Clone {
 pub fn missing_feature(format: Option<&str>, path: &std::path::Path) -> Option<&'static str> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let wanted = format.or(extension)?;
-    let is_table = FEATURED.contains(&wanted) || format.is_none() && wanted == "arrows";
+    let is_table = TABLE_FORMATS.contains(&wanted) || format.is_none() && wanted == "arrows";
     (cfg!(not(feature = "table")) && is_table).then_some("table")
 }
 

@@ -64,7 +64,7 @@ impl fmt::Display for ForeignFormat {
 
 impl ForeignFormat {
     /// Returns the type of a file, or `None` if it is unknown or cannot be read.
-    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+    pub(crate) fn for_entry(entry: &Entry) -> Option<Self> {
         let bytes = entry.read().ok()?;
         Self::recognise(bytes.get(..HEAD).unwrap_or(&bytes))
     }

@@ -153,7 +153,7 @@ pub enum PassNote {
 
 impl PassNote {
     /// Returns the loss or the damage in a message.
-    fn of(message: &Message<'_>) -> Option<Self> {
+    fn from_message(message: &Message<'_>) -> Option<Self> {
         let note = |discarded: &Discarded<'_>, is_packets| Self::Loss {
             stream: discarded.stream.name.to_string(),
             is_packets,

@@ -259,7 +259,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
         [] if !problems.is_empty() => Hint::new(problems.clone()),
         [] => Hint::new("it is empty"),
         [only] if only.len == Some(0) => Hint::new("it is an empty file"),
-        [only] => match (foreign_formats::describe(only), ForeignFormat::of(only)) {
+        [only] => match (foreign_formats::describe(only), ForeignFormat::for_entry(only)) {
             (Some(part), _) => part.after("this is "),
             (None, Some(known)) => Hint::new(format!("this is {known}")),
             (None, None) => {
@@ -276,7 +276,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             let lacking = lacking().unwrap_or_else(unrecognised);
             let known = several.iter().take(LOOKED_AT).find_map(|entry| {
                 let known = foreign_formats::describe(entry).or_else(|| {
-                    let known = ForeignFormat::of(entry).filter(|known| known.is_trace)?;
+                    let known = ForeignFormat::for_entry(entry).filter(|known| known.is_trace)?;
                     Some(Hint::new(known.to_string()))
                 })?;
                 Some(known.after(&format!("{}; `{}` is ", lacking.message, entry.path)))

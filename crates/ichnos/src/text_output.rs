@@ -288,7 +288,7 @@ impl<S: ResumableSink> TextWorker<S> {
     fn end(&mut self, finished: io::Result<()>) -> io::Result<()> {
         let undecoded = match finished {
             Ok(()) => 0,
-            Err(error) => Undecoded::of(&error).map(|undecoded| undecoded.count).ok_or(error)?,
+            Err(error) => Undecoded::from_error(&error).map(|undecoded| undecoded.count).ok_or(error)?,
         };
         self.take_fixups();
         let state = self.has_state.then(|| self.sink.state());

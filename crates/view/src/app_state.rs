@@ -92,7 +92,7 @@ impl AppState {
     /// Returns the state with the clock offsets of a request. The traces are opened again for it, so the result is the
     /// same as with offsets on the command line.
     pub(crate) fn with_offsets(self: &Arc<Self>, query: &Query) -> Result<Arc<Self>, ApiError> {
-        let offsets = TrackOffsets::of_query(query)?;
+        let offsets = TrackOffsets::from_query(query)?;
         if offsets.0.is_empty() {
             return Ok(Arc::clone(self));
         }

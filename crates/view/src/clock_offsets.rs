@@ -14,7 +14,7 @@ pub(crate) struct TrackOffsets(pub(crate) BTreeMap<u32, i64>);
 
 impl TrackOffsets {
     /// Parses the parameter `offsets`, for example `3:-500,7:1000`: track number and nanoseconds.
-    pub(crate) fn of_query(query: &Query) -> Result<Self, ApiError> {
+    pub(crate) fn from_query(query: &Query) -> Result<Self, ApiError> {
         let mut offsets = BTreeMap::new();
         for text in query.text("offsets").into_iter().flat_map(|text| text.split(',')) {
             let parsed = text.split_once(':').and_then(|(track, nanoseconds)| {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     fn offsets(text: &str) -> Result<TrackOffsets, ApiError> {
-        TrackOffsets::of_query(&Query::new(&format!("offsets={text}")).unwrap())
+        TrackOffsets::from_query(&Query::new(&format!("offsets={text}")).unwrap())
     }
 
     #[test]

@@ -8,7 +8,7 @@ use ichnos::json::write::push_string;
 pub(crate) struct TraceDirectories(Vec<String>);
 
 impl TraceDirectories {
-    pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
+    pub(crate) fn from_paths<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
         let directory = |path: &'p str| path.rfind('/').map(|slash| path.split_at(slash + 1).0);
         let absolute =
             paths.into_iter().map(|path| path.trim_end_matches('/')).filter(|path| path.starts_with('/'));
@@ -63,13 +63,13 @@ mod tests {
             (&["/home/ann/traces/host/shop", "/home/ann/traces/"], &["/home/ann/"]),
             (&["/home/o'ann/shop"], &["/home/o'ann/", r"/home/o'\''ann/"]),
         ] {
-            let directories = TraceDirectories::of(paths.iter().copied());
+            let directories = TraceDirectories::from_paths(paths.iter().copied());
             assert_eq!(directories.0, wanted, "{paths:?}");
         }
-        let directories = TraceDirectories::of(["/a \"b\"/x", "/a \"b\"/c/y"]);
+        let directories = TraceDirectories::from_paths(["/a \"b\"/x", "/a \"b\"/c/y"]);
         assert_eq!(directories.without("ichnos cat '/a \"b\"/x' /c"), "ichnos cat 'x' /c");
         assert_eq!(directories.without_in_json(br#"["/a \"b\"/c/y"]"#), br#"["c/y"]"#);
-        let directories = TraceDirectories::of(["/it's/x"]);
+        let directories = TraceDirectories::from_paths(["/it's/x"]);
         assert_eq!(directories.without(r"ichnos cat '/it'\''s/x'"), "ichnos cat 'x'");
     }
 }

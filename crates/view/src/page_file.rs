@@ -43,7 +43,7 @@ pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Page
     shared.has_limits = false;
     let traces = shared.session.traces().iter().map(|trace| trace.path());
     let paths = shared.options.arguments.paths.iter().map(String::as_str);
-    let directories = TraceDirectories::of(traces.chain(paths));
+    let directories = TraceDirectories::from_paths(traces.chain(paths));
     let arguments = &mut shared.options.arguments;
     arguments.traces = directories.without(&arguments.traces);
     let shared = Arc::new(shared);

@@ -217,14 +217,14 @@ impl ServerState {
         let _page = self.pages.connect();
         write_head(stream, 200, "text/event-stream", None, "")?;
         let mut status = self.shared().build.status();
-        stream.write_all(&note(&status))?;
+        stream.write_all(&progress_message(&status))?;
         let mut silent = Duration::ZERO;
         while !connection.is_over() {
             let next = self.shared().build.wait(status.generation, LOOK);
             if next.generation != status.generation {
                 status = next;
                 silent = Duration::ZERO;
-                stream.write_all(&note(&status))?;
+                stream.write_all(&progress_message(&status))?;
                 thread::sleep(NOTE);
             } else {
                 silent += LOOK;
@@ -242,7 +242,7 @@ impl ServerState {
 }
 
 /// Returns a progress message.
-fn note(status: &Status) -> Vec<u8> {
+fn progress_message(status: &Status) -> Vec<u8> {
     let mut out = b"data: ".to_vec();
     api::write_status(&mut out, status);
     out.extend_from_slice(b"\n\n");

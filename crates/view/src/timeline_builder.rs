@@ -226,7 +226,7 @@ impl TimelineBuilder {
             },
             Err(error) => Some(error),
         };
-        filler.note(Some(failure));
+        filler.update_status(Some(failure));
     }
 }
 
@@ -269,7 +269,7 @@ impl Filler<'_> {
     }
 
     /// Updates the progress. At the end, `failure` is the reason if reading failed.
-    fn note(&mut self, ended: Option<Option<String>>) {
+    fn update_status(&mut self, ended: Option<Option<String>>) {
         let (range, counts) = (self.timeline().range(), self.timeline().counts());
         self.held = None;
         let mut status = self.build.lock_status();
@@ -331,7 +331,7 @@ impl Sink for Filler<'_> {
             }
         }
         if self.noted.elapsed() >= STEP {
-            self.note(None);
+            self.update_status(None);
         }
         match self.build.is_cancelled.load(Ordering::Relaxed) {
             true => Err(io::Error::other("cancelled")),
@@ -340,7 +340,7 @@ impl Sink for Filler<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.note(None);
+        self.update_status(None);
         Ok(())
     }
 }

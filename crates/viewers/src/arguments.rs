@@ -49,10 +49,10 @@ impl ScopeNames {
         prefix: &str,
         names: &mut NumberedNames,
     ) -> Vec<Self> {
-        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, prefix, names)).collect()
+        SCOPES.into_iter().filter_map(|scope| Self::for_scope(event, class, scope, prefix, names)).collect()
     }
 
-    fn of(
+    fn for_scope(
         event: &Event<'_>,
         class: &ViewerClass,
         scope: Scope,

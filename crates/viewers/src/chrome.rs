@@ -186,7 +186,7 @@ struct ChromePrefix {
 }
 
 impl ChromeClass {
-    fn of(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
+    fn for_event(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
         let class = ViewerClass::of(event);
         lose_parts(losses, event, &class);
         if class.has_stacks() {
@@ -320,7 +320,7 @@ impl Viewer for Chrome {
     }
 
     fn class(&mut self, event: &Event<'_>) -> ChromeClass {
-        ChromeClass::of(event, &mut self.names, &mut self.losses)
+        ChromeClass::for_event(event, &mut self.names, &mut self.losses)
     }
 
     fn viewer_class(class: &ChromeClass) -> &ViewerClass {

@@ -66,7 +66,7 @@ impl Viewer for Firefox {
         let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], &mut self.content);
-            self.writer.lose_flow(event, &self.content);
+            self.writer.record_lost_flow(event, &self.content);
         }
         let (place, name) = (location.place, location.own_name);
         self.writer.event(EventAtPlace { event, class, place, trace, name }, time)

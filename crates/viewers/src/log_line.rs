@@ -18,7 +18,7 @@ pub(super) struct LogFields {
 
 impl LogFields {
     /// Finds the fields of the event class.
-    pub(super) fn of(event: &Event<'_>) -> Self {
+    pub(super) fn for_event(event: &Event<'_>) -> Self {
         let first = |meaning| FieldRef::of_meaning(event, meaning);
         let has = |meaning| event.class.meanings.members(meaning).next().is_some();
         let kinds = [CauseKind::Parent, CauseKind::Predecessor, CauseKind::Return, CauseKind::Related];

@@ -88,7 +88,7 @@ impl Viewer for Perfetto {
     }
 
     fn class(&mut self, event: &Event<'_>) -> PerfettoClass {
-        PerfettoClass::of(event, &mut self.names, &mut self.losses)
+        PerfettoClass::for_event(event, &mut self.names, &mut self.losses)
     }
 
     fn viewer_class(class: &PerfettoClass) -> &ViewerClass {

@@ -111,7 +111,7 @@ struct TimelineClass {
 }
 
 impl TimelineClass {
-    fn of(event: &Event<'_>, names: &mut NumberedNames, colors: &mut BTreeMap<u32, [u8; 3]>) -> Self {
+    fn for_event(event: &Event<'_>, names: &mut NumberedNames, colors: &mut BTreeMap<u32, [u8; 3]>) -> Self {
         let class = ViewerClass::of(event);
         let name = number(names, &class.name);
         if name != Timeline::OTHER
@@ -380,7 +380,7 @@ impl Timeline {
         let (Some((stream, (), classes)), Some(flows)) = (streams.get_mut(event.stream), flows) else {
             return EventLinks::default();
         };
-        let class = classes.of(event, || TimelineClass::of(event, names, colors));
+        let class = classes.of(event, || TimelineClass::for_event(event, names, colors));
         flows.links(event, &class.class, stream.trace, place)
     }
 
@@ -405,7 +405,7 @@ impl Timeline {
         let Self { names, colors, streams, scheduling, states, now, text, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
         let time = shown_time(event.nanoseconds()).flatten().or(*now);
-        let class = classes.of(event, || TimelineClass::of(event, names, colors));
+        let class = classes.of(event, || TimelineClass::for_event(event, names, colors));
         if let Some(time) = time {
             stream.positions.next(time);
             let trace = stream.trace;
@@ -446,7 +446,7 @@ impl Timeline {
             if states.track(interval.trace, interval.thread).is_none()
                 && let Some((stream, (), classes)) = streams.get_mut(event.stream)
             {
-                let class = classes.of(event, || TimelineClass::of(event, names, &mut self.colors));
+                let class = classes.of(event, || TimelineClass::for_event(event, names, &mut self.colors));
                 let mut place = EventPlace { thread: Some(interval.thread), ..EventPlace::default() };
                 scheduling.complete(interval.trace, &class.class, &mut place);
                 let parent = tracks.of_event((event.stream, stream.number), &place, interval.trace);
@@ -492,7 +492,7 @@ impl Timeline {
         let Self { tracks, names, colors, streams, scheduling, untimed, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
         let TimelineStream { trace, number, names: known, .. } = stream;
-        let class = classes.of(event, || TimelineClass::of(event, names, colors));
+        let class = classes.of(event, || TimelineClass::for_event(event, names, colors));
         untimed.push((
             tracks.of_event((event.stream, *number), &class.class.place(event, known), *trace),
             class.name,
@@ -558,7 +558,7 @@ impl Timeline {
         let (TimelineStream { trace, number: stream, names: known, positions, processor }, (), classes) =
             streams.get_mut(event.stream)?;
         let (trace, stream) = (*trace, *stream);
-        let class = classes.of(event, || TimelineClass::of(event, names, colors));
+        let class = classes.of(event, || TimelineClass::for_event(event, names, colors));
         let location = scheduling.locate(trace, &class.class, event, (known, text));
         let track = tracks.of_event((event.stream, stream), &location.place, trace);
         let name = location.own_name.map_or(class.name, |name| number(names, name));

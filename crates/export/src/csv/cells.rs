@@ -118,13 +118,13 @@ struct WantedCell {
 pub(super) struct CommonKeys(Vec<(Scope, Arc<Keys>)>);
 
 impl CommonKeys {
-    fn of(&mut self, event: &Event<'_>, scope: Scope) -> Arc<Keys> {
+    fn for_scope(&mut self, event: &Event<'_>, scope: Scope) -> Arc<Keys> {
         if matches!(scope, Scope::SpecificContext | Scope::Payload) {
-            return Arc::new(Keys::of(event.plan(scope)));
+            return Arc::new(Keys::for_plan(event.plan(scope)));
         }
         let known = self.0.iter().find(|(known, _)| *known == scope).map(|(_, keys)| Arc::clone(keys));
         known.unwrap_or_else(|| {
-            let keys = Arc::new(Keys::of(event.plan(scope)));
+            let keys = Arc::new(Keys::for_plan(event.plan(scope)));
             self.0.push((scope, Arc::clone(&keys)));
             keys
         })
@@ -171,7 +171,7 @@ pub(super) fn find(
     for scope in &mut scopes {
         let mut wants = scope.passes.iter().flat_map(|pass| &pass.wants);
         if wants.any(|want| want.target.end > want.target.node + 1) {
-            scope.keys = common.of(event, scope.scope);
+            scope.keys = common.for_scope(event, scope.scope);
         }
         let nodes = event.plan(scope.scope).map_or(0, |plan| Plan::nodes(plan).count());
         scope.passes.iter_mut().for_each(|pass| pass.complete(nodes));
@@ -331,7 +331,7 @@ impl CellSearch {
     }
 
     /// Returns the cells of a field, for all its elements.
-    fn of(&self, field: Field<'_>) -> &[WantedCell] {
+    fn cells_for(&self, field: Field<'_>) -> &[WantedCell] {
         let node = field.index();
         let first = match self.by_node.get(node) {
             Some(0) => return &[],
@@ -387,7 +387,7 @@ impl<'a> CellSink for CollectedCells<'a> {
                 *count += u64::from(*node == field.index());
             }
         }
-        let wants = pass.of(field);
+        let wants = pass.cells_for(field);
         let is_wanted = wants.iter().any(|want| is_at(want, self.counts));
         is_wanted.then_some(wants)
     }
@@ -732,7 +732,11 @@ pub(super) struct ContextCells {
 
 impl ContextCells {
     /// Returns `None` for other scopes, and if properties are between the cells.
-    pub(super) fn of(scope: &ScopeCells, cells: &[ClassCell], shapes: &mut Vec<CellShape>) -> Option<Self> {
+    pub(super) fn from_cells(
+        scope: &ScopeCells,
+        cells: &[ClassCell],
+        shapes: &mut Vec<CellShape>,
+    ) -> Option<Self> {
         if !matches!(scope.scope, Scope::PacketContext | Scope::CommonContext) {
             return None;
         }

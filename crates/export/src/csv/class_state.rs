@@ -58,7 +58,7 @@ impl CsvClassState {
         if is_in_order {
             for scope in &mut scopes {
                 scope.use_order();
-                scope.context = ContextCells::of(scope, &cells, shapes);
+                scope.context = ContextCells::from_cells(scope, &cells, shapes);
             }
         }
         Self { cells: ClassCells { name, cells, trailing }, scopes, is_in_order }

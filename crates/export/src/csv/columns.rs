@@ -256,14 +256,14 @@ impl<'c> ScopeTrees<'c> {
         Self { stream, scopes: Scope::SEARCHED.into_iter().filter_map(root).collect() }
     }
 
-    fn of(&self, scope: Scope) -> Option<&ScopeTree<'c>> {
+    fn tree(&self, scope: Scope) -> Option<&ScopeTree<'c>> {
         self.scopes.iter().find(|(known, _)| *known == scope).map(|(_, tree)| tree)
     }
 
     fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<ColumnField> {
         let mut found = Vec::new();
         // Structure members have separate columns.
-        if let Some(tree) = self.of(scope).filter(|tree| !(path.is_empty() && tree.is_structure())) {
+        if let Some(tree) = self.tree(scope).filter(|tree| !(path.is_empty() && tree.is_structure())) {
             let target = ColumnField { scope, node: 0, end: 0, elements: Vec::new(), names, is_date: false };
             tree.follow(target, path, &mut found);
         }

@@ -23,7 +23,7 @@ pub(crate) struct StreamFeatures {
 }
 
 impl StreamFeatures {
-    pub(crate) fn of(class: &DataStreamClass) -> Self {
+    pub(crate) fn for_class(class: &DataStreamClass) -> Self {
         let has = |role| class.packet_context.as_deref().is_some_and(|class| has_role(class, role));
         let has_clock = class.default_clock.is_some();
         Self {
@@ -84,7 +84,7 @@ fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize,
     lines.push(":\n");
     lines.indent += 2;
     write_attributes(lines, &class.attributes);
-    let features = StreamFeatures::of(class);
+    let features = StreamFeatures::for_class(class);
     lines.boolean_line("Supports packets", true);
     lines.boolean_line("Packets have beginning default clock snapshot", features.packet_begin_time);
     lines.boolean_line("Packets have end default clock snapshot", features.packet_end_time);
@@ -299,7 +299,7 @@ impl<'a> ReachableScopes<'a> {
         let Some(class) = self.root(scope) else {
             return;
         };
-        let hidden = Hidden::of(plan);
+        let hidden = Hidden::for_plan(plan);
         if hidden.all() {
             return;
         }

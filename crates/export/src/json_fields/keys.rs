@@ -25,7 +25,7 @@ pub struct Keys {
 impl Keys {
     /// Returns the field keys of a plan. Empty without a plan.
     #[must_use]
-    pub fn of(plan: Option<&Plan>) -> Self {
+    pub fn for_plan(plan: Option<&Plan>) -> Self {
         let key = |node: &Node| {
             let mut prefix = b",".to_vec();
             push_string(&mut prefix, node.name.as_deref().unwrap_or_default());

@@ -40,7 +40,7 @@ pub(super) struct ShownParts {
 
 impl Treatments {
     /// Returns `None` if no field of the scope is shown.
-    pub(super) fn of(
+    pub(super) fn for_scope(
         scope: Scope,
         plan: Option<&Plan>,
         meanings: Option<&Meanings>,
@@ -48,7 +48,7 @@ impl Treatments {
     ) -> Option<Self> {
         let plan = plan?;
         let nodes: Vec<&Node> = plan.nodes().collect();
-        let hidden = property::Hidden::of(Some(plan));
+        let hidden = property::Hidden::for_plan(Some(plan));
         let mut treatments = vec![FieldTreatment::Through; nodes.len()];
         for (member, begin) in plan.fields().enumerate() {
             let within = plan.within(begin);

@@ -21,7 +21,7 @@ pub(super) struct PairPrefixes {
 }
 
 impl PairPrefixes {
-    pub(super) fn of(plan: Option<&Plan>, escaping: Escaping) -> Self {
+    pub(super) fn for_plan(plan: Option<&Plan>, escaping: Escaping) -> Self {
         let fields =
             plan.into_iter().flat_map(|plan| (0..plan.nodes().count()).map(|index| plan.field_name(index)));
         let names = fields.map(|field| {

@@ -107,12 +107,12 @@ impl LineParts {
     pub(super) fn text(&mut self, part: TextualPart, text: Text<'_>) {
         let begin = self.texts.len();
         push_utf8(&mut self.texts, text, self.keeps_bytes);
-        self.note(part, begin);
+        self.record_text(part, begin);
     }
 
     /// Makes the text from `begin` on this part.
     #[inline]
-    fn note(&mut self, part: TextualPart, begin: usize) {
+    fn record_text(&mut self, part: TextualPart, begin: usize) {
         let span = begin..self.texts.len();
         match part {
             TextualPart::Message => self.message = Some(span),
@@ -128,7 +128,7 @@ impl LineParts {
     pub(super) fn say(&mut self, part: TextualPart, text: &str) {
         let begin = self.texts.len();
         self.texts.extend_from_slice(text.as_bytes());
-        self.note(part, begin);
+        self.record_text(part, begin);
     }
 
     /// Formats a part. It stops at a formatting error.
@@ -139,7 +139,7 @@ impl LineParts {
     ) {
         let begin = self.texts.len();
         let _ = make(&mut Renderer(&mut self.texts));
-        self.note(part, begin);
+        self.record_text(part, begin);
     }
 
     #[inline]

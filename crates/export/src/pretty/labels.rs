@@ -27,9 +27,9 @@ pub(crate) struct FieldLabels {
 
 impl FieldLabels {
     /// Returns the field labels of a plan. With `names`, they contain member names. With `color`, they have colors.
-    pub(crate) fn of(plan: Option<&Plan>, palette: &Palette, names: bool, color: bool) -> Self {
+    pub(crate) fn for_plan(plan: Option<&Plan>, palette: &Palette, names: bool, color: bool) -> Self {
         let Some(plan) = plan else { return Self::default() };
-        let hidden = Hidden::of(Some(plan));
+        let hidden = Hidden::for_plan(Some(plan));
         let label = |(index, node): (usize, &Node)| {
             let mut prefix = b", ".to_vec();
             if names {

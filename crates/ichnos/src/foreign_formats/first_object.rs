@@ -16,7 +16,7 @@ pub(super) struct FirstObject<'a> {
 
 impl<'a> FirstObject<'a> {
     /// Reads the members of a text up to its end.
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn from_text(text: &'a str) -> Self {
         let mut json = Reader::new(text);
         let is_element = json.take(b'[');
         let mut found = Self { members: Vec::new(), is_element, is_line: false };
@@ -58,6 +58,6 @@ impl<'a> FirstObject<'a> {
 
     /// Returns the object in a value, or the first object in its array.
     pub(super) fn object(&self, name: &str) -> FirstObject<'a> {
-        FirstObject::of(self.value(name).unwrap_or_default())
+        FirstObject::from_text(self.value(name).unwrap_or_default())
     }
 }

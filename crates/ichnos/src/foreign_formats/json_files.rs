@@ -5,7 +5,7 @@ use super::{Advice, ForeignFormat, loggers};
 
 /// Returns the type of a file that starts with `{` or `[`.
 pub(super) fn recognise(text: &str) -> ForeignFormat {
-    let first = FirstObject::of(text);
+    let first = FirstObject::from_text(text);
     if let Some(known) = document(&first) {
         return known;
     }

@@ -193,7 +193,7 @@ impl Sink for WorkerHandler<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::of(message)
+            && let Some(note) = PassNote::from_message(message)
         {
             self.note(note);
             if !self.takes_damage && matches!(message, Message::Damage(_)) {

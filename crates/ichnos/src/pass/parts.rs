@@ -23,7 +23,7 @@ pub enum SplitBy<'s> {
         /// the `n`th time. Data streams without a clock are in an extra part after the last.
         begins: &'s [i128],
         /// `true` for each part with an event or a loss, by number.
-        are_there: &'s [bool],
+        has_events: &'s [bool],
     },
     /// One part for each data stream, by its index among the read data streams.
     Streams,
@@ -143,7 +143,7 @@ impl Pass {
         let mut has_some = false;
         let pass = Self { stop: self.stop, ..Self::new(self.selection.clone()) };
         pass.run_stream(messages, &mut |message: &Message<'_>| {
-            has_some |= matches!(message, Message::Event(_)) || PendingLoss::of(message).is_some();
+            has_some |= matches!(message, Message::Event(_)) || PendingLoss::from_message(message).is_some();
             Ok(if has_some { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(has_some)
@@ -161,7 +161,7 @@ struct PendingLoss {
 }
 
 impl PendingLoss {
-    fn of(message: &Message<'_>) -> Option<Self> {
+    fn from_message(message: &Message<'_>) -> Option<Self> {
         let (are_packets, discarded) = match message {
             Message::DiscardedEvents(discarded) => (false, discarded),
             Message::DiscardedPackets(discarded) => (true, discarded),
@@ -334,11 +334,11 @@ impl PartsWriter<'_, '_, '_> {
 
     /// For parts by time: opens the packet in the numbered part, and in the parts before it without events.
     fn go_to(&mut self, number: usize, at: &mut RoutedStream) -> io::Result<()> {
-        let SplitBy::Times { are_there, .. } = self.parts.by else { return Ok(()) };
+        let SplitBy::Times { has_events, .. } = self.parts.by else { return Ok(()) };
         if number == at.time_part {
             return Ok(());
         }
-        let is_there = |number: usize| are_there.get(number).copied().unwrap_or(false);
+        let is_there = |number: usize| has_events.get(number).copied().unwrap_or(false);
         if is_there(at.time_part) {
             let part = self.part(at.time_part)?;
             self.parts.output.close_packet(part)?;
@@ -366,7 +366,7 @@ impl PartsWriter<'_, '_, '_> {
         let (number, is_there, is_whole) = match self.parts.by {
             SplitBy::Events { .. } => (0, false, false),
             SplitBy::Streams => (at.number, true, true),
-            SplitBy::Times { begins, are_there } => {
+            SplitBy::Times { begins, has_events } => {
                 let is_whole = match at.stream.clock() {
                     None => {
                         at.time_part = begins.len() + 1;
@@ -380,7 +380,7 @@ impl PartsWriter<'_, '_, '_> {
                             })
                     }
                 };
-                (at.time_part, are_there.get(at.time_part).copied().unwrap_or(false), is_whole)
+                (at.time_part, has_events.get(at.time_part).copied().unwrap_or(false), is_whole)
             }
         };
         if matches!(self.parts.by, SplitBy::Events { .. }) || !is_there && at.pending.is_empty() {
@@ -402,7 +402,7 @@ impl PartsWriter<'_, '_, '_> {
         match message {
             Message::Event(event) => return self.event(event, at),
             Message::DiscardedEvents(_) | Message::DiscardedPackets(_) => {
-                at.pending.extend(PendingLoss::of(message));
+                at.pending.extend(PendingLoss::from_message(message));
                 if let SplitBy::Times { begins, .. } = self.parts.by
                     && !at.has_packets
                     && let Some(time) = at.pending.iter().find_map(PendingLoss::time)

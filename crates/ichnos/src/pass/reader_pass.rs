@@ -110,7 +110,7 @@ impl<S: Sink + ?Sized> Sink for ObservedSink<'_, S> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::of(message)
+            && let Some(note) = PassNote::from_message(message)
         {
             self.observer.note(note);
         }

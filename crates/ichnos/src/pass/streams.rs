@@ -157,7 +157,7 @@ impl Sink for StreamHandler<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::of(message)
+            && let Some(note) = PassNote::from_message(message)
         {
             self.streams.observer.note(note);
             if matches!(message, Message::Damage(_)) && !self.streams.output.takes_damage() {

@@ -75,7 +75,7 @@ struct DistinctNames {
 }
 
 impl DistinctNames {
-    fn of<const N: usize>(names: [&str; N]) -> Self {
+    fn from_names<const N: usize>(names: [&str; N]) -> Self {
         Self { names: names.map(str::to_owned).into(), next: HashMap::new() }
     }
 
@@ -117,7 +117,7 @@ fn key(name: &str, known: &mut DistinctNames) -> String {
 
 impl MarkerClass {
     /// Creates the class of an event.
-    pub(super) fn of(
+    pub(super) fn for_event(
         event: &Event<'_>,
         names: &mut MarkerNames,
         profile: &mut fx::Profile,
@@ -159,7 +159,7 @@ impl MarkerClass {
 /// Describes a marker type.
 fn schema(name: &str, fields: &[MarkerField], names: &mut MarkerNames) -> fx::RuntimeSchemaMarkerSchema {
     // Viewers reserve these keys.
-    let mut keys = DistinctNames::of(["type", "cause", ""]);
+    let mut keys = DistinctNames::from_names(["type", "cause", ""]);
     let mut label = "{marker.name}".to_owned();
     let mut unnamed = 0..;
     let mut described = Vec::new();
@@ -262,7 +262,7 @@ mod tests {
     /// Must take linear time: a trace can have any number of classes with the same name.
     #[test]
     fn equal_names_get_numbers() {
-        let mut names = DistinctNames::of(["type", "a_3"]);
+        let mut names = DistinctNames::from_names(["type", "a_3"]);
         let added = ["a", "a", "a", "type", "a_2"].map(|name| names.add(name.to_owned()));
         assert_eq!(added, ["a", "a_2", "a_4", "type_2", "a_2_2"]);
         let most = 200_000;

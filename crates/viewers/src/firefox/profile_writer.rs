@@ -119,7 +119,7 @@ impl ProfileWriter {
 
     /// Creates the class of an event.
     pub(super) fn class(&mut self, event: &Event<'_>) -> MarkerClass {
-        MarkerClass::of(event, &mut self.names, &mut self.profile, &mut self.losses)
+        MarkerClass::for_event(event, &mut self.names, &mut self.profile, &mut self.losses)
     }
 
     /// Writes the profile.
@@ -154,7 +154,7 @@ impl ProfileWriter {
     }
 
     /// Lists the flows to an event as losses.
-    pub(super) fn lose_flow(&mut self, event: &Event<'_>, content: &EventContent) {
+    pub(super) fn record_lost_flow(&mut self, event: &Event<'_>, content: &EventContent) {
         if content.causes().next().is_some() {
             lose_part(&mut self.losses, event, LossKind::Dropped, "", FLOW);
         }

@@ -33,7 +33,7 @@ pub(super) struct OtlpClass {
 
 impl OtlpClass {
     /// Creates the class of an event. With `searches`, texts and fields can mention operations.
-    pub(super) fn of(
+    pub(super) fn for_event(
         event: &Event<'_>,
         searches: bool,
         names: &mut NumberedNames,
@@ -68,7 +68,7 @@ impl OtlpClass {
             machine: first(Meaning::Machine),
             component: first(Meaning::Component),
             thread: first(Meaning::Thread),
-            log: LogFields::of(event),
+            log: LogFields::for_event(event),
             host: environment("hostname"),
             process_name: environment("procname"),
             class,

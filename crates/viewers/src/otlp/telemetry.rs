@@ -89,7 +89,7 @@ impl Telemetry {
 
     /// Creates the class of an event. With `searches`, its events can mention operations.
     pub(super) fn class(&mut self, event: &Event<'_>, searches: bool) -> OtlpClass {
-        OtlpClass::of(event, searches, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
+        OtlpClass::for_event(event, searches, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
     }
 
     /// Returns `true` for the first event of an operation without a task.
@@ -129,7 +129,7 @@ impl Telemetry {
         self.flush(true);
         for ((what, signal), count) in UNWANTED.into_iter().zip(OtlpSignal::ALL).zip(self.elements) {
             if !self.is_wanted(signal) {
-                self.lose(what, count);
+                self.record_loss(what, count);
             }
         }
     }
@@ -141,7 +141,7 @@ impl Telemetry {
         }
     }
 
-    fn lose(&mut self, what: &str, count: u64) {
+    fn record_loss(&mut self, what: &str, count: u64) {
         if count > 0 {
             let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
             self.losses.note_times(kind, class, field, what, count);
@@ -172,7 +172,7 @@ impl Telemetry {
     fn group(&mut self, context: &EventContext<'_, '_>) -> GroupKey {
         let (resource, has_own) = self.resources.key(context);
         if !has_own {
-            self.lose(RESOURCES, 1);
+            self.record_loss(RESOURCES, 1);
         }
         GroupKey { resource, scope: context.class.scope, metric: 0 }
     }
@@ -464,7 +464,7 @@ impl Telemetry {
                 encoding.end(out, at)
             });
             if !is_written {
-                self.lose(TOO_LARGE, 1);
+                self.record_loss(TOO_LARGE, 1);
             }
         }
         self.links = links;

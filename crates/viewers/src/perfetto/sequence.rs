@@ -74,7 +74,7 @@ pub(super) struct PerfettoClass {
 
 impl PerfettoClass {
     /// Creates the class of an event.
-    pub(super) fn of(event: &Event<'_>, names: &mut AllNames, losses: &mut LossTable) -> Self {
+    pub(super) fn for_event(event: &Event<'_>, names: &mut AllNames, losses: &mut LossTable) -> Self {
         let class = ViewerClass::of(event);
         lose_parts(losses, event, &class);
         if matches!(class.form, EventForm::Switch | EventForm::Wakeup) {
@@ -96,7 +96,7 @@ impl PerfettoClass {
                 category => names.categories.number(category),
             },
             scopes,
-            log: LogFields::of(event),
+            log: LogFields::for_event(event),
             class,
         }
     }
