@@ -66,14 +66,14 @@ impl ForeignFormat {
     /// Returns the type of a file, or `None` if it is unknown or cannot be read.
     pub(crate) fn for_entry(entry: &Entry) -> Option<Self> {
         let bytes = entry.read().ok()?;
-        Self::recognise(bytes.get(..HEAD).unwrap_or(&bytes))
+        Self::recognize(bytes.get(..HEAD).unwrap_or(&bytes))
     }
 
     /// Returns the type of a file by its first bytes.
-    fn recognise(head: &[u8]) -> Option<Self> {
-        magics::recognise(head)
-            .or_else(|| text_files::recognise(head))
-            .or_else(|| protobuf::recognise(head))
+    fn recognize(head: &[u8]) -> Option<Self> {
+        magics::recognize(head)
+            .or_else(|| text_files::recognize(head))
+            .or_else(|| protobuf::recognize(head))
             .or_else(|| {
                 let is_zeros = !head.is_empty() && head.iter().all(|byte| *byte == 0);
                 is_zeros.then_some(Self::other("a file that begins with zeros"))
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn what(bytes: &[u8]) -> &'static str {
-        ForeignFormat::recognise(bytes).map_or("", |known| known.what)
+        ForeignFormat::recognize(bytes).map_or("", |known| known.what)
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
             let mut bytes = begins[random.index(begins.len())].clone();
             bytes.truncate(random.index(bytes.len() + 1));
             bytes.extend(random.bytes(random.seed() as usize % 97));
-            let _ = ForeignFormat::recognise(&bytes);
+            let _ = ForeignFormat::recognize(&bytes);
         });
     }
 }

@@ -74,7 +74,7 @@ pub struct NoTrace {
     /// still opens it.
     pub is_unknown: bool,
     /// Name of the recognized format, if another format was requested.
-    pub recognised: Option<&'static str>,
+    pub recognized: Option<&'static str>,
 }
 
 fn sentences(errors: &[OpenError]) -> String {
@@ -230,7 +230,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
             hint,
             nearby: None,
             is_unknown: false,
-            recognised: None,
+            recognized: None,
         }))
     };
     let found = options.formats().find_map(|format| format.info().listen);
@@ -272,8 +272,8 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             }
         },
         several => {
-            let unrecognised = || Hint::new(format!("its {} files have unrecognized formats", several.len()));
-            let lacking = lacking().unwrap_or_else(unrecognised);
+            let unrecognized = || Hint::new(format!("its {} files have unrecognized formats", several.len()));
+            let lacking = lacking().unwrap_or_else(unrecognized);
             let known = several.iter().take(LOOKED_AT).find_map(|entry| {
                 let known = foreign_formats::describe(entry).or_else(|| {
                     let known = ForeignFormat::for_entry(entry).filter(|known| known.is_trace)?;
@@ -294,7 +294,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
         hint,
         nearby,
         is_unknown,
-        recognised: None,
+        recognized: None,
     }))
 }
 
@@ -308,9 +308,9 @@ fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
         "expected the format {} ({}), found {} ({})",
         wanted.name, wanted.title, other.name, other.title
     ));
-    let recognised = Some(other.name);
+    let recognized = Some(other.name);
     let path = tree.name.clone();
-    Some(OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false, recognised })))
+    Some(OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false, recognized })))
 }
 
 impl Session {

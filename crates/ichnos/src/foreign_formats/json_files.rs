@@ -4,13 +4,13 @@ use super::first_object::FirstObject;
 use super::{Advice, ForeignFormat, loggers};
 
 /// Returns the type of a file that starts with `{` or `[`.
-pub(super) fn recognise(text: &str) -> ForeignFormat {
+pub(super) fn recognize(text: &str) -> ForeignFormat {
     let first = FirstObject::from_text(text);
     if let Some(known) = document(&first) {
         return known;
     }
     if !first.is_element
-        && let Some(known) = loggers::recognise(&first)
+        && let Some(known) = loggers::recognize(&first)
     {
         return known;
     }

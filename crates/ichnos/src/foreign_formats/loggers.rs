@@ -163,7 +163,7 @@ const LOGGERS: &[KnownLogger] = &[
 ];
 
 /// Recognizes lines by the first line.
-pub(super) fn recognise(first: &FirstObject<'_>) -> Option<ForeignFormat> {
+pub(super) fn recognize(first: &FirstObject<'_>) -> Option<ForeignFormat> {
     let is_of = |logger: &&KnownLogger| {
         first.has(logger.members) && logger.number.is_none_or(|number| first.has_number(number))
     };

@@ -91,7 +91,7 @@ const ROS: &str = "`ros2 trace` records the same nodes with LTTng, as CTF";
 const MDF: &str = "`asammdf` converts it to tables";
 
 /// Recognizes binary files.
-pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
+pub(super) fn recognize(head: &[u8]) -> Option<ForeignFormat> {
     let magic = MAGICS.iter().find(|magic| head.starts_with(magic.bytes));
     magic
         .map(|magic| magic.file)
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn magic_numbers() {
-        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        let what = |bytes: &[u8]| recognize(bytes).map_or("", |known| known.what);
         for magic in MAGICS {
             let mut bytes = magic.bytes.to_vec();
             assert_eq!(what(&bytes), magic.file.what);
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn short_magic_numbers_are_not_enough() {
-        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        let what = |bytes: &[u8]| recognize(bytes).map_or("", |known| known.what);
         assert_eq!(what(b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0"), "an empty bzip2 file");
         assert_eq!(what(b"BZhash of something"), "");
         assert_eq!(what(b"\xff\xfea\0\n\0\x34\xd8\x1e\xdd"), "UTF-16 text");
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn programs() {
-        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        let what = |bytes: &[u8]| recognize(bytes).map_or("", |known| known.what);
         let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
         bytes.resize(64, 0);
         bytes[16] = 3;

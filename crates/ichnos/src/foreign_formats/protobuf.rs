@@ -10,7 +10,7 @@ const PPROF: ForeignFormat =
     ForeignFormat::other("a pprof profile").advising("`go tool pprof FILE` shows it");
 
 /// Recognizes a file by the members of its first messages.
-pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
+pub(super) fn recognize(head: &[u8]) -> Option<ForeignFormat> {
     if are_samples(head) {
         return Some(PPROF);
     }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn messages() {
-        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        let what = |bytes: &[u8]| recognize(bytes).map_or("", |known| known.what);
         // A packet with a time stamp (8) and a sequence id (10), twice.
         let packet = b"\x0a\x04\x40\x01\x50\x02";
         assert_eq!(what(&packet.repeat(2)), "a Perfetto trace");

@@ -3,7 +3,7 @@
 use super::{ForeignFormat, json_files};
 
 /// Recognizes text.
-pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
+pub(super) fn recognize(head: &[u8]) -> Option<ForeignFormat> {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         // The examined bytes can end within a character.
@@ -22,7 +22,7 @@ pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
         return Some(known);
     }
     if begin.starts_with(['{', '[']) {
-        return Some(json_files::recognise(begin));
+        return Some(json_files::recognize(begin));
     }
     Some(if are_folded_stacks(begin) {
         ForeignFormat::trace("folded call stacks").advising("https://www.speedscope.app shows them")
