@@ -301,7 +301,7 @@ impl<W: TextWriter> Details<W> {
 
     /// Writes the classes of a trace if they have not been written yet.
     fn write_classes(&mut self, trace: usize) {
-        // Classes of traces that are not listed were written before the sink was resumed.
+        // If a trace is not listed, its classes were written before the sink was resumed.
         let Some(part) = self.traces.get_mut(trace) else { return };
         if part.written || !self.options.metadata {
             return;

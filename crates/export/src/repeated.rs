@@ -5,7 +5,6 @@ use ichnos_model::plan::{Plan, align};
 use ichnos_model::{Event, Scope};
 
 /// Context of the previous event as packet bytes, with the text that was written for it. The text can contain more,
-/// Context of the previous event as packet bytes, with the text that was written for it. The text can contain more,
 /// if its writer clears it when that changes.
 #[derive(Debug, Default)]
 pub struct Repeated {
@@ -14,7 +13,6 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// Appends the text of an event context with this plan. `write` writes it, unless the context bytes are those of
     /// Appends the text of an event context with this plan. `write` writes it, unless the context bytes equal the
     /// previous event's. Then the previous text is appended.
     ///

@@ -84,8 +84,8 @@ pub fn find_reports(
     index.read(&locations).map(Some)
 }
 
-/// Returns the digits that all notations of a task contain. Notations of other sizes have the same first 16 bytes
-/// with leading zeros, and at least 4 bytes.
+/// Returns the digits that all notations of a task contain. Notations of other sizes share the first 16 bytes, with
+/// leading zeros, and have at least 4 bytes.
 fn shortest_digits(task: &Identifier) -> String {
     let digits = task.to_string();
     let digits = digits.get(..32).unwrap_or(&digits);

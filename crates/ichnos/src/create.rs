@@ -362,7 +362,7 @@ impl Writer {
     /// packet content is not copied. [`StreamWriter::copy`] writes the events.
     ///
     /// # Errors
-    /// If the common context refers to fields of packets or event record headers, or the format does not support it.
+    /// If the common context refers to packet or event record header fields, or the format does not support it.
     pub fn stream_like(&self, stream: &DataStream) -> Result<StreamWriter, WriteError> {
         let source = stream.class();
         let clock = match stream.clock() {

@@ -17,7 +17,7 @@ pub(crate) struct Division<'t> {
     pub(crate) notices: Vec<String>,
     /// Problems with unpacked files.
     pub(crate) problems: Vec<TreeProblem>,
-    /// Paths of unpacked files of which only the first part was read.
+    /// Paths of unpacked files that were only read partly, from the start.
     pub(crate) beginnings: Vec<String>,
 }
 

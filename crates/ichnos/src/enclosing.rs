@@ -28,7 +28,7 @@ impl PathOpening {
         self.enclosing.as_ref().map_or(&self.given, |trace| &trace.directory)
     }
 
-    /// Removes files of other traces from a tree.
+    /// Removes other traces' files from a tree.
     pub(crate) fn restrict(&self, tree: &mut Tree) {
         if let Some(trace) = &self.enclosing {
             tree.entries.retain(|entry| trace.directories.contains(&entry.directory()));

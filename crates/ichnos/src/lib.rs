@@ -117,7 +117,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`model`] | classes, events, messages, clocks, and [`model::Source`] for new formats |
-//! | [`io`] | files, archives, compressed input, the traits of formats and outputs |
+//! | [`io`] | files, archives, compressed input, format and output traits |
 //! | [`filter`] | [expressions](Expression) that select events |
 //! | [`flow`] | the merge, chunks on several threads, the running thread |
 //! | [`export`] | text sinks |

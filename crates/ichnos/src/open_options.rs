@@ -156,7 +156,7 @@ impl OpenOptions {
         self.read.formats.set(format.name, format.options, option, value.as_ref())
     }
 
-    /// Returns the offsets of clocks, by path.
+    /// Returns the clock offsets by path.
     pub(crate) fn placements(&self) -> HashMap<PathBuf, Placement> {
         let mut placements: HashMap<PathBuf, Placement> = HashMap::new();
         for ClockOffset { path, clock, nanoseconds, is_origin } in &self.clock_offsets {
@@ -204,7 +204,7 @@ impl OpenOptions {
 mod tests {
     use super::*;
 
-    /// Names of formats and options must be unique, and each format is found by its name.
+    /// Format and option names must be unique, and each format is found by its name.
     #[test]
     fn names_are_unique() {
         for (i, format) in formats().enumerate() {

@@ -26,7 +26,7 @@ pub(crate) use streams::StreamOptions;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub enum PassEnd {
-    /// The cursor has no more messages, the [limit](Pass::limit) is reached, or the sink stopped the pass.
+    /// The cursor is at its end, the [limit](Pass::limit) is reached, or the sink stopped the pass.
     #[default]
     Over,
     /// The pass was [stopped](Pass::stop).

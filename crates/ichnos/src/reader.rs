@@ -13,7 +13,7 @@ use ichnos_model::{
 use crate::Session;
 use crate::shard_parts::ShardParts;
 
-/// Source of cursors over the messages of selected data streams of a session, in a window: see [`Session::reader`].
+/// Source of message cursors for selected data streams of a session, in a window: see [`Session::reader`].
 pub struct Reader<'a> {
     pub(crate) session: &'a Session,
     /// Window of each trace.
@@ -39,7 +39,7 @@ pub(crate) struct ReaderLane {
     pub(crate) stream: Arc<DataStream>,
 }
 
-/// Error for a trace whose data streams have no common time.
+/// Error for a trace whose data streams lack a common time.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntersectionError {
@@ -91,10 +91,10 @@ fn intersection(trace: &dyn OpenedTrace) -> Result<Option<(i128, i128)>, Interse
 }
 
 impl Reader<'_> {
-    /// Restricts each trace to the time in which all of its data streams are active, including unselected ones.
+    /// Restricts each trace to the time in which all its data streams are active, including unselected data streams.
     ///
     /// # Errors
-    /// If the data streams of a trace have no common time, or if a time range is unknown.
+    /// If the data streams of a trace lack a common time, or if a time range is unknown.
     pub fn intersect_streams(&mut self) -> Result<(), IntersectionError> {
         for (trace, window) in self.session.traces().iter().zip(&mut self.windows) {
             if let Some((begin, end)) = intersection(trace.as_ref())? {
@@ -332,7 +332,7 @@ impl Reader<'_> {
     /// whole, for example a shard with a part of a data stream.
     #[must_use]
     pub fn chunks(&self, size: u64) -> Vec<i128> {
-        // Makes the separate split points of many data streams fine enough.
+        // Makes the split points of many data streams fine enough.
         const GRAINS: u64 = 8;
         /// Minimum number of bytes to read for each byte that is read twice.
         const WORTH: u64 = 2;

@@ -150,9 +150,9 @@ impl Selection {
         self.events.as_ref().is_none_or(|wants| class.name.as_deref().is_some_and(|name| wants(name)))
     }
 
-    /// Calls `take` for each known class of selected events, with its data stream class, if at least one such data
-    /// stream is selected. Traces [with dynamic classes](ichnos_model::OpenedTrace::has_dynamic_classes) know only
-    /// the classes of the events that were read.
+    /// Calls `take` for each known class whose events are selected, with its data stream class, if at least one such
+    /// data stream is selected. Traces [with dynamic classes](ichnos_model::OpenedTrace::has_dynamic_classes) only
+    /// know the classes of earlier events.
     pub fn for_each_class(
         &self,
         session: &Session,

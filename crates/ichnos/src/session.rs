@@ -643,7 +643,7 @@ impl Session {
     }
 }
 
-/// Checks that the clocks of given offsets exist.
+/// Checks that the clocks with given offsets exist.
 fn check_names(
     placement: &Placement,
     trees: &[&Tree],

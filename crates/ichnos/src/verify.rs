@@ -22,7 +22,7 @@ pub(crate) struct InputDamage(Arc<Mutex<DamageCounts>>);
 #[derive(Debug, Default)]
 struct DamageCounts {
     damages: u64,
-    /// Names of broken rules.
+    /// Broken rule names.
     rules: BTreeSet<&'static str>,
 }
 
@@ -72,7 +72,7 @@ impl PassObserver for DamageObserver<'_> {
 /// Requirements for an output.
 #[derive(Debug, Default)]
 pub(crate) struct OutputRules {
-    /// Rules of other readers.
+    /// Rules that other readers have.
     pub(crate) rules: ReaderRules,
     /// Dialects of the input with the rules that it breaks. An output in the same dialect may also break them.
     pub(crate) input: Vec<(String, HashSet<String>)>,

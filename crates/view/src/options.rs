@@ -16,7 +16,7 @@ pub type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;
 /// Function that opens the traces again with clock offsets: trace paths with nanoseconds to add.
 type OpenWithOffsets = Arc<dyn Fn(&[(String, i64)]) -> Result<ViewSource, String> + Send + Sync>;
 
-/// Arguments of terminal commands that read and select the same events, quoted for a shell.
+/// Terminal command arguments that read and select the same events, quoted for a shell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ViewArguments {
@@ -165,7 +165,7 @@ pub struct ViewSource {
     pub window: Window,
     /// Problems with the traces, one sentence each.
     pub warnings: Vec<String>,
-    /// Arguments of terminal commands. `None` if unchanged.
+    /// Terminal command arguments. `None` if unchanged.
     pub arguments: Option<ViewArguments>,
     /// Converts a time in an expression to nanoseconds since the clock origin. `None` if unchanged.
     pub resolve_time: Option<ResolveTime>,

@@ -40,7 +40,7 @@ impl PrivateDirectory {
         let directory = builder.tempdir_in(parent)?;
         let unlocked = directory.path().join(UNLOCKED);
         let lock = create(&unlocked)?;
-        // If the file system has no locks, no other process can lock the file either, so nobody removes the directory.
+        // Without file system locks, no other process can lock the file either, so nobody removes the directory.
         let _ = lock.try_lock();
         // The file gets its name after it is locked. So an unlocked file always means that its process is gone.
         fs::rename(unlocked, directory.path().join(LOCK))?;

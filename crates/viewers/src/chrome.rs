@@ -28,7 +28,7 @@ use ichnos_analysis::tasks::EventContent;
 use ichnos_export::number;
 use ichnos_export::parts::has_dates;
 
-/// Bits of shortened thread and process numbers.
+/// Mask of the numbers that replace larger thread and process numbers.
 const SHORT: u64 = 0x3fff_ffff;
 
 /// Starts a JSON file in the Chrome trace event format for `chrome://tracing`, Perfetto and other viewers.
@@ -210,7 +210,7 @@ impl ChromeClass {
 /// Process and thread number of an event.
 type ChromeTrack = (u64, u64);
 
-/// Process of events without a process.
+/// Process number for events without a process.
 const NO_PROCESS: u64 = 0;
 
 /// Thread of losses and damage. The threads of processors, thread switches and data streams follow it.

@@ -299,7 +299,7 @@ impl Timeline {
         self.has_dates
     }
 
-    /// Returns the numbers of events so far.
+    /// Returns the event counts so far.
     #[must_use]
     pub fn counts(&self) -> TimelineCounts {
         self.board.counts
@@ -367,7 +367,7 @@ impl Timeline {
         self.flows.as_ref().map_or(&[], FlowTable::flows)
     }
 
-    /// Returns `false` if there were too many flows, of which only the first ones are known.
+    /// Returns `false` if there were too many flows, so that only the first flows are known.
     #[must_use]
     pub fn has_all_flows(&self) -> bool {
         self.flows.as_ref().is_some_and(FlowTable::is_complete)

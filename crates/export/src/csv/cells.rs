@@ -83,7 +83,7 @@ struct CellSearch {
     spans: BTreeMap<usize, usize>,
     /// First index in `wants` plus 1, by field index. Empty if only few of very many fields are wanted.
     by_node: Vec<u32>,
-    /// Indexes of counted array elements.
+    /// Indexes of array elements that are counted.
     counted: Vec<usize>,
     /// Cells by field index, if cells are written in column order.
     in_order: Vec<NodeCells>,

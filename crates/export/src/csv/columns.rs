@@ -30,7 +30,7 @@ pub(super) enum EventProperty {
     Trace,
 }
 
-/// Column names of properties.
+/// Property column names.
 const PROPERTIES: [(&str, EventProperty); 9] = [
     ("time", EventProperty::Time),
     ("ts", EventProperty::Nanoseconds),

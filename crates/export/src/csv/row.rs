@@ -1,4 +1,4 @@
-//! Lines of separated cells.
+//! Lines with separated cells.
 
 use ichnos_json::write::ValueWriter;
 use ichnos_model::Event;

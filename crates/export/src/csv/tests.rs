@@ -305,7 +305,7 @@ fn random_text(random: &mut Random) -> String {
     (0..random.index(6)).map(|_| pieces[random.index(pieces.len())]).collect()
 }
 
-/// Try the whole path as names of fields first.
+/// Tries the whole path as a field name first.
 #[test]
 fn readers_find_all_texts() {
     cases(300, |random| {

@@ -10,7 +10,7 @@ use crate::color::Palette;
 use crate::number;
 use crate::time::{ClockDisplay, JsonTime, TimeWriter};
 
-/// Minimum number of digits of seconds.
+/// Minimum number of second digits.
 const SECOND_DIGITS: usize = 5;
 
 /// Start of the last line, which the next line often repeats.

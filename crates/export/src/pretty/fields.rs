@@ -517,7 +517,7 @@ static ESCAPED: [bool; 256] = {
 fn has_escaped(bytes: [u8; 8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let word = u64::from_le_bytes(bytes);
-    // Borrows may add false matches after a true one, but only then.
+    // Borrows can add false matches only after a true match.
     let mut found = word.wrapping_sub(ONES * 32) & !word;
     for byte in [0x7f, b'"', b'\'', b'\\', b'?'] {
         let zero = word ^ (ONES * u64::from(byte));

@@ -1,4 +1,4 @@
-//! Colors of terminal texts.
+//! Terminal text colors.
 
 /// Painter of texts with SGR codes. Without colors, texts do not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

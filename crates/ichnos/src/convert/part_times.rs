@@ -99,7 +99,7 @@ impl PartTimes {
         Ok(times)
     }
 
-    /// Finds parts of about `size` bytes of the traces. There are at most `most` parts. The reader must not be
+    /// Finds parts with about `size` bytes of trace data. There are at most `most` parts. The reader must not be
     /// restricted to a shard.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl PartTimes {
         // Split between packets, which are kept unchanged.
         let mut begins = clocked.chunks(size);
         if begins.is_empty() && total > size {
-            // No packets are small enough: the number of events of about this size is used.
+            // Without small enough packets, the number of events of about this size is used.
             begins = begins_by_events(&clocked, pass, total.div_ceil(size))?;
         }
         let mut times = Self::new(begins);
@@ -132,7 +132,7 @@ impl PartTimes {
         }
     }
 
-    /// Finds the parts with events of data streams with a clock.
+    /// Finds the parts with events from data streams with a clock.
     fn find_events(&mut self, clocked: &Reader<'_>, pass: &Pass) -> io::Result<()> {
         let mut current = 0..0;
         for_each_event(clocked, pass, |event| {

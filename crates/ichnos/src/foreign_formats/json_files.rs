@@ -1,4 +1,4 @@
-//! JSON files of other programs: documents and logger lines.
+//! Other programs' JSON files: documents and logger lines.
 
 use super::first_object::FirstObject;
 use super::{Advice, ForeignFormat, loggers};

@@ -136,8 +136,8 @@ fn etl(head: &[u8]) -> Option<ForeignFormat> {
         .then_some(ForeignFormat::trace("an ETL file (Event Tracing for Windows)"))
 }
 
-/// Recognizes memtrace, the allocation traces of OCaml. Packets have the CTF magic number, then their size in bits,
-/// and their times in microseconds since 1970.
+/// Recognizes memtrace, the OCaml allocation traces. Packets have the CTF magic number, then their size in bits, and
+/// their times in microseconds since 1970.
 pub(super) fn memtrace(head: &[u8]) -> Option<ForeignFormat> {
     /// Microseconds from 1970 to 2000, and to 2200.
     const TIMES: std::ops::Range<u64> = 946_684_800_000_000..7_258_118_400_000_000;
@@ -175,7 +175,7 @@ fn go(head: &[u8]) -> Option<ForeignFormat> {
     is_trace.then_some(ForeignFormat::trace("a Go execution trace").advising("`go tool trace FILE` shows it"))
 }
 
-/// Recognizes SEGGER SystemView recordings, which start with lines of text.
+/// Recognizes SEGGER SystemView recordings, which start with text lines.
 fn system_view(head: &[u8]) -> Option<ForeignFormat> {
     /// Maximum position of the program name in bytes.
     const LINES: usize = 256;

@@ -39,7 +39,7 @@ const FTRACE: ForeignFormat = ForeignFormat::trace("ftrace output");
 const BABELTRACE: ForeignFormat = ForeignFormat::trace("text of babeltrace2 or `ichnos cat`")
     .advising("read the trace itself, or print it as JSON Lines");
 
-/// First words of texts.
+/// First words of each text format.
 const BEGINNINGS: &[(&str, ForeignFormat)] = &[
     ("# tracer: ", FTRACE),
     ("#Paraver", ForeignFormat::trace("a Paraver trace")),
@@ -66,7 +66,7 @@ const LOGCAT: ForeignFormat = ForeignFormat::trace("an Android log (logcat)");
 const DMESG: ForeignFormat = ForeignFormat::trace("a kernel log (dmesg)");
 const VCD: ForeignFormat = ForeignFormat::trace("a VCD file (signals of a simulation)");
 
-/// Forms of first lines. `9` is a digit, `_` a digit or a space, `A` a letter. Other characters match themselves.
+/// First line forms. `9` is a digit, `_` a digit or a space, `A` a letter. Other characters match themselves.
 const FORMS: &[(&str, ForeignFormat)] = &[
     ("AAA _9 99:99:99 ", SYSLOG),
     ("99-99 99:99:99.999 ", LOGCAT),

@@ -241,7 +241,7 @@ impl MergedPass<'_> {
         Ok(joined)
     }
 
-    /// Works on a chunk without knowledge of earlier ones.
+    /// Works on a chunk without knowledge of earlier chunks.
     fn work(&self, chunk: usize, items: &ChunkSender<ChunkItem>) {
         let begin = chunk.checked_sub(1).and_then(|before| self.end_of(before));
         let mut cursor = match begin {

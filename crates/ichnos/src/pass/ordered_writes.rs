@@ -1,4 +1,4 @@
-//! Write order of several threads for the parts of data streams.
+//! Order in which several threads write data stream parts.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard};

@@ -20,9 +20,9 @@ const MOST_AT_ONCE: usize = 10_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpanEnds {
     pub(super) begin: Option<TimelinePlace>,
-    /// `None` if one event is the whole span, or the span has no end.
+    /// `None` if one event is the whole span, or the span never ends.
     pub(super) end: Option<TimelinePlace>,
-    /// Length in nanoseconds. `None` if the span has no end.
+    /// Length in nanoseconds. `None` if the span never ends.
     pub(super) length: Option<u64>,
 }
 

@@ -17,7 +17,7 @@ use crate::private_directory::PrivateDirectory;
 use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody, write_head};
 
-/// Extensions of compressed files.
+/// Compressed file extensions.
 const COMPRESSED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
 
 /// Maximum file name length in bytes.

@@ -60,7 +60,7 @@ pub(super) struct MarkerClass {
 #[derive(Debug, Default)]
 pub(super) struct MarkerNames {
     pub(super) fields: NumberedNames,
-    /// Names of marker types.
+    /// Marker type names.
     types: DistinctNames,
     /// Category names and colors.
     categories: Vec<(String, Option<Rgb>, fx::CategoryHandle)>,

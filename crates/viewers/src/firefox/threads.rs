@@ -110,7 +110,7 @@ impl ProfileThreads {
     ) -> fx::ProcessHandle {
         let number = place.process.map_or(0, |process| process.wrapping_add(1));
         let track = track_id(TrackKind::Process, [number, 1]);
-        // Processes have the same limit as threads. Further events have no thread and are lost.
+        // Processes have the same limit as threads. Further events lack a thread and are lost.
         let common = self.first.filter(|_| self.processes.len() >= MOST);
         let known = self.processes.get(&track).copied().or(common);
         let process = known.unwrap_or_else(|| {

@@ -101,7 +101,7 @@ pub(super) struct OpenSpans {
     bytes: usize,
     /// Number of spans so far.
     begun: u64,
-    /// Buffers of written spans.
+    /// Reused buffers from written spans.
     spare: Vec<OpenSpan>,
 }
 

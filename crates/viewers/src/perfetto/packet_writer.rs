@@ -1,4 +1,4 @@
-//! Writes the packets of events.
+//! Writes event packets.
 
 use ichnos_model::{DataStream, Event};
 

@@ -76,7 +76,7 @@ impl BoardSpan {
         }
     }
 
-    /// Returns `true` if an event ends this span at a time; `None` if names decide.
+    /// Returns `true` if an event ends this span at a time, or `None` if names decide.
     fn is_ended_at(&self, time: u64) -> Option<bool> {
         // Other ends belong to short spans before the part, which are unknown.
         self.is_earlier.then_some(self.known_end == Some(time) && !self.is_lost)
@@ -209,7 +209,7 @@ impl Board {
         self.counts.begun += 1;
     }
 
-    /// Ends the keyed span of an end event. Returns its track; `None` without such a span.
+    /// Ends the keyed span of an end event. Returns its track, or `None` without such a span.
     pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEdge<u32>) -> Option<u32> {
         let ended = self.keyed.end(key, end, |(_, open)| open.is_ended_at(time));
         let (track, BoardSpan { begin, name, lane, .. }) = ended?;

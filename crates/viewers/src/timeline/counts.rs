@@ -1,6 +1,6 @@
 //! Event counts of a timeline.
 
-/// Numbers of events that a [`Timeline`](super::Timeline) has taken.
+/// Event counts of a [`Timeline`](super::Timeline).
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -88,7 +88,7 @@ pub(super) struct FlowTable {
     operations: HashMap<u64, TimelinePlace>,
     /// Last sending event by message key.
     messages: HashMap<u64, TimelinePlace>,
-    /// Effects by the operation that they name, while it has no event yet.
+    /// Effects by the operation that they name, until it has an event.
     #[cfg_attr(feature = "serde", serde(skip))]
     waiting: HashMap<u64, Vec<(TimelinePlace, CauseKind)>>,
     #[cfg_attr(feature = "serde", serde(skip))]

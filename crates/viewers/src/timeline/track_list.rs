@@ -17,7 +17,7 @@ const MOST_TRACKS: usize = 1 << 16;
 const MOST_NAME: usize = 256;
 
 ichnos_model::named_enum! {
-    /// Kinds of tracks of a [`Timeline`](super::Timeline).
+    /// Kind of a [`Timeline`](super::Timeline) track.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[non_exhaustive]
@@ -79,12 +79,12 @@ impl TimelineTrack {
 pub(super) struct TrackList {
     pub(super) tracks: Vec<TimelineTrack>,
     numbers: HashMap<u64, u32>,
-    /// Trace tracks by trace number; `None` for traces without an event so far.
+    /// Trace tracks by trace number. `None` for traces without an event so far.
     traces: Vec<Option<u32>>,
     /// Threads with a new track: trace, number and process.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) new_threads: Vec<(u32, u64, u64)>,
-    /// Trace track by name; `None` if several traces have this name.
+    /// Trace track by name. `None` if several traces have this name.
     trace_names: HashMap<Arc<str>, Option<u32>>,
     /// Number that grows when a track is added or renamed.
     pub(super) changes: u64,
