@@ -52,7 +52,7 @@ pub enum IntersectionError {
         stream: String,
     },
     /// A data stream ends before another data stream starts.
-    #[error("{trace}: the data stream {ended} ends before {begun} begins: no time in common")]
+    #[error("{trace}: the data stream {ended} ends before {begun} begins: no common time")]
     Disjoint {
         /// Trace.
         trace: String,

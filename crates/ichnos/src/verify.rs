@@ -180,9 +180,7 @@ fn read(
         let (next, all) = (AtomicUsize::new(0), Mutex::new(TraceDigest::default()));
         let work = || {
             while let Some(cursor) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Some(mut cursor) = cursor.lock().ok().and_then(|mut cursor| cursor.take()) else {
-                    continue;
-                };
+                let Some(mut cursor) = cursor.lock().ignore_poison().take() else { continue };
                 let mut digest = StreamDigest::new(event_hash);
                 let mut take = |message: &Message<'_>| {
                     if !matches!(message, Message::Damage(damage) if rules.damage.explains(damage)) {
@@ -190,18 +188,15 @@ fn read(
                     }
                     if let Message::Event(event) = message
                         && let Some(rule) = rules.broken_by(event)
-                        && let Ok(mut broken) = broken.lock()
                     {
-                        broken.get_or_insert(rule);
+                        broken.lock().ignore_poison().get_or_insert(rule);
                     }
                     if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
                 if cursor.next_head().is_some() {
                     cursor.drain_all(&mut take);
                 }
-                if let Ok(mut all) = all.lock() {
-                    all.merge(digest.finish());
-                }
+                all.lock().ignore_poison().merge(digest.finish());
             }
         };
         std::thread::scope(|scope| {
@@ -212,9 +207,9 @@ fn read(
                 .all(|began| began.is_ok());
             work();
         });
-        read.merge(all.into_inner().unwrap_or_default());
+        read.merge(all.into_inner().ignore_poison());
     }
-    (read, broken.into_inner().unwrap_or_default())
+    (read, broken.into_inner().ignore_poison())
 }
 
 /// Returns an opening error with its reasons.

@@ -53,6 +53,7 @@ pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Page
         return Err(io::ErrorKind::Interrupted.into());
     }
     if status.state == BuildState::Failed {
+        // A failed state always has a message.
         return Err(io::Error::other(status.failure.unwrap_or_default()));
     }
     let answers = api::saved(&shared, &directories).map_err(|error| io::Error::other(error.text))?;

@@ -103,6 +103,7 @@ impl Request {
             Some("OPTIONS") => Method::Options,
             _ => return Err(RequestRefusal::Method),
         };
+        // A complete request has a path.
         let target = parsed.path.unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut request =

@@ -134,6 +134,7 @@ impl ChromeSpans {
     ) -> Option<(KeyedName, Option<KeyedName>)> {
         let Self { keyed, names, .. } = self;
         let key = class.class.span_key(event, trace);
+        // Events without a process share the keys of process 0.
         let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
         let edge = class.class.edge(name);
         let is_end = class.class.form == EventForm::KeyedEnd;

@@ -57,6 +57,7 @@ impl LogFields {
         } else if let Some(message) = self.message.as_ref().and_then(|message| event.get(message)) {
             match message.as_str() {
                 Some(message) => text.push_str(message),
+                // A number has no text.
                 None => text.push_str(&String::from_utf8_lossy(message.as_bytes().unwrap_or_default())),
             }
         }

@@ -17,10 +17,12 @@ impl LineContent<'_> {
         line.member("data_source").string("Logs");
         let mut metadata = line.member("metadata").object();
         let timestamp = metadata.member("timestamp");
-        match self.time.map(u64::try_from) {
-            Some(_) if self.has_date => dates.push(timestamp.raw(), self.time.unwrap_or_default()),
-            Some(Ok(time)) => timestamp.unsigned(time),
-            Some(Err(_)) => timestamp.integer(self.time.unwrap_or_default()),
+        match self.time {
+            Some(time) if self.has_date => dates.push(timestamp.raw(), time),
+            Some(time) => match u64::try_from(time) {
+                Ok(time) => timestamp.unsigned(time),
+                Err(_) => timestamp.integer(time),
+            },
             // The time is mandatory.
             None => timestamp.unsigned(0),
         }

@@ -41,7 +41,7 @@ impl LineStart {
     #[inline]
     fn push(&mut self, out: &mut Vec<u8>, line: &LineContent<'_>, palette: &Palette) {
         let parts = line.parts;
-        match line.time.map(u64::try_from) {
+        match line.time.map(|time| u64::try_from(time).map_err(|_| time)) {
             Some(Ok(time)) => {
                 let second = time / 1_000_000_000;
                 match &self.seconds {
@@ -52,7 +52,7 @@ impl LineStart {
                 }
                 number::push_microseconds(out, (time % 1_000_000_000 / 1_000) as u32);
             }
-            Some(Err(_)) => self.push_any_time(out, line.time.unwrap_or_default(), line.has_date),
+            Some(Err(time)) => self.push_any_time(out, time, line.has_date),
             None => out.push(b'['),
         }
         if parts.thread.is_none()

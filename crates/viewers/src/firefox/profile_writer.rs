@@ -33,9 +33,9 @@ const OWN_VALUES: usize = 8;
 
 /// Loss reasons.
 const FULL: &str = "event beyond the profile limit of 16,777,216 values or 256 MiB of text";
-const THREADS: &str = "event of a thread beyond the limit of 10,000 threads";
+const THREADS: &str = "event beyond the limit of 10,000 threads";
 const ROUNDED: &str = "integers beyond 2^53 -> rounded";
-const NO_END: &str = "span without an end -> start of an interval";
+const NO_END: &str = "span without an end -> interval start";
 const FLOW: &str = "flow from the cause of an operation";
 
 /// Profile under construction.

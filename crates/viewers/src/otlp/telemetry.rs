@@ -28,7 +28,7 @@ use ichnos_analysis::tasks::EventContent;
 const TOO_LARGE: &str = "event of more than 256 MiB";
 const UNENDED: &str = "span never ended -> end of the trace";
 const EARLY: &str = "span end: more than 16,384 spans, or 64 MiB, were open -> time when it was written";
-const UNTIMED: &str = "span begin unknown -> 1 ns after the clock's origin";
+const UNTIMED: &str = "unknown span start -> 1 ns after the clock origin";
 /// Maximum number of written spans with known start and end. Beyond it, all are forgotten.
 const MOST_ENDED: usize = 1 << 16;
 
@@ -38,7 +38,7 @@ const UNWANTED: [&str; 3] = [
     "log record: another signal was selected",
     "counter value: another signal was selected",
 ];
-const RESOURCES: &str = "process of an event: more than 65,536 processes";
+const RESOURCES: &str = "event process beyond the limit of 65,536";
 
 /// Spans, log records and values of all events.
 #[derive(Debug)]

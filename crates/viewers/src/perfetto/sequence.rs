@@ -80,7 +80,7 @@ impl PerfettoClass {
         if matches!(class.form, EventForm::Switch | EventForm::Wakeup) {
             lose_part(losses, event, LossKind::Lowered, "", "scheduling without other fields");
             if !class.has_processor() {
-                lose_part(losses, event, LossKind::Lowered, "", "no processor -> number of the trace");
+                lose_part(losses, event, LossKind::Lowered, "", "missing processor -> trace number");
             }
         }
         if class.form == EventForm::Sample && class.stack(event).is_some() {
