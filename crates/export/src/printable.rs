@@ -5,9 +5,9 @@
 //! (Co), a surrogate (Cs), unassigned (Cn), or invisible (Default_Ignorable_Code_Point). Spaces of any width and
 //! combining marks are printable.
 //!
-//! All other characters are escaped in one notation: `
-//! `, `\r`, `\t`, `\x1b` for other ASCII characters, `\u{202e}` for characters beyond ASCII, and `\xff` for an
-//! invalid UTF-8 byte. This is for display: backslashes are not escaped, so the text cannot always be parsed back.
+//! All other characters are escaped in one notation: `\n`, `\r`, `\t`, `\x1b` for other ASCII characters, `\u{202e}`
+//! for characters beyond ASCII, and `\xff` for an invalid UTF-8 byte. This is for display: backslashes are not escaped,
+//! so the text cannot always be parsed back.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -72,8 +72,8 @@ pub fn is_printable(c: char) -> bool {
     }
 }
 
-/// Escapes all characters that are not [printable](is_printable), including line feeds: `
-/// `, `\r`, `\t`, `\x1b` for other ASCII characters, `\u{202e}` for characters beyond ASCII.
+/// Escapes all characters that are not [printable](is_printable), including line feeds: `\n`, `\r`, `\t`, `\x1b` for
+/// other ASCII characters, `\u{202e}` for characters beyond ASCII.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if is_plain(text.as_bytes()) || text.chars().all(is_printable) {

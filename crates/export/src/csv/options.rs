@@ -13,8 +13,7 @@ pub enum CsvForm {
     #[default]
     Comma,
     /// Tabs (`text/tab-separated-values`). In cells, tabs, line feeds, carriage returns and backslashes are escaped
-    /// as `\t`, `
-    /// `, `\r` and `\\`.
+    /// as `\t`, `\n`, `\r` and `\\`.
     Tab,
 }
 
