@@ -252,7 +252,7 @@ impl<W: TextWriter> Details<W> {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let class = stream.class();
-        let (index, id) = if self.begun.is_some() { self.begun(stream) } else { self.list(stream) };
+        let (index, id) = if self.begun.is_some() { self.started_stream(stream) } else { self.list(stream) };
         let Palette { cyan, bold, bright_cyan, reset, .. } = self.palette;
         let mut tag = Vec::new();
         let _ = if self.options.compact {

@@ -60,8 +60,8 @@ impl AppState {
     }
 
     /// Creates the state for reopened traces. Tracks and names keep their numbers.
-    pub(crate) fn again(&self, source: ViewSource) -> Self {
-        self.of_source(source, TimelineBuilder::after(&self.build, BUDGET))
+    pub(crate) fn reopened(&self, source: ViewSource) -> Self {
+        self.of_source(source, TimelineBuilder::for_grown_traces(&self.build, BUDGET))
     }
 
     fn of_source(&self, source: ViewSource, build: TimelineBuilder) -> Self {
@@ -137,7 +137,8 @@ impl AppState {
             let text = "offsets: the traces have changed, or some cannot be read without the others";
             return Err(ApiError::bad(text));
         }
-        let mut shared = self.of_source(source, TimelineBuilder::beside(&self.build, FILTERED_BUDGET));
+        let mut shared =
+            self.of_source(source, TimelineBuilder::for_moved_clocks(&self.build, FILTERED_BUDGET));
         (shared.options.follow, shared.options.cache) = (false, None);
         let shared = Arc::new(shared);
         let filling = Arc::clone(&shared);

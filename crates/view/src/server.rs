@@ -104,7 +104,7 @@ impl ViewServer {
             }
             if reading.is_none() && Instant::now() >= next {
                 next = Instant::now() + FOLLOW;
-                let again = open_again().map(|source| Arc::new(service.shared().again(source)));
+                let again = open_again().map(|source| Arc::new(service.shared().reopened(source)));
                 // If no thread can be started, try again later.
                 reading = again.and_then(|shared| ReadingThread::start(shared).ok());
             }

@@ -85,7 +85,7 @@ impl TimelineBuilder {
     }
 
     /// Starts a timeline for the events of an earlier, complete timeline and further events.
-    pub(crate) fn after(earlier: &Self, budget: usize) -> Self {
+    pub(crate) fn for_grown_traces(earlier: &Self, budget: usize) -> Self {
         let timeline = earlier.timeline();
         let numbered = timeline.numbered(budget);
         drop(timeline);
@@ -99,7 +99,7 @@ impl TimelineBuilder {
 
     /// Starts a timeline for the events of `whole` at other times, with the same track and name numbers. Its changes
     /// are reported to the pages of `whole`.
-    pub(crate) fn beside(whole: &Arc<Self>, budget: usize) -> Self {
+    pub(crate) fn for_moved_clocks(whole: &Arc<Self>, budget: usize) -> Self {
         let numbered = whole.timeline().numbered(budget);
         Self { timeline: Mutex::new(numbered.with_flows()), ..Self::new(budget, Some(Arc::clone(whole))) }
     }

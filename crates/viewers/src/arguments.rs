@@ -159,14 +159,14 @@ impl<'v, A: ArgumentSink> ScopeArguments<'v, A> {
     }
 
     /// Writes the text that `make` appends to a buffer.
-    fn made_text(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
+    fn generated_text(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
         self.text.clear();
         make(self.text);
         self.push_text(field);
     }
 
     fn display(&mut self, field: Field<'_>, value: impl std::fmt::Display) {
-        self.made_text(field, |text| {
+        self.generated_text(field, |text| {
             // Writing into memory cannot fail.
             let _ = write!(text, "{value}");
         });
@@ -204,9 +204,9 @@ impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
             FieldValue::Real(value) => {
                 self.argument(field, |arguments, name| arguments.double(name, value.to_f64()));
             }
-            FieldValue::Wide(value) => self.made_text(field, |text| value.write_decimal(text)),
+            FieldValue::Wide(value) => self.generated_text(field, |text| value.write_decimal(text)),
             FieldValue::Blob(bytes) => {
-                self.made_text(field, |text| ichnos_export::number::push_hex_bytes(text, bytes));
+                self.generated_text(field, |text| ichnos_export::number::push_hex_bytes(text, bytes));
             }
             FieldValue::Guid(value) => self.display(field, value),
             FieldValue::Null => self.display(field, "null"),

@@ -199,7 +199,7 @@ impl Timeline {
         part.states.begin_at(&self.states, &mut state_at);
         part.names = self.names.clone();
         let (threads, scheduling, states) = (&self.threads, &mut part.scheduling, &mut part.states);
-        part.board.take_open(&mut self.board, begin, is_keyed, |track, name| {
+        part.board.copy_open(&mut self.board, begin, is_keyed, |track, name| {
             let runs_on = tracks.get(track as usize).and_then(|track| track.runs_on);
             let Some((trace, processor)) = runs_on else { return };
             // An idle processor runs thread 0.

@@ -11,7 +11,7 @@ use crate::text_buffer::TextWriter;
 
 impl<W> Details<W> {
     /// Returns the trace index and the id of a data stream that has already started.
-    pub(super) fn begun(&mut self, stream: &DataStream) -> (usize, u128) {
+    pub(super) fn started_stream(&mut self, stream: &DataStream) -> (usize, u128) {
         match self.begun.as_ref().and_then(|order| order.rank(stream)) {
             Some(rank) => (rank.trace as usize, stream.id.unwrap_or(rank.without_id.into())),
             None => {

@@ -321,7 +321,7 @@ impl PartsWriter<'_, '_, '_> {
         if let SplitBy::Times { .. } = self.parts.by
             && at.has_packets
         {
-            self.go_to(number, at)?;
+            self.open_part(number, at)?;
         }
         let part = self.part(number)?;
         if !at.pending.is_empty() {
@@ -333,7 +333,7 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// For parts by time: opens the packet in the numbered part, and in the parts before it without events.
-    fn go_to(&mut self, number: usize, at: &mut RoutedStream) -> io::Result<()> {
+    fn open_part(&mut self, number: usize, at: &mut RoutedStream) -> io::Result<()> {
         let SplitBy::Times { has_events, .. } = self.parts.by else { return Ok(()) };
         if number == at.time_part {
             return Ok(());
@@ -417,7 +417,7 @@ impl PartsWriter<'_, '_, '_> {
                 {
                     let last = SplitBy::at_time(begins, end.nanoseconds);
                     if last > at.time_part {
-                        self.go_to(last, at)?;
+                        self.open_part(last, at)?;
                     }
                 }
                 self.parts.output.end_packet(packet)?;

@@ -127,7 +127,7 @@ impl OperationIds {
     }
 
     /// Returns the identifiers of the event's operation.
-    pub(super) fn own(&self, content: &EventContent, trace: u32) -> Option<SpanIds> {
+    pub(super) fn event_ids(&self, content: &EventContent, trace: u32) -> Option<SpanIds> {
         Some(self.ids_of(content, trace, content.operation?, content.chain))
     }
 
@@ -158,7 +158,7 @@ impl OperationIds {
         mut take: impl FnMut(SpanCause),
     ) {
         for (position, (cause, chain, _)) in content.causes().enumerate() {
-            if parent != Some(position) && Some((cause, chain)) != own(content) {
+            if parent != Some(position) && Some((cause, chain)) != event_operation(content) {
                 let key = operation_key(content.task, trace, cause, chain);
                 // A cause before the chain started has no chain.
                 let named = content.task.and_then(|task| self.named.get(&name_of(task, cause)));
@@ -181,7 +181,7 @@ impl OperationIds {
         let key = operation_key(content.task, trace, operation, content.chain);
         let mut causes = content.causes().enumerate();
         let parent = causes.find(|(_, (cause, chain, kind))| {
-            *kind == CauseKind::Parent && Some((*cause, *chain)) != own(content)
+            *kind == CauseKind::Parent && Some((*cause, *chain)) != event_operation(content)
         });
         let parent =
             parent.map(|(position, (cause, chain, _))| (position, self.ids_of(content, trace, cause, chain)));
@@ -221,7 +221,7 @@ fn name_of(task: Identifier, operation: Identifier) -> u64 {
 }
 
 /// Returns the operation of an event.
-fn own(content: &EventContent) -> Option<(Identifier, Chain)> {
+fn event_operation(content: &EventContent) -> Option<(Identifier, Chain)> {
     Some((content.operation?, content.chain))
 }
 

@@ -197,7 +197,7 @@ impl OpenSpans {
     }
 
     /// Removes and returns the innermost span of a track if its known end is at or before `time`.
-    pub(super) fn over(&mut self, track: u64, time: u64) -> Option<OpenSpan> {
+    pub(super) fn close_known(&mut self, track: u64, time: u64) -> Option<OpenSpan> {
         let is_over = |span: &mut OpenSpan| matches!(span.end, SpanEnd::At(end) if end <= time);
         let span = self.tracks.get_mut(&track)?.spans.pop_back_if(is_over)?;
         self.closed(&span);
@@ -248,7 +248,7 @@ impl OpenSpans {
     }
 
     /// Records an event time for the operation of a track, and for the operations that contain it.
-    pub(super) fn touch(&mut self, track: u64, time: u64) {
+    pub(super) fn record_event_time(&mut self, track: u64, time: u64) {
         let mut next = Some(track);
         for _ in 0..MOST_JOINED {
             let Some(span) = next.and_then(|track| self.top(track)) else { return };
@@ -267,7 +267,7 @@ impl OpenSpans {
         time: u64,
         push: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
-        self.touch(track, time);
+        self.record_event_time(track, time);
         let Some(span) = self.tracks.get_mut(&track).and_then(|track| track.spans.back_mut()) else {
             return false;
         };
@@ -348,10 +348,10 @@ mod tests {
         let mut spans = OpenSpans::default();
         open(&mut spans, 1, SpanEnd::At(10), 0);
         open(&mut spans, 1, SpanEnd::At(5), 0);
-        assert!(spans.over(1, 4).is_none());
-        assert!(spans.over(1, 5).is_some());
-        assert!(spans.over(1, 9).is_none());
-        assert!(spans.over(1, 10).is_some() && spans.top(1).is_none());
+        assert!(spans.close_known(1, 4).is_none());
+        assert!(spans.close_known(1, 5).is_some());
+        assert!(spans.close_known(1, 9).is_none());
+        assert!(spans.close_known(1, 10).is_some() && spans.top(1).is_none());
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(500)));
         assert!(!spans.add_event(2, 1, push(1)));
         assert!(matches!(spans.end(1, EDGE, |_| ()), EndedSpan::Unknown));
-        spans.touch(1, 600);
+        spans.record_event_time(1, 600);
         assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(600)));
     }
 }

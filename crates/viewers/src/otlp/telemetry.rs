@@ -103,7 +103,7 @@ impl Telemetry {
 
     /// Adds an event. Returns `false` if it is lost.
     pub(super) fn event(&mut self, context: &EventContext<'_, '_>) -> bool {
-        while let Some(span) = self.spans.over(context.thread_track, context.time) {
+        while let Some(span) = self.spans.close_known(context.thread_track, context.time) {
             self.write_span(span, None);
         }
         self.now = self.now.max(context.time);
@@ -350,7 +350,7 @@ impl Telemetry {
             ended = self.spans.end(context.thread_track, context.edge(), |span| inner.push(span));
         }
         inner.into_iter().for_each(|span| self.write_unended(span, context.time, LOST_END));
-        self.spans.touch(track, context.time);
+        self.spans.record_event_time(track, context.time);
         match ended {
             EndedSpan::Open(mut open) => {
                 let Self { encoder, losses, .. } = self;
@@ -383,7 +383,7 @@ impl Telemetry {
                 let around = around.map(|ids| (ids, context.thread_track));
                 return self.open(context, of_operation, (new, around), SpanEnd::Last(context.time));
             }
-            let of_content = || self.operations.own(context.content, context.trace);
+            let of_content = || self.operations.event_ids(context.content, context.trace);
             ids = known.or_else(of_content);
             track = self.ids_on(of_operation).map(|_| of_operation);
         }
@@ -442,7 +442,7 @@ impl Telemetry {
         }
         let end = end.max(open.begin);
         if let Some(joined) = open.joined {
-            self.spans.touch(joined, end);
+            self.spans.record_event_time(joined, end);
         }
         let parent = self.find_parent(&open, end);
         if self.ended.len() >= MOST_ENDED {

@@ -89,16 +89,16 @@ impl PacketWriter<'_> {
     pub(super) fn thread_track(&self, place: &EventPlace<'_>) -> Option<u64> {
         let number = self.sequence.id;
         Some(match process_and_thread(place) {
-            Some((process, thread)) => track_id(TrackKind::Thread, [number.own(process), thread]),
+            Some((process, thread)) => track_id(TrackKind::Thread, [number.unique_process(process), thread]),
             None => {
                 let process = place.process.map_or(0, |process| self.process_track(process));
-                track_id(TrackKind::LoneThread, [number.own(process), place.thread?])
+                track_id(TrackKind::LoneThread, [number.unique_process(process), place.thread?])
             }
         })
     }
 
     fn process_track(&self, process: u64) -> u64 {
-        track_id(TrackKind::Process, [self.sequence.id.own(process), 0])
+        track_id(TrackKind::Process, [self.sequence.id.unique_process(process), 0])
     }
 
     /// Describes and returns the track of the thread, or of the process, processor or data stream.
@@ -278,7 +278,7 @@ impl PacketWriter<'_> {
     ) -> Option<(u64, bool)> {
         // A span can end on another thread.
         let parent = self.process(place);
-        let around = self.sequence.id.own(parent.unwrap_or(0));
+        let around = self.sequence.id.unique_process(parent.unwrap_or(0));
         // Keys are unique within a trace.
         let trace = u64::from(self.sequence.trace);
         let track = |key: u64| track_id(TrackKind::Slice, [around, key ^ trace]);

@@ -39,7 +39,7 @@ impl SequenceId {
 
     /// Returns a process number that is unique across machines.
     #[inline]
-    pub(super) fn own(self, number: u64) -> u64 {
+    pub(super) fn unique_process(self, number: u64) -> u64 {
         number ^ u64::from(self.machine) << 40
     }
 }

@@ -267,7 +267,7 @@ impl Board {
 
     /// Starts with the spans of another board that are open at a time. `is_keyed` returns `true` for tracks of keyed
     /// spans. On other tracks, `taken` gets the name of each open span, or `None` if all spans of the track have ended.
-    pub(super) fn take_open(
+    pub(super) fn copy_open(
         &mut self,
         from: &mut Self,
         time: u64,
