@@ -116,7 +116,7 @@ pub struct StreamOrder(std::sync::Arc<[Option<StreamRank>]>);
 pub struct StreamRank {
     /// Number of data streams that start before it.
     pub number: u32,
-    /// Number of traces whose first data stream starts before the first one of its trace.
+    /// Number of traces whose first data stream starts before the first of its own trace.
     pub(crate) trace: u32,
     /// Number of data streams of its trace without an id that start before it.
     pub(crate) without_id: u32,
