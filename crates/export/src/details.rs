@@ -154,8 +154,8 @@ struct HeldBeginning {
 ///     celsius: 53
 /// ```
 ///
-/// Beginnings of data streams are written with the next message of another kind, because they list all data streams
-/// of their trace.
+/// A stream beginning is written with the next message of another kind, because it lists all data streams in its
+/// trace.
 pub struct Details<W> {
     output: TextBuffer<W>,
     warnings: Box<dyn Write + Send>,

@@ -76,14 +76,14 @@ impl LogOptions {
     }
 }
 
-/// Prefix of the pairs of a scope.
+/// Prefixes for the pairs of a scope.
 #[derive(Debug)]
 enum LinePrefix {
     Text(PairPrefixes),
     Json(Keys),
 }
 
-/// State of a scope of an event record class: the treatment and prefix of its fields.
+/// State for a scope of an event record class: field treatments and prefixes.
 #[derive(Debug)]
 struct ScopeState {
     treatments: Treatments,

@@ -18,7 +18,7 @@ pub struct NullStatistics {
     pub discarded_packets: u64,
     /// Number of undecodable places.
     pub damages: u64,
-    /// Sum of the hashes of all event records and packets, independent of their order.
+    /// Sum of all event record and packet hashes, independent of their order.
     pub checksum: u64,
 }
 

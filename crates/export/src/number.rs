@@ -40,7 +40,7 @@ pub fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(digits);
 }
 
-/// Returns the nine digits of a fraction of a second. `value` must be below 1,000,000,000.
+/// Returns a fraction of a second as nine digits. `value` must be below 1,000,000,000.
 #[inline(always)]
 #[must_use]
 pub fn nanoseconds(value: u32) -> [u8; 9] {
@@ -49,13 +49,13 @@ pub fn nanoseconds(value: u32) -> [u8; 9] {
     digits
 }
 
-/// Appends the nine digits of a fraction of a second. `value` must be below 1,000,000,000.
+/// Appends a fraction of a second as nine digits. `value` must be below 1,000,000,000.
 #[inline]
 pub fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&nanoseconds(value));
 }
 
-/// Appends the six digits of a fraction of a second. `value` must be below 1,000,000.
+/// Appends a fraction of a second as six digits. `value` must be below 1,000,000.
 #[inline]
 pub fn push_microseconds(out: &mut Vec<u8>, value: u32) {
     let [_, _, digits @ ..] = eight_digits(value % 1_000_000);

@@ -8,7 +8,7 @@ use ichnos_model::{DataStream, Sink};
 
 use crate::null_statistics::NullStatistics;
 
-/// Place in the text of a chunk that depends on the text of earlier chunks.
+/// Place in a chunk's text that depends on earlier text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup<C> {
     /// Offset in the bytes that the sink wrote.
@@ -118,7 +118,7 @@ pub struct StreamRank {
     pub number: u32,
     /// Number of traces whose first data stream starts before the first of its own trace.
     pub(crate) trace: u32,
-    /// Number of data streams of its trace without an id that start before it.
+    /// Number of data streams in its trace that lack an id and start before it.
     pub(crate) without_id: u32,
 }
 

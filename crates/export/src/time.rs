@@ -14,7 +14,7 @@ const BILLION: i128 = 1_000_000_000;
 /// Format of clock values.
 #[derive(Clone, Debug)]
 pub(crate) struct ClockDisplay {
-    /// `true` for seconds since the origin instead of a time of day.
+    /// `true` for seconds since the origin, `false` for a time of day.
     pub(crate) seconds: bool,
     /// `true` to include the date.
     pub(crate) date: bool,
@@ -22,7 +22,7 @@ pub(crate) struct ClockDisplay {
     pub(crate) zone: TimeZone,
     /// Second of `text`.
     second: i64,
-    /// Date and time of day of that second, with the decimal point.
+    /// Text for date and time of day in that second, with the decimal point.
     text: Option<ShortText>,
 }
 

@@ -15,7 +15,7 @@ pub fn formats() -> impl Iterator<Item = (&'static str, Collect)> {
     crate::formats().filter_map(|format| Some((format.name, format.collect?)))
 }
 
-/// Opens the index of a directory of collected reports.
+/// Opens the index of a report directory.
 ///
 /// # Errors
 /// If the directory cannot be read, or contains no reports of a known format.

@@ -117,7 +117,7 @@ fn is_readable_alone(path: &Path, options: &OpenOptions, read: &ReadOptions) -> 
 mod tests {
     use super::*;
 
-    /// Paths of a trace and of files below it.
+    /// Paths to a trace and to files below it.
     #[cfg(feature = "ctf")]
     #[test]
     fn what_is_read_is_read_once() {

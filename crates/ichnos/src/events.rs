@@ -20,7 +20,7 @@ pub struct Events {
 pub struct Loss {
     /// Number of events known to be discarded by the producers.
     pub discarded_events: u64,
-    /// Number of losses of an unknown number of events or packets.
+    /// Number of losses with an unknown number of events or packets.
     pub discarded_unknown: u64,
     /// Number of packets known to be missing.
     pub discarded_packets: u64,

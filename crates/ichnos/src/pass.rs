@@ -86,7 +86,7 @@ pub struct PassOptions {
     pub threads: usize,
     /// Approximate minimum chunk size in bytes of the trace. `None` to choose it by the number of threads.
     pub chunk_bytes: Option<u64>,
-    /// Use chunks even with one thread, so that the work of a chunk of a given size does not depend on the number of
+    /// Use chunks even with one thread, so that the work for a chunk of a given size does not depend on the number of
     /// threads.
     pub always_chunks: bool,
     pub(crate) streams: StreamOptions,

@@ -229,7 +229,7 @@ impl Reader<'_> {
         self.lanes().into_iter().map(|lane| lane.stream).collect()
     }
 
-    /// Returns a reader of some of the data streams, without a shard.
+    /// Returns a reader for some data streams, without a shard.
     pub(crate) fn only(&self, wants: impl Fn(&DataStream) -> bool) -> Reader<'_> {
         let traces = self.session.traces().iter().zip(&self.wanted);
         let wanted = traces.map(|(trace, wanted)| {

@@ -1,4 +1,4 @@
-//! Division of a reader's data into shards of about the same size.
+//! Divides a reader's data into shards of about the same size.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -94,7 +94,7 @@ impl ShardParts {
 
 /// Selected data stream.
 struct ShardStream {
-    /// Indexes of the trace and of the data stream.
+    /// Trace index and data stream index.
     source: usize,
     stream: usize,
     key: u32,

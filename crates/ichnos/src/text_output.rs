@@ -87,7 +87,7 @@ struct TextBlockData<S: ResumableSink> {
     end: Option<TextEnd<StateOf<S>>>,
 }
 
-/// End of the text of a worker.
+/// End of a worker's text.
 struct TextEnd<S> {
     /// `None` if nothing follows.
     state: Option<S>,

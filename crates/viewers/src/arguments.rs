@@ -37,7 +37,7 @@ pub(super) struct ScopeNames {
 }
 
 impl ScopeNames {
-    /// Returns the argument names of all scopes of a class.
+    /// Returns the argument names of a class, scope by scope.
     pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
         Self::all_with_prefix(event, class, "", names)
     }

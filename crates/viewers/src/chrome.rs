@@ -513,7 +513,7 @@ impl ChromeWriter<'_> {
         }
     }
 
-    /// Writes the category, and the name of the class or of the event.
+    /// Writes the category, and the class name or event name.
     #[inline]
     fn push_prefix(&mut self, prefix: &ChromePrefix, name: ChromeName<'_>) {
         let mut category = prefix.text.get(prefix.category_at..).unwrap_or_default();

@@ -8,7 +8,7 @@ mod tests;
 pub use item::{CounterItem, SpanItem};
 use lane::ItemLane;
 
-/// Maximum number of lanes of a track. Deeper spans share the last lane, where they can overlap.
+/// Maximum number of lanes on a track. Deeper spans share the last lane, where they can overlap.
 pub const MOST_LANES: u16 = 256;
 
 /// First resolution in nanoseconds.
@@ -95,13 +95,13 @@ impl Pyramid {
         self.tracks.get(track as usize).map_or(0, |track| track.added)
     }
 
-    /// Returns the number of lanes of a track.
+    /// Returns the number of lanes on a track.
     #[must_use]
     pub fn lanes(&self, track: u32) -> usize {
         self.tracks.get(track as usize).map_or(0, |track| track.lanes.len())
     }
 
-    /// Returns the start time of the first item of a track, in nanoseconds.
+    /// Returns the start time of the first item on a track, in nanoseconds.
     #[must_use]
     pub fn begin(&self, track: u32) -> Option<u64> {
         let track = self.tracks.get(track as usize)?;

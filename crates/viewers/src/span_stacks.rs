@@ -100,7 +100,7 @@ impl SpanVisitor for ProfileVisitor {
     }
 }
 
-/// Returns the thread of a track from the names of the track and its process.
+/// Returns the thread of a track, from the track name and process name.
 fn thread_of(timeline: &Timeline, track: u32) -> StackThread {
     let named = |track: Option<u32>| timeline.tracks().get(track? as usize);
     let own = named(Some(track));

@@ -311,13 +311,13 @@ impl Timeline {
         self.board.pyramid.resolution()
     }
 
-    /// Returns the number of spans, instants and values of a track.
+    /// Returns the number of spans, instants and values on a track.
     #[must_use]
     pub fn items(&self, track: u32) -> u64 {
         self.board.pyramid.added(track) + self.board.open_number(track)
     }
 
-    /// Returns the number of lanes of a track.
+    /// Returns the number of lanes on a track.
     #[must_use]
     pub fn lanes(&self, track: u32) -> usize {
         self.board.lanes(track)

@@ -16,7 +16,7 @@ use crate::number;
 use crate::repeated::Repeated;
 use crate::time::push_date;
 
-/// Text of the cells of a line, reused for all events to avoid allocations.
+/// Cell texts of a line, reused for all events to avoid allocations.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     text: Vec<u8>,
@@ -48,7 +48,7 @@ impl Cells {
         Some((self.text.get(place.begin..place.end)?, place.is_plain))
     }
 
-    /// Appends the cells of all fields of the event to a line.
+    /// Appends the event's field cells to a line.
     pub(super) fn push(&mut self, out: &mut Vec<u8>, line: &mut CsvRow<'_>, options: &CsvOptions) {
         for number in 0..line.cell_count() {
             if let Some((text, is_plain)) = self.get(number) {
@@ -131,7 +131,7 @@ impl CommonKeys {
     }
 }
 
-/// Finds the cells of a class and the column of each cell. A cell that is not a field has a property.
+/// Finds the cells of a class and their columns. A cell that is not a field has a property.
 pub(super) fn find(
     event: &Event<'_>,
     columns: &[CsvColumn],
@@ -358,7 +358,7 @@ trait CellSink {
     /// Returns `true` if the value can be a date.
     fn may_be_date(wants: Self::Wants) -> bool;
 
-    /// Starts the cell of the value, or of its `names`. Returns `false` without such a cell.
+    /// Starts the cell for the value, or for its `names`. Returns `false` without such a cell.
     fn begin(&mut self, out: &mut Vec<u8>, wants: Self::Wants, names: bool) -> bool;
 
     /// Ends a cell whose text starts at `begin`. With `is_plain`, it needs no quoting.
@@ -477,7 +477,7 @@ struct CellWriter<'a, D: CellSink> {
 }
 
 impl<'a, D: CellSink> CellWriter<'a, D> {
-    /// Starts the cell of a field, or of its `names`. Returns its offset, or `None` without a cell.
+    /// Starts the cell for a field, or for its `names`. Returns its offset, or `None` without a cell.
     #[inline]
     fn begin_cell(&mut self, wants: D::Wants, names: bool) -> Option<usize> {
         let out = self.json.out();

@@ -110,7 +110,7 @@ impl CsvColumn {
     }
 }
 
-/// Collector of the columns of several event classes: first properties, then all fields in class order. Each name is
+/// Collector of columns for several event classes: first properties, then all fields in class order. Each name is
 /// added once.
 #[derive(Debug)]
 pub struct CsvColumns {
@@ -141,7 +141,7 @@ impl CsvColumns {
         self.add_scope(Scope::CommonContext, &stream.common_context);
     }
 
-    /// Adds the other columns of an event class: the fields of the specific context and of the payload.
+    /// Adds the other columns of an event class: specific context fields and payload fields.
     pub fn add(&mut self, record: &EventRecordClass) {
         self.add_scope(Scope::SpecificContext, &record.specific_context);
         self.add_scope(Scope::Payload, &record.payload);
@@ -237,7 +237,7 @@ impl CsvPath {
     }
 }
 
-/// Fields of all scopes of an event class.
+/// Fields of an event class in all scopes.
 pub(super) struct ScopeTrees<'c> {
     stream: &'c DataStreamClass,
     scopes: Vec<(Scope, ScopeTree<'c>)>,
@@ -437,7 +437,7 @@ impl<'c> ScopeTree<'c> {
     }
 }
 
-/// Index of all structure and union members of a scope by name. A path need not be compared with each member.
+/// Index of all structure and union members in a scope by name. A path need not be compared with each member.
 #[derive(Debug, Default)]
 struct PathIndex {
     named: HashedNames,

@@ -100,7 +100,7 @@ impl<'a> CsvRow<'a> {
         }
     }
 
-    /// Returns the number of cells of the class.
+    /// Returns the number of class cells.
     pub(super) fn cell_count(&self) -> usize {
         self.class.cells.len()
     }

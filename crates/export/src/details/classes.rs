@@ -262,7 +262,7 @@ impl<'m> ByName<'m> {
         self.mappings.get(index as usize).map_or("", |mapping| mapping.name)
     }
 
-    /// Returns the indexes of the mappings of each name.
+    /// Returns the mapping indexes of each name.
     fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.order.chunk_by(|a, b| self.name(*a) == self.name(*b))
     }
@@ -356,7 +356,7 @@ fn find_member<'a>(class: &'a FieldClass, wanted: &dyn Fn(&Member) -> bool) -> O
     }
 }
 
-/// Writer of the field classes of one scope.
+/// Writer for the field classes of one scope.
 struct ClassLines<'a> {
     scopes: &'a ReachableScopes<'a>,
     scope: Scope,

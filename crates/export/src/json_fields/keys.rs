@@ -15,7 +15,7 @@ pub(crate) struct FieldKey {
     pub(crate) is_plain: bool,
 }
 
-/// Keys of all fields of a scope.
+/// Keys for all fields in a scope.
 #[derive(Debug, Default)]
 pub struct Keys {
     /// Keys by node index.
@@ -37,7 +37,7 @@ impl Keys {
         Self { keys: plan.into_iter().flat_map(Plan::nodes).map(key).collect() }
     }
 
-    /// Returns the key of a field of the same plan.
+    /// Returns the key for a field in the same plan.
     #[inline]
     pub(crate) fn get(&self, field: Field<'_>) -> Option<&FieldKey> {
         self.keys.get(field.index())

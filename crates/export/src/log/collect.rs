@@ -19,7 +19,7 @@ pub(super) enum FieldTreatment {
     Skip,
 }
 
-/// Treatments of the fields of a scope.
+/// Treatments for the fields in a scope.
 #[derive(Debug)]
 pub(super) struct Treatments {
     pub(super) scope: Scope,

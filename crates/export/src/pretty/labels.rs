@@ -17,7 +17,7 @@ pub(crate) struct FieldLabel {
     pub(crate) is_decimal: bool,
 }
 
-/// Labels of all fields of a scope.
+/// Labels for all fields in a scope.
 #[derive(Debug, Default)]
 pub(crate) struct FieldLabels {
     /// Labels by node index.
@@ -57,7 +57,7 @@ impl FieldLabels {
         Self { labels: plan.nodes().enumerate().map(label).collect(), is_hidden: hidden.all() }
     }
 
-    /// Returns the label of a field of the same plan.
+    /// Returns the label for a field in the same plan.
     #[inline]
     pub(crate) fn get(&self, field: Field<'_>) -> Option<&FieldLabel> {
         self.labels.get(field.index())

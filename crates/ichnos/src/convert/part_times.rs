@@ -163,7 +163,7 @@ impl PartTimes {
     }
 }
 
-/// Returns the start times of parts with about the same number of events.
+/// Returns start times for parts with about the same number of events.
 fn begins_by_events(reader: &Reader<'_>, pass: &Pass, parts: u64) -> io::Result<Vec<i128>> {
     let mut events = 0u64;
     for_each_event(reader, pass, |_| {

@@ -45,7 +45,7 @@ impl PartValues {
         })
     }
 
-    /// Returns the number of the part of an event.
+    /// Returns the part number of an event.
     pub fn part_of(&mut self, event: &Event<'_>) -> usize {
         let Some(field) = &mut self.field else { return self.number_of(event.name()) };
         let mut text = std::mem::take(&mut self.text);

@@ -43,7 +43,7 @@ pub struct TextFileWriter {
 }
 
 impl TextFileWriter {
-    /// Creates a writer of files with one of these extensions. `make` creates the output of a file, usually a
+    /// Creates a writer for files with one of these extensions. `make` creates the output for a file, usually a
     /// [`TextOutput`](crate::TextOutput) for merged messages.
     pub fn new(
         extensions: &'static [&'static str],

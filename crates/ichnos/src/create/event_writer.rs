@@ -4,7 +4,7 @@ use ichnos_model::{BuildError, EventBuilder, EventValues, FieldValue, IgnorePois
 
 use super::{StreamWriter, WriteError};
 
-/// Writer of the events of one class in a data stream.
+/// Writer for the events of one class in a data stream.
 ///
 /// Each event consists of the values set since the previous event. All members need a value.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ichnos_json::read::Reader;
 
-/// Members of the first object of a JSON text that can be truncated.
+/// Members of the first object in a JSON text that can be truncated.
 pub(super) struct FirstObject<'a> {
     /// Names and values. The last value can be truncated.
     members: Vec<(Cow<'a, str>, &'a str)>,

@@ -3,7 +3,7 @@
 
 use super::ForeignFormat;
 
-/// Maximum number of examined members of a message.
+/// Maximum number of examined members in a message.
 const MOST: usize = 64;
 
 const PPROF: ForeignFormat =

@@ -1,6 +1,6 @@
 //! Sample files of each type, as their programs write them.
 
-/// One line of each common logger, with the description of its file.
+/// One line from each common logger, with its file description.
 pub(super) const LOG_LINES: &[(&str, &str)] = &[
     (
         r#"{"v":0,"name":"shop","msg":"order 7","level":30,"hostname":"box","pid":77,"time":"2026-11-20T20:19:47.250Z","order":7}"#,
@@ -197,7 +197,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("Attaching 1 probe...\n", "the output of bpftrace"),
 ];
 
-/// Returns Perfetto packets: a time and a string of 200 bytes, with a length of two bytes.
+/// Returns Perfetto packets: a time and a 200-byte string, with a two-byte length.
 fn perfetto() -> Vec<u8> {
     let mut packet =
         b"\x0a\xdb\x01\x40\x80\xbc\xa8\x8e\xd7\xca\xf6\xf4\x18\x18\x8f\x4e\x50\x02\xa2\x38\xc8\x01".to_vec();

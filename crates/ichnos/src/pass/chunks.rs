@@ -17,12 +17,12 @@ use super::reader_pass::ProgressSteps;
 use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
-/// Size of a text block in bytes, for a usual number of threads. Smaller blocks are slower, and larger blocks are not
+/// Text block size in bytes, for a usual number of threads. Smaller blocks are slower, and larger blocks are not
 /// faster.
 const BLOCK: usize = 1 << 20;
-/// Maximum number of unjoined blocks of a chunk.
+/// Maximum number of unjoined blocks in a chunk.
 pub(crate) const ROOM: usize = 16;
-/// Maximum size of waiting text of all chunks in bytes, for a usual number of threads.
+/// Maximum size of all waiting text in bytes, for a usual number of threads.
 const WAITING: usize = 24 << 20;
 
 /// Returns the block size for a number of threads.
@@ -31,12 +31,12 @@ pub(crate) fn block_size(threads: usize) -> usize {
     (chunk_waiting(threads) / ROOM).clamp(BLOCK / 8, BLOCK)
 }
 
-/// Returns the maximum number of waiting blocks of a chunk for a number of threads.
+/// Returns the maximum number of waiting blocks in a chunk for a number of threads.
 fn room(threads: usize) -> usize {
     (chunk_waiting(threads) / block_size(threads)).clamp(2, ROOM)
 }
 
-/// Returns the maximum size of the waiting text of a chunk, in bytes.
+/// Returns the maximum size of a chunk's waiting text, in bytes.
 fn chunk_waiting(threads: usize) -> usize {
     // There is one more open chunk than threads.
     WAITING / threads.saturating_add(1)

@@ -21,7 +21,7 @@ struct TurnState {
 }
 
 impl OrderedWrites {
-    /// Starts with the first part of each of `streams` data streams.
+    /// Starts with the first part of each data stream. `streams` is their number.
     pub(super) fn new(streams: usize) -> Self {
         let state = TurnState { next: vec![0; streams], is_over: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }

@@ -42,7 +42,7 @@ impl SplitBy<'_> {
         begins.partition_point(|begin| *begin <= time)
     }
 
-    /// Returns the time window of a part, within the window of the reader.
+    /// Returns a part's time window, within the reader's window.
     fn window(&self, number: usize, mut window: Window) -> Window {
         if let Self::Times { begins, .. } = self
             && number <= begins.len()

@@ -14,7 +14,7 @@ use super::packets::{PacketFlow, PacketSink, to_next_packet};
 use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
-/// Unit of work of a thread.
+/// Unit of work for a thread.
 struct StreamJob {
     source: usize,
     /// Index of the data stream in its trace.
@@ -23,7 +23,7 @@ struct StreamJob {
     lane: usize,
     /// Number of the data stream among all written data streams.
     number: usize,
-    /// Number of the part of the data stream.
+    /// Part number in the data stream.
     part: usize,
     /// Packets of the part. `None` for the whole data stream.
     packets: Option<Range<u64>>,

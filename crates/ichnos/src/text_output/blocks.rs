@@ -24,7 +24,7 @@ impl BufferPool {
         Arc::new(Self { size, most, free: Mutex::default() })
     }
 
-    /// Returns the pool of this thread, with the size of the first request.
+    /// Returns this thread's pool, with the size from the first request.
     pub(super) fn of_thread(size: usize, most: usize) -> Arc<Self> {
         thread_local! {
             static POOL: OnceCell<Arc<BufferPool>> = const { OnceCell::new() };

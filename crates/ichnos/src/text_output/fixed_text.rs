@@ -9,7 +9,7 @@ use ichnos_export::{Fixup, Resolution, SinkState};
 pub(super) struct FixedText<C> {
     /// Unresolved fixups.
     fixups: VecDeque<Fixup<C>>,
-    /// Number of received bytes of the chunk.
+    /// Number of received chunk bytes.
     position: u64,
     /// Offset up to which all text was written or removed.
     next: u64,

@@ -9,7 +9,7 @@ use crate::json_arguments::{EXACT, JsonArguments};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_export::number;
 
-/// Text of a missing field, because each marker has all fields of its class. Missing numbers are `null`.
+/// Text of a missing field, because each marker has all class fields. Missing numbers are `null`.
 const ABSENT: &str = "(absent)";
 
 /// Texts of a profile, and reused buffers.

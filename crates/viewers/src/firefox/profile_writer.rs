@@ -28,7 +28,7 @@ const MOST_VALUES: usize = 1 << 24;
 /// Maximum text size in bytes.
 const MOST_TEXT: usize = 256 << 20;
 
-/// Number of values of an event besides its fields.
+/// Number of values in an event besides its fields.
 const OWN_VALUES: usize = 8;
 
 /// Loss reasons.
@@ -54,7 +54,7 @@ pub(super) struct ProfileWriter {
     sampled: Option<fx::ThreadHandle>,
     /// First and last event time, in nanoseconds from the origin.
     range: Option<[u64; 2]>,
-    /// Number of values of all events.
+    /// Number of values in all events.
     values: usize,
     /// Time 0 of the profile, once a time is known.
     origin: Option<u64>,

@@ -10,7 +10,7 @@ use ichnos_analysis::events::losses::{lose_part, lose_parts};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::tasks::TaskFields;
 
-/// Name prefix of attributes that come from the end event of a span.
+/// Name prefix for attributes from the end event of a span.
 const END: &str = "end.";
 
 /// Event record class with the data that all its events share.
@@ -81,7 +81,7 @@ impl OtlpClass {
         own.or(self.host.as_deref())
     }
 
-    /// Returns the component name of an event, or the process name of its trace.
+    /// Returns the component name of an event, or the trace's process name.
     pub(super) fn component<'e>(&'e self, event: &Event<'e>) -> Option<&'e str> {
         let own = self.component.as_ref().and_then(|component| event.get(component)?.as_str());
         own.or(self.process_name.as_deref())

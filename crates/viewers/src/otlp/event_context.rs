@@ -25,7 +25,7 @@ pub(super) struct EventContext<'c, 'e> {
     pub(super) place: EventPlace<'c>,
     /// Name of the event or its class.
     pub(super) name: &'c str,
-    /// Track of the thread, or else of the process, processor or data stream.
+    /// Track for the thread, or else for the process, processor or data stream.
     pub(super) thread_track: u64,
     /// Operation of the event, with its key.
     pub(super) operation: Option<(Identifier, u64)>,

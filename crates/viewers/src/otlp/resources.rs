@@ -14,7 +14,7 @@ use ichnos_analysis::events::tracks::name_key;
 /// Maximum number of resources. Further events share a common resource.
 const MOST: usize = 1 << 16;
 
-/// Resource of losses, and of events beyond the resource limit.
+/// Resource for losses, and for events beyond the resource limit.
 pub(super) const COMMON: u64 = 0;
 
 /// Default service name.

@@ -224,7 +224,7 @@ impl Telemetry {
         true
     }
 
-    /// Returns the identifiers of the innermost open span of a track.
+    /// Returns the identifiers of the innermost open span on a track.
     fn ids_on(&mut self, track: u64) -> Option<SpanIds> {
         self.spans.top(track).map(|span| span.ids)
     }

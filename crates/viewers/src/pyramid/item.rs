@@ -28,7 +28,7 @@ pub struct SpanItem {
     pub weight: u64,
     /// Number of spans and instants.
     pub count: u32,
-    /// Number of the dominant name, which has most of the time.
+    /// Number of the dominant name, which covers most of the time.
     pub name: u32,
 }
 

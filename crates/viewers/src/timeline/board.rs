@@ -7,7 +7,7 @@ use ichnos_analysis::events::keyed_spans::KeyedSpans;
 use ichnos_analysis::events::nested_spans::spans_within;
 use ichnos_analysis::events::span_edge::SpanEdge;
 
-/// Maximum number of open spans of a track. Deeper spans become instants.
+/// Maximum number of open spans on a track. Deeper spans become instants.
 const MOST_OPEN: usize = MOST_LANES as usize;
 
 /// Span without an end so far.
@@ -241,12 +241,12 @@ impl Board {
         }
     }
 
-    /// Returns the number of open spans of a track.
+    /// Returns the number of open spans on a track.
     pub(super) fn open_number(&self, track: u32) -> u64 {
         self.states.get(track as usize).map_or(0, |state| state.open.len() as u64 + u64::from(state.keyed))
     }
 
-    /// Returns the number of lanes of a track.
+    /// Returns the number of lanes on a track.
     pub(super) fn lanes(&self, track: u32) -> usize {
         let state = self.states.get(track as usize);
         state.map_or(0, |state| state.busy.len()).max(self.pyramid.lanes(track))

@@ -113,7 +113,7 @@ struct WalkStack {
 }
 
 impl WalkStack {
-    /// Reports the time of the innermost span up to the start of a nested span.
+    /// Reports the innermost span's time up to the start of a nested span.
     fn pause(&mut self, begin: u64, end: u64, visitor: &mut impl SpanVisitor) {
         let Some(span) = self.spans.last_mut() else { return };
         let since = span.since;

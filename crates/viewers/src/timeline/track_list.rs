@@ -10,7 +10,7 @@ use crate::event_track::event_track;
 use ichnos_analysis::events::class::{EventPlace, is_named_process};
 use ichnos_analysis::events::tracks::{TrackKind, track_id};
 
-/// Maximum number of tracks. Events of further tracks are on the track of their trace.
+/// Maximum number of tracks. Events of further tracks are on their trace track.
 const MOST_TRACKS: usize = 1 << 16;
 
 /// Maximum length of track names in bytes.
