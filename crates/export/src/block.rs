@@ -1,21 +1,21 @@
-//! Short texts that are appended very often.
+//! Short texts that are often appended.
 
-/// Texts of up to this many bytes are copied as one block.
+/// Maximum length of a text that is copied as one block, in bytes.
 const SIZE: usize = 40;
 
-/// A short constant text that is appended often. Copying a block of a size known to the compiler
-/// takes a few instructions, copying other texts takes a call.
+/// Short constant text that is often appended. Copying a block of a constant size takes a few instructions, but
+/// copying other texts takes a call.
 #[derive(Clone, Debug)]
-pub(crate) struct Block {
-    /// The text, padded with zeros; one byte more than is copied.
+pub(crate) struct ShortText {
+    /// Text padded with zeros, with one byte more than is copied.
     block: [u8; SIZE + 1],
-    /// Length of the text, if it fits into the block.
+    /// Text length, if the text fits into the block.
     length: u8,
-    /// The text, if it is longer than a block.
+    /// Text that is longer than a block.
     long: Option<Box<[u8]>>,
 }
 
-impl Block {
+impl ShortText {
     pub(crate) fn new(text: &[u8]) -> Self {
         let mut block = [0; SIZE + 1];
         if let Some(place) = block.get_mut(..text.len()).filter(|place| place.len() <= SIZE) {
@@ -25,7 +25,7 @@ impl Block {
         Self { block, length: 0, long: Some(text.into()) }
     }
 
-    /// Appends the text, without its first byte if `is_first`.
+    /// Appends the text. With `is_first`, its first byte is left out.
     #[inline]
     pub(crate) fn push(&self, out: &mut Vec<u8>, is_first: bool) {
         let skipped = usize::from(is_first);
@@ -48,7 +48,7 @@ mod tests {
     fn texts_of_any_length() {
         for length in 0..100u8 {
             let text: Vec<u8> = (1..=length).collect();
-            let block = Block::new(&text);
+            let block = ShortText::new(&text);
             let mut out = vec![0];
             block.push(&mut out, false);
             assert_eq!(out[1..], text);

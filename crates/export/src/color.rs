@@ -1,11 +1,11 @@
-//! Text for terminals: colors, as SGR codes, and escaping.
+//! Terminal text: SGR color codes and escaping.
 
 use crate::printable::{Escaping, escape_from};
 
-/// The codes that the text sinks use; all empty without colors.
+/// Color codes of the text sinks. All are empty without colors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Palette {
-    /// `true` if unprintable characters in texts of a trace are escaped.
+    /// `true` if unprintable characters in trace texts are escaped.
     pub(crate) printable_only: bool,
     pub(crate) reset: &'static str,
     pub(crate) bold: &'static str,
@@ -46,18 +46,18 @@ impl Palette {
         }
     }
 
-    /// Returns the same codes, for text whose unprintable characters are escaped if `printable_only`.
+    /// Returns the same codes, with escaping of unprintable characters if `printable_only`.
     pub(crate) fn printable_only(self, printable_only: bool) -> Self {
         Self { printable_only, ..self }
     }
 
-    /// Returns the escaping of log lines, which must not break into several lines.
+    /// Returns the escaping of log lines, which must stay single lines.
     #[inline]
     pub(crate) fn log_escaping(&self) -> Escaping {
         if self.printable_only { Escaping::Unprintable } else { Escaping::Controls }
     }
 
-    /// Appends a text of a trace.
+    /// Appends a trace text.
     #[inline]
     pub(crate) fn push(&self, out: &mut Vec<u8>, text: &str) {
         let begin = out.len();

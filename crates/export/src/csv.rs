@@ -20,7 +20,7 @@ use crate::resume::{ResumableSink, StreamOrder};
 use crate::text_buffer::{TextBuffer, TextWriter};
 use crate::time::TimeWriter;
 
-/// Writes a line with the names of columns, and a line of cells for each event; `docs/csv.md` describes the format.
+/// Sink that writes a line of column names, and a line of cells for each event. `docs/csv.md` describes the format.
 ///
 /// ```text
 /// time,event,host,stream,ctx.vpid,celsius
@@ -42,7 +42,7 @@ impl<W> std::fmt::Debug for Csv<W> {
 }
 
 impl<W: TextWriter> Csv<W> {
-    /// Writes to `writer`.
+    /// Creates a sink that writes to `writer`.
     pub fn new(writer: W, options: CsvOptions) -> Self {
         let mut output = TextBuffer::new(writer);
         let out = &mut output.buffer;
@@ -103,7 +103,7 @@ impl<W: TextWriter> Csv<W> {
             CsvRow::new(event, [stream, trace], &mut known.time, &known.host, &class.cells, options);
         let failures = &mut self.output.failures;
         for scope in &class.scopes {
-            failures.note(match class.is_in_order {
+            failures.record(match class.is_in_order {
                 true => scope.push(out, event, &mut line, contexts, &mut self.cells),
                 false => scope.write(event, &mut self.cells),
             });
@@ -140,7 +140,7 @@ impl<W: TextWriter> ResumableSink for Csv<W> {
     type State = ();
 
     fn resume(&mut self, _: &StreamOrder, _: Option<()>) {
-        // The first line with the names of the columns already exists.
+        // The line of column names already exists.
         self.output.buffer.clear();
     }
 }

@@ -35,29 +35,29 @@ pub struct DetailsOptions {
     pub data: bool,
     /// Write clock values.
     pub time: bool,
-    /// Write names of traces.
+    /// Write trace names.
     pub trace_name: bool,
-    /// Write names of data stream classes.
+    /// Write data stream class names.
     pub stream_class_name: bool,
-    /// Write names of data streams.
+    /// Write data stream names.
     pub stream_name: bool,
-    /// Write UUIDs. Accepted without effect: traces and clocks have unique identifiers instead,
-    /// see [`DetailsOptions::uid`].
+    /// Write UUIDs. Accepted without effect: traces and clocks have unique identifiers instead, see
+    /// [`DetailsOptions::uid`].
     pub uuid: bool,
     /// Write unique identifiers.
     pub uid: bool,
     /// Write one line per message, without fields.
     pub compact: bool,
-    /// Also write discarded events and packets whose number is unknown, for instance those before
-    /// the first packet that was kept. Off by default, as in babeltrace2.
+    /// Also write discarded events and packets with an unknown number, for example those before the first kept
+    /// packet. Off by default, as in babeltrace2.
     pub uncounted_losses: bool,
-    /// Write the frames of events' call stacks.
+    /// Write the call stack frames of events.
     pub stacks: bool,
     /// Use colors.
     pub color: bool,
     /// Use the codes of bright colors, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
-    /// Escape all unprintable characters in texts of the trace, as needed for terminals.
+    /// Escape all unprintable characters in trace texts, as needed for terminals.
     pub printable_only: bool,
 }
 
@@ -82,50 +82,50 @@ impl Default for DetailsOptions {
     }
 }
 
-/// Maximum number of data streams of a trace for which each stream beginning lists all. Of more,
-/// it lists only new ones, so that the text does not grow with the square of their number.
+/// Maximum number of data streams of a trace for which each stream beginning lists all. With more, only new data
+/// streams are listed, so that the text does not grow quadratically.
 const LISTED_EACH_TIME: usize = 128;
 
-/// State of a trace.
+/// Trace state.
 #[derive(Debug)]
 struct DetailsTraceState {
     trace: Arc<Trace>,
     streams: Vec<ListedStream>,
-    /// Number of its data streams without an id of their own.
+    /// Number of its data streams without an id.
     without_id: u128,
     /// `true` if its classes were written.
     written: bool,
-    /// Number of its data streams that a stream beginning has listed: the first ones.
+    /// Number of data streams that a stream beginning has listed.
     listed: usize,
 }
 
-/// A data stream in the list of its trace.
+/// Data stream in the list of its trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ListedStream {
     id: u128,
     class_id: u128,
 }
 
-/// State of a data stream.
+/// Data stream state.
 #[derive(Debug)]
 struct DetailsStreamState {
-    /// Index of its trace.
+    /// Trace index.
     trace: usize,
-    /// The line with the stream of a message.
+    /// Line with the data stream of a message.
     tag: Box<[u8]>,
 }
 
-/// State of a data stream class.
+/// Data stream class state.
 #[derive(Debug)]
 struct DetailsStreamClassState {
     packet: Hidden,
     common: Hidden,
     has_clock: bool,
-    /// `true` for each packet time that the class has: begin, end.
+    /// `true` for each packet time of the class: begin, end.
     packet_times: (bool, bool),
 }
 
-/// State of an event record class.
+/// Event record class state.
 #[derive(Debug)]
 struct DetailsClassState {
     /// First line of an event.
@@ -135,16 +135,16 @@ struct DetailsClassState {
     stacks: EventStacks,
 }
 
-/// A stream beginning that is held back until all data streams that begin at the same time are
-/// known, since each lists the data streams of its trace.
+/// Stream beginning that is held back until all data streams with the same start time are known, because it lists the
+/// data streams of its trace.
 #[derive(Debug)]
-struct Beginning {
+struct HeldBeginning {
     key: u32,
     name: String,
     class_index: usize,
 }
 
-/// Writes every message with all its details.
+/// Sink that writes every message with all its details.
 ///
 /// ```text
 /// [900,859,125,273,445 cycles, 1,565,957,302,180,016,041 ns from origin]
@@ -154,22 +154,22 @@ struct Beginning {
 ///     celsius: 53
 /// ```
 ///
-/// Beginnings of data streams are written with the next message of another kind, since they list
-/// all data streams of their trace.
+/// A stream beginning is written with the next message of another kind, because it lists all data streams in its
+/// trace.
 pub struct Details<W> {
     output: TextBuffer<W>,
     warnings: Box<dyn Write + Send>,
     options: DetailsOptions,
     palette: Palette,
-    /// Memory for the containers of fields.
+    /// Buffer for field containers.
     containers: Vec<FieldContainer>,
     traces: Vec<DetailsTraceState>,
-    /// Indexes of `traces`, by address.
+    /// Indexes in `traces`, by address.
     trace_indexes: HashMap<usize, usize>,
     streams: StreamTable<DetailsStreamState, DetailsStreamClassState, DetailsClassState>,
-    beginnings: Vec<Beginning>,
+    beginnings: Vec<HeldBeginning>,
     written: bool,
-    /// The data streams that have already begun, if the sink was resumed.
+    /// Data streams that have already started, if the sink was resumed.
     begun: Option<StreamOrder>,
     must_rewrite: bool,
 }
@@ -181,7 +181,7 @@ impl<W> std::fmt::Debug for Details<W> {
 }
 
 impl<W: TextWriter> Details<W> {
-    /// Writes to `writer`, and decoding errors to standard error.
+    /// Creates a sink that writes to `writer`, and decoding errors to standard error.
     pub fn new(writer: W, options: DetailsOptions) -> Self {
         Self {
             output: TextBuffer::new(writer),
@@ -200,7 +200,7 @@ impl<W: TextWriter> Details<W> {
         }
     }
 
-    /// Sends decoding errors to `writer` instead.
+    /// Sends decoding errors to `writer`.
     #[must_use]
     pub fn warnings_to(mut self, writer: impl Write + Send + 'static) -> Self {
         self.warnings = Box::new(writer);
@@ -233,7 +233,7 @@ impl<W: TextWriter> Details<W> {
         }
     }
 
-    /// Lists a data stream that begins. Returns the index of its trace, and its id.
+    /// Lists a starting data stream. Returns its trace index and its id.
     fn list(&mut self, stream: &DataStream) -> (usize, u128) {
         let index = *self.trace_indexes.entry(Arc::as_ptr(&stream.trace).addr()).or_insert_with(|| {
             let trace = Arc::clone(&stream.trace);
@@ -252,7 +252,7 @@ impl<W: TextWriter> Details<W> {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let class = stream.class();
-        let (index, id) = if self.begun.is_some() { self.begun(stream) } else { self.list(stream) };
+        let (index, id) = if self.begun.is_some() { self.started_stream(stream) } else { self.list(stream) };
         let Palette { cyan, bold, bright_cyan, reset, .. } = self.palette;
         let mut tag = Vec::new();
         let _ = if self.options.compact {
@@ -268,18 +268,17 @@ impl<W: TextWriter> Details<W> {
             writeln!(tag, "{cyan}{{Trace {ids}}}{reset}")
         };
         self.streams.insert(stream, DetailsStreamState { trace: index, tag: tag.into() }, || {
-            let (plans, features) = (stream.plans(), classes::StreamFeatures::of(class));
+            let (plans, features) = (stream.plans(), classes::StreamFeatures::for_class(class));
             DetailsStreamClassState {
-                packet: Hidden::of(plans.packet_context.as_ref()),
-                common: Hidden::of(plans.common_context.as_ref()),
+                packet: Hidden::for_plan(plans.packet_context.as_ref()),
+                common: Hidden::for_plan(plans.common_context.as_ref()),
                 has_clock: class.default_clock.is_some(),
                 packet_times: (features.packet_begin_time, features.packet_end_time),
             }
         });
     }
 
-    /// Begins the text of a message, with an empty line before it. Returns the offsets of the
-    /// empty line and the text.
+    /// Starts the text of a message, with an empty line in front. Returns the offsets of the empty line and the text.
     #[inline]
     fn begin(&mut self) -> (usize, usize) {
         let start = self.output.buffer.len();
@@ -289,7 +288,7 @@ impl<W: TextWriter> Details<W> {
         (start, self.output.buffer.len())
     }
 
-    /// Ends the text of a message that [`Details::begin`] began.
+    /// Ends the text of a message that [`Details::begin`] started.
     #[inline]
     fn end(&mut self, (start, body): (usize, usize)) -> io::Result<()> {
         if self.output.buffer.len() == body {
@@ -302,7 +301,7 @@ impl<W: TextWriter> Details<W> {
 
     /// Writes the classes of a trace if they have not been written yet.
     fn write_classes(&mut self, trace: usize) {
-        // Classes of traces that are not listed were written before the sink was resumed.
+        // If a trace is not listed, its classes were written before the sink was resumed.
         let Some(part) = self.traces.get_mut(trace) else { return };
         if part.written || !self.options.metadata {
             return;
@@ -337,7 +336,7 @@ impl<W: TextWriter> Details<W> {
         push_all(out, &["]", if compact { " " } else { "\n" }]);
     }
 
-    /// Appends the line with the stream of a message.
+    /// Appends the line with the data stream of a message.
     fn push_tag(&mut self, key: u32) {
         if let Some((part, _)) = self.streams.get(key) {
             self.output.buffer.extend_from_slice(&part.tag);
@@ -356,7 +355,7 @@ impl<W: TextWriter> Details<W> {
         Ok(())
     }
 
-    fn write_beginning(&mut self, beginning: &Beginning) -> io::Result<()> {
+    fn write_beginning(&mut self, beginning: &HeldBeginning) -> io::Result<()> {
         let key = beginning.key;
         let Some((trace, has_clock)) =
             self.streams.get(key).map(|(part, class)| (part.trace, class.has_clock))
@@ -385,7 +384,7 @@ impl<W: TextWriter> Details<W> {
     }
 
     /// Writes the properties of a data stream and its trace.
-    fn write_stream(&mut self, beginning: &Beginning, index: usize) {
+    fn write_stream(&mut self, beginning: &HeldBeginning, index: usize) {
         let Some(part) = self.traces.get_mut(index) else { return };
         if part.streams.len() <= LISTED_EACH_TIME {
             part.listed = 0;
@@ -398,11 +397,11 @@ impl<W: TextWriter> Details<W> {
         self.traces[index].streams = streams;
     }
 
-    /// Writes the properties of a data stream and its trace, and lists the `streams` of the trace
-    /// except the first ones, which are already `listed`.
+    /// Writes the properties of a data stream and its trace. Lists the `streams` of the trace after the first
+    /// `listed` streams.
     fn write_properties(
         &mut self,
-        beginning: &Beginning,
+        beginning: &HeldBeginning,
         trace: &Trace,
         streams: &[ListedStream],
         listed: usize,
@@ -490,7 +489,7 @@ impl<W: TextWriter> Details<W> {
             for (scope, hidden, title) in scopes {
                 if event.plan(scope).is_some() && !hidden.all() {
                     let mut lines = FieldLines::root(out, &self.palette, hidden, &mut self.containers, title);
-                    self.output.failures.note(event.visit(scope, &mut lines));
+                    self.output.failures.record(event.visit(scope, &mut lines));
                     out.push(b'\n');
                 }
             }
@@ -526,7 +525,7 @@ impl<W: TextWriter> Details<W> {
             out.extend_from_slice(b":\n");
             let mut lines =
                 FieldLines::root(out, &self.palette, &class.packet, &mut self.containers, "Context");
-            self.output.failures.note(packet.visit(Scope::PacketContext, &mut lines));
+            self.output.failures.record(packet.visit(Scope::PacketContext, &mut lines));
         }
         out.push(b'\n');
         self.end(bounds)
@@ -582,7 +581,7 @@ impl<W: TextWriter> Sink for Details<W> {
         if let Message::StreamBegin(stream) = message {
             self.prepare(stream);
             let name = if self.options.stream_name { stream.name.to_string() } else { String::new() };
-            self.beginnings.push(Beginning { key: stream.key, name, class_index: stream.class_index });
+            self.beginnings.push(HeldBeginning { key: stream.key, name, class_index: stream.class_index });
             return Ok(ControlFlow::Continue(()));
         }
         if !self.beginnings.is_empty() {
@@ -634,9 +633,9 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
     lines.push(if options.compact { ")\n" } else { "):\n" });
     DetailsClassState {
         title,
-        specific: Hidden::of(event.plans().specific_context.as_ref()),
-        payload: Hidden::of(event.plans().payload.as_ref()),
-        stacks: EventStacks::of(event, options.stacks),
+        specific: Hidden::for_plan(event.plans().specific_context.as_ref()),
+        payload: Hidden::for_plan(event.plans().payload.as_ref()),
+        stacks: EventStacks::for_event(event, options.stacks),
     }
 }
 

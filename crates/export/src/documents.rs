@@ -1,4 +1,4 @@
-//! Parts of JSON documents: values, positions, problems and damage, as members of objects.
+//! Parts of JSON documents: values, positions, problems and damage, as object members.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use ichnos_model::{
 
 pub use crate::number::write_real;
 
-/// Writes a value of an attribute or of the environment.
+/// Writes an attribute or environment value.
 pub fn write_value(place: ValueWriter<'_>, value: &Value) {
     match value {
         Value::Null => place.null(),
@@ -44,28 +44,28 @@ pub fn write_entries(place: ValueWriter<'_>, entries: &[(String, Value)]) {
     object.end();
 }
 
-/// Writes the member `attributes`, if there are any.
+/// Writes the member `attributes`, if there are attributes.
 pub fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) {
     if !attributes.is_empty() {
         write_entries(object.member("attributes"), attributes.entries());
     }
 }
 
-/// Writes the member `uuid`, if there is one.
+/// Writes the member `uuid`, if there is a UUID.
 pub fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
     if let Some(uuid) = uuid {
         object.member("uuid").display(uuid);
     }
 }
 
-/// Writes ranges of integers as a list of pairs.
+/// Writes integer ranges as a list of pairs.
 pub fn write_ranges(place: ValueWriter<'_>, ranges: impl Iterator<Item = IntegerRange>) {
     let mut list = place.array();
     push_ranges(&mut list, ranges);
     list.end();
 }
 
-/// Adds ranges of integers to a list, as pairs.
+/// Adds integer ranges to a list, as pairs.
 pub fn push_ranges(list: &mut ArrayWriter<'_>, ranges: impl Iterator<Item = IntegerRange>) {
     for range in ranges {
         let mut bounds = list.element().array();
@@ -75,7 +75,7 @@ pub fn push_ranges(list: &mut ArrayWriter<'_>, ranges: impl Iterator<Item = Inte
     }
 }
 
-/// Writes the steps of a field location: names, and `null` for the structure around.
+/// Writes the steps of a field location: names, and `null` for the enclosing structure.
 pub fn write_path(place: ValueWriter<'_>, path: &[LocationStep]) {
     let mut steps = place.array();
     for step in path {
@@ -87,7 +87,7 @@ pub fn write_path(place: ValueWriter<'_>, path: &[LocationStep]) {
     steps.end();
 }
 
-/// Writes a member with a position in a metadata text, if it is known.
+/// Writes a member with a known position in a metadata text.
 pub fn write_position(object: &mut ObjectWriter<'_>, name: &'static str, position: TextPosition) {
     if !position.is_unknown() {
         let mut place = object.member(name).object();
@@ -111,7 +111,7 @@ pub fn write_diagnostic(object: &mut ObjectWriter<'_>, diagnostic: &Diagnostic) 
     object.string("limit", diagnostic.limit);
 }
 
-/// Writes the problems of files that describe a trace, as a list.
+/// Writes the problems of trace description files as a list.
 pub fn write_file_diagnostics(place: ValueWriter<'_>, diagnostics: &[FileDiagnostic]) {
     let mut list = place.array();
     for problem in diagnostics {

@@ -1,4 +1,4 @@
-//! Call stacks of an event, frame by frame, written with the event.
+//! Call stacks that are written frame by frame with their event.
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Event, FieldRef, Frame, Meaning, Resolved};
@@ -6,16 +6,16 @@ use ichnos_model::{Event, FieldRef, Frame, Meaning, Resolved};
 use crate::number;
 use crate::printable::printable;
 
-/// Members of an event record class that are numbers of call stacks, with their names.
+/// Event members that are call stack numbers, with their names.
 #[derive(Debug, Default)]
 pub struct EventStacks {
     members: Box<[(FieldRef, Box<str>)]>,
 }
 
 impl EventStacks {
-    /// Returns the members of the class of an event; empty unless `wanted`.
+    /// Returns the members of the event class. Empty unless `wanted`.
     #[must_use]
-    pub fn of(event: &Event<'_>, wanted: bool) -> Self {
+    pub fn for_event(event: &Event<'_>, wanted: bool) -> Self {
         let members = event.class.meanings.members(Meaning::Stack).filter(|_| wanted);
         let members = members.filter_map(|member| {
             let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
@@ -24,7 +24,7 @@ impl EventStacks {
         Self { members: members.collect() }
     }
 
-    /// `true` if the class has no such members.
+    /// Returns `true` if the class lacks such members.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -41,8 +41,8 @@ impl EventStacks {
         }
     }
 
-    /// Appends a member to a JSON object with members: an object with the frames of each stack,
-    /// innermost first, by the name of the stack's member.
+    /// Appends a member to a JSON object with members. It is an object with the frames of each stack, innermost
+    /// first, by the member name of the stack.
     #[inline]
     pub fn push_json(&self, out: &mut Vec<u8>, event: &Event<'_>) {
         if self.members.is_empty() {
@@ -59,12 +59,12 @@ impl EventStacks {
     }
 }
 
-/// Visits the frames of the stack whose number is in a field, with their symbols at the time of the event.
+/// Visits the frames of the stack in a field, with their symbols at the event time.
 fn for_each_frame(event: &Event<'_>, field: &FieldRef, mut visit: impl FnMut(&Frame, Option<Resolved<'_>>)) {
     let stack = event.get(field).and_then(|value| u32::try_from(value.as_u64()?).ok());
     let Some(stack) = stack else { return };
     let stacks = event.stream.stacks();
-    // First, since this may read the whole trace.
+    // This must come first, because it can read the whole trace.
     let symbols = stacks.symbols();
     let time = event.nanoseconds().unwrap_or(i128::MAX);
     for (_, frame) in stacks.table.view().frames(stack) {
@@ -73,7 +73,7 @@ fn for_each_frame(event: &Event<'_>, field: &FieldRef, mut visit: impl FnMut(&Fr
     }
 }
 
-/// Returns the function of a frame, and the offset of the address from its beginning.
+/// Returns the function of a frame, and the offset of the address from the function start.
 fn function<'a>(frame: &'a Frame, resolved: Option<Resolved<'a>>) -> Option<(&'a str, Option<u64>)> {
     let found = || {
         let symbol = resolved?.symbol;

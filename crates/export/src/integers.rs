@@ -10,12 +10,12 @@ use ichnos_json::read::Reader;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Integers {
-    /// Numbers with all their digits.
+    /// Numbers with all digits.
     #[default]
     Number,
-    /// Numbers from -(2^53 - 1) to 2^53 - 1, which every reader keeps; others as strings of their digits.
+    /// Numbers from -(2^53 - 1) to 2^53 - 1, which every reader keeps. Other integers are digit strings.
     Auto,
-    /// Strings of digits for all integers, so that a member of an object always has the same type.
+    /// Digit strings for all integers, so that an object member always has the same type.
     String,
 }
 
@@ -23,7 +23,7 @@ pub enum Integers {
 const SAFE: u64 = (1 << 53) - 1;
 
 impl Integers {
-    /// `true` if an integer becomes a string; `digits` has no sign.
+    /// Returns `true` if an integer becomes a string. `digits` are without a sign.
     fn quotes(self, digits: &[u8]) -> bool {
         match self {
             Self::Number => false,
@@ -36,8 +36,8 @@ impl Integers {
     }
 }
 
-/// Converts the integers of a JSON text to this representation. Numbers with a fraction or an
-/// exponent do not change, nor do strings.
+/// Converts the integers of a JSON text to this representation. Strings and numbers with a fraction or exponent do
+/// not change.
 #[must_use]
 pub fn with_integers(json: &str, integers: Integers) -> Cow<'_, str> {
     if integers == Integers::Number {
@@ -55,7 +55,7 @@ pub(crate) fn push(out: &mut Vec<u8>, json: &[u8], integers: Integers) {
         let (before, from) = rest.split_at(at);
         out.extend_from_slice(before);
         let is_string = from.first() == Some(&b'"');
-        // What is cut off at the end stays as it is.
+        // A truncated end stays unchanged.
         let length = Reader::new(from).skip_relaxed(0).map_or(from.len(), <[u8]>::len);
         let (token, behind) = from.split_at_checked(length).unwrap_or((from, &[]));
         let digits = token.strip_prefix(b"-").unwrap_or(token);
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(with_integers(json, Integers::Auto), auto);
         let all = ["1,", "-9007199254740991,", "-0"].iter().fold(auto, |json, number| quote(&json, number));
         assert_eq!(with_integers(json, Integers::String), all);
-        // Truncated JSON is not lost.
+        // Truncated JSON must not be lost.
         for cut in 0..json.len() {
             let text = with_integers(&json[..cut], Integers::String);
             assert_eq!(text.replace('"', ""), json[..cut].replace('"', ""));

@@ -12,17 +12,17 @@ use crate::number;
 use crate::time::push_date;
 pub use keys::Keys;
 
-/// Buffers reused for all scopes, to avoid allocations.
+/// Buffers that are reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub struct Scratch {
     outer: Vec<FieldContainer>,
     /// Text converted from another encoding.
     text: Vec<u8>,
-    /// Count of values written as `NaN` whose sign or further bits are not in the text.
+    /// Number of values written as `NaN` whose sign or further bits are lost.
     pub inexact_nans: u64,
 }
 
-/// Writes the fields of one scope as a JSON object.
+/// Visitor that writes the fields of one scope as a JSON object.
 #[derive(Debug)]
 pub struct FieldWriter<'a> {
     out: &'a mut Vec<u8>,
@@ -32,13 +32,13 @@ pub struct FieldWriter<'a> {
 }
 
 impl<'a> FieldWriter<'a> {
-    /// Writes fields of the scope that `keys` belong to.
+    /// Creates a visitor for the scope of `keys`.
     pub fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
         scratch.outer.clear();
         Self { out, scratch, keys, container: FieldContainer::Root }
     }
 
-    /// Writes members of an object that is already open; `any` is `true` if it has members.
+    /// Creates a visitor for members of an open object. `any` is `true` if the object has members.
     pub(crate) fn within(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys, any: bool) -> Self {
         Self { container: FieldContainer::Structure(any.into()), ..Self::new(out, scratch, keys) }
     }
@@ -49,7 +49,7 @@ impl<'a> FieldWriter<'a> {
         self.out
     }
 
-    /// Closes everything that a failed decoding left open, so that the line is still valid.
+    /// Closes containers that a failed decoding left open, so that the line stays valid.
     pub fn finish(&mut self, failed: bool) {
         if !failed {
             return;
@@ -62,7 +62,7 @@ impl<'a> FieldWriter<'a> {
                 FieldContainer::Structure(_) => self.out.push(b'}'),
                 FieldContainer::Array(_) => self.out.push(b']'),
                 FieldContainer::Root | FieldContainer::Wrapper => {
-                    // An optional or a variant whose value is missing.
+                    // An optional or variant without its value.
                     if self.out.ends_with(b":") || self.out.ends_with(b",") {
                         self.out.extend_from_slice(b"null");
                     }
@@ -110,7 +110,7 @@ impl<'a> FieldWriter<'a> {
         ValueWriter::new(self.out).strings(names);
     }
 
-    /// Appends an integer with its labels, or the date that it is. `push` appends the number.
+    /// Appends an integer with its labels, or its date. `push` appends the number.
     #[inline(always)]
     fn integer(&mut self, field: Field<'_>, value: i128, push: impl Fn(&mut Vec<u8>)) {
         self.push_prefix(field);
@@ -133,7 +133,7 @@ impl<'a> FieldWriter<'a> {
         self.out.push(b'}');
     }
 
-    /// Appends a value as a date in a string. Returns `false` if it is not a date.
+    /// Appends a value as a date string. Returns `false` if it is not a date.
     #[inline(never)]
     fn date(&mut self, field: Field<'_>, value: i128) -> bool {
         let begin = self.out.len();
@@ -152,7 +152,7 @@ impl<'a> FieldWriter<'a> {
         self.push("\"}");
     }
 
-    /// Appends a text of another encoding as a string. Returns `false` if it is invalid.
+    /// Appends a text in another encoding as a string. Returns `false` if it is invalid.
     #[inline(never)]
     fn recoded(&mut self, value: Text<'_>) -> bool {
         let begin = self.out.len();
@@ -174,7 +174,7 @@ impl<'a> FieldWriter<'a> {
         true
     }
 
-    /// Appends raw bytes as the member of an object; `name` is their kind.
+    /// Appends raw bytes as an object member. `name` is their kind.
     fn bytes(&mut self, name: &str, bytes: &[u8]) {
         self.push("{\"");
         self.push(name);
@@ -349,7 +349,7 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        // An absent member that consists of values is skipped; elements of arrays keep their positions.
+        // An absent member is skipped. Array elements keep their positions.
         let is_member = matches!(self.container, FieldContainer::Structure(_));
         let is_shown = present || !is_member || !field.class().is_shown_if_present();
         if is_shown {

@@ -1,28 +1,28 @@
-//! Indentation of JSON that is written bit by bit.
+//! Indentation of streamed JSON.
 
 use std::io::{self, Write};
 
 use crate::{Integers, with_integers};
 
-/// Writes JSON that it gets with any blanks as `serde_json` indents it, with integers in a form.
+/// Writer that indents JSON like `serde_json`, with integers in a given form. The input can have any white space.
 #[derive(Debug)]
 pub struct JsonIndenter<W> {
     out: W,
     integers: Integers,
-    /// Number of objects and lists around what comes next.
+    /// Number of enclosing objects and lists.
     depth: usize,
-    /// Nothing was written since the beginning of an object or a list.
+    /// `true` at the start of an object or list.
     is_empty: bool,
-    /// The begin of a string, a number or a word.
+    /// First bytes of a string, number or word.
     token: Vec<u8>,
-    /// The token is a string.
+    /// `true` if the token is a string.
     is_string: bool,
-    /// The next byte of a string is escaped.
+    /// `true` if the next byte of a string is escaped.
     is_escaped: bool,
 }
 
 impl<W: Write> JsonIndenter<W> {
-    /// Writes to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W, integers: Integers) -> Self {
         Self {
             out,
@@ -35,7 +35,7 @@ impl<W: Write> JsonIndenter<W> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the remaining text.
     ///
     /// # Errors
     /// If the writer fails.
@@ -62,7 +62,7 @@ impl<W: Write> JsonIndenter<W> {
         write!(self.out, "\n{:1$}", "", 2 * self.depth)
     }
 
-    /// Before a value or a key.
+    /// Starts a value or a key.
     fn begin(&mut self) -> io::Result<()> {
         match std::mem::take(&mut self.is_empty) {
             true => self.new_line(),
@@ -70,7 +70,7 @@ impl<W: Write> JsonIndenter<W> {
         }
     }
 
-    /// Takes bytes of a string up to its end, and returns how many.
+    /// Takes the bytes of a string up to its end, and returns their number.
     fn take_string(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             let was_escaped = std::mem::take(&mut self.is_escaped);

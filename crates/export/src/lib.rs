@@ -1,10 +1,10 @@
-//! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), tables for other programs ([`Csv`]), and one
-//! that decodes everything and writes nothing ([`Null`]). [`parts`] are for text sinks in other crates.
+//! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), tables for other programs ([`Csv`]), and a
+//! sink that decodes everything and writes nothing ([`Null`]). [`parts`] are for text sinks in other crates.
 //!
-//! [`documents`] has parts of JSON documents, and [`text`] what texts for people need.
+//! [`documents`] has parts of JSON documents. [`text`] has parts of text for people.
 //!
 //! All sinks are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
-//! of a timeline. They append to one buffer that is written when it is full; no event needs an allocation.
+//! of a timeline. They append to one buffer, which is written when it is full. Events need no allocations.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -37,7 +37,7 @@ pub mod text;
 mod text_buffer;
 mod time;
 
-// Everything else has its page in a module; paths in code are short.
+// Everything else has its page in a module. The paths here are shorter.
 pub use json_indenter::JsonIndenter;
 pub use printable::{is_printable, printable};
 pub use sinks::*;

@@ -24,10 +24,10 @@ use crate::text_buffer::{Failures, TextBuffer, TextWriter};
 use crate::time::{self, JsonTime};
 use collect::{PartCollector, ShownParts, Treatments};
 use pairs::{PairPrefixes, PairWriter};
-use parts::{LineParts, NumberPart, SignedNumber, TextPart};
+use parts::{LineParts, NumericPart, SignedNumber, TextualPart};
 use resume::ResumedLog;
 pub use resume::{FirstMessage, LogState};
-use text::Beginning;
+use text::LineStart;
 
 /// Line format of [`Log`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum LogForm {
     /// Text.
     #[default]
     Text,
-    /// JSON object: a `Data<Logs>` of Fuchsia's diagnostics service.
+    /// JSON object: a `Data<Logs>` of the Fuchsia diagnostics service.
     Json,
 }
 
@@ -50,23 +50,23 @@ pub struct LogOptions {
     pub color: bool,
     /// Use the codes of bright colors, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
-    /// Escape all unprintable characters, as needed for terminals. Control characters and line
-    /// feeds are always escaped.
+    /// Escape all unprintable characters, as needed for terminals. Control characters and line feeds are always
+    /// escaped.
     pub printable_only: bool,
-    /// Format of times in JSON: the members `timestamp` and `time`.
+    /// Time format in JSON: the members `timestamp` and `time`.
     pub time: JsonTime,
     /// Representation of all integers in JSON.
     pub integers: Integers,
-    /// Write the frames of events' call stacks.
+    /// Write the call stack frames of events.
     pub stacks: bool,
     /// Write times since the Unix epoch as date and time of day, in text.
     pub clock_date: bool,
-    /// Dates are in GMT instead of local time.
+    /// Write dates in GMT instead of local time.
     pub clock_gmt: bool,
 }
 
 impl LogOptions {
-    /// `true` if times of a data stream are written as dates.
+    /// Returns `true` if the times of a data stream are written as dates.
     fn has_dates(&self, stream: &DataStream) -> bool {
         let is_wanted = match self.form {
             LogForm::Text => self.clock_date,
@@ -76,14 +76,14 @@ impl LogOptions {
     }
 }
 
-/// Texts before the pairs of a scope.
+/// Prefixes for the pairs of a scope.
 #[derive(Debug)]
 enum LinePrefix {
     Text(PairPrefixes),
     Json(Keys),
 }
 
-/// State of a scope of an event record class: the treatment of its fields, and the texts before them.
+/// State for a scope of an event record class: field treatments and prefixes.
 #[derive(Debug)]
 struct ScopeState {
     treatments: Treatments,
@@ -93,15 +93,15 @@ struct ScopeState {
 /// State of an event record class.
 #[derive(Debug)]
 struct LogClassState {
-    /// The scopes with displayed fields.
+    /// Scopes with displayed fields.
     scopes: Vec<ScopeState>,
-    /// The resource scope, if any of it is displayed; made for the first event that has a resource.
+    /// Resource scope, if a part of it is displayed. It is created for the first event with a resource.
     resource: OnceCell<Option<ScopeState>>,
-    /// Name of the class, for events that are not log records.
+    /// Class name, for events that are not log records.
     name: Option<String>,
-    /// The process, if only the environment of the trace contains it.
+    /// Process, if only the trace environment contains it.
     process: Option<SignedNumber>,
-    /// Name of the process.
+    /// Process name.
     process_name: Option<String>,
     /// `true` if times are also written as dates.
     has_dates: bool,
@@ -109,7 +109,7 @@ struct LogClassState {
 }
 
 impl LogClassState {
-    fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
+    fn for_event(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
         let scopes = [
             Scope::PacketContext,
@@ -118,10 +118,10 @@ impl LogClassState {
             Scope::SpecificContext,
             Scope::Payload,
         ];
-        // Packet scopes belong to no single line.
+        // Packet scopes do not belong to a single line.
         let skipped = if role.is_none() { 2 } else { 0 };
         let scopes = scopes.into_iter().skip(skipped);
-        let scopes = scopes.filter_map(|scope| ScopeState::of(event, scope, options, palette));
+        let scopes = scopes.filter_map(|scope| ScopeState::for_scope(event, scope, options, palette));
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
             Some(Value::Integer(number)) if !means(event, Meaning::Process) => {
@@ -137,47 +137,47 @@ impl LogClassState {
             process,
             process_name: process_name.filter(|_| !means(event, Meaning::ProcessName)),
             has_dates: options.has_dates(event.stream),
-            stacks: EventStacks::of(event, options.stacks),
+            stacks: EventStacks::for_event(event, options.stacks),
         }
     }
 }
 
 impl ScopeState {
-    /// Returns `None` if nothing of the scope is displayed.
-    fn of(event: &Event<'_>, scope: Scope, options: &LogOptions, palette: &Palette) -> Option<Self> {
+    /// Returns `None` if no field of the scope is displayed.
+    fn for_scope(event: &Event<'_>, scope: Scope, options: &LogOptions, palette: &Palette) -> Option<Self> {
         let is_text = options.form == LogForm::Text;
         let lines_need_files = is_text && !means(event, Meaning::File);
         let plan = event.plan(scope);
         let meanings = event.class.log.as_deref().map(|_| &event.class.meanings);
         let shown = ShownParts { lines_need_files, thread_names: is_text, component_urls: !is_text };
-        let treatments = Treatments::of(scope, plan, meanings, shown)?;
+        let treatments = Treatments::for_scope(scope, plan, meanings, shown)?;
         let prefix = if is_text {
-            LinePrefix::Text(PairPrefixes::of(plan, palette.log_escaping()))
+            LinePrefix::Text(PairPrefixes::for_plan(plan, palette.log_escaping()))
         } else {
-            LinePrefix::Json(Keys::of(plan))
+            LinePrefix::Json(Keys::for_plan(plan))
         };
         Some(Self { treatments, prefix })
     }
 }
 
-/// `true` if a member of a log record's class has this meaning.
+/// Returns `true` if a member of a log record class has this meaning.
 fn means(event: &Event<'_>, meaning: Meaning) -> bool {
     event.class.log.is_some() && event.class.meanings.members(meaning).next().is_some()
 }
 
-/// The sorted fields of an event. Reused for all events, to avoid allocations.
+/// Sorted fields of an event, reused for all events to avoid allocations.
 #[derive(Debug, Default)]
 struct Sorter {
     parts: LineParts,
-    /// Pairs of names and values, in the line format.
+    /// Pairs of names and values in the line format.
     pairs: Vec<u8>,
-    /// Memory for the containers of fields.
+    /// Buffer for field containers.
     containers: Vec<FieldContainer>,
     scratch: Scratch,
 }
 
 impl Sorter {
-    /// Sorts the fields of an event. `resource` makes [`LogClassState::resource`].
+    /// Sorts the fields of an event. `resource` creates [`LogClassState::resource`].
     fn sort(
         &mut self,
         event: &Event<'_>,
@@ -190,15 +190,15 @@ impl Sorter {
         pairs.clear();
         parts.process = class.process;
         if let Some(name) = &class.process_name {
-            parts.say(TextPart::Tag, name);
+            parts.say(TextualPart::Tag, name);
         }
-        // The event's own fields come later and take precedence.
+        // The fields of the event itself come later and take precedence.
         let resource =
             if event.has_resource() { class.resource.get_or_init(resource).as_ref() } else { None };
         let mut others = class.scopes.iter();
         let mut next = resource.or_else(|| others.next());
         while let Some(ScopeState { treatments, prefix }) = next {
-            failures.note(match prefix {
+            failures.record(match prefix {
                 LinePrefix::Text(names) => {
                     let pairs = PairWriter::new(pairs, names, &mut self.containers);
                     event.visit(treatments.scope, &mut PartCollector { treatments, parts, pairs })
@@ -217,9 +217,9 @@ impl Sorter {
     }
 }
 
-/// A loss that the next event may report itself.
+/// Loss that the next event can report itself.
 #[derive(Clone, Debug)]
-struct PendingLoss {
+struct UnreportedLoss {
     stream: u32,
     name: String,
     count: u64,
@@ -227,24 +227,24 @@ struct PendingLoss {
     has_date: bool,
 }
 
-/// Content of a line besides its parts.
+/// Line content besides its parts.
 struct LineContent<'l> {
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     time: Option<i128>,
-    /// `true` if the time is written as a date: instead of seconds in text, and in addition to nanoseconds in JSON.
+    /// `true` to write the time as a date: instead of seconds in text, and in addition to nanoseconds in JSON.
     has_date: bool,
     level: Option<LogLevel>,
-    /// Number of the severity, if it is more precise than the level.
+    /// Severity number, if it is more precise than the level.
     raw: Option<i64>,
     parts: &'l LineParts,
-    /// Pairs of names and values, in the line format.
+    /// Pairs of names and values in the line format.
     pairs: &'l [u8],
-    /// Description of data that could not be read.
+    /// Description of unreadable data.
     damage: Option<&'l str>,
 }
 
-/// Writes one log line per event. Events that are not log records become lines without severity,
-/// with name and fields; losses and damage are lines, too.
+/// Sink that writes one log line for each event. Events that are not log records become lines without severity, with
+/// name and fields. Losses and damage are lines, too.
 ///
 /// ```text
 /// [00012.345678][123][456][core/oven][baker] WARN: [oven.rs(42)] too hot celsius=95.5 [dropped=5]
@@ -253,11 +253,11 @@ pub struct Log<W> {
     output: TextBuffer<W>,
     options: LogOptions,
     palette: Palette,
-    /// State by key of the data stream.
+    /// State by data stream key.
     streams: StreamTable<(), (), LogClassState>,
     sorter: Sorter,
-    beginning: Beginning,
-    loss: Option<PendingLoss>,
+    beginning: LineStart,
+    loss: Option<UnreportedLoss>,
     has_message: bool,
     resumed: ResumedLog,
 }
@@ -269,7 +269,7 @@ impl<W> std::fmt::Debug for Log<W> {
 }
 
 impl<W: TextWriter> Log<W> {
-    /// Writes to `writer`.
+    /// Creates a sink that writes to `writer`.
     pub fn new(writer: W, options: LogOptions) -> Self {
         let keeps_bytes = options.printable_only && options.form == LogForm::Text;
         Self {
@@ -279,7 +279,7 @@ impl<W: TextWriter> Log<W> {
             }),
             palette: Palette::new(options.color, !options.color_bright_codes)
                 .printable_only(options.printable_only),
-            beginning: Beginning::new(options.time, options.clock_gmt),
+            beginning: LineStart::new(options.time, options.clock_gmt),
             options,
             streams: StreamTable::default(),
             sorter: Sorter { parts: LineParts::new(keeps_bytes), ..Sorter::default() },
@@ -308,8 +308,8 @@ impl<W: TextWriter> Log<W> {
             self.streams.insert(event.stream, (), || ());
         }
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.for_event(event, || LogClassState::of(event, &self.options, &self.palette));
-        let resource = || ScopeState::of(event, Scope::Resource, &self.options, &self.palette);
+        let class = classes.for_event(event, || LogClassState::for_event(event, &self.options, &self.palette));
+        let resource = || ScopeState::for_scope(event, Scope::Resource, &self.options, &self.palette);
         self.sorter.sort(event, class, resource, &mut self.output.failures);
         let has_date = class.has_dates;
         let parts = &mut self.sorter.parts;
@@ -323,16 +323,16 @@ impl<W: TextWriter> Log<W> {
             level = number.map(|number| role.scale.level(number));
             raw = number.filter(|number| !role.scale.is_exact(*number));
             if let Some(text) = role.text {
-                parts.render(TextPart::Message, |out| (text.write)(event, out));
+                parts.render(TextualPart::Message, |out| (text.write)(event, out));
             }
         } else if let Some(name) = &class.name {
-            parts.say(TextPart::Message, name);
+            parts.say(TextualPart::Message, name);
         }
         let reported = parts.dropped.saturating_add(parts.rolled_out);
         if let Some(loss) = self.loss.take()
             && !(loss.stream == event.stream.key && loss.count == reported)
         {
-            // The loss comes first, so the event's parts have to wait.
+            // The loss comes first, so the parts of the event must wait.
             let parts = std::mem::take(&mut self.sorter.parts);
             self.lost(&loss);
             self.sorter.parts = parts;
@@ -347,16 +347,16 @@ impl<W: TextWriter> Log<W> {
         self.output.flush_if_full()
     }
 
-    /// Appends the call stacks of an event, after its line.
+    /// Appends the call stacks of an event after its line.
     #[cold]
     fn push_stacks(&mut self, event: &Event<'_>) {
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return };
-        let class = classes.for_event(event, || LogClassState::of(event, &self.options, &self.palette));
+        let class = classes.for_event(event, || LogClassState::for_event(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         match self.options.form {
             LogForm::Text => class.stacks.push_lines(out, event),
             LogForm::Json => {
-                // Inside the object that ends the line.
+                // They are inside the object that ends the line.
                 const END: &[u8] = b"}\n";
                 if out.ends_with(END) {
                     out.truncate(out.len() - END.len());
@@ -375,21 +375,21 @@ impl<W: TextWriter> Log<W> {
         }
     }
 
-    fn lost(&mut self, loss: &PendingLoss) {
+    fn lost(&mut self, loss: &UnreportedLoss) {
         let what = match loss.count {
             1 => "1 event".to_owned(),
             count => format!("{count} events"),
         };
         let parts = &mut self.sorter.parts;
         parts.clear();
-        parts.number(NumberPart::Dropped, SignedNumber::Unsigned(loss.count));
+        parts.number(NumericPart::Dropped, SignedNumber::Unsigned(loss.count));
         self.say(loss.time, loss.has_date, LogLevel::Warn, &discarded(&what, &loss.name));
     }
 
     /// Writes a line that is not an event.
     fn say(&mut self, time: Option<i128>, has_date: bool, level: LogLevel, message: &str) {
         let parts = &mut self.sorter.parts;
-        parts.say(TextPart::Message, message);
+        parts.say(TextualPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
         let line = LineContent { time, has_date, level: Some(level), raw: None, parts, pairs: &[], damage };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
@@ -403,7 +403,7 @@ impl<W: TextWriter> Log<W> {
         let has_date = self.options.has_dates(stream);
         match found.count {
             Some(count) if what == "event" => {
-                self.loss = Some(PendingLoss {
+                self.loss = Some(UnreportedLoss {
                     stream: stream.key,
                     name: stream.name.to_string(),
                     count,
@@ -440,7 +440,7 @@ fn discarded(what: &str, stream: &str) -> String {
 
 impl LineContent<'_> {
     #[inline]
-    fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut Beginning) {
+    fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut LineStart) {
         match form {
             LogForm::Text => self.push_text(out, palette, beginning),
             LogForm::Json => self.push_json(out, &mut beginning.dates),

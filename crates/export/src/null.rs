@@ -9,7 +9,7 @@ use crate::null_statistics::NullStatistics;
 use crate::resume::ResumableSink;
 use crate::text_buffer::Failures;
 
-/// Visits every field and clock value. The fastest sink, also used to compare two ways of reading.
+/// Sink that visits every field and clock value. It is the fastest sink, and also compares two ways of reading.
 #[derive(Clone, Debug, Default)]
 pub struct Null {
     statistics: NullStatistics,
@@ -17,7 +17,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// Makes a sink with all counts 0.
+    /// Creates a sink with all counts 0.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -31,7 +31,7 @@ impl Null {
                 let mut hash = ValueHash::new(packet.total_length);
                 hash.add_clock(packet.begin.as_ref());
                 hash.add_clock(packet.end.as_ref());
-                self.failures.note(packet.visit(Scope::PacketContext, &mut hash));
+                self.failures.record(packet.visit(Scope::PacketContext, &mut hash));
                 all.packets += 1;
                 all.bytes = all.bytes.saturating_add(packet.total_length.div_ceil(8));
                 all.checksum = all.checksum.wrapping_add(hash.finish());
@@ -49,7 +49,7 @@ impl Null {
     }
 }
 
-/// The text is empty, so there is no state.
+/// The text is empty, so the state is empty.
 impl ResumableSink for Null {
     type State = ();
 
@@ -64,7 +64,7 @@ impl Sink for Null {
         if let Message::Event(event) = message {
             let mut hash = ValueHash::new(event.class.id as u64);
             hash.add_clock(event.clock);
-            self.failures.note(event.visit_all(&mut hash));
+            self.failures.record(event.visit_all(&mut hash));
             self.statistics.events += 1;
             self.statistics.checksum = self.statistics.checksum.wrapping_add(hash.finish());
         } else {

@@ -1,14 +1,14 @@
-//! Counts of the sink that writes nothing.
+//! Counts of the null sink.
 
 /// Counts of [`Null`](crate::Null).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NullStatistics {
-    /// Number of data streams that began.
+    /// Number of started data streams.
     pub streams: u64,
-    /// Number of packets that ended.
+    /// Number of ended packets.
     pub packets: u64,
-    /// Total size of these packets, in bytes.
+    /// Total size of these packets in bytes.
     pub bytes: u64,
     /// Number of event records.
     pub events: u64,
@@ -16,9 +16,9 @@ pub struct NullStatistics {
     pub discarded_events: u64,
     /// Number of packets known to be missing.
     pub discarded_packets: u64,
-    /// Number of places that cannot be decoded.
+    /// Number of undecodable places.
     pub damages: u64,
-    /// Sum of the hashes of all event records and packets, independent of their order.
+    /// Sum of all event record and packet hashes, independent of their order.
     pub checksum: u64,
 }
 

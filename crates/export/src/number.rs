@@ -6,7 +6,7 @@ use ichnos_json::write::{ValueWriter, eight_digits};
 pub use ichnos_json::write::{push_integer, push_signed, push_unsigned};
 use ichnos_model::{Field, Uuid};
 
-/// Appends a GUID for display: as activity path, if it encodes one and its class has activity paths.
+/// Appends a GUID for display. It is an activity path if it encodes one and its class has activity paths.
 pub fn push_guid(out: &mut Vec<u8>, field: &Field<'_>, guid: Uuid) {
     if !field.class().activity_paths.is_some_and(|paths| paths.write(guid, out)) {
         push_uuid(out, guid);
@@ -18,7 +18,7 @@ pub fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
     out.extend_from_slice(uuid.hyphenated().encode_lower(&mut [0; 36]).as_bytes());
 }
 
-/// Writes the id of a class or a data stream as JSON: as all integers, a number up to 64 bits.
+/// Writes a class or data stream id as JSON: like all integers, a number up to 64 bits.
 pub fn write_id(place: ValueWriter<'_>, id: u128) {
     match u64::try_from(id) {
         Ok(id) => place.unsigned(id),
@@ -40,7 +40,7 @@ pub fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(digits);
 }
 
-/// Returns the nine digits of a fraction of a second; `value` is below 1,000,000,000.
+/// Returns a fraction of a second as nine digits. `value` must be below 1,000,000,000.
 #[inline(always)]
 #[must_use]
 pub fn nanoseconds(value: u32) -> [u8; 9] {
@@ -49,13 +49,13 @@ pub fn nanoseconds(value: u32) -> [u8; 9] {
     digits
 }
 
-/// Appends the nine digits of a fraction of a second; `value` is below 1,000,000,000.
+/// Appends a fraction of a second as nine digits. `value` must be below 1,000,000,000.
 #[inline]
 pub fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&nanoseconds(value));
 }
 
-/// Appends the six digits of a fraction of a second; `value` is below 1,000,000.
+/// Appends a fraction of a second as six digits. `value` must be below 1,000,000.
 #[inline]
 pub fn push_microseconds(out: &mut Vec<u8>, value: u32) {
     let [_, _, digits @ ..] = eight_digits(value % 1_000_000);
@@ -74,7 +74,7 @@ fn push_bits(out: &mut Vec<u8>, value: u64, bits_per_digit: u32, digits: &[u8; 1
     }
 }
 
-/// Digits of the numbers below 256 in upper-case hexadecimal.
+/// Upper-case hexadecimal digits of the numbers below 256.
 static HEX_PAIRS: [[u8; 2]; 256] = {
     let mut pairs = [[0; 2]; 256];
     let mut number = 0;
@@ -118,8 +118,7 @@ pub fn push_hex_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Inserts `separator` between groups of `group` digits, counted from the right, in the text of `out` from
-/// `begin` on.
+/// Inserts `separator` between groups of `group` digits, counted from the right, in the text of `out` after `begin`.
 pub fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator: u8) {
     let digits = out.len() - begin;
     let separators = digits.saturating_sub(1) / group;
@@ -140,7 +139,7 @@ pub fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator: u8) {
     }
 }
 
-/// Appends an integer in decimal; from five digits on, with a comma before each group of three.
+/// Appends a decimal integer. From five digits on, each group of three digits follows a comma.
 #[inline]
 pub fn push_grouped(out: &mut Vec<u8>, value: i128) {
     if value < 0 {
@@ -253,23 +252,24 @@ pub fn push_general(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a finite number with the fewest digits that distinguish it from all other 64-bit numbers, and a
-/// point or an exponent.
+/// Appends a finite number with the fewest digits that distinguish it from all other 64-bit numbers, and a point or
+/// an exponent.
 pub fn push_shortest(out: &mut Vec<u8>, value: f64) {
-    // Integers below 2^53 need all their digits to be distinguished from their neighbors; exponents begin at 1e16.
+    // Integers below 2^53 need all digits to be distinct from their neighbors. Exponents start at 1e16.
     if value.abs() < 1e15 && is_whole(value) {
         return push_whole(out, value as i64);
     }
     let _ = write!(out, "{value:?}");
 }
 
-/// Writes a number with the fewest digits that distinguish it from all others as JSON, or a string if it is not finite.
+/// Writes a number as JSON with the fewest digits that distinguish it from all others. NaN and infinities become
+/// strings.
 pub fn write_real(place: ValueWriter<'_>, value: f64) {
     if !value.is_finite() {
         return place.display(value);
     }
     match value.abs() {
-        // Like `serde_json`: exponents begin below 1e-5, and have signs.
+        // Like `serde_json`: exponents start below 1e-5 and have signs.
         1e-5..1e-4 => place.number(&value.to_string()),
         1e16.. => place.number(&format!("{value:?}").replace('e', "e+")),
         _ => push_shortest(place.raw(), value),
@@ -285,7 +285,7 @@ pub fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
     let _ = write!(out, "{value:?}");
 }
 
-/// `true` if the value is an integer and not -0.
+/// Returns `true` if the value is an integer and not -0.
 fn is_whole(value: f64) -> bool {
     value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive())
 }

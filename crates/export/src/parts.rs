@@ -1,5 +1,4 @@
-//! Building blocks of text sinks in other crates: a format that is text can be written by a sink, and read in the same
-//! crate.
+//! Building blocks for text sinks in other crates. A crate can thus read a text format and also write it with a sink.
 
 pub use crate::event_stacks::EventStacks;
 pub use crate::json_fields::{FieldWriter, Keys, Scratch};

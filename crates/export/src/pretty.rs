@@ -1,4 +1,4 @@
-//! One line per event, in the usual format for terminals.
+//! One line for each event, in the usual terminal format.
 
 mod class_prefix;
 mod fields;
@@ -13,7 +13,7 @@ use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
 use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, StreamTable};
 
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::number;
@@ -30,10 +30,10 @@ use resume::ResumedPretty;
 pub use resume::{DeltaCause, PrettyState};
 use stamp::Stamp;
 
-/// Properties of an event and its trace that [`Pretty`] shows before the event's name.
+/// Event and trace properties that [`Pretty`] shows before the event name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrettyFields {
-    /// Name of the trace.
+    /// Trace name.
     pub trace: bool,
     /// `hostname` of the environment.
     pub hostname: bool,
@@ -47,7 +47,7 @@ pub struct PrettyFields {
     pub log_level: bool,
     /// Eclipse Modeling Framework URI.
     pub emf: bool,
-    /// Call site. Never shown; the name is only accepted.
+    /// Call site. It is never shown, and its name is accepted for compatibility.
     pub call_site: bool,
 }
 
@@ -77,7 +77,7 @@ impl PrettyFields {
     };
 
     /// Adds the property with this name (`trace`, `trace:hostname`, `trace:domain`, `trace:procname`, `trace:vpid`,
-    /// `loglevel`, `emf`, `callsite`) or all of them (`all`). Returns `false` if the name is unknown.
+    /// `loglevel`, `emf`, `callsite`) or all properties (`all`). Returns `false` if the name is unknown.
     pub fn insert(&mut self, name: &str) -> bool {
         match name {
             "all" => *self = Self::ALL,
@@ -105,9 +105,9 @@ impl Default for PrettyFields {
 /// Places in which [`Pretty`] shows names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrettyNames {
-    /// Members of payloads.
+    /// Payload members.
     pub payload: bool,
-    /// Members of contexts.
+    /// Context members.
     pub context: bool,
     /// Scopes.
     pub scope: bool,
@@ -122,8 +122,8 @@ impl PrettyNames {
     /// No places.
     pub const NONE: Self = Self { payload: false, context: false, scope: false, header: false };
 
-    /// Adds the place with this name (`payload`, `context` or `args`, `scope`, `header`) or all of them
-    /// (`all`). Returns `false` if the name is unknown.
+    /// Adds the place with this name (`payload`, `context` or `args`, `scope`, `header`) or all places (`all`).
+    /// Returns `false` if the name is unknown.
     pub fn insert(&mut self, name: &str) -> bool {
         match name {
             "all" => *self = Self::ALL,
@@ -139,7 +139,7 @@ impl PrettyNames {
 }
 
 impl Default for PrettyNames {
-    /// Enables names of members of payloads and contexts.
+    /// Enables payload and context member names.
     fn default() -> Self {
         Self { payload: true, context: true, ..Self::NONE }
     }
@@ -155,7 +155,7 @@ pub struct PrettyOptions {
     pub clock_date: bool,
     /// Write times in UTC instead of local time.
     pub clock_gmt: bool,
-    /// Write times in seconds since the origin of the clock.
+    /// Write times in seconds since the clock origin.
     pub clock_seconds: bool,
     /// Do not write the time since the previous event.
     pub no_delta: bool,
@@ -169,18 +169,18 @@ pub struct PrettyOptions {
     pub color_warnings: bool,
     /// Use the codes of bright colors, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
-    /// Escape all unprintable characters in texts of the trace, as needed for terminals. Warnings always do.
+    /// Escape all unprintable characters in trace texts, as needed for terminals. Warnings are always escaped.
     pub printable_only: bool,
     /// Accepted without effect, as in babeltrace2.
     pub verbose: bool,
     /// Split enumeration values without a name into named bits.
     pub enum_flags: bool,
-    /// Write the frames of each event's call stacks, in lines below its own.
+    /// Write the call stack frames of each event, in lines below its line.
     pub stacks: bool,
 }
 
 impl PrettyOptions {
-    /// `true` if text is not plain.
+    /// Returns `true` if text is not plain.
     #[inline]
     fn is_styled(&self) -> bool {
         self.color | self.printable_only
@@ -190,8 +190,8 @@ impl PrettyOptions {
 /// State of an event record class.
 #[derive(Debug)]
 struct PrettyClassState {
-    /// Text between the time and the scopes.
-    prefix: Block,
+    /// Text between time and scopes.
+    prefix: ShortText,
     specific: FieldLabels,
     payload: FieldLabels,
     stacks: EventStacks,
@@ -213,25 +213,25 @@ struct PrettyStreamState {
 }
 
 impl PrettyStreamState {
-    /// Resets the state when another packet begins, or this one has ended.
+    /// Resets the state when another packet starts, or this packet has ended.
     fn change_packet(&mut self, begins: bool) {
         (self.packet.is_known, self.packet.is_open) = (false, begins);
         self.contexts.forget();
     }
 }
 
-/// Text of the current packet's context.
+/// Text of the packet context.
 #[derive(Debug)]
 struct PacketText {
     text: Vec<u8>,
-    /// `true` if the text is for the current packet.
+    /// `true` if the text belongs to the current packet.
     is_known: bool,
-    /// `true` if the text may be kept until the packet ends.
+    /// `true` if the text can be kept until the packet ends.
     is_open: bool,
 }
 
 impl PacketText {
-    /// Appends the text, which `write` writes unless it is known.
+    /// Appends the text. `write` writes it unless it is known.
     fn push(
         &mut self,
         out: &mut Vec<u8>,
@@ -250,7 +250,7 @@ impl PacketText {
     }
 }
 
-/// Writes the scopes of events.
+/// Writer of event scopes.
 struct ScopePrinter<'p> {
     options: &'p PrettyOptions,
     palette: &'p Palette,
@@ -258,7 +258,7 @@ struct ScopePrinter<'p> {
 }
 
 impl ScopePrinter<'_> {
-    /// Writes a scope with its title; `names` is `true` if its members are named.
+    /// Writes a scope with its title. `names` is `true` if its members are named.
     #[inline(always)]
     fn print<const STYLED: bool>(
         &mut self,
@@ -275,7 +275,7 @@ impl ScopePrinter<'_> {
     }
 }
 
-/// Writes one line per event; losses and damage go to a second writer.
+/// Sink that writes one line for each event. Losses and damage go to a second writer.
 ///
 /// ```text
 /// [12:08:20.948091100] (+0.000000011) host my_app:temperature: { cpu_id = 0 }, { celsius = 53 }
@@ -291,7 +291,7 @@ pub struct Pretty<W> {
     past: PrettyState,
     /// Stamp of a recent event.
     stamp: Option<Stamp>,
-    /// `None` if earlier lines are known, or there are none.
+    /// `None` if all earlier lines are known.
     resumed: Option<ResumedPretty>,
 }
 
@@ -302,7 +302,7 @@ impl<W: std::fmt::Debug> std::fmt::Debug for Pretty<W> {
 }
 
 impl<W: TextWriter> Pretty<W> {
-    /// Writes events to `writer` and warnings to standard error.
+    /// Creates a sink that writes events to `writer`, and warnings to standard error.
     pub fn new(writer: W, options: PrettyOptions) -> Self {
         Self {
             output: TextBuffer::new(writer),
@@ -319,7 +319,7 @@ impl<W: TextWriter> Pretty<W> {
         }
     }
 
-    /// Sends warnings to `writer` instead.
+    /// Sends warnings to `writer`.
     #[must_use]
     pub fn warnings_to(mut self, writer: impl Write + Send + 'static) -> Self {
         self.warnings = Box::new(writer);
@@ -357,7 +357,12 @@ impl<W: TextWriter> Pretty<W> {
         self.streams.insert(stream, part, || {
             let plans = stream.plans();
             let labels = |plan: &Option<Plan>| {
-                FieldLabels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+                FieldLabels::for_plan(
+                    plan.as_ref(),
+                    &self.palette,
+                    self.options.names.context,
+                    self.options.color,
+                )
             };
             PrettyStreamClassState {
                 packet: labels(&plans.packet_context),
@@ -366,7 +371,7 @@ impl<W: TextWriter> Pretty<W> {
         });
     }
 
-    /// Writes the line of an event. `STYLED`: with colors or escaping.
+    /// Writes the line of an event. With `STYLED`, it has colors or escaping.
     fn event<const STYLED: bool>(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.prepare(event.stream);
         let has_clock = event.stream.class().default_clock.is_some();
@@ -405,10 +410,10 @@ impl<W: TextWriter> Pretty<W> {
             if !is_packet_open {
                 part.contexts.forget();
             }
-            self.output.failures.note(result);
+            self.output.failures.record(result);
         } else if has_packet_context {
             first = false;
-            self.output.failures.note(push_packet_context(out, &mut printer));
+            self.output.failures.record(push_packet_context(out, &mut printer));
         }
         let scopes = [
             (Scope::SpecificContext, &class.specific, "event.context", names.context),
@@ -423,14 +428,14 @@ impl<W: TextWriter> Pretty<W> {
             }
             first = false;
             let result = printer.print::<STYLED>(out, event, (scope, title), labels, names);
-            self.output.failures.note(result);
+            self.output.failures.record(result);
         }
         out.push(b'\n');
         class.stacks.push_lines(out, event);
         self.output.flush_if_full()
     }
 
-    /// Appends the time of an event, and the time since the previous one.
+    /// Appends the event time, and the time since the previous event.
     #[inline]
     fn push_time(&mut self, value: Option<&ClockValue>) {
         if let (Some(stamp), Some(last), Some(value)) = (&self.stamp, self.past.last, value)
@@ -545,7 +550,7 @@ impl<W: TextWriter> Pretty<W> {
         }
         writeln!(out, ").{reset}")?;
         if self.must_rewrite() {
-            // Unlike text, a warning is visible immediately, and this one may be wrong.
+            // Unlike text, a warning is visible immediately, and this warning can be wrong.
             return Ok(());
         }
         self.warnings.write_all(&line)
@@ -584,7 +589,7 @@ impl<W: TextWriter> Sink for Pretty<W> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Its line then has the time since the event.
+    /// Records an event that comes before the first line. That line then has the time since the event.
     fn precede(&mut self, event: &Event<'_>) {
         if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
             let cycles = self.options.clock_cycles;
@@ -603,7 +608,7 @@ impl<W: TextWriter> Sink for Pretty<W> {
     }
 }
 
-/// Appends the time between two events with its sign: an event may be earlier than the previous event.
+/// Appends the time between two events with its sign. An event can be earlier than the previous event.
 #[inline]
 fn push_delta(out: &mut Vec<u8>, delta: Option<i128>, cycles: bool) {
     out.push(if delta.is_some_and(|delta| delta < 0) { b'-' } else { b'+' });
@@ -637,12 +642,13 @@ fn make_class(
     options: &PrettyOptions,
     palette: &Palette,
 ) -> PrettyClassState {
-    let labels = |plan: &Option<Plan>, names| FieldLabels::of(plan.as_ref(), palette, names, options.color);
+    let labels =
+        |plan: &Option<Plan>, names| FieldLabels::for_plan(plan.as_ref(), palette, names, options.color);
     PrettyClassState {
-        prefix: Block::new(&class_prefix(event, has_clock, options, palette)),
+        prefix: ShortText::new(&class_prefix(event, has_clock, options, palette)),
         specific: labels(&event.plans().specific_context, options.names.context),
         payload: labels(&event.plans().payload, options.names.payload),
-        stacks: EventStacks::of(event, options.stacks),
+        stacks: EventStacks::for_event(event, options.stacks),
     }
 }
 

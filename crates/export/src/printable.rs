@@ -1,13 +1,13 @@
-//! Printable characters, and the escaping of all others.
+//! Printable characters, and the escaping of all other characters.
 //!
-//! A character is *printable* unless it is a control character (General_Category Cc), a format character such
-//! as a change of direction or a zero-width joiner (Cf), a separator of lines or paragraphs (Zl, Zp), for
-//! private use (Co), a surrogate (Cs), unassigned (Cn), or invisible (Default_Ignorable_Code_Point). Spaces
-//! of any width and combining marks are printable.
+//! A character is *printable* unless it is a control character (General_Category Cc), a format character such as a
+//! change of direction or a zero-width joiner (Cf), a separator of lines or paragraphs (Zl, Zp), for private use
+//! (Co), a surrogate (Cs), unassigned (Cn), or invisible (Default_Ignorable_Code_Point). Spaces of any width and
+//! combining marks are printable.
 //!
-//! All others are escaped in one notation: `\n`, `\r`, `\t`; `\x1b` for other ASCII characters, `\u{202e}`
-//! for characters beyond ASCII, and `\xff` for a byte that is not part of UTF-8. This is for display:
-//! backslashes are not escaped, so the text cannot always be parsed back.
+//! All other characters are escaped in one notation: `\n`, `\r`, `\t`, `\x1b` for other ASCII characters, `\u{202e}`
+//! for characters beyond ASCII, and `\xff` for an invalid UTF-8 byte. This is for display: backslashes are not escaped,
+//! so the text cannot always be parsed back.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -31,8 +31,8 @@ const INVISIBLE: [(char, char); 9] = [
 /// Set of escaped characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escaping {
-    /// Control characters, and separators of lines and paragraphs: everything that could begin a new line or
-    /// control a terminal as a single character.
+    /// Control characters, and line and paragraph separators: every single character that could start a new line or
+    /// control a terminal.
     Controls,
     /// All unprintable characters.
     Unprintable,
@@ -48,9 +48,9 @@ impl Escaping {
     }
 }
 
-/// `true` if a terminal shows a character as itself. Unprintable are control characters, format characters
-/// such as changes of direction and zero-width joiners, separators of lines and paragraphs, characters for
-/// private use, unassigned and invisible ones. Spaces of any width and combining marks are printable.
+/// Returns `true` if a terminal shows a character as itself. Unprintable are control characters, format characters
+/// such as changes of direction and zero-width joiners, line and paragraph separators, private-use, unassigned and
+/// invisible characters. Spaces of any width and combining marks are printable.
 #[must_use]
 pub fn is_printable(c: char) -> bool {
     match c {
@@ -72,8 +72,8 @@ pub fn is_printable(c: char) -> bool {
     }
 }
 
-/// Escapes all characters of a text that are not [printable](is_printable), including line feeds: `\n`, `\r`,
-/// `\t`; `\x1b` for other ASCII characters, `\u{202e}` for characters beyond ASCII.
+/// Escapes all characters that are not [printable](is_printable), including line feeds: `\n`, `\r`, `\t`, `\x1b` for
+/// other ASCII characters, `\u{202e}` for characters beyond ASCII.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if is_plain(text.as_bytes()) || text.chars().all(is_printable) {
@@ -140,14 +140,14 @@ pub(crate) fn push_escape(out: &mut Vec<u8>, c: char) {
     };
 }
 
-/// Appends escapes of bytes that are not part of a character.
+/// Appends escapes of invalid UTF-8 bytes.
 pub(crate) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     for byte in bytes {
         let _ = write!(out, "\\x{byte:02x}");
     }
 }
 
-/// `true` if a text is printable ASCII only.
+/// Returns `true` if a text is printable ASCII only.
 #[inline]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -163,7 +163,7 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
             words.iter().all(|word| is_plain(u64::from_le_bytes(*word)))
                 && text.last_chunk().is_none_or(|last| is_plain(u64::from_le_bytes(*last)))
         }
-        // The words may overlap.
+        // The words can overlap.
         (Some(first), Some(last)) => {
             is_plain(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32)
         }

@@ -1,14 +1,14 @@
-//! Properties of classes that several sinks show.
+//! Class properties that several sinks show.
 
 use std::borrow::Cow;
 
 use ichnos_model::plan::Plan;
 use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, LOG_LEVEL_NAMES, TraceClass, UuidOf};
 
-/// Namespaces of attributes with log levels and EMF URIs in CTF 2.
+/// Attribute namespaces of log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
 
-/// Log level of LTTng: its number and its names.
+/// LTTng log level: number and names.
 pub(crate) struct LogLevel {
     pub(crate) number: u8,
     /// Name in CTF 2 attributes.
@@ -45,7 +45,7 @@ fn attribute<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
     NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name)?.as_text())
 }
 
-/// Returns the name of the log level of an event record class, if it has one.
+/// Returns the log level name of an event record class, if it has one.
 #[must_use]
 pub fn log_level_name(class: &EventRecordClass) -> Option<&'static str> {
     log_level(class).map(|level| level.attribute)
@@ -86,22 +86,22 @@ pub(crate) fn trace_uid(class: &TraceClass) -> Option<Cow<'_, str>> {
     Some(uuid.to_string().into())
 }
 
-/// Returns the name of the trace of a data stream.
+/// Returns the trace name of a data stream.
 pub(crate) fn trace_name(stream: &DataStream) -> Option<&str> {
     let trace = &stream.trace;
     trace.class.name.as_deref().or((!trace.name.is_empty()).then_some(&*trace.name))
 }
 
-/// Fields of a scope that only serve decoding and are not displayed: fields with roles, unless another field
-/// needs them, and containers with no other fields.
+/// Fields of a scope that only serve decoding and are not displayed: fields with roles, unless another field needs
+/// them, and containers without other fields.
 #[derive(Debug, Default)]
 pub(crate) struct Hidden {
-    /// `true` for hidden nodes, by index; empty if nothing is hidden.
+    /// `true` for hidden nodes, by index. Empty if nothing is hidden.
     nodes: Vec<bool>,
 }
 
 impl Hidden {
-    pub(crate) fn of(plan: Option<&Plan>) -> Self {
+    pub(crate) fn for_plan(plan: Option<&Plan>) -> Self {
         let Some(plan) = plan else {
             return Self::default();
         };
@@ -122,24 +122,24 @@ impl Hidden {
         Self { nodes: hidden }
     }
 
-    /// `true` if a field is hidden.
+    /// Returns `true` if a field is hidden.
     #[inline]
     pub(crate) fn has(&self, field: Field<'_>) -> bool {
         !self.nodes.is_empty() && self.at(field.index())
     }
 
-    /// `true` if the field of the node with this index, in the order of [`Plan::nodes`], is hidden.
+    /// Returns `true` if the field with this index, in the order of [`Plan::nodes`], is hidden.
     pub(crate) fn at(&self, index: usize) -> bool {
         self.nodes.get(index).copied().unwrap_or(false)
     }
 
-    /// `true` if the whole scope is hidden.
+    /// Returns `true` if the whole scope is hidden.
     pub(crate) fn all(&self) -> bool {
         self.at(0)
     }
 }
 
-/// `true` if a field of a scope has a value of its own and no role.
+/// Returns `true` if a field of a scope has a value and no role.
 #[must_use]
 pub fn has_plain_field(plan: &Plan) -> bool {
     plan.nodes().any(|node| {

@@ -1,12 +1,11 @@
-//! Contexts, which mostly are the same for one event after the other, and what else is the same if
-//! they are.
+//! Contexts that are mostly equal for consecutive events, and texts that depend only on them.
 
 use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::{Event, Scope};
 
-/// The context of the event before, as it lies in the packet, and what was written for it. That may
-/// have more in it, if the writer of that forgets it when it changes.
+/// Context of the previous event as packet bytes, with the text that was written for it. The text can contain more,
+/// if its writer clears it when that changes.
 #[derive(Debug, Default)]
 pub struct Repeated {
     bytes: Vec<u8>,
@@ -14,8 +13,8 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// Appends what stands for a context of an event, of which this is the plan: what `write`
-    /// writes, or what it wrote for the event before if that has the same bytes.
+    /// Appends the text of an event context with this plan. `write` writes it, unless the context bytes equal the
+    /// previous event's. Then the previous text is appended.
     ///
     /// # Errors
     /// Errors of `write`.
@@ -52,11 +51,10 @@ impl Repeated {
     }
 }
 
-/// The bytes that say all of the scope, where that is easily known: its size is fixed, which means
-/// that nothing before decides on what it is.
+/// Returns all bytes of the scope if its size is fixed, so that its content does not depend on earlier fields.
 #[inline]
 fn fixed_bytes<'a>(event: &Event<'a>, scope: Scope, plan: &Plan) -> Option<&'a [u8]> {
-    // Longer ones do not repeat.
+    // Longer contexts do not repeat.
     const MOST: u64 = 256 * 8;
     if event.scopes.values.is_some_and(|values| values.has(scope)) {
         return None;

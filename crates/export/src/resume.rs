@@ -1,21 +1,21 @@
 //! Text sinks that can resume in the middle of a timeline, so that several threads write its chunks.
 //!
-//! Each chunk has a sink of its own, which does not know the text of earlier chunks. If its text depends on
-//! that, it leaves a [`Fixup`], which is resolved when the earlier text is complete, by the
-//! [state](SinkState) that the earlier sinks left.
+//! Each chunk has its own sink, which does not know the text of earlier chunks. If its text depends on earlier text,
+//! the sink leaves a [`Fixup`]. It is resolved when the earlier text is complete, with the [state](SinkState) of the
+//! earlier sinks.
 
 use ichnos_model::{DataStream, Sink};
 
 use crate::null_statistics::NullStatistics;
 
-/// A place in the text of a chunk that depends on the text of earlier chunks.
+/// Place in a chunk's text that depends on earlier text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup<C> {
     /// Offset in the bytes that the sink wrote.
     pub offset: u64,
-    /// Number of bytes, from the offset on, that may have to be removed.
+    /// Number of bytes after the offset that can be removed.
     pub length: u64,
-    /// Data to resolve the fixup with.
+    /// Data for the resolution.
     pub cause: C,
 }
 
@@ -30,19 +30,19 @@ pub enum Resolution {
     Rewrite,
 }
 
-/// State of a sink that later text depends on.
+/// Sink state that later text depends on.
 ///
 /// # For implementations
 /// The default is the state before the first message.
 pub trait SinkState: Clone + Default + Send {
-    /// Data to resolve a [`Fixup`] with.
+    /// Data for the resolution of a [`Fixup`].
     type Cause: Send;
 
-    /// Returns the action at a fixup after this state, and appends text to insert there to `text`. The
-    /// inserted text counts as written afterwards.
+    /// Returns the action at a fixup after this state, and appends the text to insert there to `text`. The inserted
+    /// text counts as written afterwards.
     fn resolve(&mut self, cause: &Self::Cause, text: &mut Vec<u8>) -> Resolution;
 
-    /// Returns the state after a chunk whose fixups were resolved by `self`, and whose sink left `later`.
+    /// Returns the state after a chunk whose fixups were resolved with `self`, and whose sink left `later`.
     #[must_use]
     fn then(self, later: Self) -> Self;
 }
@@ -58,36 +58,37 @@ impl SinkState for () {
     fn then(self, (): Self) -> Self {}
 }
 
-/// A sink that can resume in the middle of a timeline.
+/// Sink that can resume in the middle of a timeline.
 ///
 /// # For implementations
-/// The text of the sinks of all chunks, joined with their fixups resolved, must equal the text of one sink
-/// that writes everything. A sink whose messages are independent implements only the state `()`.
+/// The text of the sinks of all chunks, joined with their fixups resolved, must equal the text of a single sink. A
+/// sink with independent messages implements only the state `()`.
 pub trait ResumableSink: Sink {
     /// State that later text depends on.
     type State: SinkState;
 
-    /// `true` if [`ResumableSink::resume`] needs the order of data streams; the order is empty otherwise.
+    /// `true` if [`ResumableSink::resume`] needs the order of data streams. Otherwise the order is empty.
     const NEEDS_ORDER: bool = false;
 
-    /// Resumes after messages that other sinks received; `order` has the data streams that have begun.
-    /// Without a state, their text is not known yet: see [`ResumableSink::next_fixup`].
+    /// Resumes after messages that other sinks received. `order` contains the data streams that have started. Without
+    /// a state, their text is not known yet: see [`ResumableSink::next_fixup`].
     fn resume(&mut self, order: &StreamOrder, state: Option<Self::State>) {
         let _ = (order, state);
     }
 
-    /// Takes the next fixup, in order of offsets. Called after each message.
+    /// Takes the next fixup, sorted by offset. It is called after each message.
     fn next_fixup(&mut self) -> Option<Fixup<<Self::State as SinkState>::Cause>> {
         None
     }
 
-    /// `true` if the text may be wrong and no [`Fixup`] can correct it, so that the chunk has to be written again.
+    /// Returns `true` if the text can be wrong and a [`Fixup`] cannot correct it, so that the chunk must be written
+    /// again.
     fn must_rewrite(&self) -> bool {
         false
     }
 
-    /// Returns the state that later text depends on. For a sink that was resumed without a state: the part
-    /// known since.
+    /// Returns the state that later text depends on. For a sink that was resumed without a state, this is the part
+    /// known since then.
     fn state(&self) -> Self::State {
         Self::State::default()
     }
@@ -97,7 +98,7 @@ pub trait ResumableSink: Sink {
         None
     }
 
-    /// Writes all text, at the end of a chunk that is not the last one.
+    /// Writes all text at the end of a chunk, except the last chunk.
     ///
     /// # Errors
     /// Errors of [`Sink::finish`].
@@ -106,23 +107,23 @@ pub trait ResumableSink: Sink {
     }
 }
 
-/// Data streams in the order in which they begin in a merge: the order of its cursors.
+/// Data streams in their start order in a merge, which is its cursor order.
 #[derive(Clone, Debug, Default)]
 pub struct StreamOrder(std::sync::Arc<[Option<StreamRank>]>);
 
-/// Position of a data stream among the others.
+/// Position of a data stream in the start order.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRank {
-    /// Number of data streams that begin before it.
+    /// Number of data streams that start before it.
     pub number: u32,
-    /// Number of traces that have a data stream before its trace has one.
+    /// Number of traces whose first data stream starts before the first of its own trace.
     pub(crate) trace: u32,
-    /// Number of data streams of its trace that have no id and begin before it.
+    /// Number of data streams in its trace that lack an id and start before it.
     pub(crate) without_id: u32,
 }
 
 impl StreamOrder {
-    /// Makes the order from data streams in the order in which they begin.
+    /// Creates the order from data streams in start order.
     pub fn new<'s>(streams: impl IntoIterator<Item = &'s DataStream>) -> Self {
         let mut ranks = Vec::new();
         // By address, which is constant while the trace has data streams.
@@ -141,7 +142,7 @@ impl StreamOrder {
         Self(ranks.into())
     }
 
-    /// Returns the position of a data stream, if it is known.
+    /// Returns the position of a data stream, if known.
     #[must_use]
     pub fn rank(&self, stream: &DataStream) -> Option<StreamRank> {
         self.0.get(stream.key as usize).copied().flatten()

@@ -1,4 +1,4 @@
-//! Sinks that write text: pretty, details, log lines, CSV; and [`Null`].
+//! Sinks that write text (pretty, details, log lines, CSV), and [`Null`].
 
 pub use crate::csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
 pub use crate::details::{Details, DetailsOptions};

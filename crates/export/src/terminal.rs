@@ -1,30 +1,30 @@
-//! Filter for output to a terminal.
+//! Filter for terminal output.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::printable::{is_printable, push_bytes, push_escape};
 
-/// Kind of text for a terminal.
+/// Kind of terminal text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalText {
     /// Lines for people.
     Lines {
-        /// `true` if codes for colors (`ESC [ ... m`) may pass.
+        /// `true` if color codes (`ESC [ ... m`) can pass.
         colors: bool,
     },
-    /// JSON, whose unprintable characters are always within strings: they become `\u` and four digits, the
-    /// same value for JSON readers.
+    /// JSON. Its unprintable characters are always within strings and become `\u` and four digits, the same value for
+    /// JSON readers.
     Json,
-    /// Lines of cells with tabs between them. Sinks have escaped all other tabs.
+    /// Lines of cells separated by tabs. Sinks have escaped all other tabs.
     Tabs,
 }
 
-/// Writes to a terminal and only passes [printable](crate::is_printable) characters, line feeds, and colors
-/// if enabled. Everything else is escaped, whatever its source.
+/// Writer to a terminal that only passes [printable](crate::is_printable) characters, line feeds, and colors if
+/// enabled. Everything else is escaped, whatever its source.
 ///
-/// Sinks with the option `printable_only` escape the texts of a trace themselves, as only they can distinguish their
-/// own line feeds and colors from those of the trace. This writer is for all other text, and for JSON.
+/// Sinks with the option `printable_only` escape trace texts themselves, because only they can distinguish their line
+/// feeds and colors from those in the trace. This writer is for all other text, and for JSON.
 #[derive(Debug)]
 pub struct TerminalWriter<W: Write> {
     writer: W,
@@ -35,7 +35,7 @@ pub struct TerminalWriter<W: Write> {
 }
 
 impl<W: Write> TerminalWriter<W> {
-    /// Writes to `writer`, which is a terminal.
+    /// Creates a writer to a terminal.
     pub fn new(writer: W, text: TerminalText) -> Self {
         Self { writer, text, pending: Vec::new(), escaped: Vec::new() }
     }
@@ -94,8 +94,8 @@ pub fn for_terminal(text: &str, kind: TerminalText) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Appends a filtered text. Returns the number of filtered bytes: unless it is the end, up to three bytes
-/// (for a color code, up to [`LONGEST_COLOR`]) may remain because they are incomplete.
+/// Appends a filtered text. Returns the number of filtered bytes. Before the end, up to three incomplete bytes can
+/// remain, or up to [`LONGEST_COLOR`] for a color code.
 fn filter(out: &mut Vec<u8>, text: &[u8], kind: TerminalText, is_end: bool) -> usize {
     let mut rest = text;
     while !rest.is_empty() {
@@ -160,7 +160,7 @@ fn push_char(out: &mut Vec<u8>, c: char, kind: TerminalText) {
     }
 }
 
-/// Appends the escape of bytes that are not part of a character. JSON should have none.
+/// Appends escapes of invalid UTF-8 bytes. JSON should not contain any.
 fn push_invalid(out: &mut Vec<u8>, bytes: &[u8], kind: TerminalText) {
     match kind {
         TerminalText::Json => out.extend_from_slice("\u{fffd}".as_bytes()),
@@ -173,12 +173,12 @@ const LONGEST_COLOR: usize = 40;
 
 enum Color {
     Whole(usize),
-    /// Possibly an incomplete color code.
+    /// Color code that can be incomplete.
     Begun,
     Other,
 }
 
-/// Recognizes a color code at the beginning of a text that begins with an escape character.
+/// Recognizes a color code at the start of a text that starts with an escape character.
 fn color(text: &[u8]) -> Color {
     for (at, byte) in text.iter().enumerate().take(LONGEST_COLOR) {
         match (at, byte) {

@@ -60,8 +60,8 @@ pub(crate) fn structure(members: Vec<(&str, Arc<FieldClass>)>) -> Arc<FieldClass
     class(FieldKind::Structure { members, minimum_alignment: 1 })
 }
 
-/// Members of kinds that CTF does not have, and the bytes of a payload with them: a GUID, the same time as a date of
-/// three clocks, a value that is not a date, and two UTF-16 characters, the second one being half of a character.
+/// Returns members of kinds that CTF lacks, with the bytes of their payload: a GUID, the same time as a date of three
+/// clocks, a value that is not a date, and two UTF-16 characters. The second UTF-16 character is half a character.
 pub(crate) fn guid_dates_characters() -> (Vec<(&'static str, Arc<FieldClass>)>, Vec<u8>) {
     let character = || {
         let (encoding, length) = (StringEncoding::Utf16Le, StringLength::Static(2));
@@ -91,14 +91,13 @@ pub(crate) fn guid_dates_characters() -> (Vec<(&'static str, Arc<FieldClass>)>, 
     (members, bytes)
 }
 
-/// A trace with one data stream class of one event record class, `ev` with id 3.
+/// Trace with one data stream class and one event record class, `ev` with id 3.
 pub(crate) struct Fixture {
     pub(crate) stream: DataStream,
 }
 
 impl Fixture {
-    /// Makes a fixture whose events have this payload, and whose packets have a context of a hidden sequence
-    /// number and `cpu`.
+    /// Creates a fixture with this event payload. Its packet context has a hidden sequence number and `cpu`.
     pub(crate) fn new(payload: Arc<FieldClass>) -> Self {
         Self::with(payload, |_| {})
     }
@@ -140,7 +139,7 @@ impl Fixture {
         Self { stream }
     }
 
-    /// Makes the events log records.
+    /// Turns the events into log records.
     pub(crate) fn with_log(self, role: ichnos_model::LogRole, meanings: ichnos_model::Meanings) -> Self {
         let mut class = TraceClass::clone(&self.stream.trace.class);
         let event = Arc::make_mut(&mut class.data_streams[0].event_records[0]);
@@ -179,12 +178,12 @@ impl Fixture {
         });
     }
 
-    /// An event of another class.
+    /// Sends an event of another class.
     pub(crate) fn event_of(&self, sink: &mut impl Sink, class: usize, payload: &[u8]) {
         self.event_of_at(sink, class, 0, payload);
     }
 
-    /// The same at a time.
+    /// Sends an event of another class at a time.
     pub(crate) fn event_of_at(&self, sink: &mut impl Sink, class: usize, time: i64, payload: &[u8]) {
         let clock = self.clock(time);
         self.scopes(payload, |scopes| {
@@ -193,7 +192,7 @@ impl Fixture {
         });
     }
 
-    /// An event with values of further clocks.
+    /// Sends an event with values of further clocks.
     pub(crate) fn event_at(&self, sink: &mut impl Sink, time: i64, others: &[(u16, u64)], payload: &[u8]) {
         let clock = self.clock(time);
         self.scopes(payload, |scopes| {
@@ -222,13 +221,13 @@ impl Fixture {
         sink.finish().unwrap();
     }
 
-    /// Checks that a sink reports a payload that is too short to decode.
+    /// Checks that a sink reports a truncated payload.
     pub(crate) fn reports_what_is_undecoded(&self, sink: &mut impl Sink) {
         self.event(sink, 0, &[]);
         self.event(sink, 0, &[1]);
         let error = sink.finish().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        assert_eq!(ichnos_export::Undecoded::of(&error).map(|undecoded| undecoded.count), Some(1));
+        assert_eq!(ichnos_export::Undecoded::from_error(&error).map(|undecoded| undecoded.count), Some(1));
     }
 
     pub(crate) fn discarded(&self, count: Option<u64>) -> Discarded<'_> {
@@ -242,8 +241,8 @@ impl Fixture {
     }
 }
 
-/// Writes the same messages with one sink and with a sink for each chunk, and compares the texts. `write`
-/// writes the messages of a chunk. Returns the number of fixups.
+/// Writes the same messages with a single sink and with a sink for each chunk, and compares the texts. `write` writes
+/// the messages of a chunk. Returns the number of fixups.
 pub(crate) fn compare_chunks<S: ResumableSink>(
     fixture: &Fixture,
     chunks: usize,

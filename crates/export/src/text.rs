@@ -1,6 +1,6 @@
-//! Text for people: colors, trees, widths of lines, numbers with units, times.
+//! Text for people: colors, trees, line widths, numbers with units, times.
 //!
-//! Texts of a trace are made safe by [`printable`](crate::printable) before they become part of such a text.
+//! Trace texts must pass [`printable`](crate::printable) before they become part of such a text.
 
 mod branch;
 mod charset;

@@ -1,4 +1,4 @@
-//! Buffered output of sinks.
+//! Buffered sink output.
 
 use std::io::{self, Write};
 
@@ -6,14 +6,13 @@ use ichnos_model::decode::DecodeError;
 
 use crate::integers::{self, Integers};
 
-/// The buffer is written when it exceeds this number of bytes, or four fifths of its capacity.
+/// Buffer size in bytes that must be written. Four fifths of the buffer capacity also count as full.
 const FULL: usize = 64 << 10;
 
-/// Event records or packets whose fields could not all be decoded, so that the sink's output or counts are
-/// incomplete.
+/// Event records or packets with undecodable fields, so that the sink's output or counts are incomplete.
 ///
-/// Readers deliver only decodable data, so this is a bug of a reader. Sinks report it when they finish,
-/// within an error of kind [`io::ErrorKind::InvalidData`].
+/// Readers deliver only decodable data, so this is a reader bug. Sinks report it when they finish, within an error of
+/// kind [`io::ErrorKind::InvalidData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecoded {
     /// Number of decoding failures.
@@ -21,9 +20,9 @@ pub struct Undecoded {
 }
 
 impl Undecoded {
-    /// Returns the value within an error of [`ichnos_model::Sink::finish`], if the error contains one.
+    /// Returns the value inside an error of [`ichnos_model::Sink::finish`], if there is one.
     #[must_use]
-    pub fn of(error: &io::Error) -> Option<Self> {
+    pub fn from_error(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
 }
@@ -36,20 +35,20 @@ impl std::fmt::Display for Undecoded {
 
 impl std::error::Error for Undecoded {}
 
-/// Counts decoding failures.
+/// Counter of decoding failures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failures(u64);
 
 impl Failures {
     /// Counts an error.
     #[inline]
-    pub fn note(&mut self, result: Result<(), DecodeError>) {
+    pub fn record(&mut self, result: Result<(), DecodeError>) {
         if result.is_err() {
             self.0 += 1;
         }
     }
 
-    /// Returns an error if a decoding failed.
+    /// Returns an error if decoding failed.
     ///
     /// # Errors
     /// [`Undecoded`] with the number of failures.
@@ -64,8 +63,8 @@ impl Failures {
 /// Output of text sinks: any [`Write`], or a type that takes whole buffers without copying.
 ///
 /// # For implementations
-/// [`write_text`](Self::write_text) must leave `text` empty. It may keep the buffer and leave another one;
-/// the larger its capacity, the more text comes with the next call.
+/// [`write_text`](Self::write_text) must leave `text` empty. It can keep the buffer and leave another buffer. The
+/// larger its capacity, the more text comes with the next call.
 pub trait TextWriter {
     /// Takes all of `text` and leaves it empty.
     ///
@@ -73,7 +72,7 @@ pub trait TextWriter {
     /// If the text cannot be written.
     fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()>;
 
-    /// Flushes all text to its destination, as no more is coming for now.
+    /// Flushes all text to its destination, because no more text comes for now.
     ///
     /// # Errors
     /// If the text cannot be written.
@@ -92,7 +91,7 @@ impl<W: Write + ?Sized> TextWriter for W {
     }
 }
 
-/// A writer with a buffer for sinks.
+/// Writer with a buffer for sinks.
 #[derive(Debug)]
 pub struct TextBuffer<W> {
     writer: W,
@@ -100,18 +99,18 @@ pub struct TextBuffer<W> {
     pub buffer: Vec<u8>,
     /// Maximum number of bytes in the buffer before it is written.
     full: usize,
-    /// Number of bytes written.
+    /// Number of written bytes.
     written: u64,
     /// Representation of integers in JSON.
     integers: Integers,
-    /// Number of bytes of the buffer whose integers are already converted; the others are converted when written.
+    /// Number of buffered bytes with converted integers. The remaining integers are converted when they are written.
     settled: usize,
-    /// Fields that could not be decoded.
+    /// Undecodable fields.
     pub failures: Failures,
 }
 
 impl<W: TextWriter> TextBuffer<W> {
-    /// Makes an empty buffer.
+    /// Creates an empty buffer.
     pub fn new(writer: W) -> Self {
         Self {
             writer,
@@ -153,8 +152,8 @@ impl<W: TextWriter> TextBuffer<W> {
         self.written + self.buffer.len() as u64
     }
 
-    /// Converts the integers in the buffer to their final representation, so that later offsets are those of
-    /// the written text. The buffer must not end within a value.
+    /// Converts the integers in the buffer to their final representation, so that later offsets match the written
+    /// text. The buffer must not end within a value.
     pub fn settle(&mut self) {
         if self.integers == Integers::Number {
             return;
@@ -204,6 +203,6 @@ mod tests {
         let csv = CsvOptions { columns: [CsvColumn::new("a")].into(), ..CsvOptions::default() };
         fixture.reports_what_is_undecoded(&mut Csv::new(io::sink(), csv));
         fixture.reports_what_is_undecoded(&mut Null::new());
-        assert_eq!(Undecoded::of(&io::Error::other("full")), None);
+        assert_eq!(Undecoded::from_error(&io::Error::other("full")), None);
     }
 }

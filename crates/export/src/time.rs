@@ -6,7 +6,7 @@ use ichnos_model::{ClockClass, ClockOrigin, ClockValue, IntegerProperties};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::number;
 
 const BILLION: i128 = 1_000_000_000;
@@ -14,16 +14,16 @@ const BILLION: i128 = 1_000_000_000;
 /// Format of clock values.
 #[derive(Clone, Debug)]
 pub(crate) struct ClockDisplay {
-    /// Seconds since the origin instead of a time of day.
+    /// `true` for seconds since the origin, `false` for a time of day.
     pub(crate) seconds: bool,
-    /// With the date.
+    /// `true` to include the date.
     pub(crate) date: bool,
-    /// Time zone of times of day.
+    /// Time zone for times of day.
     pub(crate) zone: TimeZone,
     /// Second of `text`.
     second: i64,
-    /// Date and time of day of that second, with the decimal point.
-    text: Option<Block>,
+    /// Text for date and time of day in that second, with the decimal point.
+    text: Option<ShortText>,
 }
 
 impl ClockDisplay {
@@ -45,8 +45,9 @@ impl ClockDisplay {
         }
     }
 
-    /// Appends a time in seconds, or one beyond 64 bits. Times before the origin are always seconds with their sign.
-    /// (babeltrace2 does this for the first one only, and shows the magnitude of all others as a time of day.)
+    /// Appends a time in seconds, or a time beyond 64 bits. Times before the origin are always seconds with their
+    /// sign. (babeltrace2 does this only for the first such time, and shows the magnitude of the others as a time of
+    /// day.)
     #[cold]
     fn push_any(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         let is_negative = nanoseconds < 0;
@@ -66,7 +67,7 @@ impl ClockDisplay {
         number::push_nanoseconds(out, rest);
     }
 
-    /// Appends date and time of day, which are formatted only when the second changes.
+    /// Appends date and time of day, formatted only when the second changes.
     #[inline]
     fn push_clock(&mut self, out: &mut Vec<u8>, second: i64, nanoseconds: u32) {
         match &self.text {
@@ -74,7 +75,7 @@ impl ClockDisplay {
             _ => {
                 let text = self.make_text(second);
                 out.extend_from_slice(&text);
-                (self.second, self.text) = (second, Some(Block::new(&text)));
+                (self.second, self.text) = (second, Some(ShortText::new(&text)));
             }
         }
         number::push_nanoseconds(out, nanoseconds);
@@ -86,7 +87,7 @@ impl ClockDisplay {
         let mut made = Vec::new();
         let text = &mut made;
         let Ok(timestamp) = Timestamp::from_second(second) else {
-            // Beyond the range of calendars.
+            // Beyond the calendar range.
             number::push_signed(text, second);
             text.push(b'.');
             return made;
@@ -112,16 +113,16 @@ pub enum JsonTime {
     Both,
 }
 
-/// Formats nanoseconds since the Unix epoch as RFC 3339, in UTC and with nanoseconds. Returns `None` outside
-/// of the years 0 to 9999.
+/// Formats nanoseconds since the Unix epoch as RFC 3339, in UTC and with nanoseconds. Returns `None` outside the
+/// years 0 to 9999.
 #[must_use]
 pub fn rfc3339(nanoseconds: i128) -> Option<String> {
     let mut out = Vec::new();
     Iso::default().push(&mut out, nanoseconds).then(|| String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Appends the date of an integer's value as RFC 3339. Returns `false` if it is not a date, or outside of the
-/// years 0 to 9999.
+/// Appends the date of an integer value as RFC 3339. Returns `false` if it is not a date, or outside the years 0 to
+/// 9999.
 pub(crate) fn push_date(out: &mut Vec<u8>, integer: Option<&IntegerProperties>, value: i128) -> bool {
     let clock = integer.and_then(IntegerProperties::date_clock);
     clock.is_some_and(|clock| push_nanoseconds_as_date(out, clock.nanoseconds(value)))
@@ -135,12 +136,12 @@ fn push_nanoseconds_as_date(out: &mut Vec<u8>, nanoseconds: Option<i128>) -> boo
 /// RFC 3339 formatter.
 #[derive(Debug, Default)]
 struct Iso {
-    /// A second and its text, with the decimal point.
-    second: Option<(i64, Block)>,
+    /// Second with its text and decimal point.
+    second: Option<(i64, ShortText)>,
 }
 
 impl Iso {
-    /// Appends a time in nanoseconds since the Unix epoch. Returns `false` outside of the years 0 to 9999.
+    /// Appends a time in nanoseconds since the Unix epoch. Returns `false` outside the years 0 to 9999.
     fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) -> bool {
         let Ok(second) = i64::try_from(nanoseconds.div_euclid(BILLION)) else { return false };
         match &self.second {
@@ -153,7 +154,7 @@ impl Iso {
                 let begin = out.len();
                 // Writing to memory cannot fail.
                 let _ = write!(out, "{civil}.");
-                self.second = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
+                self.second = Some((second, ShortText::new(out.get(begin..).unwrap_or_default())));
             }
         }
         number::push_nanoseconds(out, nanoseconds.rem_euclid(BILLION) as u32);
@@ -162,7 +163,7 @@ impl Iso {
     }
 }
 
-/// Writes the times of a clock as members of JSON objects.
+/// Writer of clock times as JSON object members.
 #[derive(Debug)]
 pub struct TimeWriter {
     form: JsonTime,
@@ -170,18 +171,18 @@ pub struct TimeWriter {
 }
 
 impl TimeWriter {
-    /// Makes a writer for the times of a clock; dates only if the clock has them.
+    /// Creates a writer for the times of a clock. Dates are written only if the clock has them.
     #[must_use]
     pub fn new(form: JsonTime, clock: Option<&ClockClass>) -> Self {
         Self::of_dates(if has_dates(clock) { form } else { JsonTime::Nanoseconds })
     }
 
-    /// Makes a writer for clocks that have dates.
+    /// Creates a writer for clocks with dates.
     pub(crate) fn of_dates(form: JsonTime) -> Self {
         Self { form, iso: Iso::default() }
     }
 
-    /// `true` if times are just a number.
+    /// Returns `true` if times are plain numbers.
     #[inline]
     #[must_use]
     pub fn is_number(&self) -> bool {
@@ -198,7 +199,7 @@ impl TimeWriter {
         }
     }
 
-    /// Appends only the time: as a date without quotes if dates are enabled and it has one.
+    /// Appends only the time: as a date without quotes if dates are enabled and the time has one.
     #[inline]
     pub(crate) fn push_bare(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         if self.is_number() || !self.iso.push(out, nanoseconds) {
@@ -228,12 +229,12 @@ impl TimeWriter {
     }
 }
 
-/// `true` if the times of a clock have dates.
+/// Returns `true` if the times of a clock have dates.
 pub fn has_dates(clock: Option<&ClockClass>) -> bool {
     clock.is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch)
 }
 
-/// Formats a duration in a suitable unit with three decimals, for instance `1.638 s`.
+/// Formats a duration in a suitable unit with three decimals, for example `1.638 s`.
 #[must_use]
 pub fn duration(nanoseconds: i128) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };

@@ -1,5 +1,5 @@
-//! The whole path of events, from bytes in memory to a sink: cost of merging by the number of data streams, cost of
-//! printing, and cost of a handwritten loop.
+//! Path of events from bytes in memory to a sink: cost of merging by the number of data streams, cost of printing,
+//! and cost of a handwritten loop.
 //!
 //! `cargo bench -p ichnos`
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -33,7 +33,7 @@ event { id = 1; name = "talk"; stream_id = 0; fields := struct { u32 number; str
 
 const EVENTS: usize = 100_000;
 
-/// Makes a trace whose events alternate between `streams` data streams.
+/// Creates a trace whose events alternate between `streams` data streams.
 fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
     let mut entries = vec![Entry::from_bytes("metadata", METADATA.as_bytes().to_vec())];
     for stream in 0..streams {
@@ -62,7 +62,7 @@ fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
     ichnos::ctf::trace::open(&[&tree], &Default::default()).traces.pop().unwrap()
 }
 
-/// Counts bytes, so that nothing is optimized away.
+/// Writer that counts bytes, so that nothing is optimized away.
 struct Count(u64);
 
 impl Write for Count {
@@ -111,7 +111,7 @@ fn sinks(criterion: &mut Criterion) {
     sink(criterion, &trace, "log", || Log::new(Count(0), LogOptions::default()));
 }
 
-/// Log records of three arguments, 96 bytes each.
+/// Returns log records of 96 bytes with three arguments.
 fn records() -> Vec<u8> {
     let mut buffer = vec![0; 96 * EVENTS];
     let mut encoder = Encoder::new(&mut buffer);
@@ -126,8 +126,8 @@ fn records() -> Vec<u8> {
     buffer
 }
 
-/// Folds all values of all records into one number, like the sink `null` but handwritten. Returns it with the number
-/// of records.
+/// Folds all values of all records into one number, like the sink `null` but handwritten. Also returns the number of
+/// records.
 fn fold(bytes: &[u8]) -> (u64, usize) {
     let add =
         |hash: u64, value: u64| hash.rotate_left(23).wrapping_add(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));

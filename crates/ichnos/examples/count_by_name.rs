@@ -1,4 +1,4 @@
-//! Counts the events of traces by their names: `cargo run -p ichnos --example count_by_name -- TRACE...`
+//! Counts the events of traces by name: `cargo run -p ichnos --example count_by_name -- TRACE...`
 use std::collections::BTreeMap;
 
 use ichnos::prelude::*;

@@ -1,5 +1,5 @@
-//! Writes the examples of the two proposals for CTF 2, PROP-1.0 and PROP-2.0, which are in `examples/hello-proposals`:
-//! `cargo run -p ichnos --example hello_proposals -- DIRECTORY`
+//! Writes the examples of the CTF 2 proposals PROP-1.0 and PROP-2.0 in `examples/hello-proposals`: `cargo run -p
+//! ichnos --example hello_proposals -- DIRECTORY`
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let variable = |name: &str, value| {
         Member::new(name, FieldClass::new(FieldKind::VariableLength { value, alignment: 8 }))
     };
-    // SPEC-2.0 has integers of variable length only.
+    // In SPEC-2.0, all variable-length fields are integers.
     let is_open = variable("is_open", VariableLengthValue::Boolean);
     write(&directory.join("prop1"), "prop1", is_open, |minute| (minute == 2).into())?;
     let sensors = variable("sensors", VariableLengthValue::BitArray);
     write(&directory.join("prop2"), "prop2", sensors, |minute| (1 << minute).into())
 }
 
-/// Writes the trace of a thermometer, whose events have a member that is special to the dialect.
+/// Writes a thermometer trace, with an event member that only the dialect supports.
 fn write(
     path: &Path,
     dialect: &str,
@@ -41,7 +41,7 @@ fn write(
     let thermometer = trace.stream("thermometer", Some(&clock))?;
     let name = special.name.clone();
     let mut class = EventRecordClass::new("sample", [Member::new("celsius", FieldClass::float(32)), special]);
-    // Attributes have a namespace, whose owner defines them.
+    // Attributes have a namespace. Its owner defines them.
     let unit = Value::Map(vec![("unit".to_owned(), Value::Text("°C".to_owned()))]);
     class.attributes.set("garden.example", unit);
     let mut sample = thermometer.event(&thermometer.class().event_class_of(class)?)?;
@@ -51,7 +51,7 @@ fn write(
     }
     trace.finish()?;
     if dialect == "prop2" {
-        // Each auxiliary stream has a namespace of its own.
+        // Each auxiliary stream has a separate namespace.
         std::fs::write(path.join("tracer.json"), "{\"garden.example\": {\"session\": \"may\"}}\n")?;
     }
     Ok(())

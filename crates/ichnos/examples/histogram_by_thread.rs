@@ -1,4 +1,4 @@
-//! Number of events of each thread, as bars: `cargo run -p ichnos --example histogram_by_thread -- TRACE...`
+//! Draws the number of events of each thread as bars: `cargo run -p ichnos --example histogram_by_thread -- TRACE...`
 use std::collections::BTreeMap;
 
 use ichnos::prelude::*;

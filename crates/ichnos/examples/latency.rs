@@ -1,5 +1,5 @@
-//! Time between two events with the same value of a field, such as a request and its answer:
-//! `cargo run -p ichnos --example latency -- TRACE BEGIN END FIELD`
+//! Prints the time between two events with the same field value, for example a request and its response: `cargo run
+//! -p ichnos --example latency -- TRACE BEGIN END FIELD`
 use std::collections::HashMap;
 
 use ichnos::prelude::*;

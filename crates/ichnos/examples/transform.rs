@@ -1,4 +1,4 @@
-//! Replaces the values of a field, for instance to make a trace anonymous, and writes the events as a new trace:
+//! Replaces the values of a field, for example to make a trace anonymous, and writes the events as a new trace:
 //! `cargo run -p ichnos --example transform -- TRACE FIELD VALUE OUT`
 use ichnos::Pass;
 use ichnos::convert::{ConvertOptions, target};

@@ -1,5 +1,5 @@
-//! Collects reports that running programs send, for [formats](crate::FORMATS) whose reports can be sent, and reads
-//! collected reports.
+//! Collects reports from running programs, for [formats](crate::FORMATS) that support it, and reads collected
+//! reports.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,12 +10,12 @@ pub use ichnos_collect::*;
 use ichnos_io::{CollectSettings, TaskKey};
 use ichnos_model::Identifier;
 
-/// Returns the names of the formats whose reports can be collected, and how to collect them.
+/// Returns the names of formats with collectable reports, and their collectors.
 pub fn formats() -> impl Iterator<Item = (&'static str, CollectSettings)> {
     crate::formats().filter_map(|format| Some((format.name, format.collect?)))
 }
 
-/// Opens the index of a directory of collected reports.
+/// Opens the index of a report directory.
 ///
 /// # Errors
 /// If the directory cannot be read, or contains no reports of a known format.
@@ -30,9 +30,10 @@ pub fn open_index(directory: &Path) -> Result<Index, CollectError> {
     }
 }
 
-/// Returns the reports of tasks with these identifiers, or beginnings of them, and those that name one of `operations`,
-/// one after the other, from a directory of collected reports. With `searches`, also the reports whose texts name one of
-/// the tasks. Returns `None` if the index is incomplete, or an identifier is not that of one task.
+/// Returns the concatenated reports of tasks from a directory of collected reports. A task is selected by its
+/// identifier or a prefix of it, or by a report that names one of `operations`. With `searches`, a report is also
+/// selected if its text names one of the tasks. Returns `None` if the index is incomplete, or an identifier does not
+/// select exactly one task.
 ///
 /// # Errors
 /// If the directory cannot be read, or contains no reports of a known format.
@@ -54,13 +55,13 @@ pub fn find_reports(
         let found = find_identifiers(all(), id);
         let found: HashSet<_> =
             found.into_iter().filter_map(|task| tasks.get(task)).map(|(_, id)| id.common_part()).collect();
-        // No task, or several, which is an error that names some of them.
+        // No task or several tasks. The error names some of them.
         if found.len() != 1 {
             return Ok(None);
         }
         wanted.extend(found);
     }
-    // The same task can have identifiers of several sizes.
+    // One task can have identifiers of several sizes.
     let is_wanted = |id: &Identifier| wanted.contains(&id.common_part());
     let mut locations = Vec::new();
     for (key, _) in tasks.iter().filter(|(_, id)| is_wanted(id)) {
@@ -71,7 +72,7 @@ pub fn find_reports(
         digits.extend(tasks.iter().filter(|(_, id)| is_wanted(id)).map(|(_, id)| shortest_digits(id)));
     }
     if !digits.is_empty() {
-        // However they are written.
+        // All notations of the tasks.
         let mut texts: Vec<String> =
             digits.iter().map(|digits| digits.to_lowercase()).chain(digits.clone()).collect();
         texts.sort_unstable();
@@ -83,8 +84,8 @@ pub fn find_reports(
     index.read(&locations).map(Some)
 }
 
-/// The digits that all notations of a task contain: of those of other sizes, the first 16 bytes are the same, with zeros
-/// before them, and none has less than 4 bytes.
+/// Returns the digits that all notations of a task contain. Notations of other sizes share the first 16 bytes, with
+/// leading zeros, and have at least 4 bytes.
 fn shortest_digits(task: &Identifier) -> String {
     let digits = task.to_string();
     let digits = digits.get(..32).unwrap_or(&digits);

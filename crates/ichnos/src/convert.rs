@@ -1,4 +1,4 @@
-//! Writes traces from read ones: conversions between formats, and parts of traces.
+//! Writes opened traces: conversions between formats, and parts of traces.
 
 mod part_times;
 mod part_values;
@@ -36,21 +36,21 @@ pub use viewer_formats::{VIEWER_FORMATS, ViewerFormat};
 pub struct ConvertOptions<'c> {
     /// Options of the output.
     pub write: WriteOptions,
-    /// Selection of written events, and the flag that stops the conversion: nothing is written then.
+    /// Selection of written events, with the stop flag. After a stop, nothing is written.
     pub pass: Pass,
-    /// Number of threads; 0 counts as 1.
+    /// Number of threads. 0 counts as 1.
     pub threads: usize,
-    /// Read the output again before it appears and compare it with the written data: the number of events of each
-    /// class, their times and values, and the numbers of discarded events. The session should be opened with
-    /// [`ReadOptions::check`](ichnos_io::ReadOptions::check), since the output may have warnings only if the input
-    /// has some.
+    /// Read the output again before it appears and compare it with the written data: event counts by class, times,
+    /// values, and the numbers of discarded events. The session should be opened with
+    /// [`ReadOptions::check`](ichnos_io::ReadOptions::check), because the output may have warnings only if the input
+    /// has warnings.
     pub verify: bool,
-    /// Refuse to write anything if something would be lost.
+    /// Refuse to write anything if the conversion is lossy.
     pub strict: bool,
-    /// Write only the packets that overlap this window, as a whole. The reader must not have a window, and its traces
-    /// must have packets.
+    /// Write whole packets, and only those that overlap this window. The reader must not have a window, and its
+    /// traces must have packets.
     pub packets_in: Option<Window>,
-    /// Follows the conversion.
+    /// Observer of the conversion.
     pub observer: &'c dyn PassObserver,
 }
 
@@ -70,7 +70,7 @@ impl Default for ConvertOptions<'_> {
 }
 
 impl ConvertOptions<'_> {
-    /// Returns an error if the pass has not passed all messages on.
+    /// Returns an error if the pass ended early.
     fn check_end(&self, summary: &PassSummary) -> Result<(), ConvertError> {
         match &summary.end {
             PassEnd::Refused(damage) => Err(ConvertError::Refused(damage.clone())),
@@ -119,7 +119,7 @@ impl From<io::Error> for ConvertError {
         if error.kind() == io::ErrorKind::Interrupted {
             return Self::Stopped;
         }
-        // Errors of new parts, which a pass has returned.
+        // Errors of new parts come from the pass.
         match error.downcast::<CreateError>().map_err(io::Error::downcast::<OutputConflict>) {
             Ok(error) => error.into(),
             Err(Ok(conflict)) => Self::Conflict(conflict),
@@ -128,10 +128,10 @@ impl From<io::Error> for ConvertError {
     }
 }
 
-/// Formats that are written only with the feature `table`.
-pub const FEATURED: [&str; 2] = ["parquet", "arrow"];
+/// Formats that need the feature `table` for writing.
+pub const TABLE_FORMATS: [&str; 2] = ["parquet", "arrow"];
 
-/// Returns all formats that can be written: those that are also read, those of viewers, and tables.
+/// Returns all output formats: readable formats, viewer formats, and tables.
 pub fn targets() -> impl Iterator<Item = Target> + Clone {
     #[cfg(feature = "table")]
     let tables: [&'static dyn WriterFactory; 2] =
@@ -140,22 +140,21 @@ pub fn targets() -> impl Iterator<Item = Target> + Clone {
     let tables: [&'static dyn WriterFactory; 0] = [];
     let formats = formats().filter_map(|format| Some(Target::new(format.name, format.writer?)));
     let viewers = VIEWER_FORMATS.iter().map(|viewer| Target::new(viewer.name, viewer));
-    let tables = FEATURED.into_iter().zip(tables).map(|(format, writer)| Target::new(format, writer));
+    let tables = TABLE_FORMATS.into_iter().zip(tables).map(|(format, writer)| Target::new(format, writer));
     formats.chain(viewers).chain(tables)
 }
 
-/// Returns the feature of this crate that writes a format with this name, or files with this extension, if it is not
-/// enabled.
+/// Returns the crate feature that is missing to write a format with this name, or files with this extension.
 #[must_use]
 pub fn missing_feature(format: Option<&str>, path: &std::path::Path) -> Option<&'static str> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let wanted = format.or(extension)?;
-    let is_table = FEATURED.contains(&wanted) || format.is_none() && wanted == "arrows";
+    let is_table = TABLE_FORMATS.contains(&wanted) || format.is_none() && wanted == "arrows";
     (cfg!(not(feature = "table")) && is_table).then_some("table")
 }
 
-/// Returns the output format for its name, the extension of a path or a dialect. Returns `None` if the format is
-/// unknown or cannot be written.
+/// Returns the output format by its name, the path extension or the dialect. Returns `None` if the format is unknown
+/// or cannot be written.
 #[must_use]
 pub fn target(format: Option<&str>, path: &std::path::Path, dialect: Option<&str>) -> Option<Target> {
     let mut targets = targets();
@@ -163,7 +162,7 @@ pub fn target(format: Option<&str>, path: &std::path::Path, dialect: Option<&str
         return targets.find(|target| target.format == wanted);
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    // Of several extensions that fit, as `jsonl` and `otlp.jsonl`, the longest one counts.
+    // The longest matching extension counts: `otlp.jsonl` before `jsonl`.
     let fits = |extension: &&'static str| {
         name.strip_suffix(extension)
             .and_then(|stem| stem.strip_suffix('.'))
@@ -173,7 +172,7 @@ pub fn target(format: Option<&str>, path: &std::path::Path, dialect: Option<&str
         writer.extensions().iter().filter(|extension| fits(extension)).map(|extension| extension.len()).max()
     };
     let fitting = targets.clone().filter_map(|target| Some((longest(target.writer)?, target)));
-    // Of several writers with the same one, the first counts.
+    // The first writer with an extension counts.
     let by_extension = fitting.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, target)| target);
     if let (None, Some(dialect)) = (by_extension, dialect) {
         let is_it = |known: &OptionValue| known.name == dialect || known.aliases.contains(&dialect);
@@ -183,28 +182,28 @@ pub fn target(format: Option<&str>, path: &std::path::Path, dialect: Option<&str
     by_extension.or_else(|| targets.find(|target| path.extension().is_none() && target.writer.is_directory()))
 }
 
-/// Format of written traces.
+/// Output format of a conversion.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Target {
     /// Name of the format.
     pub format: &'static str,
-    /// Its writer.
+    /// Factory of writers.
     pub writer: &'static dyn WriterFactory,
-    /// Name of the dialect; `None` if the writer chooses it.
+    /// Dialect name. `None` if the writer chooses it.
     pub dialect: Option<&'static str>,
 }
 
 impl Target {
-    /// Makes a target whose writer chooses the dialect.
+    /// Creates a target whose writer chooses the dialect.
     #[must_use]
     pub fn new(format: &'static str, writer: &'static dyn WriterFactory) -> Self {
         Self { format, writer, dialect: None }
     }
 }
 
-/// Returns the format and the dialect in which all of these traces can be written without conversion; `None` if the
-/// traces differ in it, or their format cannot be written.
+/// Returns the format and dialect in which all of these traces can be written without conversion. Returns `None` if
+/// the traces differ in it, or if their format cannot be written.
 pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn OpenedTrace>) -> Option<Target> {
     let mut kinds: Vec<(&'static str, Option<&'static str>)> = Vec::new();
     for trace in traces {
@@ -221,13 +220,13 @@ pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn OpenedTrace>) 
     let dialects: Option<Vec<&'static str>> = kinds.iter().map(|(_, dialect)| *dialect).collect();
     let dialect = match dialects {
         Some(dialects) => Some(writer.common_dialect(&dialects)?),
-        // Formats without dialects, or whose writer detects the dialect.
+        // Formats without dialects, or with a writer that detects the dialect.
         None => None,
     };
     Some(Target { format: name, writer, dialect })
 }
 
-/// Returns the format for traces of tasks alone: the first one that can be written and has a notation for operations.
+/// Returns the format for task-only traces: the first output format with an operation notation.
 #[must_use]
 pub fn task_target() -> Option<Target> {
     let mut formats = formats().filter(|format| format.find_mentions.is_some());
@@ -261,7 +260,7 @@ impl Reader<'_> {
         let output = writer.create(target, sources, &write)?;
         check_strict(options, || output.losses())?;
         let streams = StreamOptions {
-            // If times of packets change, those of the next packet are needed.
+            // A change of packet times needs the times of the next packet.
             looks_ahead: write.repair || write.packet_size.is_some() || write.window != Window::default(),
             surveys: write.repair,
             packets_in: options.packets_in,
@@ -280,8 +279,8 @@ impl Reader<'_> {
         Ok(report)
     }
 
-    /// Returns the traces to write, and the options for all of them. `leaves_out` if an output does not get all events
-    /// that the pass selects.
+    /// Returns the traces to write, and the write options for all of them. `leaves_out` means that an output does not
+    /// get all selected events.
     fn write_options(
         &self,
         writer: &dyn WriterFactory,
@@ -299,7 +298,7 @@ impl Reader<'_> {
         write.correlated |= self.session.relates_clocks();
         let (window, is_of_all) = self.common_window();
         write.window = window;
-        // Outputs know one window: packets in it can have events outside of that of their trace.
+        // Outputs know one window: a packet in it can have events outside the window of its trace.
         write.leaves_out |= !is_of_all;
         if writer.needs_times() && write.first_time.is_none() {
             write.first_time = self.first_time();
@@ -312,7 +311,8 @@ impl Reader<'_> {
         (traces.zip(all).map(|(trace, wanted)| source(trace.as_ref(), wanted)).collect(), write)
     }
 
-    /// Returns the shortest window that contains those of all traces, and `true` if it is that of each of them.
+    /// Returns the shortest window that contains the windows of all traces, and `true` if all of them are equal to
+    /// it.
     fn common_window(&self) -> (Window, bool) {
         let mut windows = self.wanted().map(|(_, _, window)| window);
         let Some(first) = windows.next() else { return (Window::default(), true) };
@@ -323,8 +323,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the comparison of the output of a writer with the written data. `damage` is the damage that the pass has found
-    /// by then.
+    /// Returns the comparison of written output with the written data. `damage` is the damage that the pass has found
+    /// so far.
     fn verify(
         &self,
         writer: &dyn WriterFactory,
@@ -334,11 +334,11 @@ impl Reader<'_> {
         let is_warning = |problem: &FileDiagnostic| problem.diagnostic.severity != Severity::Note;
         let has_problems = |trace: &dyn OpenedTrace| trace.diagnostics().iter().any(is_warning);
         let has_warnings = self.wanted().any(|(trace, _, _)| has_problems(trace));
-        // Encoders do not receive damage without a data stream, and packets after it are copied nevertheless.
+        // Encoders do not receive damage without a data stream, but the packets after it are copied.
         let mut damages = 0;
         for (trace, _, _) in self.wanted() {
             damages += trace.damage().len() as u64;
-            // If only a part is read, not all problems of a file are reported.
+            // A partial read does not report all problems of a file.
             trace.for_each_stream(&mut |summary| damages += summary.damage.len() as u64);
         }
         let (threads, limits, stop) = (options.threads, options.write.limits, options.pass.stop_flag());
@@ -352,7 +352,7 @@ impl Reader<'_> {
         let rules = OutputRules { rules, input, has_warnings, damage };
         Verify::new(move |path, digest| {
             let mut written = digest.clone();
-            // Records are copied with their damage, which their encoders need not count.
+            // Records are copied with their damage, so their encoders need not count it.
             if written.event_hash.is_some() {
                 written.damages = written.damages.max(rules.damage.count());
             }
@@ -362,7 +362,7 @@ impl Reader<'_> {
     }
 }
 
-/// Checks that nothing is lost, if that is required.
+/// Checks that the conversion is lossless, if required.
 fn check_strict(
     options: &ConvertOptions<'_>,
     losses: impl FnOnce() -> LossTable,

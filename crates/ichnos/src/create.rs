@@ -1,7 +1,7 @@
-//! Writes traces from values, or from read events.
+//! Creates traces from values or from existing events.
 //!
-//! [`create`] begins a trace. Its clocks, data streams and classes are declared while it is written, in any order; an
-//! event record class becomes part of the metadata when the first packet with an event of it is written.
+//! [`create`] starts a trace. Its clocks, data streams and classes can be declared in any order while it is written.
+//! An event record class becomes part of the metadata when the first packet with its events is written.
 //!
 #![cfg_attr(feature = "ctf", doc = "```")]
 #![cfg_attr(not(feature = "ctf"), doc = "```ignore")]
@@ -26,14 +26,14 @@
 //! ```
 //!
 //! # Durability
-//! Events are collected in packets. A packet is written when it has the size [`CreateOptions::packet_size`], when it
-//! has the age [`CreateOptions::packet_age`] and another event of its data stream is written, and by
-//! [`Writer::flush`] and [`StreamWriter::flush`]. Written packets stay readable even if the process is killed; only
-//! the content of open packets is lost. There is no protection against a crash of the system: files are not synced to
+//! Events are collected in packets. A packet is written when it reaches the size [`CreateOptions::packet_size`]. It
+//! is also written when it reaches the age [`CreateOptions::packet_age`] and another event of its data stream is
+//! written, and by [`Writer::flush`] and [`StreamWriter::flush`]. Written packets stay readable even if the process
+//! is killed. Only the content of open packets is lost. A system crash can lose more, because files are not synced to
 //! the disk.
 //!
-//! A format with a single order of events has no packets, and one file: events of all data streams must be written in
-//! order of time, and blocks are written instead of packets.
+//! A format with a global event order has one file and no packets. The events of all data streams must be sorted by
+//! time, and blocks are written instead of packets.
 
 use std::collections::HashMap;
 use std::io;
@@ -55,22 +55,22 @@ mod event_writer;
 
 pub use event_writer::EventWriter;
 
-/// Options for creating a trace.
+/// Options for a new trace.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CreateOptions {
-    /// Name of the format; `None` to use the extension of the path, or CTF if it is unknown.
+    /// Format name. `None` to use the extension of the path, or CTF for an unknown extension.
     pub format: Option<String>,
-    /// Name of the dialect; `None` for the default of the format.
+    /// Dialect name. `None` for the default of the format.
     pub dialect: Option<String>,
-    /// Approximate maximum size of a packet in bytes; `None` for the default of the format.
+    /// Approximate maximum packet size in bytes. `None` for the default of the format.
     pub packet_size: Option<u64>,
-    /// Maximum age of a packet, in real time. Checked when an event is written.
+    /// Maximum packet age in real time. It is checked when an event is written.
     pub packet_age: Option<Duration>,
-    /// Write at the path, so that the trace can be read at any time, even if the program is killed. Otherwise, it
+    /// Write in place, so that the trace can be read at any time, even if the program is killed. Otherwise the trace
     /// appears at the path when it is finished.
     pub live: bool,
-    /// Write indexes of packets when the trace is finished.
+    /// Write packet indexes when the trace is finished.
     pub index: bool,
     /// Name of the trace.
     pub name: Option<String>,
@@ -78,7 +78,7 @@ pub struct CreateOptions {
     pub uuid: Option<Uuid>,
     /// Environment of the trace, in order.
     pub environment: Vec<(String, Value)>,
-    /// Limits of classes.
+    /// Class limits.
     pub limits: Limits,
 }
 
@@ -99,14 +99,14 @@ impl Default for CreateOptions {
     }
 }
 
-/// Error of writing a trace.
+/// Error of a trace writer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The trace cannot be written with these options.
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// The format is unknown, or cannot be written.
+    /// The format is unknown or cannot be written.
     #[error("no writable format {0}")]
     Format(String),
     /// A class cannot be compiled.
@@ -115,22 +115,22 @@ pub enum WriteError {
     /// A value does not fit.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The values contradict each other, for instance the length of an array and its elements.
+    /// The values contradict each other, for example the length of an array and its elements.
     #[error("invalid event: {0}")]
     Event(String),
-    /// A packet could not be written. Its events are lost; readers detect the missing packet by sequence numbers, if
-    /// there are any. Writing can continue.
+    /// A packet could not be written. Its events are lost. Readers detect the missing packet by its sequence number,
+    /// if there is one. Writing can continue.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The event is earlier than the previous one of its data stream, or of the trace if the format has a single
-    /// order of events.
+    /// The event is earlier than the previous event of its data stream, or of the trace if the format has a global
+    /// event order.
     #[error("time {time} is before {last}, the time of the last event{}", if *of_trace { "" } else { " of the data stream" })]
     Time {
         /// Time of the event, in cycles.
         time: u64,
         /// Time of the last event, in cycles.
         last: u64,
-        /// `true` if the last event is that of all data streams.
+        /// `true` if the last event is the last of all data streams.
         of_trace: bool,
     },
     /// The data stream has a clock, but the event has no time.
@@ -142,7 +142,7 @@ pub enum WriteError {
     /// Another clock already has this id.
     #[error("duplicate clock `{0}`")]
     ClockId(String),
-    /// The number of clocks or event record classes reached its limit.
+    /// The number of clocks or event record classes has reached its limit.
     #[error("too many {0}")]
     TooMany(&'static str),
     /// A class or a clock belongs to another trace, or to another data stream class.
@@ -153,7 +153,7 @@ pub enum WriteError {
     Finished,
 }
 
-/// Begins a trace at a path.
+/// Starts a trace at a path.
 ///
 /// # Errors
 /// If the trace cannot be written there, or not with these options.
@@ -179,9 +179,9 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     let target = if options.live { WriteTarget::Live } else { WriteTarget::Complete };
     let source = WriteSource { trace, format: "", has_dynamic_classes: true, streams: Vec::new() };
     let output = writer.create(target(path.to_owned()), vec![source], &write)?;
-    // With a single order of events, they all go through one encoder.
+    // With a global event order, all events go through one encoder.
     let merged = (writer.order() == MessageOrder::Merged)
-        .then(|| Arc::new(Mutex::new(StreamState::new(output.worker(Lane::All)))));
+        .then(|| Arc::new(Mutex::new(WriterState::new(output.worker(Lane::All)))));
     let shared = SharedTrace {
         streams: Mutex::new(Some(merged.iter().cloned().collect())),
         merged,
@@ -200,24 +200,24 @@ fn named(class: TraceClass, path: &Path, limits: &Limits) -> Result<Trace, PlanE
     Ok(trace)
 }
 
-/// A trace that is being written.
+/// Writer of a trace.
 ///
-/// It can be used by several threads, and so can its data streams. If it is dropped without [`Writer::finish`], a
-/// live trace is completed as far as possible, and other traces do not appear.
+/// Several threads can use it and its data streams. If it is dropped without [`Writer::finish`], a live trace is
+/// completed as far as possible, and other traces do not appear.
 #[derive(Debug)]
 pub struct Writer {
     shared: Arc<SharedTrace>,
     is_live: bool,
 }
 
-/// A clock of a trace that is being written.
+/// Clock of a written trace.
 #[derive(Clone, Debug)]
 pub struct Clock {
     shared: Arc<SharedTrace>,
     index: u16,
 }
 
-/// A data stream class of a trace that is being written.
+/// Data stream class of a written trace.
 #[derive(Clone, Debug)]
 pub struct StreamClass {
     shared: Arc<SharedTrace>,
@@ -226,7 +226,7 @@ pub struct StreamClass {
     classes: Arc<Mutex<EventClasses>>,
 }
 
-/// An event record class of a trace that is being written.
+/// Event record class of a written trace.
 #[derive(Clone, Debug)]
 pub struct EventClass {
     /// Trace of its data stream class.
@@ -234,57 +234,58 @@ pub struct EventClass {
     class: Arc<DynamicClass>,
 }
 
-/// Writes a data stream of a trace.
+/// Writer of a data stream.
 #[derive(Clone, Debug)]
 pub struct StreamWriter {
     class: StreamClass,
     stream: Arc<DataStream>,
-    state: Arc<Mutex<StreamState>>,
+    state: Arc<Mutex<WriterState>>,
 }
 
 /// State shared by all parts of a trace.
 struct SharedTrace {
-    /// `None` if the trace is finished.
+    /// `None` after the trace is finished.
     output: RwLock<Option<Box<dyn Output>>>,
     classes: Mutex<DeclaredClasses>,
-    /// `None` if the trace is finished.
-    streams: Mutex<Option<Vec<Arc<Mutex<StreamState>>>>>,
-    /// State of all data streams, if the format has a single order of events.
-    merged: Option<Arc<Mutex<StreamState>>>,
+    /// `None` after the trace is finished.
+    streams: Mutex<Option<Vec<Arc<Mutex<WriterState>>>>>,
+    /// State of all data streams, if the format has a global event order.
+    merged: Option<Arc<Mutex<WriterState>>>,
     path: String,
     packet_age: Option<Duration>,
     limits: Limits,
 }
 
-/// Declared classes, without event record classes.
+/// Declared classes without event record classes.
 #[derive(Debug)]
 struct DeclaredClasses {
-    /// Class without data stream classes.
+    /// Trace class without data stream classes.
     class: TraceClass,
     next_stream_class: u128,
 }
 
-/// The event record classes of a data stream class.
+/// Event record classes of a data stream class.
 #[derive(Debug, Default)]
 struct EventClasses {
     next_id: u128,
-    /// Classes of read events, by the address of their class, which is kept alive so that the address stays valid.
+    /// Classes of copied events, by the address of the original class. The original is kept alive so that its address
+    /// stays valid.
     copied: HashMap<usize, (Arc<EventRecordClass>, EventClass)>,
 }
 
-/// State of a data stream, or of all of them.
-struct StreamState {
-    /// `None` if it is finished.
+/// State of one data stream, or of all data streams.
+struct WriterState {
+    /// `None` after the end.
     encoder: Option<Box<dyn Worker + Send>>,
-    /// Time at which the first event of the open packet was written; `None` if there is none.
+    /// Time at which the first event of the open packet was written. `None` without an open packet.
     opened: Option<Instant>,
     /// Time of the last event.
     last: Option<ClockValue>,
-    /// Buffer for read events.
+    /// Buffer for copied events.
     values: EventValues,
 }
 
-impl StreamState {
+impl WriterState {
     fn new(encoder: Box<dyn Worker + Send>) -> Self {
         Self { encoder: Some(encoder), opened: None, last: None, values: EventValues::default() }
     }
@@ -296,9 +297,9 @@ impl std::fmt::Debug for SharedTrace {
     }
 }
 
-impl std::fmt::Debug for StreamState {
+impl std::fmt::Debug for WriterState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StreamState").field("last", &self.last).finish_non_exhaustive()
+        f.debug_struct("WriterState").field("last", &self.last).finish_non_exhaustive()
     }
 }
 
@@ -306,7 +307,7 @@ impl Writer {
     /// Declares a clock.
     ///
     /// # Errors
-    /// If a clock with its id exists, or there are already 65,536 clocks.
+    /// If a clock with its id exists, or there are 65,536 clocks already.
     pub fn clock(&self, class: ClockClass) -> Result<Clock, WriteError> {
         let mut classes = self.shared.classes.lock().ignore_poison();
         if classes.class.clocks.iter().any(|known| known.id == class.id) {
@@ -317,8 +318,8 @@ impl Writer {
         Ok(Clock { shared: Arc::clone(&self.shared), index })
     }
 
-    /// Declares a data stream class. Its data streams have `clock`, and its events have these members in their common
-    /// context.
+    /// Declares a data stream class. Its data streams use `clock`, and `members` are the common context of its
+    /// events.
     ///
     /// # Errors
     /// If the clock belongs to another trace, or if the class cannot be compiled.
@@ -348,7 +349,7 @@ impl Writer {
         Ok(StreamClass { shared: Arc::clone(&self.shared), trace, classes: Arc::default() })
     }
 
-    /// Begins a data stream with a class of its own. Data streams that record the same data on several processors or
+    /// Starts a data stream with its own class. Data streams that record the same data on several processors or
     /// threads should share a [class](Self::stream_class).
     ///
     /// # Errors
@@ -357,11 +358,11 @@ impl Writer {
         self.stream_class(clock, [])?.stream(name)
     }
 
-    /// Begins a data stream for events of a read data stream, with the same clock and the same common context. Other
-    /// content of its packets is not copied. Write its events with [`StreamWriter::copy`].
+    /// Starts a data stream for the events of an opened data stream, with the same clock and common context. Other
+    /// packet content is not copied. [`StreamWriter::copy`] writes the events.
     ///
     /// # Errors
-    /// If its common context needs fields of packets or event record headers, or the format does not support it.
+    /// If the common context refers to packet or event record header fields, or the format does not support it.
     pub fn stream_like(&self, stream: &DataStream) -> Result<StreamWriter, WriteError> {
         let source = stream.class();
         let clock = match stream.clock() {
@@ -391,11 +392,11 @@ impl Writer {
         self.add_stream_class(class)?.stream(name)
     }
 
-    /// Writes the open packets of all data streams. All events written so far stay readable afterwards, even if the
-    /// program is killed.
+    /// Writes the open packets of all data streams. All earlier events then stay readable, even if the program is
+    /// killed.
     ///
     /// # Errors
-    /// If something cannot be written. The other data streams are flushed nevertheless.
+    /// If something cannot be written. The other data streams are still flushed.
     pub fn flush(&self) -> Result<(), WriteError> {
         let streams = self.shared.streams.lock().ignore_poison().clone().ok_or(WriteError::Finished)?;
         let mut result = Ok(());
@@ -406,7 +407,7 @@ impl Writer {
         result
     }
 
-    /// Completes the trace. Its data streams cannot be written afterwards.
+    /// Completes the trace. Its data streams can no longer be written.
     ///
     /// # Errors
     /// If something cannot be written.
@@ -418,7 +419,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if self.is_live {
-            // An error cannot be returned here.
+            // `drop` cannot return an error.
             let _ = self.shared.finish();
         } else {
             drop(self.shared.output.write().ignore_poison().take());
@@ -427,7 +428,7 @@ impl Drop for Writer {
 }
 
 impl SharedTrace {
-    /// Passes blocks of an encoder to the output. Returns `false` if there are none.
+    /// Passes encoder blocks to the output. Returns `false` if there are no blocks.
     fn write(&self, encoder: &mut dyn Worker) -> Result<bool, WriteError> {
         let output = self.output.read().ignore_poison();
         let output = output.as_ref().ok_or(WriteError::Finished)?;
@@ -439,7 +440,7 @@ impl SharedTrace {
         Ok(result?)
     }
 
-    fn flush(&self, state: &mut StreamState) -> Result<(), WriteError> {
+    fn flush(&self, state: &mut WriterState) -> Result<(), WriteError> {
         let encoder = state.encoder.as_mut().ok_or(WriteError::Finished)?;
         state.opened = None;
         let flushed = encoder.flush();
@@ -457,7 +458,7 @@ impl SharedTrace {
             result = result.and(finished.map_err(WriteError::from)).and(written.map(|_| ()));
         }
         let output = self.output.write().ignore_poison().take();
-        // The trace is completed even after a packet could not be written, which is reported.
+        // The trace is completed even if a packet could not be written. That error is reported.
         let finished = output.ok_or(WriteError::Finished)?.finish();
         result?;
         Ok(finished?)
@@ -465,7 +466,7 @@ impl SharedTrace {
 }
 
 impl StreamClass {
-    /// Declares an event record class with a structure of these members as payload.
+    /// Declares an event record class with these payload members.
     ///
     /// # Errors
     /// See [`Self::event_class_of`].
@@ -477,11 +478,11 @@ impl StreamClass {
         self.event_class_of(EventRecordClass::new(name, members))
     }
 
-    /// Declares an event record class with all its properties, except its id, which is assigned. Its fields can only
-    /// refer to each other.
+    /// Declares an event record class with all its properties. Its id is assigned. Its fields must only refer to each
+    /// other.
     ///
     /// # Errors
-    /// If the class cannot be compiled, or the limits allow no more.
+    /// If the class cannot be compiled, or a limit is reached.
     pub fn event_class_of(&self, class: EventRecordClass) -> Result<EventClass, WriteError> {
         let mut classes = self.classes.lock().ignore_poison();
         self.add_event_class(&mut classes, class)
@@ -500,7 +501,7 @@ impl StreamClass {
         Ok(EventClass { trace: Arc::clone(&self.trace), class })
     }
 
-    /// Begins a data stream of the class. Its name is that of its file, changed if another file has it.
+    /// Starts a data stream of the class. Its file gets its name, changed if another file has that name.
     ///
     /// # Errors
     /// If the format does not support it, or if the trace is finished.
@@ -514,7 +515,7 @@ impl StreamClass {
             return Ok(StreamWriter { class: self.clone(), stream, state: Arc::clone(merged) });
         }
         let encoder = output.worker(Lane::Stream { source: 0, stream: number });
-        let state = Arc::new(Mutex::new(StreamState::new(encoder)));
+        let state = Arc::new(Mutex::new(WriterState::new(encoder)));
         self.shared
             .streams
             .lock()
@@ -525,7 +526,7 @@ impl StreamClass {
         Ok(StreamWriter { class: self.clone(), stream, state })
     }
 
-    /// Returns the class for a read event, declared for the first event of it.
+    /// Returns the class of an opened event. The first event of a class declares it.
     fn class_of(&self, event: &Event<'_>) -> Result<EventClass, WriteError> {
         let mut classes = self.classes.lock().ignore_poison();
         let key = Arc::as_ptr(&event.plans().class) as usize;
@@ -539,16 +540,16 @@ impl StreamClass {
 }
 
 impl StreamWriter {
-    /// Returns the class, for declaring event record classes and further data streams.
+    /// Returns the data stream class, for more event record classes and data streams.
     #[must_use]
     pub fn class(&self) -> &StreamClass {
         &self.class
     }
 
-    /// Makes a writer for events of a class.
+    /// Creates a writer for events of a class.
     ///
     /// # Errors
-    /// If the class does not belong to this data stream's class.
+    /// If the event class belongs to another data stream class.
     pub fn event(&self, class: &EventClass) -> Result<EventWriter, WriteError> {
         let foreign = || WriteError::Foreign("event record class");
         if !Arc::ptr_eq(&class.trace, &self.class.trace) {
@@ -558,7 +559,7 @@ impl StreamWriter {
         Ok(EventWriter::new(self.clone(), builder.ok_or_else(foreign)?))
     }
 
-    /// Declares an event record class and makes a writer for it: [`StreamClass::event_class`] and [`Self::event`].
+    /// Declares an event record class and creates a writer for it: [`StreamClass::event_class`] and [`Self::event`].
     ///
     /// # Errors
     /// See [`StreamClass::event_class_of`].
@@ -570,8 +571,8 @@ impl StreamWriter {
         self.event(&self.class.event_class(name, members)?)
     }
 
-    /// Writes a read event of a data stream with the same common context and the same clock: [`Writer::stream_like`].
-    /// Its class is declared for the first event of it.
+    /// Copies an event from a data stream with the same common context and the same clock: see
+    /// [`Writer::stream_like`]. The first event of a class declares it.
     ///
     /// # Errors
     /// If the event does not fit, and the errors of [`EventWriter::write`].
@@ -599,7 +600,7 @@ impl StreamWriter {
         result
     }
 
-    /// Writes the open packet; see [`Writer::flush`].
+    /// Writes the open packet: see [`Writer::flush`].
     ///
     /// # Errors
     /// If the packet cannot be written.
@@ -607,7 +608,7 @@ impl StreamWriter {
         self.class.shared.flush(&mut self.state.lock().ignore_poison())
     }
 
-    /// Checks that an event has a time if, and only if, the data stream has a clock.
+    /// Checks that an event has a time exactly if the data stream has a clock.
     fn check_clock(&self, cycles: Option<u64>) -> Result<(), WriteError> {
         match (self.stream.clock(), cycles) {
             (Some(_), None) => Err(WriteError::NoTime),
@@ -616,7 +617,7 @@ impl StreamWriter {
         }
     }
 
-    fn write(&self, state: &mut StreamState, event: Event<'_>) -> Result<(), WriteError> {
+    fn write(&self, state: &mut WriterState, event: Event<'_>) -> Result<(), WriteError> {
         let shared = &*self.class.shared;
         let of_trace = shared.merged.is_some();
         if let (Some(time), Some(last)) = (event.clock, state.last)
@@ -641,7 +642,7 @@ impl StreamWriter {
             state.opened = now;
         }
         if shared.write(&mut **encoder)? {
-            // The event is the first one of the next packet.
+            // The event is the first of the next packet.
             state.opened = now;
         }
         Ok(())

@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, HashMap};
 
 use ichnos_io::{FileId, Format, ReadOptions, Tree, TreeOptions, TreeProblem};
 
-/// Maximum number of files examined besides those of the traces already found.
+/// Maximum number of examined files outside recognized traces.
 const MOST_OTHERS: usize = 10_000;
 
-/// A tree, divided among formats.
+/// Tree divided among formats.
 #[derive(Debug, Default)]
 pub(crate) struct Division<'t> {
-    /// Files of each format, by index of the format.
+    /// Files of each format, by format index.
     pub(crate) parts: BTreeMap<usize, Cow<'t, Tree>>,
-    /// Notes for display, a sentence each.
+    /// Display notes, one sentence each.
     pub(crate) notices: Vec<String>,
     /// Problems with unpacked files.
     pub(crate) problems: Vec<TreeProblem>,
-    /// Paths of unpacked files that were read only in part, from the beginning.
+    /// Paths of unpacked files that were only read partly, from the start.
     pub(crate) beginnings: Vec<String>,
 }
 
-/// Divides a tree among formats: each file belongs to the first format that recognizes it, even if compressed.
-/// Unrecognized files go to the first format with any files. Without a trace, there are no parts.
+/// Divides a tree among formats. Each file, even if compressed, belongs to the first format that recognizes it.
+/// Unrecognized files go to the first format that has files. Without a trace, there are no parts.
 pub(crate) fn divide<'t>(
     tree: &'t Tree,
     formats: &[&dyn Format],
@@ -31,7 +31,7 @@ pub(crate) fn divide<'t>(
 ) -> Division<'t> {
     let mut division = Division::default();
     let mut tree = Cow::Borrowed(tree);
-    // Compact, since there can be very many files.
+    // Compact, since there can be millions of files.
     let mut owners: Vec<Option<u8>> = vec![None; tree.entries.len()];
     let mut free: Vec<usize> = (0..owners.len()).collect();
     free.retain(|index| tree.entries[*index].repeats().is_none() && tree.entries[*index].special().is_none());
@@ -92,7 +92,7 @@ pub(crate) fn divide<'t>(
     division
 }
 
-/// Renames a tree with a single file as if the path of that file had been opened.
+/// Renames a tree with a single file as if its path had been opened.
 fn name_single_file(tree: &mut Tree) {
     if let [only] = tree.entries.as_mut_slice() {
         tree.name = format!("{}/{}", tree.name.trim_end_matches('/'), only.path);

@@ -1,4 +1,4 @@
-//! Finds the trace that contains a path, for paths of single files of a trace.
+//! Finds the trace that contains a path, for a path to a single file of a trace.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use ichnos_io::{Bytes, EnclosingTrace, Entry, Hint, ReadOptions, Tree};
 
 use crate::OpenOptions;
 
-/// A given path, and the trace to open for it.
-pub(crate) struct Opening {
+/// Input path with the trace to open for it.
+pub(crate) struct PathOpening {
     pub(crate) given: PathBuf,
-    /// The trace that contains the path, if only that trace is opened, without traces below it.
+    /// Trace that contains the path, if only that trace is opened, without traces below it.
     pub(crate) enclosing: Option<EnclosingTrace>,
 }
 
-impl Opening {
+impl PathOpening {
     pub(crate) fn new(given: &Path, options: &OpenOptions, read: &ReadOptions) -> Self {
         let mut enclosing = options.formats().find_map(|format| format.enclosing_trace(given, read));
         if enclosing.as_ref().is_some_and(|trace| !trace.is_part) && is_readable_alone(given, options, read) {
@@ -28,35 +28,35 @@ impl Opening {
         self.enclosing.as_ref().map_or(&self.given, |trace| &trace.directory)
     }
 
-    /// Removes files of other traces from a tree.
+    /// Removes other traces' files from a tree.
     pub(crate) fn restrict(&self, tree: &mut Tree) {
         if let Some(trace) = &self.enclosing {
             tree.entries.retain(|entry| trace.directories.contains(&entry.directory()));
         }
     }
 
-    /// Returns the notice about the opened trace.
+    /// Returns a notice about the opened trace.
     pub(crate) fn notice(&self) -> Option<Hint> {
         self.enclosing.as_ref().map(|trace| trace.notice.clone())
     }
 }
 
-/// Maximum number of notices about repeated paths; the others are counted.
+/// Maximum number of notices about repeated paths. Further notices are counted.
 const SHOWN: usize = 20;
 
-/// Indexes of the paths that lead to one file or directory.
+/// Indexes of the paths to one file or directory.
 #[derive(Default)]
 struct InputPath {
-    /// The first path that is read as a whole.
+    /// First path that is read as a whole.
     whole: Option<usize>,
-    /// The first path for which only the trace is read.
+    /// First path for which only the trace is read.
     alone: Option<usize>,
 }
 
-/// Removes paths that repeat earlier ones, or are in a directory that is read as a whole, so that no event comes
-/// twice. Returns the rest, and notices.
-pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String>) {
-    let real = |opening: &Opening| match opening.path().as_os_str() == "-" {
+/// Removes paths that repeat earlier paths, or that are in a directory that is read as a whole. Otherwise events
+/// would appear twice. Returns the remaining paths and notices.
+pub(crate) fn without_repetition(all: Vec<PathOpening>) -> (Vec<PathOpening>, Vec<String>) {
+    let real = |opening: &PathOpening| match opening.path().as_os_str() == "-" {
         true => None,
         false => opening.path().canonicalize().ok(),
     };
@@ -68,8 +68,8 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
         let first = if opening.enclosing.is_some() { &mut place.alone } else { &mut place.whole };
         first.get_or_insert(i);
     }
-    // Returns the other path by which this one is read anyway.
-    let cover = |i: usize, opening: &Opening, path: &Path| {
+    // Returns another path that already covers this path.
+    let cover = |i: usize, opening: &PathOpening, path: &Path| {
         let own = inputs.get(path)?;
         let same = match opening.enclosing.is_some() {
             true => own.whole.or(own.alone),
@@ -84,7 +84,7 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
     let covers: Vec<Option<usize>> =
         covers.map(|(i, (opening, real))| cover(i, opening, real.as_deref()?)).collect();
     let mut notices = Vec::new();
-    // Parts of a trace have a notice already.
+    // Parts of a trace already have a notice.
     let left_out = all.iter().zip(&covers).filter(|(opening, _)| opening.enclosing.is_none());
     let mut left_out = left_out.filter_map(|(opening, cover)| Some((opening, all.get((*cover)?)?)));
     for (opening, cover) in left_out.by_ref().take(SHOWN) {
@@ -102,7 +102,7 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
     (kept.map(|(opening, _)| opening).collect(), notices)
 }
 
-/// `true` if a file is an archive, or of a format that needs no other files.
+/// Returns `true` if a file is an archive, or if its format needs no other files.
 fn is_readable_alone(path: &Path, options: &OpenOptions, read: &ReadOptions) -> bool {
     let Ok(bytes) = Bytes::from_file(path) else { return true };
     if Tree::is_packed(&bytes) {
@@ -117,7 +117,7 @@ fn is_readable_alone(path: &Path, options: &OpenOptions, read: &ReadOptions) -> 
 mod tests {
     use super::*;
 
-    /// Paths of a trace, and of files below it.
+    /// Paths to a trace and to files below it.
     #[cfg(feature = "ctf")]
     #[test]
     fn what_is_read_is_read_once() {
@@ -130,7 +130,7 @@ mod tests {
         }
         let openings = |paths: &[&str]| {
             let options = OpenOptions::default();
-            let opening = |path: &&str| Opening::new(&root.join(path), &options, &options.reading());
+            let opening = |path: &&str| PathOpening::new(&root.join(path), &options, &options.reading());
             without_repetition(paths.iter().map(opening).collect())
         };
         let kept = |paths: &[&str]| {
@@ -157,8 +157,8 @@ mod tests {
         for path in &paths {
             std::fs::create_dir_all(path).unwrap();
         }
-        let opening = |path: &PathBuf| Opening { given: path.clone(), enclosing: None };
-        let all: Vec<Opening> = paths.iter().map(opening).collect();
+        let opening = |path: &PathBuf| PathOpening { given: path.clone(), enclosing: None };
+        let all: Vec<PathOpening> = paths.iter().map(opening).collect();
         let most = std::time::Duration::from_secs(3);
         let different = ichnos_testing::in_cpu_time(most, "many paths", || without_repetition(all).0);
         assert_eq!(different.len(), 6_000);

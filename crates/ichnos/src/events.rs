@@ -5,9 +5,9 @@ use ichnos_model::{Cursor, Event, Message, Window};
 
 use crate::{OpenError, Session};
 
-/// The events of a session in order of time; see [`Session::events`].
+/// Events of a session, sorted by time: see [`Session::events`].
 ///
-/// An event borrows from the reader, so it is only valid until the next one is requested. Other messages are counted:
+/// An event borrows from the reader and is valid until the next event is requested. Other messages are counted:
 /// [`Events::loss`].
 pub struct Events {
     merge: Merge,
@@ -20,11 +20,11 @@ pub struct Events {
 pub struct Loss {
     /// Number of events known to be discarded by the producers.
     pub discarded_events: u64,
-    /// Number of times that unknown numbers of events or packets were discarded.
+    /// Number of losses with an unknown number of events or packets.
     pub discarded_unknown: u64,
     /// Number of packets known to be missing.
     pub discarded_packets: u64,
-    /// Number of places in the input that cannot be decoded.
+    /// Number of undecodable places in the input.
     pub damages: u64,
 }
 
@@ -58,7 +58,7 @@ impl Events {
                 _ => {}
             }
         }
-        // Borrowed again, as the borrow checker does not allow returning a borrow from the loop.
+        // Borrowed again, because the borrow checker does not allow returning a borrow from the loop.
         match self.merge.current() {
             Some(Message::Event(event)) => Some(event),
             _ => None,
@@ -73,7 +73,7 @@ impl Events {
 }
 
 impl Session {
-    /// Returns all events in order of time.
+    /// Returns all events, sorted by time.
     ///
     /// ```no_run
     /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
@@ -85,12 +85,12 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// If clocks are not correlated; see [`OpenOptions::assume_correlated`](crate::OpenOptions).
+    /// If clocks are not correlated: see [`OpenOptions::assume_correlated`](crate::OpenOptions).
     pub fn events(&self) -> Result<Events, OpenError> {
         self.events_in(Window::default())
     }
 
-    /// Returns the events in a window of time; see [`Session::events`].
+    /// Returns the events in a time window: see [`Session::events`].
     ///
     /// # Errors
     /// If clocks are not correlated.

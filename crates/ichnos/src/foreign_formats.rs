@@ -1,4 +1,4 @@
-//! Recognizes common file types that ichnos does not read, by their first bytes.
+//! Recognizes common unsupported file types by their first bytes.
 
 mod first_object;
 mod json_files;
@@ -15,26 +15,26 @@ use ichnos_io::{Entry, Hint};
 
 use crate::format::FORMATS;
 
-/// Number of bytes that are examined.
+/// Number of examined bytes.
 const HEAD: usize = 64 << 10;
 
-/// Describes a file that is a part of a trace and cannot be read alone.
+/// Describes a file that is part of a trace and cannot be read alone.
 pub(crate) fn describe(entry: &Entry) -> Option<Hint> {
     let bytes = entry.read().ok()?;
     let head = bytes.get(..HEAD).unwrap_or(&bytes);
-    // Its packets begin with the magic number of CTF.
+    // Its packets start with the CTF magic number.
     if magics::memtrace(head).is_some() {
         return None;
     }
     FORMATS.iter().find_map(|format| format.describe_file(head))
 }
 
-/// A file type that ichnos does not read.
+/// Unsupported file type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignFormat {
     /// Description with an article, for display.
     what: &'static str,
-    /// Advice on how to access the content, if there is a way.
+    /// Advice for access to the content, if there is a way.
     advice: Option<Advice>,
     /// `true` for traces and other recordings.
     pub(crate) is_trace: bool,
@@ -45,7 +45,7 @@ pub(crate) struct ForeignFormat {
 enum Advice {
     /// Phrase.
     Text(&'static str),
-    /// jq program that makes JSON Lines from it.
+    /// jq program that converts it to JSON Lines.
     Jq(&'static str),
 }
 
@@ -63,17 +63,17 @@ impl fmt::Display for ForeignFormat {
 }
 
 impl ForeignFormat {
-    /// Returns the type of a file; `None` if it is unknown, or cannot be read.
-    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+    /// Returns the type of a file, or `None` if it is unknown or cannot be read.
+    pub(crate) fn for_entry(entry: &Entry) -> Option<Self> {
         let bytes = entry.read().ok()?;
-        Self::recognise(bytes.get(..HEAD).unwrap_or(&bytes))
+        Self::recognize(bytes.get(..HEAD).unwrap_or(&bytes))
     }
 
-    /// Returns the type of a file that begins with these bytes.
-    fn recognise(head: &[u8]) -> Option<Self> {
-        magics::recognise(head)
-            .or_else(|| text_files::recognise(head))
-            .or_else(|| protobuf::recognise(head))
+    /// Returns the type of a file by its first bytes.
+    fn recognize(head: &[u8]) -> Option<Self> {
+        magics::recognize(head)
+            .or_else(|| text_files::recognize(head))
+            .or_else(|| protobuf::recognize(head))
             .or_else(|| {
                 let is_zeros = !head.is_empty() && head.iter().all(|byte| *byte == 0);
                 is_zeros.then_some(Self::other("a file that begins with zeros"))
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn what(bytes: &[u8]) -> &'static str {
-        ForeignFormat::recognise(bytes).map_or("", |known| known.what)
+        ForeignFormat::recognize(bytes).map_or("", |known| known.what)
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// A longer file, or a file cut near a usual buffer size, has the same type.
+    /// A longer file, or a file cut near a usual buffer size, must have the same type.
     #[test]
     fn samples_of_any_length() {
         for (sample, expected) in samples::long() {
@@ -140,14 +140,14 @@ mod tests {
         assert_eq!(what(&[0xc3; 100]), "");
         assert_eq!(what(b"text\xff"), "");
         assert_eq!(what(b"bell\x07"), "");
-        // Random bytes, also after the first bytes of each sample, are examined without a panic.
+        // Random bytes, also after the first bytes of each sample, must not cause a panic.
         let mut begins: Vec<Vec<u8>> = samples::all().into_iter().map(|(sample, _)| sample).collect();
         begins.extend([vec![0x0a], Vec::new()]);
         cases(4_000, |random| {
             let mut bytes = begins[random.index(begins.len())].clone();
             bytes.truncate(random.index(bytes.len() + 1));
             bytes.extend(random.bytes(random.seed() as usize % 97));
-            let _ = ForeignFormat::recognise(&bytes);
+            let _ = ForeignFormat::recognize(&bytes);
         });
     }
 }

@@ -1,8 +1,8 @@
-//! Registry of formats, one line each.
+//! Format registry, one line for each format.
 
 use ichnos_io::{Format, FormatInfo};
 
-/// All formats, in the order in which they are tried.
+/// All formats in detection order.
 pub const FORMATS: &[&dyn Format] = &[
     #[cfg(feature = "ctf")]
     &ichnos_ctf::Ctf,
@@ -18,7 +18,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &ichnos_jsonl::JsonLinesFormat,
 ];
 
-/// Returns the descriptions of all formats, in the same order.
+/// Returns the descriptions of all formats in detection order.
 pub fn formats() -> impl Iterator<Item = &'static FormatInfo> + Clone {
     FORMATS.iter().map(|format| format.info())
 }

@@ -1,4 +1,4 @@
-//! Writes packet indexes next to the files of traces.
+//! Writes packet indexes next to trace files.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -16,7 +16,7 @@ pub struct IndexReport {
     pub written: Vec<PathBuf>,
     /// Number of existing indexes that did not change.
     pub unchanged: u64,
-    /// Reasons for missing indexes of files or traces: a sentence each, with the path.
+    /// Reasons for missing indexes, one sentence each, with the path of the file or trace.
     pub problems: Vec<String>,
 }
 
@@ -30,21 +30,21 @@ pub enum IndexError {
     /// The path is not a directory.
     #[error("{0}: expected the directory of a trace; other inputs cannot contain indexes")]
     NotADirectory(String),
-    /// The directory contains no trace of a format with indexes.
+    /// The directory lacks a trace of a format with indexes.
     #[error("{0}: no trace in a format with packet indexes")]
     NoTrace(String),
-    /// An index cannot be written. Earlier ones were written.
+    /// An index cannot be written. Earlier indexes were written.
     #[error("{path}: {error}")]
     Write {
         /// Path of the index.
         path: String,
-        /// Error of the system.
+        /// System error.
         error: io::Error,
     },
 }
 
 /// Writes the indexes for the files of all traces in a directory, at any depth. An existing index is replaced if it
-/// differs; each index appears when it is complete.
+/// differs. Each index appears when it is complete.
 ///
 /// # Errors
 /// See [`IndexError`].
@@ -78,9 +78,9 @@ pub fn index(directory: impl AsRef<Path>, options: &OpenOptions) -> Result<Index
     if is_indexed { Ok(report) } else { Err(IndexError::NoTrace(shown())) }
 }
 
-/// Checks that there is no file at a path, or another index.
+/// Checks that a path is free or contains an index.
 fn check_index(path: &Path, index: &[u8]) -> io::Result<()> {
-    /// Size of an index's magic number in bytes.
+    /// Size of the index magic number in bytes.
     const MAGIC: usize = 4;
     let mut beginning = Vec::new();
     match File::open(path) {

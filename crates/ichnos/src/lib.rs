@@ -1,9 +1,9 @@
-//! Reads structured traces of several formats, merges their events by time, and delivers them: to your code, as text,
+//! Reads structured traces of several formats, merges their events by time, and delivers them to your code, as text,
 //! or as another trace.
 //!
 //! # Events
-//! [`open`] opens any number of traces of any format as a [`Session`]. [`Session::events`] iterates over all events in
-//! order of time:
+//! [`open`] opens any number of traces of any format as a [`Session`]. [`Session::events`] iterates over all events
+//! sorted by time:
 //!
 //! ```
 //! use ichnos::prelude::*;
@@ -18,15 +18,15 @@
 //! # Ok::<(), ichnos::OpenError>(())
 //! ```
 //!
-//! An event borrows from the session and lives until the next one is read, so nothing is allocated for it. A
-//! [`FieldPath`](model::FieldPath) finds a field of many events without searching for its name in each, and
-//! [`Event::meaning`](model::Event::meaning) finds what a field stands for (the thread, the message, a stack), whatever
-//! it is called. All values of a scope are passed to a [`Visitor`](model::Visitor) by
-//! [`Event::visit`](model::Event::visit).
+//! An event borrows from the session and lives until the next event is read, so it needs no allocation. A
+//! [`FieldPath`](model::FieldPath) finds a field of many events without a name search in each event.
+//! [`Event::meaning`](model::Event::meaning) finds a field by its role (the thread, the message, a stack), under any
+//! name. [`Event::visit`](model::Event::visit) passes all values of a scope to a [`Visitor`](model::Visitor).
 //!
 //! # Passes
-//! A [`Pass`] takes all messages of a [`Reader`], not only events: begins and ends of data streams and packets, losses,
-//! damage. It selects, limits, counts and stops. The messages go to a [`Sink`](model::Sink), for example a closure:
+//! A [`Pass`] takes all messages of a [`Reader`], not only events: starts and ends of data streams and packets,
+//! losses, damage. It selects, limits, counts and stops. The messages go to a [`Sink`](model::Sink), for example a
+//! closure:
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -50,8 +50,8 @@
 //! ```
 //!
 //! # Outputs
-//! [`Reader::pass`] delivers the same messages to an [`Output`](io::Output), on several threads. [`TextOutput`] is the
-//! text of a sink of [`export`] or of your own; its text is the same for any number of threads:
+//! [`Reader::pass`] delivers the same messages to an [`Output`](io::Output) on several threads. [`TextOutput`] writes
+//! the text of a sink, from [`export`] or your own. The text is the same for any number of threads:
 //!
 //! ```
 //! use ichnos::TextOutput;
@@ -89,9 +89,9 @@
 //! ```
 //!
 //! # Several outputs
-//! [`Reader::split`] writes several traces, or several files of text, in one pass: each event to the one that a
-//! [`SplitBy`] names. [`convert::PartTimes`] finds parts with a duration or a size, and [`convert::PartValues`] gives
-//! each value of a field a part. [`Pass::write_parts`] is that pass for an output of your own.
+//! [`Reader::split`] writes several traces or text files in one pass. A [`SplitBy`] assigns each event to one of
+//! them. [`convert::PartTimes`] finds parts with a duration or a size, and [`convert::PartValues`] makes a part for
+//! each value of a field. [`Pass::write_parts`] runs the same pass for a custom output.
 //!
 //! ```
 //! use ichnos::convert::{ConvertOptions, SplitTargets, target};
@@ -114,28 +114,28 @@
 //! ```
 //!
 //! # Crates
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
-//! | [`model`] | classes, events, messages, clocks; [`model::Source`] is the way to a new format |
-//! | [`io`] | files, archives, compressed input; the traits of formats and outputs |
+//! | [`model`] | classes, events, messages, clocks, and [`model::Source`] for new formats |
+//! | [`io`] | files, archives, compressed input, format and output traits |
 //! | [`filter`] | [expressions](Expression) that select events |
 //! | [`flow`] | the merge, chunks on several threads, the running thread |
 //! | [`export`] | text sinks |
 //! | [`analysis`] | statistics, thread states, call stack profiles, task graphs |
 //! | [`viewers`] | files for viewers, and the timeline of `ichnos view` |
-//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `xtrace` | what a format offers beyond reading and writing |
+//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `xtrace` | format features beyond reading and writing |
 //! | `table` | Arrow record batches, Parquet datasets |
 //!
 //! # Files truncated by other programs
 //! Files are mapped into memory. On Unix, the process is killed if another program truncates a mapped file while it
-//! is read, unless the program has called [`io::handle_bus_errors`]: then the reader reports the missing bytes as
-//! damage. That function installs a handler of the signal `SIGBUS` for the whole process, so a library should not do
-//! this unasked.
+//! is read. To prevent this, a program can call [`io::handle_bus_errors`]: the reader then reports the missing bytes
+//! as damage. That function installs a `SIGBUS` handler for the whole process, so a library should not call it
+//! unasked.
 //!
 //! # Features
-//! Each format has a feature with its name, on by default. [`FORMATS`] lists the enabled ones. The feature `collect`,
-//! also on by default, enables [`collect`]. The feature `table`, which is not, writes datasets of Parquet
-//! ([`convert::targets`]): it needs `arrow` and `parquet`, which take long to build.
+//! Each format has a feature with its name, on by default. [`FORMATS`] lists the enabled formats. The feature
+//! `collect`, also on by default, enables [`collect`]. The feature `table`, off by default, writes Parquet datasets
+//! ([`convert::targets`]). It needs `arrow` and `parquet`, which take long to build.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "collect")]

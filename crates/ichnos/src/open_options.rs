@@ -21,48 +21,48 @@ pub struct OpenOptions {
     pub io: IoLimits,
     /// Merge traces even if their clocks are not known to have the same origin.
     pub assume_correlated: bool,
-    /// Name of the only format to try, for unrecognized files.
+    /// Name of the only format to try on unrecognized files.
     pub format: Option<String>,
     /// Clock offsets of given paths. Several offsets of one path are added.
     pub clock_offsets: Vec<ClockOffset>,
-    /// Fail if any of several paths cannot be read, instead of skipping it (see
+    /// Fail if one of several paths cannot be read, instead of skipping it (see
     /// [`Session::left_out`](crate::Session::left_out)).
     pub require_all: bool,
-    /// Further files that belong to the input, such as a list of the paths. No output overwrites them.
+    /// Further files that belong to the input, for example a list of the paths. Outputs must not overwrite them.
     pub other_inputs: Vec<PathBuf>,
-    /// Follow links out of given directories; see [`TreeOptions::follow_links`].
+    /// Follow links out of given directories: see [`TreeOptions::follow_links`].
     pub follow_links: bool,
-    /// Directory of temporary files; see [`TreeOptions::temp_dir`].
+    /// Directory of temporary files: see [`TreeOptions::temp_dir`].
     pub temp_dir: Option<PathBuf>,
-    /// Read only the beginnings of packed files; see [`TreeOptions::beginning`] and
+    /// Read only the first bytes of packed files: see [`TreeOptions::beginning`] and
     /// [`Session::beginnings`](crate::Session::beginnings).
     pub beginning: Option<u64>,
-    /// What to add to events of processors of the thread that runs there, if they do not name theirs; see
+    /// Thread properties to add to processor events that do not name their thread: see
     /// [`running_thread`](ichnos_model::running_thread).
     pub running: RunningParts,
 }
 
-/// Offset of the clocks at a path. Such clocks count as related to all others, by this offset.
+/// Clock offset of a path. Its clocks count as related to all other clocks, by this offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockOffset {
-    /// The path, as given, or the path of a trace in it.
+    /// Path as given, or the path of a trace in it.
     pub path: PathBuf,
-    /// Name or id of a clock; `None` for all clocks.
+    /// Name or id of a clock. `None` for all clocks.
     pub clock: Option<String>,
-    /// Nanoseconds to add to its times.
+    /// Nanoseconds to add to the times of the clock.
     pub nanoseconds: i128,
-    /// `true` if the offset is the time of the clock's origin, since 1970: clocks that count from 1970 do not need it.
+    /// `true` if the offset is the time of the clock's origin since 1970. Clocks that count from 1970 do not need it.
     pub is_origin: bool,
 }
 
 impl ClockOffset {
-    /// Makes an offset of all clocks at a path.
+    /// Creates an offset for all clocks at a path.
     pub fn new(path: impl Into<PathBuf>, nanoseconds: i128) -> Self {
         Self { path: path.into(), clock: None, nanoseconds, is_origin: false }
     }
 
-    /// Makes the offset the time of the clock's origin.
+    /// Marks the offset as the time of the clock's origin.
     #[must_use]
     pub fn of_origin(mut self) -> Self {
         self.is_origin = true;
@@ -82,12 +82,12 @@ impl ClockOffset {
 pub(crate) struct Placement {
     /// Offsets to add.
     pub(crate) offsets: ClockOffsets,
-    /// `true` if there are offsets of all clocks.
+    /// `true` if an offset applies to all clocks.
     pub(crate) is_of_all: bool,
 }
 
 impl Placement {
-    /// `true` if a clock counts as related to all others.
+    /// Returns `true` if a clock counts as related to all other clocks.
     pub(crate) fn relates(&self, clock: &ClockClass) -> bool {
         self.is_of_all || self.offsets.by_name.iter().any(|(name, _)| clock.is_called(name))
     }
@@ -99,8 +99,8 @@ impl Placement {
         self
     }
 
-    /// Divides a tree, or the part of it that belongs to a format, into the parts with equal offsets. `root` is the path of
-    /// the whole tree. Also returns the paths in it that have offsets, but no files here.
+    /// Divides a tree, or a format's part of it, into parts with equal offsets. `root` is the path of the whole tree.
+    /// Also returns the inner paths that have offsets, but no files here.
     pub(crate) fn divide<'t>(
         tree: &'t Tree,
         root: &Path,
@@ -112,7 +112,7 @@ impl Placement {
         if inner.is_empty() {
             return (vec![(outer, Cow::Borrowed(tree))], Vec::new());
         }
-        // The longest path decides, if one is in another.
+        // The longest path decides if paths are nested.
         inner.sort_by_key(|(path, _)| std::cmp::Reverse(path.components().count()));
         let mut parts: BTreeMap<Option<usize>, Vec<Entry>> = BTreeMap::new();
         for entry in &tree.entries {
@@ -130,15 +130,15 @@ impl Placement {
         (parts.collect(), missing)
     }
 
-    /// `true` if any clock counts as related to all others.
+    /// Returns `true` if any clock counts as related to all other clocks.
     pub(crate) fn is_any(&self) -> bool {
         self.is_of_all || !self.offsets.by_name.is_empty()
     }
 }
 
 impl OpenOptions {
-    /// Sets an option of a format, as `FORMAT.OPTION`; see [`FormatInfo::options`](crate::FormatInfo::options). For a file option, the value is the
-    /// path, and the file is read immediately.
+    /// Sets an option of a format, as `FORMAT.OPTION`: see [`FormatInfo::options`](crate::FormatInfo::options). For a
+    /// file option, the value is the path, and the file is read immediately.
     ///
     /// # Errors
     /// If the option or the value is unknown, or if the file cannot be read.
@@ -156,7 +156,7 @@ impl OpenOptions {
         self.read.formats.set(format.name, format.options, option, value.as_ref())
     }
 
-    /// Returns the offsets of clocks, by path.
+    /// Returns the clock offsets by path.
     pub(crate) fn placements(&self) -> HashMap<PathBuf, Placement> {
         let mut placements: HashMap<PathBuf, Placement> = HashMap::new();
         for ClockOffset { path, clock, nanoseconds, is_origin } in &self.clock_offsets {
@@ -204,7 +204,7 @@ impl OpenOptions {
 mod tests {
     use super::*;
 
-    /// Names of formats and options are unique, and each format is found by its name.
+    /// Format and option names must be unique, and each format is found by its name.
     #[test]
     fn names_are_unique() {
         for (i, format) in formats().enumerate() {
@@ -215,7 +215,7 @@ mod tests {
                 for value in option.values() {
                     OpenOptions::default().set(&name, value.name).unwrap();
                 }
-                // Any text is a value of an option of text; the format checks it.
+                // Any text is a valid value of a text option. The format checks it.
                 let is_text = matches!(option.kind, crate::OptionKind::Text);
                 assert_eq!(OpenOptions::default().set(&name, "/does/not/exist").is_ok(), is_text, "{name}");
             }

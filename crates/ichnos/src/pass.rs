@@ -1,4 +1,4 @@
-//! Passes over the messages of a cursor: selection, limit, losses, damage and interruption.
+//! Passes over cursor messages: selection, limit, losses, damage and interruption.
 
 mod chunks;
 mod mapping;
@@ -22,11 +22,11 @@ pub use parts::{Parts, SplitBy};
 pub use reader_pass::ReaderPass;
 pub(crate) use streams::StreamOptions;
 
-/// Reason for which a pass has ended.
+/// Reason for the end of a pass.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub enum PassEnd {
-    /// The cursor has no more messages, the [limit](Pass::limit) is reached, or the sink stopped the pass.
+    /// The cursor is at its end, the [limit](Pass::limit) is reached, or the sink stopped the pass.
     #[default]
     Over,
     /// The pass was [stopped](Pass::stop).
@@ -35,7 +35,7 @@ pub enum PassEnd {
     Refused(Box<Damage>),
 }
 
-/// Numbers of selected messages in a pass.
+/// Counts of selected messages in a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PassCounts {
@@ -45,7 +45,7 @@ pub struct PassCounts {
     pub discarded_events: u64,
     /// Number of packets known to be missing.
     pub discarded_packets: u64,
-    /// Number of places that cannot be decoded.
+    /// Number of undecodable places.
     pub damages: u64,
 }
 
@@ -62,14 +62,14 @@ impl std::ops::AddAssign for PassCounts {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct PassSummary {
-    /// Numbers of selected messages.
+    /// Counts of selected messages.
     pub counts: PassCounts,
-    /// Reason for which the pass has ended.
+    /// Reason for the end of the pass.
     pub end: PassEnd,
 }
 
 impl std::ops::AddAssign for PassSummary {
-    /// Adds the counts; the end is that of the first pass that was not over.
+    /// Adds the counts, and keeps the first end other than [`PassEnd::Over`].
     fn add_assign(&mut self, other: Self) {
         self.counts += other.counts;
         if matches!(self.end, PassEnd::Over) {
@@ -82,42 +82,42 @@ impl std::ops::AddAssign for PassSummary {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PassOptions {
-    /// Number of threads; with one thread, everything is one chunk.
+    /// Number of threads. With one thread, everything is one chunk.
     pub threads: usize,
-    /// Approximate minimum size of a chunk in bytes of the trace; `None` to choose it by the number of threads.
+    /// Approximate minimum chunk size in bytes of the trace. `None` to choose it by the number of threads.
     pub chunk_bytes: Option<u64>,
-    /// Use chunks even with one thread, so that work per chunk of a given size does not depend on the number of
+    /// Use chunks even with one thread, so that the work for a chunk of a given size does not depend on the number of
     /// threads.
     pub always_chunks: bool,
     pub(crate) streams: StreamOptions,
 }
 
 impl Default for PassOptions {
-    /// Uses as many threads as there are processors.
+    /// Uses one thread for each processor.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self { threads, chunk_bytes: None, always_chunks: false, streams: StreamOptions::default() }
     }
 }
 
-/// Follows a pass into an output: see [`ReaderPass::observer`].
+/// Observer of a pass into an output: see [`ReaderPass::observer`].
 ///
 /// # For implementations
-/// Calls delay the output: return quickly. Notes come in the order of the output, from one thread, unless the output
-/// takes messages by data stream: then several threads call at once.
+/// Calls delay the output and should return quickly. Notes come in output order from one thread. If the output takes
+/// messages by data stream, several threads call at once.
 pub trait PassObserver: Sync {
-    /// Called from time to time: at a time in nanoseconds from the origin, after `events` events since the last call,
-    /// selected or not.
+    /// Receives progress from time to time: a time in nanoseconds from the origin, and the number of events since the
+    /// last call, including unselected events.
     fn progress(&self, nanoseconds: Option<i128>, events: u64) {
         let _ = (nanoseconds, events);
     }
 
-    /// Called after a number of bytes was written.
+    /// Receives the number of newly written bytes.
     fn written(&self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// Called with losses and damage of the input, which outputs may also contain.
+    /// Receives losses and damage of the input. Outputs may contain them, too.
     fn note(&self, note: PassNote) {
         let _ = note;
     }
@@ -132,7 +132,7 @@ impl dyn PassObserver + '_ {
 /// Ignores everything.
 impl PassObserver for () {}
 
-/// Report of a pass to its [observer](PassObserver).
+/// Report to a [pass observer](PassObserver).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PassNote {
@@ -144,16 +144,16 @@ pub enum PassNote {
         stream: String,
         /// `true` for packets.
         is_packets: bool,
-        /// Number of events or packets; `None` if unknown.
+        /// Number of events or packets. `None` if unknown.
         count: Option<u64>,
     },
-    /// The system refuses further threads, so that one does all of the work.
+    /// The system refuses further threads, so one thread does all the work.
     OneThread(io::Error),
 }
 
 impl PassNote {
     /// Returns the loss or the damage in a message.
-    fn of(message: &Message<'_>) -> Option<Self> {
+    fn from_message(message: &Message<'_>) -> Option<Self> {
         let note = |discarded: &Discarded<'_>, is_packets| Self::Loss {
             stream: discarded.stream.name.to_string(),
             is_packets,
@@ -168,7 +168,7 @@ impl PassNote {
     }
 }
 
-/// A pass over the messages of a reader.
+/// Pass over the messages of a reader.
 ///
 /// ```no_run
 /// use std::ops::ControlFlow;
@@ -213,8 +213,8 @@ impl Default for Pass {
 }
 
 impl Pass {
-    /// Makes a pass over the selected messages. The reader must be one of data streams that are selected, as that of
-    /// [`Selection::reader`].
+    /// Creates a pass over the selected messages. The reader must contain only selected data streams, for example a
+    /// reader from [`Selection::reader`].
     #[must_use]
     pub fn new(selection: Selection) -> Self {
         Self {
@@ -232,12 +232,12 @@ impl Pass {
     /// Ends the pass after a number of selected events.
     #[must_use]
     pub fn limit(self, limit: u64) -> Self {
-        // Looking for one more event could take to the end of the traces.
+        // A search for one more event could run to the end of the traces.
         Self { limit, stride: 0, ..self }
     }
 
-    /// Skips all messages up to a number of selected events, and the begins of data streams after them: for the last
-    /// events of a session, whose data streams have begun before.
+    /// Skips all messages before a number of selected events, and the starts of data streams after them. This gives
+    /// the last events of a session, whose data streams have started before.
     #[must_use]
     pub fn skip(self, events: u64) -> Self {
         Self { skip: Some(events), stride: 0, ..self }
@@ -249,14 +249,14 @@ impl Pass {
         Self { strict, ..self }
     }
 
-    /// Ends the pass when the flag is set, which is checked from time to time.
+    /// Ends the pass when the flag is set. The flag is checked from time to time.
     #[must_use]
     pub fn stop(self, flag: &'static AtomicBool) -> Self {
         Self { stop: Some(flag), ..self }
     }
 
-    /// Changes the selected events: `map` receives each event, and a builder with its values, which become those of the
-    /// event. An error ends the pass. Several threads call `map` at once.
+    /// Changes the selected events. `map` receives each event and a builder with its values, and changes the values
+    /// in the builder. An error ends the pass. Several threads call `map` at once.
     ///
     /// ```no_run
     /// use ichnos::convert::{ConvertOptions, target};
@@ -282,7 +282,7 @@ impl Pass {
         Self { mapping: Some(EventMapping::new(map)), ..self }
     }
 
-    /// Reads input that arrives meanwhile: checks for interruption and writes what there is at each message.
+    /// Follows live input: checks for interruption and writes all pending output at each message.
     #[must_use]
     pub fn live(self) -> Self {
         Self { is_live: true, stride: 0, ..self }
@@ -318,7 +318,7 @@ impl Pass {
         }
     }
 
-    /// Reports the damage that belongs to no data stream, of a pass by data stream.
+    /// In a pass by data stream, reports the damage without a data stream.
     fn note_damage_of_traces(&self, reader: &Reader<'_>, observer: &dyn PassObserver) {
         for (number, (trace, _, _)) in reader.wanted().enumerate() {
             let damage = reader.damage_of(number, trace).iter();
@@ -327,7 +327,7 @@ impl Pass {
         }
     }
 
-    /// Returns `true` if all events are passed, and none is changed.
+    /// Returns `true` if all events are passed unchanged.
     pub(crate) fn keeps_all_events(&self) -> bool {
         let is_whole = self.limit == u64::MAX && self.skip.is_none();
         is_whole && self.selection.wants_all_events() && self.mapping.is_none()
@@ -342,7 +342,7 @@ impl Pass {
         self.stop
     }
 
-    /// Returns `true` if the pass has to end.
+    /// Returns `true` if the pass must end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
@@ -359,8 +359,8 @@ impl Pass {
         run.finish()
     }
 
-    fn start<'p, S: Sink>(&'p self, sink: &'p mut S) -> Run<'p, S> {
-        Run {
+    fn start<'p, S: Sink>(&'p self, sink: &'p mut S) -> PassRun<'p, S> {
+        PassRun {
             pass: self,
             is_plain: self.keeps_all_events(),
             selection: self.selection.clone(),
@@ -376,8 +376,8 @@ impl Pass {
     }
 }
 
-/// A pass in progress.
-struct Run<'p, S> {
+/// Pass in progress.
+struct PassRun<'p, S> {
     pass: &'p Pass,
     selection: Selection,
     sink: &'p mut S,
@@ -385,9 +385,9 @@ struct Run<'p, S> {
     skip: u64,
     /// Number of events until the next check.
     left: u32,
-    /// Value of `left` when events were counted last.
+    /// Value of `left` at the last count.
     counted: u32,
-    /// `true` if all events are passed as they are.
+    /// `true` if all events are passed unchanged.
     is_plain: bool,
     mapper: Option<EventMapper>,
     /// Number of rejected events since the last check.
@@ -396,7 +396,7 @@ struct Run<'p, S> {
     ended: io::Result<PassEnd>,
 }
 
-impl<S: Sink> Run<'_, S> {
+impl<S: Sink> PassRun<'_, S> {
     /// Returns `true` if the pass ends before the next message, unless the sink stopped it.
     fn has_ended(&self) -> bool {
         self.counts.events >= self.pass.limit || !matches!(self.ended, Ok(PassEnd::Over))
@@ -407,7 +407,7 @@ impl<S: Sink> Run<'_, S> {
         Ok(PassSummary { counts: self.counts, end: self.ended? })
     }
 
-    /// Handles a message quickly; everything not needed for each event is in `check`.
+    /// Handles a message quickly. Rare work is in `check`.
     #[inline(always)]
     fn take(&mut self, message: &Message<'_>) -> ControlFlow<()> {
         if self.left == 0 || !matches!(message, Message::Event(_)) {
@@ -431,7 +431,7 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    /// Passes a selected message to the sink, changed if that is wanted.
+    /// Passes a selected message to the sink, changed if the pass changes events.
     #[inline(never)]
     fn pass_on(&mut self, message: &Message<'_>) -> ControlFlow<()> {
         let passed = match (&mut self.mapper, message) {
@@ -446,7 +446,7 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    /// Counts the events since the last check; returns their number.
+    /// Counts the events since the last check and returns their number.
     fn count(&mut self) -> u32 {
         let events = self.counted - self.left;
         self.counts.events += u64::from(events - std::mem::take(&mut self.rejected));
@@ -499,7 +499,7 @@ impl<S: Sink> Run<'_, S> {
         true
     }
 
-    /// Counts a message; returns `true` if it is passed to the sink.
+    /// Counts a message. Returns `true` if it is passed to the sink.
     fn wants(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
         if !self.selection.wants(message) {
             return ControlFlow::Continue(false);

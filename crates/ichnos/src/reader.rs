@@ -1,4 +1,4 @@
-//! Reads a session as a whole, or selected parts of it.
+//! Reads a whole session or selected parts of it.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -13,57 +13,58 @@ use ichnos_model::{
 use crate::Session;
 use crate::shard_parts::ShardParts;
 
-/// Makes cursors over the messages of selected data streams of a session, in a window; see [`Session::reader`].
+/// Source of message cursors for selected data streams of a session, in a window: see [`Session::reader`].
 pub struct Reader<'a> {
     pub(crate) session: &'a Session,
     /// Window of each trace.
     pub(crate) windows: Vec<Window>,
     /// `true` for selected data streams, by trace.
     pub(crate) wanted: Vec<Vec<bool>>,
-    /// Begin of [`Reader::cursor`]; `None` for the beginning.
+    /// Start of [`Reader::cursor`]. `None` for the start of the data.
     pub(crate) begin: Option<i128>,
-    /// Excluded classes of events, by trace and data stream; empty if there are none.
+    /// Excluded event classes, by trace and data stream. Empty without exclusions.
     pub(crate) excluded: Vec<Vec<Option<Arc<ExcludedClasses>>>>,
-    /// Shard to read, whose data streams are the selected ones; `None` for everything.
+    /// Shard to read. The selected data streams are its data streams. `None` for everything.
     pub(crate) shard: Option<ShardParts>,
 }
 
 /// Selected data stream of a reader.
 pub(crate) struct ReaderLane {
-    /// Index of its trace.
+    /// Trace index.
     pub(crate) source: usize,
-    /// Index of the data stream in its trace, and among the selected ones.
+    /// Index of the data stream in its trace.
     pub(crate) index: usize,
+    /// Index among the selected data streams of its trace.
     pub(crate) number: usize,
     pub(crate) stream: Arc<DataStream>,
 }
 
-/// Error if the data streams of a trace have no time in common.
+/// Error for a trace whose data streams lack a common time.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntersectionError {
     /// The time range of a data stream is unknown.
     #[error("{trace}: unknown time range of the data stream {stream}: its packets lack times")]
     Unknown {
-        /// The trace.
+        /// Trace.
         trace: String,
         /// Name of the data stream.
         stream: String,
     },
-    /// A data stream ends before another one begins.
-    #[error("{trace}: the data stream {ended} ends before {begun} begins: no time in common")]
+    /// A data stream ends before another data stream starts.
+    #[error("{trace}: the data stream {ended} ends before {begun} begins: no common time")]
     Disjoint {
-        /// The trace.
+        /// Trace.
         trace: String,
         /// Name of the data stream that ends first.
         ended: String,
-        /// Name of the data stream that begins last.
+        /// Name of the data stream that starts last.
         begun: String,
     },
 }
 
-/// Returns the time in which all data streams of a trace are active, in nanoseconds from the origin, both ends
-/// included; `None` if it has no packets. The time of a data stream is that of its packets.
+/// Returns the time in which all data streams of a trace are active, in nanoseconds from the origin, inclusive.
+/// Returns `None` without packets. The packets give the time of a data stream.
 fn intersection(trace: &dyn OpenedTrace) -> Result<Option<(i128, i128)>, IntersectionError> {
     let mut latest: Option<(i128, String)> = None;
     let mut earliest: Option<(i128, String)> = None;
@@ -90,10 +91,10 @@ fn intersection(trace: &dyn OpenedTrace) -> Result<Option<(i128, i128)>, Interse
 }
 
 impl Reader<'_> {
-    /// Restricts each trace to the time in which all of its data streams are active, including unselected ones.
+    /// Restricts each trace to the time in which all its data streams are active, including unselected data streams.
     ///
     /// # Errors
-    /// If the data streams of a trace have no time in common, or the time range of one is unknown.
+    /// If the data streams of a trace lack a common time, or if a time range is unknown.
     pub fn intersect_streams(&mut self) -> Result<(), IntersectionError> {
         for (trace, window) in self.session.traces().iter().zip(&mut self.windows) {
             if let Some((begin, end)) = intersection(trace.as_ref())? {
@@ -104,10 +105,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Restricts the reader to a shard of its data: whole data streams, and packets of those that can be read from
-    /// the middle on. Each message is in one shard, and depends neither on the others nor on the machine; damage that
-    /// belongs to no data stream is in the shard with the begin of the first data stream of its trace. Shards have about
-    /// the same number of bytes of the traces. Call this last.
+    /// Restricts the reader to a shard of its data: whole data streams, and packets of data streams that can be read
+    /// from the middle. Each message is in one shard. Its shard does not depend on other messages or on the machine.
+    /// Damage without a data stream is in the shard with the start of the first data stream of its trace. Shards have
+    /// about the same number of trace bytes. Call this last.
     ///
     /// ```no_run
     /// use ichnos::io::Shard;
@@ -132,18 +133,18 @@ impl Reader<'_> {
         self.shard = Some(parts);
     }
 
-    /// Returns the packets to read of a data stream, by the indexes of the trace and the data stream; `None` for all.
+    /// Returns the packets to read of a data stream, by trace and data stream index. `None` for all packets.
     pub(crate) fn packets(&self, trace: usize, stream: usize) -> Option<Range<u64>> {
         self.shard.as_ref()?.packets(trace, stream)
     }
 
-    /// Returns the damage of a trace that belongs to no data stream.
+    /// Returns the damage of a trace without a data stream.
     pub(crate) fn damage_of<'t>(&self, number: usize, trace: &'t dyn OpenedTrace) -> &'t [Damage] {
         let is_in = self.shard.as_ref().is_none_or(|shard| shard.has_damage(number));
         if is_in { trace.damage() } else { &[] }
     }
 
-    /// Makes a cursor that reads the selected packets of a data stream instead of this one, which reads all of them.
+    /// Returns a cursor over the selected packets of a data stream. `cursor` reads all packets.
     fn dividing(&self, number: usize, stream: usize, cursor: BoxedCursor) -> BoxedCursor {
         let divided = || {
             let packets = self.packets(number, stream)?;
@@ -159,8 +160,8 @@ impl Reader<'_> {
         traces.map(|((trace, wanted), window)| (trace.as_ref(), wanted, *window))
     }
 
-    /// Excludes classes of events from each data stream, if cursors support it. Some of these events may be delivered
-    /// nevertheless.
+    /// Excludes event classes from each data stream, if cursors support it. Some excluded events may still be
+    /// delivered.
     ///
     /// ```no_run
     /// # fn count(session: &ichnos::Session, filter: &ichnos::Filter) -> Result<(), ichnos::OpenError> {
@@ -179,7 +180,7 @@ impl Reader<'_> {
         self.excluded = excluded;
     }
 
-    /// Excludes classes of events from a cursor of a data stream.
+    /// Excludes event classes from the cursor of a data stream.
     pub(crate) fn excluding(&self, trace: usize, stream: usize, mut cursor: BoxedCursor) -> BoxedCursor {
         let classes = self.excluded.get(trace).and_then(|streams| streams.get(stream));
         if let Some(Some(classes)) = classes {
@@ -194,7 +195,7 @@ impl Reader<'_> {
         cursor
     }
 
-    /// Returns the selected data streams, in the order of their cursors.
+    /// Returns the selected data streams in cursor order.
     pub(crate) fn lanes(&self) -> Vec<ReaderLane> {
         let mut lanes = Vec::new();
         for (source, (trace, wanted, _)) in self.wanted().enumerate() {
@@ -210,7 +211,7 @@ impl Reader<'_> {
         lanes
     }
 
-    /// Returns the messages of a data stream of a trace, by their indexes.
+    /// Returns the messages of a data stream, by trace and data stream index.
     pub(crate) fn stream_cursor(&self, source: usize, stream: usize) -> Option<BoxedCursor> {
         let (trace, _, window) = self.wanted().nth(source)?;
         Some(self.dividing(source, stream, trace.cursor(stream, window)?))
@@ -222,13 +223,13 @@ impl Reader<'_> {
         &self.windows
     }
 
-    /// Returns the selected data streams, in the order of their cursors.
+    /// Returns the selected data streams in cursor order.
     #[must_use]
     pub fn data_streams(&self) -> Vec<Arc<DataStream>> {
         self.lanes().into_iter().map(|lane| lane.stream).collect()
     }
 
-    /// Returns a reader of some of the data streams. It reads no shard.
+    /// Returns a reader for some data streams, without a shard.
     pub(crate) fn only(&self, wants: impl Fn(&DataStream) -> bool) -> Reader<'_> {
         let traces = self.session.traces().iter().zip(&self.wanted);
         let wanted = traces.map(|(trace, wanted)| {
@@ -245,8 +246,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes the heads of all messages to `take`, data stream by data stream. [`ControlFlow::Break`] ends the data
-    /// stream.
+    /// Passes the heads of all messages to `take`, one data stream after the other. [`ControlFlow::Break`] ends the
+    /// data stream.
     pub fn for_each_head(&self, mut take: impl FnMut(&DataStream, Head) -> ControlFlow<()>) {
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !wanted.contains(&true) {
@@ -267,8 +268,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the first time of an event; `None` if there is none among the first million messages, or they arrive only
-    /// now.
+    /// Returns the first event time. Returns `None` if the first million messages contain no event with a time, or if
+    /// the input is live.
     pub(crate) fn first_time(&self) -> Option<FirstTime> {
         if self.session.is_live() {
             return None;
@@ -306,15 +307,15 @@ impl Reader<'_> {
         Merge::new(cursors)
     }
 
-    /// Returns the messages from `begin` on, merged by time, as far as known without reading earlier data: compare
-    /// [`Merge::checkpoints`] with those of a cursor that has read the earlier data up to `begin`. `begin` must be
-    /// one of [`Reader::chunks`].
+    /// Returns the messages from `begin` on, merged by time, as far as known without reading earlier data. To verify
+    /// them, compare [`Merge::checkpoints`] with a cursor that has read the earlier data up to `begin`. `begin` must
+    /// come from [`Reader::chunks`].
     #[must_use]
     pub fn cursor_from(&self, begin: i128) -> Merge {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !self.damage_of(number, trace).is_empty() {
-                // It was already reported by the first chunk.
+                // The first chunk has already reported it.
                 cursors.push(DamageCursor::new(Vec::new()).boxed());
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);
@@ -325,13 +326,13 @@ impl Reader<'_> {
         Merge::from_started(cursors)
     }
 
-    /// Returns times, in order, at which to split the data into chunks of at least about `size` bytes. The first
-    /// chunk begins at the beginning, the last one ends at the end. Chunks are larger where small ones would read
-    /// much data twice. Empty if there is too little data, or it can only be read as a whole, as a shard with a part of a
-    /// data stream.
+    /// Returns sorted times at which the data splits into chunks of at least about `size` bytes. The first chunk
+    /// starts at the start of the data, and the last chunk ends at its end. Chunks are larger where small chunks
+    /// would read much data twice. Returns no times if there is too little data, or if the data can only be read as a
+    /// whole, for example a shard with a part of a data stream.
     #[must_use]
     pub fn chunks(&self, size: u64) -> Vec<i128> {
-        // Makes the split points of many data streams, each with its own, fine enough.
+        // Makes the split points of many data streams fine enough.
         const GRAINS: u64 = 8;
         /// Minimum number of bytes to read for each byte that is read twice.
         const WORTH: u64 = 2;
@@ -359,8 +360,8 @@ impl Reader<'_> {
         for cut in &all {
             bytes = bytes.saturating_add(cut.bytes);
             if bytes >= size {
-                // Just after the beginning of a packet, so that its beginning belongs to the previous part, like the
-                // end of the previous packet, often at the same time.
+                // Just after the start of a packet. The start then belongs to the previous part, like the end of the
+                // previous packet, which often has the same time.
                 parts.push(cut.time.saturating_add(1));
                 bytes = 0;
             }

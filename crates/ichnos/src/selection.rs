@@ -19,8 +19,7 @@ type NameTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// Function that returns `true` for selected events.
 type EventTest = Arc<dyn Fn(&Event<'_>) -> bool + Send + Sync>;
 
-/// Selected data streams and events: those for which everything added to the selection is true. The default selects
-/// everything.
+/// Selection of data streams and events. All added conditions must be true. The default selects everything.
 ///
 /// ```
 /// # fn count(session: &ichnos::Session) -> Result<u64, ichnos::OpenError> {
@@ -38,9 +37,9 @@ pub struct Selection {
     events: Option<NameTest>,
     filter: Option<Selector>,
     condition: Option<EventTest>,
-    /// Window of losses.
+    /// Time window for losses.
     losses_in: Window,
-    /// Results of `events` by address of the class: classes keep their addresses while their trace is open.
+    /// Results of `events` by class address. Classes keep their addresses while their trace is open.
     known_classes: HashMap<usize, bool>,
 }
 
@@ -56,19 +55,19 @@ impl std::fmt::Debug for Selection {
 }
 
 impl Selection {
-    /// Selects data streams by their names, which end with the name of their file.
+    /// Selects data streams by name. A name ends with the file name.
     #[must_use]
     pub fn streams(self, wants: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self { streams: Some(Arc::new(wants)), ..self }
     }
 
-    /// Selects events by the names of their classes. A class without a name is not selected.
+    /// Selects events by class name. A class without a name is not selected.
     #[must_use]
     pub fn events(self, wants: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self { events: Some(Arc::new(wants)), known_classes: HashMap::new(), ..self }
     }
 
-    /// Selects events of any name.
+    /// Selects events with any name.
     #[must_use]
     pub fn all_events(self) -> Self {
         Self { events: None, known_classes: HashMap::new(), ..self }
@@ -80,30 +79,30 @@ impl Selection {
         Self { filter: Some(filter.selector()), ..self }
     }
 
-    /// Selects events by a function, called for each event that is not rejected by its name.
+    /// Selects events by a function. It is called for each event that the names do not reject.
     #[must_use]
     pub fn condition(self, wants: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self { condition: Some(Arc::new(wants)), ..self }
     }
 
-    /// Selects losses of events and packets that overlap a window, for a reader of a larger one.
+    /// Selects losses that overlap a window, for a reader with a larger window.
     #[must_use]
     pub fn losses_in(self, window: Window) -> Self {
         Self { losses_in: window, ..self }
     }
 
-    /// Reads the selected data streams of a session in a window, without events of classes that are not selected as
-    /// far as that is faster.
+    /// Reads the selected data streams of a session in a window. Unselected event classes are excluded where that is
+    /// faster.
     ///
     /// # Errors
-    /// If clocks are not correlated; see [`Session::reader`].
+    /// If clocks are not correlated: see [`Session::reader`].
     pub fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, OpenError> {
         let mut reader = session.reader_of(window, |stream| self.wants_stream(&stream.name))?;
         self.exclude(&mut reader);
         Ok(reader)
     }
 
-    /// Makes a reader skip events of classes that are not selected.
+    /// Makes a reader skip unselected event classes.
     pub fn exclude(&self, reader: &mut Reader<'_>) {
         if self.wants_all_events() {
             return;
@@ -120,7 +119,7 @@ impl Selection {
         reader.exclude(|stream| unnamed(stream).or_else(|| self.excluded_by_filter(stream)));
     }
 
-    /// Returns the classes of a data stream of which the filter never selects an event.
+    /// Returns the classes of a data stream that the filter never selects.
     #[must_use]
     pub fn excluded_by_filter(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
         self.filter.as_ref()?.filter().excluded_classes(stream)
@@ -132,28 +131,28 @@ impl Selection {
         self.filter.as_ref()
     }
 
-    /// Returns `true` if no event has to be checked.
+    /// Returns `true` if all events are selected without a check.
     #[inline(always)]
     #[must_use]
     pub fn wants_all_events(&self) -> bool {
         self.events.is_none() && self.filter.is_none() && self.condition.is_none()
     }
 
-    /// Returns `true` if a data stream of this name, or a file that is not part of one, is selected.
+    /// Returns `true` if a data stream with this name is selected, or a file outside data streams.
     #[must_use]
     pub fn wants_stream(&self, name: &str) -> bool {
         self.streams.as_ref().is_none_or(|wants| wants(name))
     }
 
-    /// Returns `true` if events of a class may be selected.
+    /// Returns `true` if events of a class can be selected.
     #[must_use]
     pub fn wants_class(&self, class: &EventRecordClass) -> bool {
         self.events.as_ref().is_none_or(|wants| class.name.as_deref().is_some_and(|name| wants(name)))
     }
 
-    /// Calls `take` for each known class of selected events, with the class of its data streams, of which at least one is
-    /// selected. Traces [with dynamic classes](ichnos_model::OpenedTrace::has_dynamic_classes) know those of the events that
-    /// were read.
+    /// Calls `take` for each known class whose events are selected, with its data stream class, if at least one such
+    /// data stream is selected. Traces [with dynamic classes](ichnos_model::OpenedTrace::has_dynamic_classes) only
+    /// know the classes of earlier events.
     pub fn for_each_class(
         &self,
         session: &Session,
@@ -173,8 +172,8 @@ impl Selection {
         }
     }
 
-    /// Returns the columns of a table of the selected events: properties, and all fields of known classes. Returns `None` if
-    /// they are more than [`CsvColumns::MOST`].
+    /// Returns the table columns of the selected events: properties, and all fields of known classes. Returns `None`
+    /// for more than [`CsvColumns::MOST`] columns.
     #[must_use]
     pub fn csv_columns(&self, session: &Session, time: JsonTime) -> Option<Vec<CsvColumn>> {
         let mut columns = CsvColumns::new(time);
@@ -189,12 +188,12 @@ impl Selection {
         columns.columns()
     }
 
-    /// Returns `true` if a message is selected; its data stream must be.
+    /// Returns `true` if a message is selected. Its data stream must be selected.
     pub fn wants(&mut self, message: &Message<'_>) -> bool {
         match message {
             Message::Event(event) => self.wants_event(event),
             Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => self.wants_loss(loss),
-            // A file that is not part of a data stream because it is unreadable.
+            // File outside data streams, because it is unreadable.
             Message::Damage(damage) if damage.stream.is_none() => self.wants_stream(&damage.file),
             _ => true,
         }
@@ -216,8 +215,8 @@ impl Selection {
             && self.filter.as_mut().is_none_or(|selector| selector.selects(event))
     }
 
-    /// Advances a cursor and counts selected events, at most `most`, up to the first message that is not an event.
-    /// Returns the head of the current message, or `None` after the last one.
+    /// Advances a cursor and counts at most `most` selected events, up to the first message that is not an event.
+    /// Returns the head of the current message, or `None` after the last message.
     pub(crate) fn count_events(
         &mut self,
         cursor: &mut dyn StreamCursor,

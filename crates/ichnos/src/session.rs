@@ -1,4 +1,4 @@
-//! Traces that were opened together, on one timeline.
+//! Traces that are opened together on one timeline.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
@@ -14,13 +14,13 @@ use ichnos_io::{
 use ichnos_model::{ClockClass, ClockOrigin, DataStream, OpenedTrace, TracerQuirk, Window};
 
 use crate::division::{Division, divide};
-use crate::enclosing::{Opening, without_repetition};
+use crate::enclosing::{PathOpening, without_repetition};
 use crate::foreign_formats::{self, ForeignFormat};
 use crate::format::FORMATS;
 use crate::open_options::{OpenOptions, Placement};
 use crate::reader::Reader;
 
-/// Error of opening traces.
+/// Error of [`open`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -38,13 +38,13 @@ pub enum OpenError {
         /// The option, and the reason.
         conflict: OptionConflict,
     },
-    /// Traces were found, but none can be read.
+    /// Traces were found, but all are unreadable.
     #[error("{}: the trace cannot be read", .0[0].path)]
     Refused(Vec<RefusedTrace>),
     /// Two clocks cannot share a timeline.
     #[error(transparent)]
     Uncorrelated(#[from] UncorrelatedClocks),
-    /// No trace at some paths has the clock of a given offset.
+    /// No trace at these paths has the clock of a given offset.
     #[error("{}: unknown clock `{clock}`", paths.join(", "))]
     NoClock {
         /// The paths.
@@ -59,7 +59,7 @@ pub enum OpenError {
     Several(Vec<OpenError>),
 }
 
-/// A path without a trace of a known format.
+/// Path without a trace of a known format.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{path}: no trace found: {hint}")]
 #[non_exhaustive]
@@ -68,13 +68,13 @@ pub struct NoTrace {
     pub path: String,
     /// Expected and actual content.
     pub hint: Hint,
-    /// Path nearby that may contain a trace.
+    /// Nearby path that can contain a trace.
     pub nearby: Option<Hint>,
-    /// `true` for a single file of an unknown kind. It may be too damaged to be recognized; [`OpenOptions::format`]
-    /// opens it nevertheless.
+    /// `true` for a single file of an unknown kind. It can be too damaged for recognition. [`OpenOptions::format`]
+    /// still opens it.
     pub is_unknown: bool,
-    /// Name of the recognized format, if another one was requested.
-    pub recognised: Option<&'static str>,
+    /// Name of the recognized format, if another format was requested.
+    pub recognized: Option<&'static str>,
 }
 
 fn sentences(errors: &[OpenError]) -> String {
@@ -126,8 +126,8 @@ pub enum OutputKind {
 /// standard input.
 ///
 /// # Errors
-/// If no path can be read, or no readable trace was found; with [`OpenOptions::require_all`], if any path cannot be
-/// read. Otherwise, unreadable paths *among* readable ones are in [`Session::left_out`], and unreadable traces in
+/// If no path can be read, or no readable trace was found. With [`OpenOptions::require_all`], if any path cannot be
+/// read. Otherwise, unreadable paths *among* readable paths are in [`Session::left_out`], and unreadable traces in
 /// [`Session::refused`].
 pub fn open<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
@@ -137,7 +137,7 @@ pub fn open<P: AsRef<Path>>(
     let files = options.read.formats.files().map(Path::new);
     files.chain(options.other_inputs.iter().map(PathBuf::as_path)).for_each(|file| session.inputs.add(file));
     let read = options.reading();
-    let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options, &read)).collect();
+    let openings = paths.into_iter().map(|path| PathOpening::new(path.as_ref(), options, &read)).collect();
     let mut placements = options.placements();
     let mut trees = Vec::new();
     let (openings, notices) = without_repetition(openings);
@@ -180,7 +180,7 @@ pub fn open<P: AsRef<Path>>(
     of_trees(session, &trees, options, &placements, read)
 }
 
-/// Opens a file or an archive from a reader, read to its end. `name` is used as its path.
+/// Opens a file or archive from a reader, which is read to its end. `name` is used as the path.
 ///
 /// # Errors
 /// If the reader fails, or no readable trace was found.
@@ -189,7 +189,7 @@ pub fn open_reader(name: &str, reader: impl Read, options: &OpenOptions) -> Resu
     of_trees(Session::new(options), &[tree], options, &options.placements(), options.reading())
 }
 
-/// Makes the session of all opened trees.
+/// Creates the session of all opened trees.
 fn of_trees(
     mut session: Session,
     trees: &[Tree],
@@ -216,8 +216,8 @@ fn of_trees(
     Ok(session)
 }
 
-/// Reads datagrams as they arrive, in the format set by the options, otherwise the first format for datagrams. The
-/// only data stream of the session can be read once.
+/// Reads datagrams as they arrive, in the format from the options, otherwise in the first datagram format. The
+/// session has one data stream, which can be read once.
 ///
 /// # Errors
 /// If no such format supports datagrams.
@@ -230,7 +230,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
             hint,
             nearby: None,
             is_unknown: false,
-            recognised: None,
+            recognized: None,
         }))
     };
     let found = options.formats().find_map(|format| format.info().listen);
@@ -249,7 +249,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
     if let Some(error) = other_format(tree, options) {
         return error;
     }
-    /// Maximum number of examined files of a directory or archive.
+    /// Maximum number of examined files in a directory or archive.
     const LOOKED_AT: usize = 100;
     let problems: Vec<&str> = tree.problems.iter().map(|problem| problem.message.as_str()).collect();
     let problems = problems.join("; ");
@@ -259,7 +259,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
         [] if !problems.is_empty() => Hint::new(problems.clone()),
         [] => Hint::new("it is empty"),
         [only] if only.len == Some(0) => Hint::new("it is an empty file"),
-        [only] => match (foreign_formats::describe(only), ForeignFormat::of(only)) {
+        [only] => match (foreign_formats::describe(only), ForeignFormat::for_entry(only)) {
             (Some(part), _) => part.after("this is "),
             (None, Some(known)) => Hint::new(format!("this is {known}")),
             (None, None) => {
@@ -272,11 +272,11 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             }
         },
         several => {
-            let unrecognised = || Hint::new(format!("its {} files have unrecognized formats", several.len()));
-            let lacking = lacking().unwrap_or_else(unrecognised);
+            let unrecognized = || Hint::new(format!("its {} files have unrecognized formats", several.len()));
+            let lacking = lacking().unwrap_or_else(unrecognized);
             let known = several.iter().take(LOOKED_AT).find_map(|entry| {
                 let known = foreign_formats::describe(entry).or_else(|| {
-                    let known = ForeignFormat::of(entry).filter(|known| known.is_trace)?;
+                    let known = ForeignFormat::for_entry(entry).filter(|known| known.is_trace)?;
                     Some(Hint::new(known.to_string()))
                 })?;
                 Some(known.after(&format!("{}; `{}` is ", lacking.message, entry.path)))
@@ -284,7 +284,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             known.unwrap_or(lacking)
         }
     };
-    // The problems may be the reason.
+    // The problems can be the reason.
     if !tree.entries.is_empty() && !problems.is_empty() {
         hint.message = format!("{}; {problems}", hint.message);
     }
@@ -294,11 +294,11 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
         hint,
         nearby,
         is_unknown,
-        recognised: None,
+        recognized: None,
     }))
 }
 
-/// Returns the error for a tree of another format than requested.
+/// Returns the error for a tree in another format than requested.
 fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
     let wanted = options.formats().next().filter(|_| options.format.is_some())?.info();
     let is_other =
@@ -308,13 +308,13 @@ fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
         "expected the format {} ({}), found {} ({})",
         wanted.name, wanted.title, other.name, other.title
     ));
-    let recognised = Some(other.name);
+    let recognized = Some(other.name);
     let path = tree.name.clone();
-    Some(OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false, recognised })))
+    Some(OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false, recognized })))
 }
 
 impl Session {
-    /// Makes an empty session.
+    /// Creates an empty session.
     fn new(options: &OpenOptions) -> Self {
         Self {
             traces: Vec::new(),
@@ -330,7 +330,7 @@ impl Session {
         }
     }
 
-    /// Notes a path that cannot be read.
+    /// Records an unreadable path.
     fn leave_out(&mut self, error: OpenError, options: &OpenOptions) -> Result<(), OpenError> {
         if options.require_all {
             return Err(error);
@@ -388,65 +388,63 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the traces, in the order that decides between equal times.
+    /// Returns the traces. Their order decides between equal times.
     #[must_use]
     pub fn traces(&self) -> &[Box<dyn OpenedTrace>] {
         &self.traces
     }
 
-    /// Returns the traces that were found but cannot be read.
+    /// Returns the unreadable traces.
     #[must_use]
     pub fn refused(&self) -> &[RefusedTrace] {
         &self.refused
     }
 
-    /// Returns the errors of skipped paths: they cannot be read, or contain no trace.
+    /// Returns the errors of skipped paths, which are unreadable or lack a trace.
     #[must_use]
     pub fn left_out(&self) -> &[OpenError] {
         &self.left_out
     }
 
-    /// Returns problems with directories and archives, a sentence each.
+    /// Returns problems with directories and archives, one sentence each.
     #[must_use]
     pub fn problems(&self) -> &[TreeProblem] {
         &self.problems
     }
 
-    /// Returns notes for display about the opened data that are not problems, a sentence each: for instance, that a
-    /// duplicate trace is read once.
+    /// Returns display notes that are not problems, one sentence each. For example, a duplicate trace is read once.
     #[must_use]
     pub fn notices(&self) -> &[Hint] {
         &self.notices
     }
 
-    /// Returns the files that were read only in part, from the beginning, due to [`OpenOptions::beginning`]. Data at
-    /// the end of such a file appears damaged or missing, so its data stream seems to end there.
+    /// Returns the files of which only the first part was read, due to [`OpenOptions::beginning`]. Data at the end of
+    /// such a file appears damaged or missing, so its data stream seems to end there.
     #[must_use]
     pub fn beginnings(&self) -> &[String] {
         &self.beginnings
     }
 
-    /// Checks that an output can be written to a path without changing the input, now or when the same paths are
-    /// opened again.
+    /// Checks that writing to a path does not change the input, now or when the same paths are opened again.
     ///
     /// # Errors
-    /// If the output is an input, contains one, or is in a directory of the input where it would be read.
+    /// If the output is an input, contains an input, or is in an input directory where it would be read.
     pub fn check_output(&self, path: &Path, kind: OutputKind) -> Result<(), OutputConflict> {
         self.inputs.check(path, |directory| {
             kind == OutputKind::Trace || FORMATS.iter().any(|format| format.reads_all_files(directory))
         })
     }
 
-    /// `true` if messages are read as they arrive, as with [`listen`], so that they can be read only once.
+    /// Returns `true` if messages are read as they arrive, as with [`listen`]. They can be read only once.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_live
     }
 
-    /// Checks an expression against the classes of the traces, and makes a filter of their events.
+    /// Checks an expression against the classes of the traces, and returns a filter for their events.
     ///
-    /// `resolve_time` converts a time in the notation of the expression to nanoseconds from the origin of the clock;
-    /// see [`Filter::new`].
+    /// `resolve_time` converts a time in expression notation to nanoseconds from the clock origin: see
+    /// [`Filter::new`].
     ///
     /// ```no_run
     /// use ichnos::prelude::*;
@@ -478,17 +476,17 @@ impl Session {
         Filter::new(expression, FilterScope { traces: &traces, has_dynamic_classes }, resolve_time)
     }
 
-    /// `true` if the options have an offset of a clock of a trace.
+    /// Returns `true` if the options have an offset for a clock of a trace.
     fn is_placed(&self, trace: usize, clock: &ClockClass) -> bool {
         self.placements.get(trace).is_some_and(|placement| placement.relates(clock))
     }
 
-    /// `true` if the options relate otherwise unrelated clocks.
+    /// Returns `true` if the options relate otherwise unrelated clocks.
     pub(crate) fn relates_clocks(&self) -> bool {
         self.assume_correlated || self.placements.iter().any(Placement::is_any)
     }
 
-    /// Returns two clocks that are not known to have the same origin, if there are any.
+    /// Returns two clocks without a known common origin, if any.
     #[must_use]
     pub fn uncorrelated(&self) -> Option<UncorrelatedClocks> {
         let traces = self.traces.iter().enumerate();
@@ -498,12 +496,12 @@ impl Session {
         self.uncorrelated_among(streams.iter().map(|(trace, stream)| (*trace, stream)))
     }
 
-    /// Returns two such clocks of these data streams, which come with the indexes of their traces.
+    /// Returns two such clocks of these data streams. Each data stream comes with its trace index.
     fn uncorrelated_among<'a>(
         &self,
         streams: impl Iterator<Item = (usize, &'a Arc<DataStream>)>,
     ) -> Option<UncorrelatedClocks> {
-        // A clock is identified by its trace and its index there; most streams share one.
+        // A clock is identified by its trace and its index there. Most data streams share a clock.
         let mut clocks: Vec<(usize, u16, &ClockClass)> = Vec::new();
         for (trace, stream) in streams {
             let (Some(index), Some(clock)) = (stream.class().default_clock, stream.clock()) else { continue };
@@ -527,7 +525,7 @@ impl Session {
         })
     }
 
-    /// Returns known bugs of tracers that have affected reading so far, with the indexes of their traces.
+    /// Returns known tracer bugs that have affected reading so far, with their trace indexes.
     #[must_use]
     pub fn applied_quirks(&self) -> Vec<(usize, TracerQuirk)> {
         let is_related = self.is_related_by_quirks();
@@ -540,7 +538,7 @@ impl Session {
         traces.flat_map(|(i, trace)| of(trace.as_ref()).into_iter().map(move |quirk| (i, quirk))).collect()
     }
 
-    /// `true` if clocks of several traces share a timeline only because of bugs of tracers.
+    /// Returns `true` if clocks of several traces share a timeline only because of tracer bugs.
     fn is_related_by_quirks(&self) -> bool {
         if self.traces.len() < 2 || self.assume_correlated {
             return false;
@@ -577,8 +575,8 @@ impl Session {
         self.cursor_of(window, |_| true)
     }
 
-    /// Returns the messages of selected data streams in the window, merged by time. Other data streams are not read
-    /// at all. Damage without a data stream is always reported.
+    /// Returns the messages of selected data streams in the window, merged by time. Other data streams are not read.
+    /// Damage without a data stream is always reported.
     ///
     /// # Errors
     /// If clocks of selected data streams are not correlated and the options do not assume it.
@@ -590,7 +588,7 @@ impl Session {
         Ok(self.reader_of(window, wants)?.cursor())
     }
 
-    /// Returns a reader that makes cursors over all messages.
+    /// Returns a reader of all messages.
     ///
     /// # Errors
     /// See [`Session::cursor`].
@@ -598,7 +596,7 @@ impl Session {
         self.reader_of(Window::default(), |_| true)
     }
 
-    /// Returns a reader that makes cursors over the messages of selected data streams in the window.
+    /// Returns a reader of selected data streams in the window.
     ///
     /// # Errors
     /// See [`Session::cursor_of`].
@@ -621,13 +619,13 @@ impl Session {
         Ok(reader)
     }
 
-    /// Returns a reader for reading each data stream by itself: clocks need not be related.
+    /// Returns a reader for separate data streams. Their clocks need not be related.
     #[must_use]
     pub fn stream_reader(&self) -> Reader<'_> {
         self.stream_reader_of(Window::default(), |_| true)
     }
 
-    /// Returns a reader for reading each of the selected data streams by itself in the window.
+    /// Returns a reader for separate selected data streams in the window.
     pub fn stream_reader_of(&self, window: Window, mut wants: impl FnMut(&DataStream) -> bool) -> Reader<'_> {
         let wanted = self
             .traces
@@ -645,7 +643,7 @@ impl Session {
     }
 }
 
-/// Checks that clocks with given offsets exist.
+/// Checks that the clocks with given offsets exist.
 fn check_names(
     placement: &Placement,
     trees: &[&Tree],
@@ -667,8 +665,8 @@ fn check_names(
     }
 }
 
-/// Returns the index of the first clock that is related to the first one neither directly nor through others, so that
-/// the result does not depend on the order of the clocks.
+/// Returns the index of the first clock that is not related to the first clock, directly or through other clocks. The
+/// result therefore does not depend on the order of the clocks.
 fn first_uncorrelated(clocks: &[&ClockClass]) -> Option<usize> {
     let mut is_related = vec![false; clocks.len()];
     *is_related.first_mut()? = true;

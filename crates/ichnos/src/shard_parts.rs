@@ -1,4 +1,4 @@
-//! Division of the data of a reader into shards of about the same size.
+//! Divides a reader's data into shards of about the same size.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -7,14 +7,14 @@ use std::ops::Range;
 use ichnos_io::{Shard, WriteShard};
 use ichnos_model::{OpenedTrace, Window};
 
-/// Part of the selected data of a session that a shard has.
+/// Data of a shard.
 pub(crate) struct ShardParts {
     shard: Shard,
-    /// `true` for the data streams of all shards, by trace and data stream.
+    /// Selected data streams of all shards, by trace and data stream.
     pub(crate) all: Vec<Vec<bool>>,
-    /// Packets of the data streams of this shard, by trace and data stream; `None` for all of them.
+    /// Packets of this shard, by trace and data stream. `None` for all packets.
     packets: Vec<Vec<Option<Range<u64>>>>,
-    /// Keys of the data streams that begin in this shard.
+    /// Keys of the data streams that start in this shard.
     begins: HashSet<u32>,
     /// `true` for traces whose damage without a data stream is in this shard.
     has_damage: Vec<bool>,
@@ -71,7 +71,7 @@ impl ShardParts {
         (Self { shard, all, packets, begins, has_damage }, wanted)
     }
 
-    /// Returns the packets of a data stream, by the indexes of the trace and the data stream; `None` for all of them.
+    /// Returns the packets of a data stream, by trace and data stream index. `None` for all packets.
     pub(crate) fn packets(&self, source: usize, stream: usize) -> Option<Range<u64>> {
         self.packets.get(source)?.get(stream)?.clone()
     }
@@ -81,39 +81,40 @@ impl ShardParts {
         self.packets.iter().flatten().any(Option::is_some)
     }
 
-    /// Returns `true` if damage of a trace that belongs to no data stream is in this shard.
+    /// Returns `true` if this shard has the damage of a trace without a data stream.
     pub(crate) fn has_damage(&self, source: usize) -> bool {
         self.has_damage.get(source).copied().unwrap_or(false)
     }
 
-    /// Returns the shard of an output.
+    /// Returns the shard for an output.
     pub(crate) fn of_output(&self) -> WriteShard {
         WriteShard { shard: self.shard, streams: self.begins.clone() }
     }
 }
 
-/// A selected data stream.
+/// Selected data stream.
 struct ShardStream {
-    /// Indexes of the trace and of the data stream.
+    /// Trace index and data stream index.
     source: usize,
     stream: usize,
     key: u32,
-    /// `true` for the first one of the trace.
+    /// `true` for the first data stream of the trace.
     is_first: bool,
-    /// Index of its unit.
+    /// Unit index.
     unit: usize,
 }
 
-/// A data stream to divide, or all of a trace that stay together.
+/// Data stream to divide, or all data streams of a trace that stay together.
 #[derive(Clone, Copy, Debug)]
 struct ShardUnit {
     bytes: u64,
-    /// Number of packets; 1 if it cannot be divided.
+    /// Number of packets. 1 for an indivisible unit.
     packets: u64,
 }
 
-/// Returns the packets of each data stream that a shard has. Data streams that cannot be divided go to the shards with
-/// the least data so far, the largest first. Then the others, one after the other, fill the shards up to the same size.
+/// Returns the packets of each data stream that a shard has. First, indivisible data streams go to the shards with
+/// the least data so far, largest first. Then the other data streams, one after the other, fill the shards to the
+/// same size.
 fn divide(units: &[ShardUnit], shard: Shard) -> Vec<Range<u64>> {
     let (count, own) = (shard.count() as usize, shard.index() as usize - 1);
     let mut ranges = vec![0..0; units.len()];
@@ -135,7 +136,7 @@ fn divide(units: &[ShardUnit], shard: Shard) -> Vec<Range<u64>> {
     let level = level(&loads, total);
     let room = |load: &u128| level.saturating_sub(*load);
     let begin: u128 = loads[..own].iter().map(room).sum();
-    // The last shard has what is left by rounding.
+    // The last shard gets the rounding remainder.
     let end = if own + 1 == count { total } else { begin + room(&loads[own]) };
     let mut at = 0;
     for (index, unit) in divided() {
@@ -150,7 +151,7 @@ fn divide(units: &[ShardUnit], shard: Shard) -> Vec<Range<u64>> {
     ranges
 }
 
-/// Returns the size up to which to fill shards with these sizes so that `more` bytes fit, rounded down.
+/// Returns the size to which shards with these sizes must be filled so that `more` bytes fit, rounded down.
 fn level(loads: &[u128], more: u128) -> u128 {
     let mut sorted = loads.to_vec();
     sorted.sort_unstable();
@@ -169,7 +170,7 @@ fn level(loads: &[u128], more: u128) -> u128 {
 mod tests {
     use super::*;
 
-    /// Divides, and checks that each packet is in one shard. Returns the sizes of the shards.
+    /// Divides, and checks that each packet is in one shard. Returns the shard sizes.
     fn sizes(units: &[(u64, u64)], count: u32) -> Vec<u64> {
         let units: Vec<ShardUnit> =
             units.iter().map(|(bytes, packets)| ShardUnit { bytes: *bytes, packets: *packets }).collect();
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn packets_fill_what_whole_data_streams_leave() {
-        // Large ones first, then up to the same size.
+        // Large data streams first, then up to the same size.
         assert_eq!(sizes(&[(100, 1), (300, 1), (200, 1)], 2), [300, 300]);
         assert_eq!(sizes(&[(300, 1), (500, 5)], 2), [400, 400]);
         assert_eq!(sizes(&[(1_000, 1), (300, 3)], 4), [1_000, 100, 100, 100]);

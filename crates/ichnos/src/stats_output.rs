@@ -9,7 +9,7 @@ use ichnos_io::{
 };
 use ichnos_model::{IgnorePoison as _, Message};
 
-/// Output that counts events, or pairs of events. Each worker counts a chunk; the results are joined in order.
+/// Output that counts events or event pairs. Each worker counts a chunk, and the results are joined in order.
 #[derive(Debug)]
 pub struct StatsOutput {
     options: Arc<StatsOptions>,
@@ -21,22 +21,22 @@ pub struct StatsOutput {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StatsResult {
-    /// Statistics of all events; with pairs, only of losses.
+    /// Statistics of all events. With pairs, only of losses.
     pub stats: Stats,
-    /// Pairs of events.
+    /// Event pairs.
     pub pairs: Option<Pairs>,
 }
 
 /// Data of a block.
 enum CountedBlock {
-    /// Records of events that belong to pairs.
+    /// Event records that belong to pairs.
     Records(Vec<u8>),
     /// End of a chunk: its statistics.
     End(Box<Stats>),
 }
 
 impl StatsOutput {
-    /// Counts events, and pairs with these options.
+    /// Creates an output that counts events, and pairs with these options.
     #[must_use]
     pub fn new(options: &StatsOptions, pairs: Option<&PairOptions>) -> Self {
         let joined = StatsResult { stats: Stats::new(options), pairs: pairs.map(Pairs::new) };
@@ -47,7 +47,7 @@ impl StatsOutput {
         }
     }
 
-    /// Returns the result of everything that was joined.
+    /// Returns the result of all joined chunks.
     #[must_use]
     pub fn into_result(self) -> StatsResult {
         self.joined.into_inner().ignore_poison()
@@ -87,9 +87,9 @@ impl Output for StatsOutput {
     }
 }
 
-/// Counts the events of a chunk.
+/// Worker that counts the events of a chunk.
 struct StatsWorker {
-    /// `None` after the end was taken.
+    /// `None` after the last block was taken.
     stats: Option<StatsCollector>,
     pairs: Option<PairReader>,
     is_finished: bool,

@@ -4,10 +4,10 @@ use ichnos_model::{BoxedCursor, EventCounts, Message, MessageKind, OpenedTrace, 
 
 use crate::Selection;
 
-/// Number of events counted at once.
+/// Number of events that are counted at once.
 const AT_ONCE: u32 = 1 << 14;
 
-/// Messages of a data stream, for a pass over it alone or to count its events.
+/// Messages of a data stream, for a separate pass or an event count.
 ///
 /// ```no_run
 /// use ichnos::model::{EventCounts, Window};
@@ -29,8 +29,8 @@ impl StreamMessages {
         trace.cursors(window).into_iter().map(Self)
     }
 
-    /// Counts the selected events, without decoding the others as far as that is possible. `take` receives the time and
-    /// the counts from time to time, and each message that is not an event.
+    /// Counts the selected events, without decoding other events where possible. `take` receives the time and the
+    /// counts from time to time, and each message that is not an event.
     pub fn count(
         mut self,
         selection: &mut Selection,

@@ -5,12 +5,12 @@ use ichnos_model::{Checkpoint, Sink};
 
 use crate::{Pass, PassEnd, Reader};
 
-/// Bytes of trace data read first, from the end.
+/// Number of trace bytes that are read first, from the end.
 const STEP: u64 = 1 << 20;
 
-/// A counted section of the timeline, up to its end.
+/// Counted section of the timeline.
 struct CountedSection {
-    /// Number of the section; the first one is 0.
+    /// Section number. The first section has number 0.
     number: usize,
     /// Initial states of the cursors, if known.
     checkpoints: Option<Vec<Checkpoint>>,
@@ -19,11 +19,11 @@ struct CountedSection {
 }
 
 impl Reader<'_> {
-    /// Finds the last `wanted` events of a pass, and makes the reader begin there. Returns the number of selected events
-    /// to [skip](Pass::skip) before them; `None` if the pass was [stopped](Pass::stop).
+    /// Finds the last `wanted` events of a pass, and makes the reader start there. Returns the number of earlier
+    /// selected events to [skip](Pass::skip), or `None` if the pass was [stopped](Pass::stop).
     ///
-    /// Goes back from the end in growing steps until there is one event more than needed, as the first line of text can
-    /// depend on the event before. `sink` gets the messages of all passes.
+    /// Goes back from the end in growing steps until there is one event more than needed, because the first line of
+    /// text can depend on the previous event. `sink` gets the messages of all passes.
     pub fn begin_at_last<S: Sink>(&mut self, pass: &Pass, wanted: u64, sink: &mut S) -> Option<u64> {
         let (begin, skip) = self.find_last(pass, wanted, sink)?;
         self.begin = begin;
@@ -31,7 +31,7 @@ impl Reader<'_> {
     }
 
     fn find_last<S: Sink>(&self, pass: &Pass, wanted: u64, sink: &mut S) -> Option<(Option<i128>, u64)> {
-        // A cursor does not fail, nor does counting.
+        // Neither a cursor nor counting can fail.
         let mut count = |cursor: &mut Merge| {
             let summary = pass.drain(sink, |take| cursor.drain_all(take)).unwrap_or_default();
             (!matches!(summary.end, PassEnd::Interrupted)).then_some(summary.counts.events)
@@ -51,7 +51,7 @@ impl Reader<'_> {
             cursor.pause_at(counted.as_ref().and_then(|counted| begin_of(counted.number)));
             let mut events = count(&mut cursor)?;
             if let Some(later) = &counted {
-                // The beginning of a section is valid if the previous one ends in the same state.
+                // The start of a section is valid if the previous section ends in the same state.
                 if later.checkpoints.is_some() && cursor.checkpoints() == later.checkpoints {
                     if later.events > wanted {
                         return Some((begin_of(later.number), later.events - wanted));

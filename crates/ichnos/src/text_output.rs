@@ -1,4 +1,4 @@
-//! Text of sinks as an output of a pass.
+//! Sink text as the output of a pass.
 
 mod blocks;
 mod fixed_text;
@@ -16,20 +16,21 @@ use ichnos_model::{DataStream, Event, IgnorePoison as _, Message};
 
 use crate::pass::{ROOM, block_size};
 pub use blocks::{BlockWarnings, BlockWriter};
-use blocks::{Pool, WrittenText};
+use blocks::{BufferPool, WrittenText};
 use fixed_text::FixedText;
 
-/// Size of a block that is written immediately, in bytes.
+/// Size of an immediately written block, in bytes.
 const LOCAL_BLOCK: usize = 80 << 10;
 
 type StateOf<S> = <S as ResumableSink>::State;
 
 type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
 
-/// Output of the text of a sink. Each worker has a sink of its own, and the text is joined in order: it is the same for
-/// any number of threads.
+/// Output that writes the text of sinks. Each worker has its own sink, and the text is joined in order. It is the
+/// same for any number of threads.
 ///
-/// If the text of a chunk depends on earlier text in a way that no [`Fixup`] can correct, the chunk is written again.
+/// If the text of a chunk depends on earlier text in a way that a [`Fixup`] cannot correct, the chunk is written
+/// again.
 ///
 /// ```no_run
 /// use ichnos::TextOutput;
@@ -48,7 +49,7 @@ pub struct TextOutput<'o, S: ResumableSink> {
     make: Box<dyn Fn(BlockWriter) -> S + Send + Sync + 'o>,
     /// `true` if sinks receive damage.
     takes_damage: bool,
-    /// Preparation of work in chunks.
+    /// Data stream order and block size, set for work in chunks.
     chunks: OnceLock<(StreamOrder, usize)>,
     joined: Mutex<JoinedText<'o, StateOf<S>>>,
 }
@@ -63,15 +64,16 @@ impl<S: ResumableSink> std::fmt::Debug for TextOutput<'_, S> {
 struct JoinedText<'o, S: SinkState> {
     writer: Box<dyn Write + Send + 'o>,
     warnings: Box<dyn Write + Send + 'o>,
-    /// State after the joined part of the current chunk, and before the chunk.
+    /// State after the joined part of the current chunk.
     state: S,
+    /// State before the current chunk.
     before: S,
     /// `true` if a chunk is complete.
     has_chunk: bool,
     text: FixedText<S::Cause>,
-    /// Position in the current chunk, in bytes and warnings, and the largest one that was written: a chunk that is
-    /// written again begins at 0.
+    /// Position in the current chunk, in bytes and warnings. A chunk that is written again starts at 0.
     position: (u64, usize),
+    /// Largest written position in the current chunk.
     written: (u64, usize),
     undecoded: u64,
     statistics: Option<NullStatistics>,
@@ -81,12 +83,12 @@ struct JoinedText<'o, S: SinkState> {
 struct TextBlockData<S: ResumableSink> {
     fixups: Vec<Fixup<CauseOf<S>>>,
     warnings: Vec<Vec<u8>>,
-    pool: Arc<Pool>,
+    pool: Arc<BufferPool>,
     /// Present in the last block of a worker.
     end: Option<TextEnd<StateOf<S>>>,
 }
 
-/// End of the text of a worker.
+/// End of a worker's text.
 struct TextEnd<S> {
     /// `None` if nothing follows.
     state: Option<S>,
@@ -95,7 +97,8 @@ struct TextEnd<S> {
 }
 
 impl<'o, S: ResumableSink> TextOutput<'o, S> {
-    /// Writes to `writer`. `make` makes the sink of each worker, and is called by several threads.
+    /// Creates an output that writes to `writer`. `make` creates the sink of each worker and is called by several
+    /// threads.
     pub fn new(writer: impl Write + Send + 'o, make: impl Fn(BlockWriter) -> S + Send + Sync + 'o) -> Self {
         let joined = JoinedText {
             writer: Box::new(writer),
@@ -119,7 +122,7 @@ impl<'o, S: ResumableSink> TextOutput<'o, S> {
         self
     }
 
-    /// Does not pass damage to the sinks.
+    /// Hides damage from the sinks.
     #[must_use]
     pub fn without_damage(self) -> Self {
         Self { takes_damage: false, ..self }
@@ -131,7 +134,7 @@ impl<'o, S: ResumableSink> TextOutput<'o, S> {
 }
 
 impl<S: SinkState> JoinedText<'_, S> {
-    /// Begins the current chunk again.
+    /// Restarts the current chunk.
     fn restart(&mut self) {
         self.state = self.before.clone();
         self.text = FixedText::default();
@@ -143,13 +146,13 @@ impl<S: SinkState> JoinedText<'_, S> {
             self.position.1 += 1;
             if self.position.1 > self.written.1 {
                 self.written.1 = self.position.1;
-                // As if printed by the sink itself, whose text is not lost because of it.
+                // A failed warning must not lose text, as if the sink had printed it.
                 let _ = self.warnings.write_all(&warning);
             }
         }
     }
 
-    /// Writes a block, except its part that was already written. Returns `false` if the chunk has to be written again.
+    /// Writes a block without its already written part. Returns `false` if the chunk must be written again.
     fn write(&mut self, block: &[u8]) -> io::Result<bool> {
         let Self { text, state, writer, position: (position, _), written: (written, _), .. } = self;
         text.write(block, state, &mut |text| {
@@ -160,7 +163,7 @@ impl<S: SinkState> JoinedText<'_, S> {
         })
     }
 
-    /// Ends a chunk. Returns `false` if it has to be written again.
+    /// Ends a chunk. Returns `false` if the chunk must be written again.
     fn end(&mut self, end: TextEnd<S>) -> bool {
         if !self.text.resolve_rest(&mut self.state) {
             return false;
@@ -196,15 +199,15 @@ where
             true => StreamOrder::new(streams.iter().map(|stream| &**stream)),
             false => StreamOrder::default(),
         };
-        // Without effect if it is called twice.
+        // A second call has no effect.
         let _ = self.chunks.set((order, block_size(threads)));
     }
 
     fn worker(&self, lane: Lane) -> Box<dyn Worker + Send> {
         let on_thread = matches!(lane, Lane::Chunk(ChunkStart::First | ChunkStart::Unjoined));
         let pool = match self.chunks.get().filter(|_| on_thread) {
-            Some((_, size)) => Pool::of_thread(*size, ROOM),
-            None => Pool::new(LOCAL_BLOCK, 2),
+            Some((_, size)) => BufferPool::of_thread(*size, ROOM),
+            None => BufferPool::new(LOCAL_BLOCK, 2),
         };
         let written = Arc::new(WrittenText::default());
         let writer =
@@ -261,14 +264,14 @@ where
     }
 }
 
-/// Worker with a sink of its own.
+/// Worker with its own sink.
 struct TextWorker<S: ResumableSink> {
     sink: S,
     written: Arc<WrittenText>,
-    pool: Arc<Pool>,
-    /// `true` if the sink does not know earlier text.
+    pool: Arc<BufferPool>,
+    /// `true` if the sink does not know the earlier text.
     is_unjoined: bool,
-    /// `true` if something may follow the lane.
+    /// `true` if more text can follow this worker's text.
     has_state: bool,
     /// Fixups in text that was not taken yet.
     fixups: Vec<Fixup<CauseOf<S>>>,
@@ -282,11 +285,11 @@ impl<S: ResumableSink> TextWorker<S> {
         }
     }
 
-    /// Ends the text; `finished` is the result of the sink.
+    /// Ends the text with the result of the sink.
     fn end(&mut self, finished: io::Result<()>) -> io::Result<()> {
         let undecoded = match finished {
             Ok(()) => 0,
-            Err(error) => Undecoded::of(&error).map(|undecoded| undecoded.count).ok_or(error)?,
+            Err(error) => Undecoded::from_error(&error).map(|undecoded| undecoded.count).ok_or(error)?,
         };
         self.take_fixups();
         let state = self.has_state.then(|| self.sink.state());

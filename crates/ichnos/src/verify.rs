@@ -1,4 +1,4 @@
-//! Reads an output again, and compares it with the written data.
+//! Reads an output again and compares it with the written data.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -15,14 +15,14 @@ use ichnos_model::{
 
 use crate::{OpenError, OpenOptions, PassNote, PassObserver, Session, open};
 
-/// Damage of the input, which the output may also have: records are copied with the rules that they break.
+/// Damage of the input. The output may have the same damage, because records are copied with their broken rules.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InputDamage(Arc<Mutex<DamageCounts>>);
 
 #[derive(Debug, Default)]
 struct DamageCounts {
     damages: u64,
-    /// Names of broken rules.
+    /// Broken rule names.
     rules: BTreeSet<&'static str>,
 }
 
@@ -33,20 +33,20 @@ impl InputDamage {
         counts.rules.extend(damage.kind.rule().map(|rule| rule.name));
     }
 
-    /// Returns `true` for a broken rule that readers do without, if a record of the input breaks it, too. A record of the
-    /// output can have a text that several records of the input refer to, and the other way around.
+    /// Returns `true` for a broken rule that readers tolerate, if an input record also breaks it. An output record
+    /// can have a text that several input records refer to, and vice versa.
     fn explains(&self, damage: &Damage) -> bool {
         let counts = self.0.lock().ignore_poison();
         damage.kind.rule().is_some_and(|rule| !rule.fatal && counts.rules.contains(rule.name))
     }
 
-    /// Returns the number of damages.
+    /// Returns the amount of damage.
     pub(crate) fn count(&self) -> u64 {
         self.0.lock().ignore_poison().damages
     }
 }
 
-/// Observer of a pass that also notes the damage of the input.
+/// Pass observer that also records the damage of the input.
 pub(crate) struct DamageObserver<'o> {
     pub(crate) observer: &'o dyn PassObserver,
     pub(crate) damage: InputDamage,
@@ -69,14 +69,14 @@ impl PassObserver for DamageObserver<'_> {
     }
 }
 
-/// Conditions that an output must meet.
+/// Requirements for an output.
 #[derive(Debug, Default)]
 pub(crate) struct OutputRules {
-    /// Rules of other readers.
+    /// Rules that other readers have.
     pub(crate) rules: ReaderRules,
-    /// Dialects of the input, and the rules that it breaks: an output in the same dialect may break them, too.
+    /// Dialects of the input with the rules that it breaks. An output in the same dialect may also break them.
     pub(crate) input: Vec<(String, HashSet<String>)>,
-    /// `true` if the input has warnings: the output may have warnings, too.
+    /// `true` if the input has warnings. The output may then have warnings, too.
     pub(crate) has_warnings: bool,
     /// Damage of the input.
     pub(crate) damage: InputDamage,
@@ -99,9 +99,9 @@ impl OutputRules {
     }
 }
 
-/// Compares the output at a path with the written data. The output must also be valid, and keep the rules of other readers,
-/// unless the input breaks them. With a window, packets of damaged data streams are copied even if some of their events are
-/// outside of it. Setting `stop` ends the comparison with an error.
+/// Compares the output at a path with the written data. The output must also be valid and keep the rules of other
+/// readers, unless the input breaks them. With a window, packets of damaged data streams are copied even if some of
+/// their events are outside it. Setting `stop` ends the comparison with an error.
 pub(crate) fn verify(
     path: &Path,
     written: &TraceDigest,
@@ -124,7 +124,7 @@ pub(crate) fn verify(
     options.require_all = true;
     let session = match open([path], &options) {
         Ok(session) => session,
-        // An output without a data stream file may not be recognized as a trace.
+        // An output without a data stream file may be unrecognizable as a trace.
         Err(OpenError::NoTrace(_)) if written.total().events == 0 => return Ok(()),
         Err(error) => return mismatch(describe(&error)),
     };
@@ -180,9 +180,7 @@ fn read(
         let (next, all) = (AtomicUsize::new(0), Mutex::new(TraceDigest::default()));
         let work = || {
             while let Some(cursor) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Some(mut cursor) = cursor.lock().ok().and_then(|mut cursor| cursor.take()) else {
-                    continue;
-                };
+                let Some(mut cursor) = cursor.lock().ignore_poison().take() else { continue };
                 let mut digest = StreamDigest::new(event_hash);
                 let mut take = |message: &Message<'_>| {
                     if !matches!(message, Message::Damage(damage) if rules.damage.explains(damage)) {
@@ -190,31 +188,28 @@ fn read(
                     }
                     if let Message::Event(event) = message
                         && let Some(rule) = rules.broken_by(event)
-                        && let Ok(mut broken) = broken.lock()
                     {
-                        broken.get_or_insert(rule);
+                        broken.lock().ignore_poison().get_or_insert(rule);
                     }
                     if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
                 if cursor.next_head().is_some() {
                     cursor.drain_all(&mut take);
                 }
-                if let Ok(mut all) = all.lock() {
-                    all.merge(digest.finish());
-                }
+                all.lock().ignore_poison().merge(digest.finish());
             }
         };
         std::thread::scope(|scope| {
-            // If the system refuses some threads, the others do all of the work.
+            // If the system refuses some threads, the other threads do all the work.
             let more = 1..threads.min(cursors.len());
             let _ = more
                 .map(|_| std::thread::Builder::new().spawn_scoped(scope, work))
                 .all(|began| began.is_ok());
             work();
         });
-        read.merge(all.into_inner().unwrap_or_default());
+        read.merge(all.into_inner().ignore_poison());
     }
-    (read, broken.into_inner().unwrap_or_default())
+    (read, broken.into_inner().ignore_poison())
 }
 
 /// Returns an opening error with its reasons.
@@ -232,7 +227,7 @@ fn describe(error: &OpenError) -> String {
 mod tests {
     use super::*;
 
-    /// An output in the dialect of the input may break the rules that the input breaks, and no others.
+    /// An output in the dialect of the input may break exactly the rules that the input breaks.
     #[test]
     fn rules_of_other_readers_are_checked() {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng"));

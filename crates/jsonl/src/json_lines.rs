@@ -146,10 +146,10 @@ impl ClassState {
         write_log_level(&mut line, class);
         Self {
             identity: out.into(),
-            specific: Keys::of(event.plan(Scope::SpecificContext)),
-            payload: Keys::of(event.plan(Scope::Payload)),
+            specific: Keys::for_plan(event.plan(Scope::SpecificContext)),
+            payload: Keys::for_plan(event.plan(Scope::Payload)),
             stacks: if with_frames { Box::default() } else { meanings::stack_fields(event) },
-            frames: EventStacks::of(event, with_frames),
+            frames: EventStacks::for_event(event, with_frames),
             message: meanings::written_message(event.class),
         }
     }
@@ -257,9 +257,9 @@ impl<W: TextWriter> JsonLines<W> {
             let header = plans.event_record_header.as_ref().filter(|plan| has_plain_field(plan));
             StreamClassState {
                 time: TimeWriter::new(self.options.time, stream.clock()),
-                header: header.map(|plan| Keys::of(Some(plan))),
-                common: Keys::of(plans.common_context.as_ref()),
-                resource: Keys::of(plans.resource.as_ref()),
+                header: header.map(|plan| Keys::for_plan(Some(plan))),
+                common: Keys::for_plan(plans.common_context.as_ref()),
+                resource: Keys::for_plan(plans.resource.as_ref()),
                 common_contexts: ValueCache::new(&[Scope::CommonContext], MOST_TEXTS),
                 resources: ValueCache::new(&[Scope::Resource], MOST_TEXTS),
             }
@@ -298,7 +298,7 @@ impl<W: TextWriter> JsonLines<W> {
         let failures = &mut self.output.failures;
         if let Some(keys) = &known.header {
             out.extend_from_slice(b",\"header\":");
-            failures.note(write(out, Scope::EventRecordHeader, keys));
+            failures.record(write(out, Scope::EventRecordHeader, keys));
         }
         if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context) {
             let keys = &known.common;
@@ -306,7 +306,7 @@ impl<W: TextWriter> JsonLines<W> {
                 out.extend_from_slice(b",\"common_context\":");
                 write(out, Scope::CommonContext, keys)
             };
-            failures.note(match event.scopes.values {
+            failures.record(match event.scopes.values {
                 Some(values) if values.has(Scope::CommonContext) => {
                     known.common_contexts.push(out, event, write)
                 }
@@ -315,14 +315,14 @@ impl<W: TextWriter> JsonLines<W> {
         }
         if event.plan(Scope::SpecificContext).is_some() {
             out.extend_from_slice(b",\"specific_context\":");
-            failures.note(write(out, Scope::SpecificContext, &class.specific));
+            failures.record(write(out, Scope::SpecificContext, &class.specific));
         }
         if event.plan(Scope::Payload).is_some() {
             out.extend_from_slice(b",\"payload\":");
-            failures.note(write(out, Scope::Payload, &class.payload));
+            failures.record(write(out, Scope::Payload, &class.payload));
         }
         if class.message.is_some() || event.has_resource() {
-            failures.note(push_resource(out, scratch, event, known, class.message));
+            failures.record(push_resource(out, scratch, event, known, class.message));
         }
         class.frames.push_json(out, event);
         out.extend_from_slice(b"}\n");
@@ -351,11 +351,11 @@ impl<W: TextWriter> JsonLines<W> {
         if begins {
             for (scope, name) in [(Scope::PacketHeader, "header"), (Scope::PacketContext, "context")] {
                 if packet.plan(scope).is_some() {
-                    let keys = Keys::of(packet.plan(scope));
+                    let keys = Keys::for_plan(packet.plan(scope));
                     let mut writer = FieldWriter::new(line.member(name).raw(), &mut self.scratch, &keys);
                     let result = packet.visit(scope, &mut writer);
                     writer.finish(result.is_err());
-                    self.output.failures.note(result);
+                    self.output.failures.record(result);
                 }
             }
         }

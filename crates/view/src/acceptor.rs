@@ -71,7 +71,7 @@ struct Accepted<S> {
 }
 
 impl<S: Serve> Acceptor<S> {
-    /// Binds a listener to a port; 0 selects a free one. `make` creates the service, given the port.
+    /// Binds a listener to a port. Port 0 selects a free port. `make` creates the service, given the port.
     pub(crate) fn bind(port: u16, make: impl FnOnce(u16) -> S) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
         let service = make(listener.local_addr()?.port());
@@ -100,8 +100,8 @@ impl<S: Serve> Acceptor<S> {
     }
 }
 
-/// Accepts connections. If there are too many, the oldest connection without a valid token is closed, so that strangers
-/// cannot lock the user out. If all connections have the token, newer ones wait.
+/// Accepts connections. If there are too many, the oldest connection without a valid token is closed, so that
+/// strangers cannot lock the user out. If all connections have the token, newer connections wait.
 fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
     for stream in listener.incoming() {
         if accepted.is_over.load(Ordering::Relaxed) {

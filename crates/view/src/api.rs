@@ -1,4 +1,4 @@
-//! Answers to the page's requests, which `docs/view-api.md` describes.
+//! Answers to requests of the page. `docs/view-api.md` describes them.
 
 mod command;
 mod completions;
@@ -32,7 +32,7 @@ use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::{ApiError, Response};
 
-/// Requests that apply clock offsets. For tracks and their items, the page moves them itself.
+/// Requests that apply clock offsets. The page itself moves tracks and their items.
 const WITH_OFFSETS: [&str; 11] =
     ["events", "log", "near", "event", "search", "stats", "longest", "stacks", "tasks", "task", "command"];
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ichnos::model::{IgnorePoison as _, Window};
 use ichnos::{Expression, Reader, Session};
 
-use crate::clock_offsets::ClockOffsets;
+use crate::clock_offsets::TrackOffsets;
 use crate::exports::Exports;
 use crate::options::{ViewOptions, ViewSource};
 use crate::parts::RangeParts;
@@ -40,7 +40,7 @@ pub(crate) struct AppState {
     stream_keys: Vec<u32>,
     filtered: Mutex<Vec<(String, Arc<TimelineBuilder>)>>,
     /// State of the same traces with the clock offsets of the latest such request.
-    moved: Mutex<Option<(ClockOffsets, Arc<Self>)>>,
+    moved: Mutex<Option<(TrackOffsets, Arc<Self>)>>,
 }
 
 impl AppState {
@@ -60,8 +60,8 @@ impl AppState {
     }
 
     /// Creates the state for reopened traces. Tracks and names keep their numbers.
-    pub(crate) fn again(&self, source: ViewSource) -> Self {
-        self.of_source(source, TimelineBuilder::after(&self.build, BUDGET))
+    pub(crate) fn reopened(&self, source: ViewSource) -> Self {
+        self.of_source(source, TimelineBuilder::for_grown_traces(&self.build, BUDGET))
     }
 
     fn of_source(&self, source: ViewSource, build: TimelineBuilder) -> Self {
@@ -92,7 +92,7 @@ impl AppState {
     /// Returns the state with the clock offsets of a request. The traces are opened again for it, so the result is the
     /// same as with offsets on the command line.
     pub(crate) fn with_offsets(self: &Arc<Self>, query: &Query) -> Result<Arc<Self>, ApiError> {
-        let offsets = ClockOffsets::of_query(query)?;
+        let offsets = TrackOffsets::from_query(query)?;
         if offsets.0.is_empty() {
             return Ok(Arc::clone(self));
         }
@@ -115,7 +115,7 @@ impl AppState {
         Ok(shared)
     }
 
-    fn open_with(self: &Arc<Self>, ClockOffsets(offsets): &ClockOffsets) -> Result<Arc<Self>, ApiError> {
+    fn open_with(self: &Arc<Self>, TrackOffsets(offsets): &TrackOffsets) -> Result<Arc<Self>, ApiError> {
         let open = self.options.open_with_offsets.as_ref().filter(|_| !self.session.is_live());
         let open = open.ok_or_else(|| ApiError::bad("offsets: these traces cannot be opened again"))?;
         if !self.build.status().is_complete {
@@ -137,7 +137,8 @@ impl AppState {
             let text = "offsets: the traces have changed, or some cannot be read without the others";
             return Err(ApiError::bad(text));
         }
-        let mut shared = self.of_source(source, TimelineBuilder::beside(&self.build, FILTERED_BUDGET));
+        let mut shared =
+            self.of_source(source, TimelineBuilder::for_moved_clocks(&self.build, FILTERED_BUDGET));
         (shared.options.follow, shared.options.cache) = (false, None);
         let shared = Arc::new(shared);
         let filling = Arc::clone(&shared);

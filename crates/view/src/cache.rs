@@ -40,7 +40,7 @@ pub(crate) struct KeptStatus {
 }
 
 impl TimelineCache {
-    /// Creates a cache in a directory, which is created if missing. `key` must differ for different traces, file
+    /// Creates a cache in a directory. A missing directory is created. `key` must differ for different traces, file
     /// contents, and reading or selection options.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, key: u64) -> Self {

@@ -2,13 +2,13 @@
 
 use ichnos::json::write::push_string;
 
-/// Directories of absolute paths, each ending with a slash: the common directory if there is one, otherwise the
-/// directory of each path.
+/// Directories of absolute paths, each with a final slash: the common directory, or without one the directory of each
+/// path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TraceDirectories(Vec<String>);
 
 impl TraceDirectories {
-    pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
+    pub(crate) fn from_paths<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
         let directory = |path: &'p str| path.rfind('/').map(|slash| path.split_at(slash + 1).0);
         let absolute =
             paths.into_iter().map(|path| path.trim_end_matches('/')).filter(|path| path.starts_with('/'));
@@ -22,7 +22,7 @@ impl TraceDirectories {
         if common.len() > 1 {
             all = vec![common];
         }
-        // Longer paths first, since a shorter one can be a prefix.
+        // Longer paths first, because a shorter path can be a prefix.
         all.sort_by_key(|path| std::cmp::Reverse(path.len()));
         // Shell words escape quotes in their own way.
         let mut all: Vec<_> =
@@ -63,13 +63,13 @@ mod tests {
             (&["/home/ann/traces/host/shop", "/home/ann/traces/"], &["/home/ann/"]),
             (&["/home/o'ann/shop"], &["/home/o'ann/", r"/home/o'\''ann/"]),
         ] {
-            let directories = TraceDirectories::of(paths.iter().copied());
+            let directories = TraceDirectories::from_paths(paths.iter().copied());
             assert_eq!(directories.0, wanted, "{paths:?}");
         }
-        let directories = TraceDirectories::of(["/a \"b\"/x", "/a \"b\"/c/y"]);
+        let directories = TraceDirectories::from_paths(["/a \"b\"/x", "/a \"b\"/c/y"]);
         assert_eq!(directories.without("ichnos cat '/a \"b\"/x' /c"), "ichnos cat 'x' /c");
         assert_eq!(directories.without_in_json(br#"["/a \"b\"/c/y"]"#), br#"["c/y"]"#);
-        let directories = TraceDirectories::of(["/it's/x"]);
+        let directories = TraceDirectories::from_paths(["/it's/x"]);
         assert_eq!(directories.without(r"ichnos cat '/it'\''s/x'"), "ichnos cat 'x'");
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use crate::acceptor::{Acceptor, OpenConnection, Serve};
-use crate::request::{Method, Refusal, Request};
+use crate::request::{Method, Request, RequestRefusal};
 use crate::response::PATIENCE;
 use crate::token::AddressToken;
 
@@ -34,7 +34,7 @@ impl ViewerPage {
         }
     }
 
-    /// Returns the only port from which the page can load files; `None` if any port works.
+    /// Returns the only port from which the page can load files, or `None` for any port.
     #[must_use]
     pub fn port(self) -> Option<u16> {
         // Perfetto's content security policy only allows this port.
@@ -76,8 +76,8 @@ struct ServedFile {
 }
 
 impl FileServer {
-    /// Binds the server to a port; 0 selects a free one. `name` is the file name in the address: letters, digits and
-    /// dots.
+    /// Binds the server to a port. Port 0 selects a free port. `name` is the file name in the address: letters,
+    /// digits and dots.
     ///
     /// # Errors
     /// If the port is in use, or the system provides no random numbers.
@@ -114,7 +114,7 @@ impl Serve for ServedFile {
     fn serve(&self, mut stream: TcpStream, connection: &OpenConnection<'_>) {
         let answered = match Request::read(&mut stream) {
             Ok(request) => self.answer(&request, &mut stream, connection),
-            Err(Refusal::Gone) => return,
+            Err(RequestRefusal::Gone) => return,
             Err(_) => self.head(&mut stream, "400 Bad Request", Some(0)),
         };
         // An error only affects this connection.

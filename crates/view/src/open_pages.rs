@@ -23,7 +23,7 @@ pub(crate) struct OpenPages {
 #[derive(Debug, Default)]
 struct PageCount {
     connected: usize,
-    /// Time at which the server stops if there is no page.
+    /// Time at which the server stops without a page.
     end: Option<Instant>,
 }
 

@@ -16,7 +16,7 @@ pub type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;
 /// Function that opens the traces again with clock offsets: trace paths with nanoseconds to add.
 type OpenWithOffsets = Arc<dyn Fn(&[(String, i64)]) -> Result<ViewSource, String> + Send + Sync>;
 
-/// Arguments of terminal commands that read and select the same events, quoted for a shell.
+/// Terminal command arguments that read and select the same events, quoted for a shell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ViewArguments {
@@ -31,7 +31,7 @@ pub struct ViewArguments {
 }
 
 impl ViewArguments {
-    /// Creates arguments with traces only.
+    /// Creates arguments that only name traces.
     #[must_use]
     pub fn new(traces: impl Into<String>) -> Self {
         Self { traces: traces.into(), ..Self::default() }
@@ -42,19 +42,19 @@ impl ViewArguments {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ViewOptions {
-    /// Title of the page.
+    /// Page title.
     pub title: String,
     /// Arguments of the terminal commands that the page shows.
     pub arguments: ViewArguments,
-    /// Port on 127.0.0.1; 0 selects a free one.
+    /// Port on 127.0.0.1. Port 0 selects a free port.
     pub port: u16,
-    /// Keeps the server running after the last page closes.
+    /// `true` to keep the server running after the last page closes.
     pub keep: bool,
     /// Selected data streams and events.
     pub selection: Selection,
     /// Time range in nanoseconds since the clock origin.
     pub window: Window,
-    /// Restricts the time range to the time in which all data streams of a trace are active.
+    /// `true` to restrict the time range to the time in which all data streams of a trace are active.
     pub stream_intersection: bool,
     /// Time zone name for times of day.
     pub zone: String,
@@ -62,7 +62,7 @@ pub struct ViewOptions {
     pub temporary: PathBuf,
     /// Problems with the traces, one sentence each.
     pub warnings: Vec<String>,
-    /// Cache for the timeline. Must be `None` for growing traces.
+    /// Timeline cache. Must be `None` for growing traces.
     pub cache: Option<TimelineCache>,
     /// `true` for growing traces. Pages show them as live, and can follow their end. See [`run_following`].
     ///
@@ -74,7 +74,7 @@ pub struct ViewOptions {
     pub error_help: fn(&FilterError) -> Option<String>,
     /// Returns a suggestion for an unknown name in an expression.
     pub warning_help: fn(&FilterWarning) -> Option<String>,
-    /// Opens the traces again for requests with clock offsets; `None` if that is impossible.
+    /// Opens the traces again for requests with clock offsets. `None` if that is impossible.
     pub open_with_offsets: Option<OpenWithOffsets>,
     /// Flag that stops the server.
     pub stop: &'static AtomicBool,
@@ -157,7 +157,7 @@ impl ViewOptions {
 /// Reopened traces, because they have grown or for clock offsets, with their selection.
 #[non_exhaustive]
 pub struct ViewSource {
-    /// The traces.
+    /// Traces.
     pub session: Arc<Session>,
     /// Selected data streams and events.
     pub selection: Selection,
@@ -165,9 +165,9 @@ pub struct ViewSource {
     pub window: Window,
     /// Problems with the traces, one sentence each.
     pub warnings: Vec<String>,
-    /// Arguments of terminal commands; `None` if unchanged.
+    /// Terminal command arguments. `None` if unchanged.
     pub arguments: Option<ViewArguments>,
-    /// Converts a time in an expression to nanoseconds since the clock origin; `None` if unchanged.
+    /// Converts a time in an expression to nanoseconds since the clock origin. `None` if unchanged.
     pub resolve_time: Option<ResolveTime>,
 }
 

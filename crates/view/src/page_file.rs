@@ -26,13 +26,13 @@ const SCRIPT_ELEMENT: &str = r#"<script src="app.js" defer></script>"#;
 pub struct PageFile {
     /// Page content: HTML in UTF-8.
     pub html: Vec<u8>,
-    /// `true` if some of the data could not be decoded.
+    /// `true` if some data could not be decoded.
     pub is_damaged: bool,
 }
 
 /// Returns the page as a single file with a summary of the selected events. The summary contains the timeline at one
 /// zoom level, statistics, the longest spans, call stacks, flows, the first 1,000 events and log lines, losses and
-/// warnings. A browser shows the page without a server, and the page loads nothing.
+/// warnings. A browser shows the page without a server, and the page loads no other files.
 ///
 /// The directories of the traces and of the [paths](crate::ViewArguments::paths) are removed.
 ///
@@ -43,7 +43,7 @@ pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Page
     shared.has_limits = false;
     let traces = shared.session.traces().iter().map(|trace| trace.path());
     let paths = shared.options.arguments.paths.iter().map(String::as_str);
-    let directories = TraceDirectories::of(traces.chain(paths));
+    let directories = TraceDirectories::from_paths(traces.chain(paths));
     let arguments = &mut shared.options.arguments;
     arguments.traces = directories.without(&arguments.traces);
     let shared = Arc::new(shared);
@@ -53,6 +53,7 @@ pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Page
         return Err(io::ErrorKind::Interrupted.into());
     }
     if status.state == BuildState::Failed {
+        // A failed state always has a message.
         return Err(io::Error::other(status.failure.unwrap_or_default()));
     }
     let answers = api::saved(&shared, &directories).map_err(|error| io::Error::other(error.text))?;
@@ -60,7 +61,7 @@ pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Page
     let (between, after) = rest.split_once(SCRIPT_ELEMENT).unwrap_or((rest, ""));
     let mut hashes = HASHES.lines();
     let (style, script) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
-    // Names in traces stay text, and the page loads nothing.
+    // Names in traces stay text, and the page loads no other files.
     let policy = format!(
         "default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data: blob:; base-uri 'none'; \
 form-action 'none'"
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn the_page_has_the_places_for_its_files() {
         assert!(HTML.contains(STYLE_ELEMENT) && HTML.contains(SCRIPT_ELEMENT) && HTML.contains("</body>"));
-        // These would end the elements early.
+        // These sequences would end the elements early.
         assert!(!SCRIPT.to_lowercase().contains("</script") && !SCRIPT.contains("<!--"));
         assert!(!STYLE.to_lowercase().contains("</style"));
         assert_eq!(HASHES.lines().filter(|line| line.starts_with("sha256-") && line.len() == 51).count(), 2);

@@ -10,7 +10,7 @@ use crate::response::ApiError;
 /// Maximum number of cached ranges.
 const MOST_PARTS: usize = 4;
 
-/// Range with all of its items.
+/// Range with all its items.
 #[derive(Debug)]
 pub(crate) struct RangePart {
     begin: u64,
@@ -34,7 +34,8 @@ impl RangePart {
 pub(crate) struct RangeParts(Mutex<Vec<Arc<RangePart>>>);
 
 impl RangeParts {
-    /// Returns a part that contains a range. If none is cached, calls `read`, which returns `None` for too many events.
+    /// Returns a part that contains a range. Without a cached part, calls `read`, which returns `None` for too many
+    /// events.
     pub(crate) fn find(
         &self,
         (begin, end): (u64, u64),

@@ -11,16 +11,16 @@ use crate::cache::is_own;
 /// Start of the directory names.
 const PREFIX: &str = "ichnos-view-";
 
-/// File that a running process keeps locked. Directories without it are not ours.
+/// File that a running process keeps locked. Directories without it belong to something else.
 const LOCK: &str = ".ichnos-view.lock";
 
 /// Name of that file until it is locked.
 const UNLOCKED: &str = ".ichnos-view.new";
 
-/// Temporary directory of this process, with mode 700. Dropping it removes it and all files in it.
+/// Temporary directory of this process, with mode 700. Dropping it removes it and all its files.
 ///
-/// A killed process leaves its directory behind. [`remove_abandoned`](Self::remove_abandoned) removes it: the lock of a file
-/// in it ends with its process.
+/// A killed process leaves its directory behind. [`remove_abandoned`](Self::remove_abandoned) removes it, because the
+/// lock of its file ends with the process.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     directory: TempDir,
@@ -40,7 +40,7 @@ impl PrivateDirectory {
         let directory = builder.tempdir_in(parent)?;
         let unlocked = directory.path().join(UNLOCKED);
         let lock = create(&unlocked)?;
-        // If the file system has no locks, no other process can lock the file either, so nobody removes the directory.
+        // Without file system locks, no other process can lock the file either, so nobody removes the directory.
         let _ = lock.try_lock();
         // The file gets its name after it is locked. So an unlocked file always means that its process is gone.
         fs::rename(unlocked, directory.path().join(LOCK))?;
@@ -57,7 +57,7 @@ impl PrivateDirectory {
         }
     }
 
-    /// Returns its path.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
@@ -144,9 +144,9 @@ mod tests {
         symlink(elsewhere.path().join("ichnos-view-target"), parent.join("ichnos-view-link")).unwrap();
         abandoned(parent, "ichnos-view-killed");
         abandoned(parent, "something-else");
-        // A directory of the user, who happens to call it so.
+        // A directory that the user gave such a name.
         fs::create_dir(parent.join("ichnos-view-notes")).unwrap();
-        // A directory that another process is creating at this moment.
+        // A directory that another process is creating now.
         abandoned(parent, "ichnos-view-new");
         fs::rename(parent.join("ichnos-view-new").join(LOCK), parent.join("ichnos-view-new").join(UNLOCKED))
             .unwrap();
@@ -159,7 +159,7 @@ mod tests {
         assert!(elsewhere.path().join("ichnos-view-target/trace").exists());
     }
 
-    /// A directory is never removed while its process runs, however early another one looks.
+    /// A directory must never be removed while its process runs, however early another process looks.
     #[test]
     fn new_directories_are_not_abandoned() {
         let parent = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ impl Query {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Returns a number; `None` if the parameter is missing.
+    /// Returns a number, or `None` if the parameter is missing.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let number = text.parse();
@@ -43,7 +43,7 @@ impl Query {
         self.number(name)?.ok_or_else(|| ApiError::bad(format!("missing `{name}`")))
     }
 
-    /// Returns an event id; `None` if the parameter is missing.
+    /// Returns an event id, or `None` if the parameter is missing.
     pub(crate) fn event(&self, name: &str) -> Result<Option<EventId>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let wrong = || ApiError::bad(format!("{name}: expected STREAM:TIME:POSITION, found `{text}`"));

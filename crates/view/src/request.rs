@@ -40,7 +40,7 @@ pub(crate) struct Request {
 
 /// Reason to refuse a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum RequestRefusal {
     /// The request did not arrive in time, or the connection is broken.
     Gone,
     Malformed,
@@ -50,7 +50,7 @@ pub(crate) enum Refusal {
     Version,
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for RequestRefusal {
     fn from(_: io::Error) -> Self {
         Self::Gone
     }
@@ -63,14 +63,14 @@ impl Request {
     }
 
     /// Reads a request.
-    pub(crate) fn read(stream: &mut TcpStream) -> Result<Self, Refusal> {
+    pub(crate) fn read(stream: &mut TcpStream) -> Result<Self, RequestRefusal> {
         let deadline = Instant::now() + PATIENCE;
         let mut head = Vec::new();
         loop {
             read_more(stream, &mut head, deadline)?;
             let is_long_line = !head.iter().take(MOST_LINE).any(|byte| *byte == b'\n');
             if head.len() > MOST_HEAD || is_long_line && head.len() > MOST_LINE {
-                return Err(Refusal::TooLong);
+                return Err(RequestRefusal::TooLong);
             }
             if let Some((request, length, body)) = Self::parse(&head)? {
                 let mut rest = body.min(MOST_BODY).saturating_sub(head.len() - length);
@@ -84,45 +84,47 @@ impl Request {
         }
     }
 
-    /// Returns a request with the lengths of its head and body; `None` if the head is incomplete.
-    fn parse(head: &[u8]) -> Result<Option<(Self, usize, usize)>, Refusal> {
+    /// Returns a request with the lengths of its head and body, or `None` if the head is incomplete.
+    fn parse(head: &[u8]) -> Result<Option<(Self, usize, usize)>, RequestRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut parsed = httparse::Request::new(&mut headers);
         let length = match parsed.parse(head) {
             Ok(httparse::Status::Complete(length)) => length,
             Ok(httparse::Status::Partial) => return Ok(None),
-            Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
-            Err(_) => return Err(Refusal::Malformed),
+            Err(httparse::Error::TooManyHeaders) => return Err(RequestRefusal::TooLong),
+            Err(_) => return Err(RequestRefusal::Malformed),
         };
         if parsed.version == Some(0) {
-            return Err(Refusal::Version);
+            return Err(RequestRefusal::Version);
         }
         let method = match parsed.method {
             Some("GET") => Method::Get,
             Some("POST") => Method::Post,
             Some("OPTIONS") => Method::Options,
-            _ => return Err(Refusal::Method),
+            _ => return Err(RequestRefusal::Method),
         };
+        // A complete request has a path.
         let target = parsed.path.unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut request =
             Self { method, path: path.to_owned(), query: query.to_owned(), host: None, origin: None };
         let mut body = 0;
         for header in parsed.headers.iter() {
-            let text =
-                || std::str::from_utf8(header.value).map(str::to_owned).map_err(|_| Refusal::Malformed);
+            let text = || {
+                std::str::from_utf8(header.value).map(str::to_owned).map_err(|_| RequestRefusal::Malformed)
+            };
             let place = match () {
                 () if header.name.eq_ignore_ascii_case("host") => &mut request.host,
                 () if header.name.eq_ignore_ascii_case("origin") => &mut request.origin,
                 () if header.name.eq_ignore_ascii_case("content-length") => {
-                    body = text()?.trim().parse().map_err(|_| Refusal::Malformed)?;
+                    body = text()?.trim().parse().map_err(|_| RequestRefusal::Malformed)?;
                     continue;
                 }
                 () => continue,
             };
             // With two headers, it is unclear which one counts.
             if place.replace(text()?).is_some() {
-                return Err(Refusal::Malformed);
+                return Err(RequestRefusal::Malformed);
             }
         }
         Ok(Some((request, length, body)))
@@ -135,16 +137,16 @@ pub(crate) fn is_loopback(host: &str, port: u16) -> bool {
     names.iter().any(|name| name.eq_ignore_ascii_case(host))
 }
 
-fn read_more(stream: &mut TcpStream, head: &mut Vec<u8>, deadline: Instant) -> Result<(), Refusal> {
+fn read_more(stream: &mut TcpStream, head: &mut Vec<u8>, deadline: Instant) -> Result<(), RequestRefusal> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        return Err(Refusal::Gone);
+        return Err(RequestRefusal::Gone);
     }
     stream.set_read_timeout(Some(left))?;
     let mut bytes = [0; 4 << 10];
     let length = stream.read(&mut bytes)?;
     if length == 0 {
-        return Err(Refusal::Gone);
+        return Err(RequestRefusal::Gone);
     }
     head.extend_from_slice(bytes.get(..length).unwrap_or_default());
     Ok(())
@@ -163,9 +165,9 @@ mod tests {
         assert_eq!((length, body, request.method), (text.len(), 0, Method::Get));
         assert!(Request::parse(&text[..20]).unwrap().is_none());
         let refusal = |text: &[u8]| Request::parse(text).unwrap_err();
-        assert_eq!(refusal(b"PUT / HTTP/1.1\r\n\r\n"), Refusal::Method);
-        assert_eq!(refusal(b"GET / HTTP/1.0\r\n\r\n"), Refusal::Version);
-        assert_eq!(refusal(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), Refusal::Malformed);
-        assert_eq!(refusal(b"\0\x01\x02 / HTTP\r\n\r\n"), Refusal::Malformed);
+        assert_eq!(refusal(b"PUT / HTTP/1.1\r\n\r\n"), RequestRefusal::Method);
+        assert_eq!(refusal(b"GET / HTTP/1.0\r\n\r\n"), RequestRefusal::Version);
+        assert_eq!(refusal(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), RequestRefusal::Malformed);
+        assert_eq!(refusal(b"\0\x01\x02 / HTTP\r\n\r\n"), RequestRefusal::Malformed);
     }
 }

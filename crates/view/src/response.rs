@@ -9,7 +9,7 @@ use ichnos::json::write::ValueWriter;
 /// Time limit for sending a part of a response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Headers of all responses. The page can only load files from this server, and no other site can read or frame it.
+/// Headers of all responses. The page can only load files from this server, and other sites cannot read or frame it.
 const HEADERS: &str = "Cache-Control: no-store\r\n\
 Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
 connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\

@@ -17,7 +17,7 @@ use crate::open_pages::OpenPages;
 use crate::options::{ViewOptions, ViewSource};
 use crate::page;
 use crate::query::Query;
-use crate::request::{Method, Refusal, Request, is_loopback};
+use crate::request::{Method, Request, RequestRefusal, is_loopback};
 use crate::response::{ApiError, PATIENCE, Response, write_head};
 use crate::timeline_builder::Status;
 use crate::token::AddressToken;
@@ -94,7 +94,7 @@ impl ViewServer {
         let stop = state.shared().options.stop;
         let exports = Arc::clone(&state.shared().exports);
         let exporting = Arc::clone(&exports);
-        let mut reading = Some(Reading::start(state.shared())?);
+        let mut reading = Some(ReadingThread::start(state.shared())?);
         let mut next = Instant::now();
         self.acceptor.run(move |service| {
             if let Some(done) = reading.take_if(|reading| reading.is_complete()) {
@@ -104,9 +104,9 @@ impl ViewServer {
             }
             if reading.is_none() && Instant::now() >= next {
                 next = Instant::now() + FOLLOW;
-                let again = open_again().map(|source| Arc::new(service.shared().again(source)));
+                let again = open_again().map(|source| Arc::new(service.shared().reopened(source)));
                 // If no thread can be started, try again later.
-                reading = again.and_then(|shared| Reading::start(shared).ok());
+                reading = again.and_then(|shared| ReadingThread::start(shared).ok());
             }
             let are_left = service.pages.are_left() && !service.is_kept;
             stop.load(Ordering::Relaxed) || (are_left && !exporting.is_busy())
@@ -118,12 +118,12 @@ impl ViewServer {
 }
 
 /// Thread that fills a timeline.
-struct Reading {
+struct ReadingThread {
     shared: Arc<AppState>,
     begun: Instant,
 }
 
-impl Reading {
+impl ReadingThread {
     fn start(shared: Arc<AppState>) -> io::Result<Self> {
         let filling = Arc::clone(&shared);
         thread::Builder::new().name("timeline".to_owned()).spawn(move || {
@@ -145,11 +145,11 @@ impl Serve for ServerState {
                 Some(response) => response,
                 None => return,
             },
-            Err(Refusal::Gone) => return,
-            Err(Refusal::Malformed) => refused(400, "malformed request"),
-            Err(Refusal::TooLong) => refused(431, "too long"),
-            Err(Refusal::Method) => refused(405, "only GET and POST"),
-            Err(Refusal::Version) => refused(505, "only HTTP/1.1"),
+            Err(RequestRefusal::Gone) => return,
+            Err(RequestRefusal::Malformed) => refused(400, "malformed request"),
+            Err(RequestRefusal::TooLong) => refused(431, "too long"),
+            Err(RequestRefusal::Method) => refused(405, "only GET and POST"),
+            Err(RequestRefusal::Version) => refused(505, "only HTTP/1.1"),
         };
         let _ = response.send(&mut stream);
     }
@@ -161,7 +161,7 @@ impl ServerState {
         Arc::clone(&self.shared.read().ignore_poison())
     }
 
-    /// Returns the response; `None` if it was already sent.
+    /// Returns the response, or `None` if it was already sent.
     fn answer(
         &self,
         request: &Request,
@@ -217,14 +217,14 @@ impl ServerState {
         let _page = self.pages.connect();
         write_head(stream, 200, "text/event-stream", None, "")?;
         let mut status = self.shared().build.status();
-        stream.write_all(&note(&status))?;
+        stream.write_all(&progress_message(&status))?;
         let mut silent = Duration::ZERO;
         while !connection.is_over() {
             let next = self.shared().build.wait(status.generation, LOOK);
             if next.generation != status.generation {
                 status = next;
                 silent = Duration::ZERO;
-                stream.write_all(&note(&status))?;
+                stream.write_all(&progress_message(&status))?;
                 thread::sleep(NOTE);
             } else {
                 silent += LOOK;
@@ -242,7 +242,7 @@ impl ServerState {
 }
 
 /// Returns a progress message.
-fn note(status: &Status) -> Vec<u8> {
+fn progress_message(status: &Status) -> Vec<u8> {
     let mut out = b"data: ".to_vec();
     api::write_status(&mut out, status);
     out.extend_from_slice(b"\n\n");

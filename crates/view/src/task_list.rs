@@ -40,7 +40,7 @@ pub(crate) struct TaskList {
 struct CollectedList {
     list: Arc<TaskList>,
     filter: String,
-    /// Number of events of the trace at that time.
+    /// Number of events of the trace at collection time.
     events: u64,
     /// Time at which the collection finished, and its duration.
     made: Instant,

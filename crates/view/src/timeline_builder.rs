@@ -45,7 +45,7 @@ pub(crate) struct Status {
     pub(crate) discarded_events: u64,
     pub(crate) discarded_packets: u64,
     pub(crate) damages: u64,
-    /// Message about a failure of reading, or of storing the timeline in the cache.
+    /// Message about a failure to read, or to store the timeline in the cache.
     pub(crate) failure: Option<String>,
 }
 
@@ -85,7 +85,7 @@ impl TimelineBuilder {
     }
 
     /// Starts a timeline for the events of an earlier, complete timeline and further events.
-    pub(crate) fn after(earlier: &Self, budget: usize) -> Self {
+    pub(crate) fn for_grown_traces(earlier: &Self, budget: usize) -> Self {
         let timeline = earlier.timeline();
         let numbered = timeline.numbered(budget);
         drop(timeline);
@@ -99,7 +99,7 @@ impl TimelineBuilder {
 
     /// Starts a timeline for the events of `whole` at other times, with the same track and name numbers. Its changes
     /// are reported to the pages of `whole`.
-    pub(crate) fn beside(whole: &Arc<Self>, budget: usize) -> Self {
+    pub(crate) fn for_moved_clocks(whole: &Arc<Self>, budget: usize) -> Self {
         let numbered = whole.timeline().numbered(budget);
         Self { timeline: Mutex::new(numbered.with_flows()), ..Self::new(budget, Some(Arc::clone(whole))) }
     }
@@ -138,8 +138,7 @@ impl TimelineBuilder {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Copies the tracks and names of the timeline of all events when that is complete, so that both have the same
-    /// numbers.
+    /// Waits for the timeline of all events, and copies its tracks and names, so that both have the same numbers.
     pub(crate) fn wait_for_whole(&self, budget: usize) {
         let Some(whole) = &self.whole else { return };
         let mut status = whole.status();
@@ -199,7 +198,7 @@ impl TimelineBuilder {
         self.timeline().number_streams(streams.iter().map(|stream| &**stream));
     }
 
-    /// Fills the timeline with the selected events of a session that also pass the filter, if there is one.
+    /// Fills the timeline with the selected events of a session that also pass the filter, if any.
     pub(crate) fn run(&self, session: &Session, options: &ViewOptions, filter: Option<Selector>) {
         let ViewOptions { selection, stop, .. } = options;
         let noted = Instant::now();
@@ -227,7 +226,7 @@ impl TimelineBuilder {
             },
             Err(error) => Some(error),
         };
-        filler.note(Some(failure));
+        filler.update_status(Some(failure));
     }
 }
 
@@ -259,7 +258,7 @@ struct Filler<'b> {
     noted: Instant,
     /// Counts of the whole pass.
     counts: Option<PassCounts>,
-    /// `true` if the traces are opened again when they have grown.
+    /// `true` if grown traces are opened again.
     is_followed: bool,
 }
 
@@ -270,7 +269,7 @@ impl Filler<'_> {
     }
 
     /// Updates the progress. At the end, `failure` is the reason if reading failed.
-    fn note(&mut self, ended: Option<Option<String>>) {
+    fn update_status(&mut self, ended: Option<Option<String>>) {
         let (range, counts) = (self.timeline().range(), self.timeline().counts());
         self.held = None;
         let mut status = self.build.lock_status();
@@ -332,7 +331,7 @@ impl Sink for Filler<'_> {
             }
         }
         if self.noted.elapsed() >= STEP {
-            self.note(None);
+            self.update_status(None);
         }
         match self.build.is_cancelled.load(Ordering::Relaxed) {
             true => Err(io::Error::other("cancelled")),
@@ -341,7 +340,7 @@ impl Sink for Filler<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.note(None);
+        self.update_status(None);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Fields of an event as arguments.
+//! Event fields as arguments.
 
 use std::io::Write as _;
 
@@ -8,51 +8,51 @@ use ichnos_model::{Event, Field, FieldValue, Scope, Text, Visitor};
 use ichnos_analysis::events::class::{SCOPES, ViewerClass};
 use ichnos_analysis::events::names::NumberedNames;
 
-/// Begin of the name of an argument whose field has none; its number follows.
+/// Name prefix of an argument whose field has no name. A number follows.
 pub(super) const UNNAMED: &str = "argument";
 
-/// Writes arguments, which have a name: its number, 0 without one, as elements of arrays.
+/// Writer of arguments. A name is its number, or 0 without a name and for array elements.
 ///
 /// # For implementations
-/// Calls of `enter` and `leave` nest.
-pub(super) trait ArgumentWriter {
+/// `enter` and `leave` calls nest.
+pub(super) trait ArgumentSink {
     fn unsigned(&mut self, name: u32, value: u64);
     fn signed(&mut self, name: u32, value: i64);
     fn boolean(&mut self, name: u32, value: bool);
     fn double(&mut self, name: u32, value: f64);
-    /// Writes a text in UTF-8.
+    /// Writes a UTF-8 text.
     fn text(&mut self, name: u32, text: &[u8]);
-    /// Begins an array, or else a dictionary.
+    /// Starts an array, or a dictionary if `is_array` is `false`.
     fn enter(&mut self, name: u32, is_array: bool);
     /// Ends the innermost array or dictionary.
     fn leave(&mut self);
 }
 
-/// Names of the arguments of a scope.
+/// Argument names of a scope.
 #[derive(Debug)]
 pub(super) struct ScopeNames {
     pub(super) scope: Scope,
-    /// Number of the name of each node, 0 without one; `None` for those that are not shown.
+    /// Name number of each node: 0 without a name, `None` for hidden fields.
     nodes: Box<[Option<u32>]>,
 }
 
 impl ScopeNames {
-    /// Returns the names of all scopes of a class.
+    /// Returns the argument names of a class, scope by scope.
     pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
         Self::all_with_prefix(event, class, "", names)
     }
 
-    /// Returns the names of all scopes of a class, each with `prefix` before it.
+    /// Returns the argument names of all scopes of a class, each with `prefix` in front.
     pub(super) fn all_with_prefix(
         event: &Event<'_>,
         class: &ViewerClass,
         prefix: &str,
         names: &mut NumberedNames,
     ) -> Vec<Self> {
-        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, prefix, names)).collect()
+        SCOPES.into_iter().filter_map(|scope| Self::for_scope(event, class, scope, prefix, names)).collect()
     }
 
-    fn of(
+    fn for_scope(
         event: &Event<'_>,
         class: &ViewerClass,
         scope: Scope,
@@ -81,34 +81,34 @@ impl ScopeNames {
         Some(Self { scope, nodes: nodes.into() })
     }
 
-    /// Returns the members of the scope that are shown: their nodes in the plan, and the numbers of their names.
+    /// Returns the plan nodes and name numbers of the visible members.
     pub(super) fn members<'n>(&'n self, plan: &'n Plan) -> impl Iterator<Item = (usize, u32)> + 'n {
         let members = (0..).map_while(|index| plan.member(index));
         members.filter_map(|member| Some((member, self.nodes.get(member).copied().flatten()?)))
     }
 
-    /// Returns the numbers of the names.
+    /// Returns the name numbers.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         self.nodes.iter().flatten().copied().filter(|number| *number != 0)
     }
 }
 
-/// Passes the fields of a scope to arguments.
-pub(super) struct ArgumentVisitor<'v, A> {
+/// Visitor that passes the fields of a scope to an argument writer.
+pub(super) struct ScopeArguments<'v, A> {
     pub(super) arguments: A,
     names: &'v ScopeNames,
-    /// Memory for texts that are made.
+    /// Buffer for generated texts.
     text: &'v mut Vec<u8>,
-    /// Name of the optional or the variant around the next field.
+    /// Name of the optional or variant that contains the next field.
     around: u32,
 }
 
-impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
+impl<'v, A: ArgumentSink> ScopeArguments<'v, A> {
     pub(super) fn new(arguments: A, names: &'v ScopeNames, text: &'v mut Vec<u8>) -> Self {
         Self { arguments, names, text, around: 0 }
     }
 
-    /// Returns the number of the name of a field, `None` if it is not shown.
+    /// Returns the name number of a field, or `None` if the field is hidden.
     fn name(&self, field: Field<'_>) -> Option<u32> {
         self.names.nodes.get(field.index()).copied().flatten()
     }
@@ -130,7 +130,7 @@ impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
         }
     }
 
-    /// Writes the names of a value instead of its number; returns `false` if it has none.
+    /// Writes the labels of a value instead of its number. Returns `false` without labels.
     #[inline]
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
         field.class().mappings().is_some() && self.names_of(field, value)
@@ -151,28 +151,28 @@ impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
         has_name
     }
 
-    /// Writes the text in the buffer.
+    /// Writes the text from the buffer.
     fn push_text(&mut self, field: Field<'_>) {
         if let Some(name) = self.next(field) {
             self.arguments.text(name, self.text);
         }
     }
 
-    /// Writes a text that `make` appends to a buffer.
-    fn made_text(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
+    /// Writes the text that `make` appends to a buffer.
+    fn generated_text(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
         self.text.clear();
         make(self.text);
         self.push_text(field);
     }
 
     fn display(&mut self, field: Field<'_>, value: impl std::fmt::Display) {
-        self.made_text(field, |text| {
+        self.generated_text(field, |text| {
             // Writing into memory cannot fail.
             let _ = write!(text, "{value}");
         });
     }
 
-    /// Notes the name of an optional or a variant for the field in it.
+    /// Keeps the name of an optional or variant for the field inside it.
     fn wrap(&mut self, field: Field<'_>) {
         if self.around == 0 {
             self.around = self.name(field).unwrap_or(0);
@@ -180,7 +180,7 @@ impl<'v, A: ArgumentWriter> ArgumentVisitor<'v, A> {
     }
 }
 
-impl<A: ArgumentWriter> Visitor for ArgumentVisitor<'_, A> {
+impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         if !self.label(field, value.into()) {
@@ -204,9 +204,9 @@ impl<A: ArgumentWriter> Visitor for ArgumentVisitor<'_, A> {
             FieldValue::Real(value) => {
                 self.argument(field, |arguments, name| arguments.double(name, value.to_f64()));
             }
-            FieldValue::Wide(value) => self.made_text(field, |text| value.write_decimal(text)),
+            FieldValue::Wide(value) => self.generated_text(field, |text| value.write_decimal(text)),
             FieldValue::Blob(bytes) => {
-                self.made_text(field, |text| ichnos_export::number::push_hex_bytes(text, bytes));
+                self.generated_text(field, |text| ichnos_export::number::push_hex_bytes(text, bytes));
             }
             FieldValue::Guid(value) => self.display(field, value),
             FieldValue::Null => self.display(field, "null"),

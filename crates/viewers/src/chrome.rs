@@ -1,4 +1,4 @@
-//! Traces of Chrome, as JSON.
+//! Chrome traces (JSON).
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event};
 
-use crate::arguments::{ArgumentVisitor, ScopeNames};
+use crate::arguments::{ScopeArguments, ScopeNames};
 use crate::json_arguments::JsonArguments;
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
 use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
@@ -28,16 +28,16 @@ use ichnos_analysis::tasks::EventContent;
 use ichnos_export::number;
 use ichnos_export::parts::has_dates;
 
-/// Bits of the numbers of threads and processes that stand for longer ones.
+/// Mask of the numbers that replace larger thread and process numbers.
 const SHORT: u64 = 0x3fff_ffff;
 
-/// Starts a file of JSON in Chrome's trace event format, which `chrome://tracing`, Perfetto and others read.
+/// Starts a JSON file in the Chrome trace event format for `chrome://tracing`, Perfetto and other viewers.
 #[must_use]
 pub fn chrome(start: ViewerStart) -> Box<dyn ViewerFile> {
     start_file(Chrome { has_date: start.has_date, ..Chrome::default() }, start.first_time)
 }
 
-/// Writes events as JSON.
+/// Viewer that writes events as JSON.
 #[derive(Debug, Default)]
 struct Chrome {
     out: Vec<u8>,
@@ -47,28 +47,28 @@ struct Chrome {
     has_events: bool,
     flows: Flows,
     content: EventContent,
-    /// Memory that is used again for each event.
+    /// Reused buffer.
     text: Vec<u8>,
     open: Vec<u8>,
-    /// `true` if the time of events before the first event with a time is a date.
+    /// `true` if events before the first timestamp have dates.
     has_date: bool,
     /// Time 0 of the file, once a time is known.
     origin: Option<u64>,
     losses: LossTable,
 }
 
-/// Maximum number of names of events that are kept for the ends of their spans.
+/// Maximum number of event names that are kept until their spans end.
 const MOST_NAMES: usize = 1 << 16;
 
-/// Names of spans: viewers pair events with the same category and name.
+/// Span names. Viewers pair events by category and name.
 #[derive(Debug, Default)]
 struct ChromeSpans {
     keyed: KeyedSpans<KeyedName>,
-    /// Open spans without keys, with their categories and begins.
+    /// Open spans without keys, with their category numbers and start times.
     nested: NestedSpans<(u64, u64)>,
-    /// Names of events that began spans with keys.
+    /// Event names that started spans with keys.
     names: NumberedNames,
-    /// Classes whose events have names of their own and began spans without keys.
+    /// Classes with a name for each event that started spans without keys.
     own_named: Kinds<u64>,
 }
 
@@ -77,11 +77,11 @@ struct ChromeSpans {
 struct KeyedName {
     id: u64,
     prefix: Arc<ChromePrefix>,
-    /// Number of the name of the event that began it, if it has its own; 0 if that was not kept.
+    /// Name number of the event that started the span, if it has its own name. 0 if that name was not kept.
     own: Option<u32>,
 }
 
-/// Name of an event.
+/// Event name.
 #[derive(Clone, Copy, Debug)]
 enum ChromeName<'n> {
     OfClass,
@@ -90,8 +90,8 @@ enum ChromeName<'n> {
 }
 
 impl ChromeSpans {
-    /// Returns the name of an event that begins or ends a span without a key. An end has no name of its own if the begin
-    /// may have one: then it ends the innermost span.
+    /// Returns the name of an event that starts or ends a span without a key. An end is nameless if the start may
+    /// have its own name: it then ends the innermost span.
     fn nested<'n>(&mut self, class: &ViewerClass, form: EventForm, name: Option<&'n str>) -> ChromeName<'n> {
         let kind = class.edge(None).kind;
         let is_begin = form == EventForm::Begin;
@@ -105,9 +105,9 @@ impl ChromeSpans {
         }
     }
 
-    /// Begins or ends a span of a track with these names and this category. Calls `lost` for each span within, whose
-    /// end is missing, and for those that are forgotten. Returns `None` if nothing ends, and `true` for an end that
-    /// viewers would not find by its name and category, with the time of the begin.
+    /// Starts or ends a span of a track with these names and this category. Calls `lost` for each inner span without
+    /// an end and for each forgotten span. Returns `None` if nothing ends. Otherwise returns the start time, and
+    /// `true` for an end that viewers would not find by its name and category.
     fn begin_or_end(
         &mut self,
         is_begin: bool,
@@ -123,8 +123,8 @@ impl ChromeSpans {
         Some((edge.is_unnamed || begun != category, begin))
     }
 
-    /// Begins or ends a span with a key, of a process of the trace with this number. Returns its identifier and names, and
-    /// those of the open span that an equal one follows. Returns `None` for the end of a span that has no begin.
+    /// Starts or ends a span with a key in a process of the numbered trace. Returns the identifier and names of the
+    /// span and of an open span with the same key. Returns `None` for an end without a start.
     fn keyed(
         &mut self,
         class: &ChromeClass,
@@ -134,6 +134,7 @@ impl ChromeSpans {
     ) -> Option<(KeyedName, Option<KeyedName>)> {
         let Self { keyed, names, .. } = self;
         let key = class.class.span_key(event, trace);
+        // Events without a process share the keys of process 0.
         let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
         let edge = class.class.edge(name);
         let is_end = class.class.form == EventForm::KeyedEnd;
@@ -149,7 +150,7 @@ impl ChromeSpans {
         Some((begun, again))
     }
 
-    /// Returns the name of a span with a key. `name` is that of the event.
+    /// Returns the name of a span with a key. `name` is the event name.
     fn name<'n>(&'n self, span: &KeyedName, name: Option<&'n str>) -> ChromeName<'n> {
         match (span.own, name) {
             (None, _) => ChromeName::OfClass,
@@ -160,16 +161,16 @@ impl ChromeSpans {
     }
 }
 
-/// Spans whose ends are lost.
+/// Lost span ends.
 #[derive(Clone, Copy, Debug)]
 enum SpanLoss {
-    /// One within a span that ends.
+    /// Span inside a span that ends.
     Within,
-    /// A number of open ones, which are forgotten.
+    /// Number of forgotten open spans.
     Forgotten(usize),
 }
 
-/// An event record class with what is the same for all its events.
+/// Event record class with the data that all its events share.
 #[derive(Debug)]
 struct ChromeClass {
     class: ViewerClass,
@@ -177,16 +178,16 @@ struct ChromeClass {
     prefix: Arc<ChromePrefix>,
 }
 
-/// Name and category of the events of a class, as members of an object.
+/// Name and category of a class as JSON object members.
 #[derive(Debug)]
 struct ChromePrefix {
     text: Vec<u8>,
-    /// Where the category begins.
+    /// Start position of the category.
     category_at: usize,
 }
 
 impl ChromeClass {
-    fn of(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
+    fn for_event(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
         let class = ViewerClass::from_event(event);
         record_class_losses(losses, event, &class);
         if class.has_stacks() {
@@ -197,7 +198,7 @@ impl ChromeClass {
         }
         let mut text = b"{\"name\":".to_vec();
         push_string(&mut text, &class.name);
-        // Spans with keys are found by their category, which cannot be empty.
+        // Viewers match spans with keys by category, so it must not be empty.
         let category = if class.category.is_empty() { "events" } else { &class.category };
         let category_at = text.len();
         text.extend_from_slice(b",\"cat\":");
@@ -207,48 +208,48 @@ impl ChromeClass {
     }
 }
 
-/// Numbers of the process and the thread of an event.
+/// Process and thread number of an event.
 type ChromeTrack = (u64, u64);
 
-/// Process of events without one.
+/// Process number for events without a process.
 const NO_PROCESS: u64 = 0;
 
-/// Thread of losses and damage; those of processors, of what they run, and of data streams are behind it.
+/// Thread of losses and damage. The threads of processors, thread switches and data streams follow it.
 const LOSSES: u64 = 0x4000_0000;
 const PROCESSORS: u64 = 0x4800_0000;
 const SCHEDULING: u64 = 0x5000_0000;
 const STREAMS: u64 = 0x6000_0000;
 
-/// Returns a number that fits in 31 bits: viewers have no larger ones for threads and processes.
+/// Returns a number that fits in 31 bits, the limit of viewers for threads and processes.
 fn short(number: u64) -> u64 {
     if i32::try_from(number).is_ok() { number } else { number & SHORT | 0x2000_0000 }
 }
 
-/// Returns the number of a track for spans without keys.
+/// Returns the track number for spans without keys.
 fn span_track((process, thread): ChromeTrack) -> u64 {
     track_id(TrackKind::Thread, [process, thread])
 }
 
-/// What an event is to a span.
+/// Role of an event in a span.
 #[derive(Debug, Default)]
-struct SpanPart<'n> {
-    /// Own name of the event.
+struct SpanRole<'n> {
+    /// Name of the event itself.
     name: Option<&'n str>,
-    /// Time at which it is shown.
+    /// Time at which the event is shown.
     time: u64,
     /// Span with a key.
     span: Option<KeyedName>,
-    /// `true` for an end without a begin.
+    /// `true` for an end without a start.
     is_unbegun: bool,
     /// `true` for an end that is written without names.
     is_bare: bool,
 }
 
-impl SpanPart<'_> {
-    /// Begins or ends a span with a key.
+impl SpanRole<'_> {
+    /// Starts or ends a span with a key.
     fn keyed(
         &mut self,
-        writer: &mut EventWriter<'_>,
+        writer: &mut ChromeWriter<'_>,
         spans: &mut ChromeSpans,
         (class, event): (&ChromeClass, &Event<'_>),
         (place, trace, track): (&EventPlace<'_>, u32, ChromeTrack),
@@ -264,10 +265,10 @@ impl SpanPart<'_> {
         self.span = found;
     }
 
-    /// Begins or ends a span of a track.
+    /// Starts or ends a span of a track.
     fn nested(
         &mut self,
-        writer: &mut EventWriter<'_>,
+        writer: &mut ChromeWriter<'_>,
         spans: &mut ChromeSpans,
         (class, event, form): (&ChromeClass, &Event<'_>, EventForm),
         track: ChromeTrack,
@@ -293,13 +294,13 @@ impl SpanPart<'_> {
     }
 }
 
-/// Returns the track of a thread.
+/// Returns the thread track.
 fn thread_track(place: &EventPlace<'_>) -> ChromeTrack {
     (place.process.map_or(NO_PROCESS, short), place.thread.map_or(0, short))
 }
 
 impl Chrome {
-    /// Makes the second of the first date the origin, since viewers have 53 bits for times.
+    /// Sets the origin to the second of the first date, since viewers have 53 bits for times.
     fn set_origin(&mut self, has_date: bool, time: u64) {
         self.origin.get_or_insert(if has_date { time - time % 1_000_000_000 } else { 0 });
     }
@@ -320,7 +321,7 @@ impl Viewer for Chrome {
     }
 
     fn class(&mut self, event: &Event<'_>) -> ChromeClass {
-        ChromeClass::of(event, &mut self.names, &mut self.losses)
+        ChromeClass::for_event(event, &mut self.names, &mut self.losses)
     }
 
     fn viewer_class(class: &ChromeClass) -> &ViewerClass {
@@ -340,7 +341,7 @@ impl Viewer for Chrome {
         let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
         let (place, name) = (&location.place, location.own_name);
         let Self { out, names, tracks, spans, losses, has_events, origin, .. } = self;
-        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        let mut writer = ChromeWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = writer.track(event.stream, place);
         let mut form = class.class.form_of(event);
         if form == EventForm::Switch && location.has_processor {
@@ -351,7 +352,7 @@ impl Viewer for Chrome {
             let key = class.class.frame_key(event) ^ place.process.unwrap_or_default();
             writer.end_frame(class, key, time, track);
         }
-        let mut part = SpanPart { name, time, ..SpanPart::default() };
+        let mut part = SpanRole { name, time, ..SpanRole::default() };
         match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
                 part.keyed(&mut writer, spans, (class, event), (place, trace, track), losses);
@@ -391,7 +392,7 @@ impl Viewer for Chrome {
 
     fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, (): &mut ()) {
         let Self { out, tracks, has_events, origin, spans, losses, .. } = self;
-        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        let mut writer = ChromeWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         writer.end_thread(spans, thread_track(ended), (at.event, at.time), losses);
     }
 
@@ -400,7 +401,7 @@ impl Viewer for Chrome {
             self.set_origin(note.has_date, time);
         }
         let Self { out, tracks, has_events, origin, .. } = self;
-        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        let mut writer = ChromeWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = (NO_PROCESS, LOSSES);
         writer.name(track_id(TrackKind::Losses, [0, 0]), "thread_name", track, "losses and damage");
         writer.begin();
@@ -427,7 +428,7 @@ impl Viewer for Chrome {
     }
 }
 
-/// Appends the fields of an event as an object. Returns `false` if some cannot be decoded.
+/// Appends the event fields as an object. Returns `false` if a field cannot be decoded.
 fn push_arguments(
     event: &Event<'_>,
     class: &ChromeClass,
@@ -439,7 +440,7 @@ fn push_arguments(
     let mut is_whole = true;
     arguments.out.push(b'{');
     for scope in &class.scopes {
-        let mut visitor = ArgumentVisitor::new(arguments, scope, text);
+        let mut visitor = ScopeArguments::new(arguments, scope, text);
         is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
         arguments = visitor.arguments;
         arguments.close();
@@ -448,7 +449,7 @@ fn push_arguments(
     is_whole
 }
 
-/// Begin of the file.
+/// First bytes of the file.
 const BEGIN: &[u8] = b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
 
 /// Appends nanoseconds as microseconds with a fraction.
@@ -460,7 +461,7 @@ fn push_microseconds(out: &mut Vec<u8>, nanoseconds: u64) {
     out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
 }
 
-/// Returns the type of an event.
+/// Returns the event type (`ph`).
 fn phase(form: EventForm) -> &'static str {
     match form {
         EventForm::Begin => "B",
@@ -473,8 +474,8 @@ fn phase(form: EventForm) -> &'static str {
     }
 }
 
-/// Writes events.
-struct EventWriter<'w> {
+/// Writer of events.
+struct ChromeWriter<'w> {
     out: &'w mut Vec<u8>,
     has_events: &'w mut bool,
     tracks: &'w mut Tracks,
@@ -482,20 +483,20 @@ struct EventWriter<'w> {
     origin: u64,
 }
 
-impl EventWriter<'_> {
-    /// Writes what is before an event.
+impl ChromeWriter<'_> {
+    /// Starts an event with its separator.
     #[inline]
     fn begin(&mut self) {
         let is_first = !std::mem::replace(self.has_events, true);
         self.out.extend_from_slice(if is_first { BEGIN } else { b",\n" });
     }
 
-    /// Writes name and category of an event of this form, and of a span that it begins or ends.
+    /// Writes name and category of an event, and of a span that it starts or ends.
     fn names(
         &mut self,
         event: &Event<'_>,
         (class, form): (&ChromeClass, EventForm),
-        part: &SpanPart<'_>,
+        part: &SpanRole<'_>,
         spans: &mut ChromeSpans,
     ) {
         let name = part.name;
@@ -512,7 +513,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Writes name and category of an event: the name of its class, or its own.
+    /// Writes the category, and the class name or event name.
     #[inline]
     fn push_prefix(&mut self, prefix: &ChromePrefix, name: ChromeName<'_>) {
         let mut category = prefix.text.get(prefix.category_at..).unwrap_or_default();
@@ -530,7 +531,7 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(category);
     }
 
-    /// Writes the identifier of an event among others of its name, that of its span, and its duration.
+    /// Writes the event identifier among events of the same name, the span identifier, and the duration.
     fn ids_and_duration(
         &mut self,
         event: &Event<'_>,
@@ -552,7 +553,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Writes an end of a flow.
+    /// Writes one end of a flow.
     fn flow(&mut self, end: FlowEnd, id: u64, time: u64, track: ChromeTrack) {
         self.begin();
         self.out.extend_from_slice(b"{\"name\":\"cause\",\"cat\":\"cause\"");
@@ -561,7 +562,7 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(b",\"bp\":\"e\"}");
     }
 
-    /// Writes the end of the frame before, if there is one.
+    /// Ends the previous frame, if there is one.
     fn end_frame(&mut self, class: &ChromeClass, key: u64, time: u64, track: ChromeTrack) {
         if !self.tracks.is_changed(track_id(TrackKind::Slice, [key, 0]), "") {
             self.begin();
@@ -572,8 +573,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Writes that a processor runs another thread, as a slice of a track of its own. The processor is idle in thread 0.
-    /// `before` ran until then.
+    /// Writes a thread switch as a slice of the processor track. Thread 0 is idle. `before` ran until then.
     fn switch(
         &mut self,
         next: Option<NamedThread<'_>>,
@@ -605,7 +605,7 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(b"}}");
     }
 
-    /// Adds an argument that is `true` to the event at the end.
+    /// Adds an argument with the value `true` to the last event.
     fn add_mark(&mut self, name: &str) {
         if self.out.pop_if(|last| *last == b'}').is_some() {
             let is_empty = self.out.last() == Some(&b'{');
@@ -615,7 +615,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Ends a span with a key that has no end in the trace.
+    /// Ends a span with a key whose end is missing in the trace.
     fn end_keyed(&mut self, span: &KeyedName, name: ChromeName<'_>, time: u64, track: ChromeTrack) {
         self.begin();
         self.push_prefix(&span.prefix, name);
@@ -626,7 +626,7 @@ impl EventWriter<'_> {
         self.out.push(b'}');
     }
 
-    /// Ends the slices of a thread that an event ends.
+    /// Ends the slices of a thread when the thread ends.
     fn end_thread(
         &mut self,
         spans: &mut ChromeSpans,
@@ -640,7 +640,7 @@ impl EventWriter<'_> {
         });
     }
 
-    /// Ends the innermost slice of a track, which has no end in the trace.
+    /// Ends the innermost slice of a track, whose end is missing in the trace.
     fn end_lost(&mut self, time: u64, track: ChromeTrack) {
         self.begin();
         self.out.push(b'{');
@@ -650,7 +650,7 @@ impl EventWriter<'_> {
         self.out.push(b'}');
     }
 
-    /// Ends the innermost slice of a track, whatever its name.
+    /// Ends the innermost slice of a track, regardless of its name.
     fn end_innermost(&mut self, time: u64, track: ChromeTrack) {
         self.begin();
         self.out.push(b'{');
@@ -658,7 +658,7 @@ impl EventWriter<'_> {
         self.out.push(b'}');
     }
 
-    /// Writes the type, the time and the track of an event.
+    /// Writes the type, time and track of an event.
     #[inline]
     fn place(&mut self, phase: &str, time: u64, (process, thread): ChromeTrack) {
         let out = &mut *self.out;
@@ -684,14 +684,15 @@ impl EventWriter<'_> {
         self.out.push(b'"');
     }
 
-    /// Writes the identifier of a counter among others of its name and process: its number and its processor, if it has any.
+    /// Writes the identifier of a counter among counters of the same name and process: its number, and its processor
+    /// if known.
     fn counter_id(&mut self, number: u64, place: &EventPlace<'_>) {
         let number = Some(number).filter(|number| *number != 0);
         let processor = place.processor.filter(|_| place.process.is_none());
         if number.is_none() && processor.is_none() {
             return;
         }
-        // Viewers show it behind the name.
+        // Viewers show it after the name.
         self.out.extend_from_slice(b",\"id\":\"");
         if let Some(number) = number {
             number::push_unsigned(self.out, number);
@@ -704,7 +705,7 @@ impl EventWriter<'_> {
         self.out.push(b'"');
     }
 
-    /// Names a thread or a process, if it is new or has another name.
+    /// Names a new or renamed thread or process.
     fn name(&mut self, id: u64, kind: &str, track: ChromeTrack, name: &str) {
         if self.tracks.is_changed(id, name) && !name.is_empty() {
             self.write_name(kind, track, name);
@@ -724,14 +725,14 @@ impl EventWriter<'_> {
         object.end();
     }
 
-    /// Names a thread or a process whose name never changes, if it is new.
+    /// Names a new thread or process with a constant name.
     fn name_new(&mut self, id: u64, kind: &str, track: ChromeTrack, name: impl FnOnce() -> String) {
         if self.tracks.is_changed(id, "") {
             self.write_name(kind, track, &name());
         }
     }
 
-    /// Returns the track of an event, named.
+    /// Returns the track of an event and names it.
     fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> ChromeTrack {
         let process = place.process.map_or(NO_PROCESS, short);
         let process_id = track_id(TrackKind::Process, [process, 0]);
@@ -779,7 +780,7 @@ impl EventWriter<'_> {
         let mut object = ObjectWriter::resume(self.out, false);
         class.counter_values(event, |value| match value.number {
             CounterNumber::Integer(number) => object.named(value.member).integer(number),
-            // JSON has no other numbers.
+            // JSON lacks NaN and infinities.
             CounterNumber::Real(number) if number.is_finite() => {
                 number::push_shortest(object.named(value.member).raw(), number);
             }

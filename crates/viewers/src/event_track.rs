@@ -1,10 +1,10 @@
-//! Track of an event.
+//! Event tracks.
 
 use ichnos_analysis::events::class::EventPlace;
 use ichnos_analysis::events::tracks::{TrackKind, track_id};
 
-/// Returns the track of the thread of an event, or else of its process, processor or data stream, and the kind of it.
-/// `stream` is the key of its data stream, or another number of it, and `trace` the number of its trace.
+/// Returns the track of the thread, or else of the process, processor or data stream, with its kind. `stream`
+/// identifies the data stream, and `trace` is the trace number.
 pub(super) fn event_track(stream: u32, place: &EventPlace<'_>, trace: u32) -> (TrackKind, u64) {
     let (kind, numbers) = match (place.thread, place.process, place.processor) {
         (Some(thread), Some(process), _) => (TrackKind::Thread, [process, thread]),

@@ -1,4 +1,4 @@
-//! Profiles of Firefox.
+//! Firefox profiles.
 
 mod intervals;
 mod marker_class;
@@ -21,14 +21,14 @@ use ichnos_analysis::tasks::EventContent;
 
 /// Starts a profile for the Firefox Profiler: markers with fields, intervals, samples, counters.
 ///
-/// The profile is in memory as a whole, with at most 16,777,216 values (8 of each event, and one of each field) and
-/// 256 MiB of texts. Events beyond are losses. The file has no bytes before its end.
+/// The whole profile is in memory, with at most 16,777,216 values (8 for each event, and one for each field) and 256
+/// MiB of text. Further events are losses. All bytes are written at the end.
 #[must_use]
 pub fn firefox(start: ViewerStart) -> Box<dyn ViewerFile> {
     start_file(Firefox::default(), start.first_time)
 }
 
-/// Adds events to a profile.
+/// Viewer that adds events to a profile.
 #[derive(Debug, Default)]
 struct Firefox {
     out: Vec<u8>,
@@ -66,7 +66,7 @@ impl Viewer for Firefox {
         let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], &mut self.content);
-            self.writer.lose_flow(event, &self.content);
+            self.writer.record_lost_flow(event, &self.content);
         }
         let (place, name) = (location.place, location.own_name);
         self.writer.event(EventAtPlace { event, class, place, trace, name }, time)

@@ -1,42 +1,42 @@
-//! Arguments as members of an object of JSON.
+//! Arguments as JSON object members.
 
 use std::io::Write as _;
 
 use ichnos_json::write::{push_string, push_utf8};
 
-use crate::arguments::{ArgumentWriter, UNNAMED};
+use crate::arguments::{ArgumentSink, UNNAMED};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_export::number;
 
-/// Largest integer that JavaScript's numbers hold exactly.
+/// Largest integer that a JavaScript number holds exactly.
 pub(super) const EXACT: u64 = 1 << 53;
 
-/// Writes arguments as members of an object.
+/// Argument writer for JSON object members.
 pub(super) struct JsonArguments<'w> {
     pub(super) out: &'w mut Vec<u8>,
     names: &'w NumberedNames,
     /// `true` if the innermost object or array has members.
     has_members: bool,
-    /// Brackets that close the open objects and arrays.
+    /// Closing brackets of the open objects and arrays.
     open: &'w mut Vec<u8>,
     /// Number of arguments without a name.
     unnamed: u32,
 }
 
 impl<'w> JsonArguments<'w> {
-    /// Continues an object without members. `open` is memory.
+    /// Continues an object without members. `open` is a buffer.
     pub(super) fn new(out: &'w mut Vec<u8>, names: &'w NumberedNames, open: &'w mut Vec<u8>) -> Self {
         Self { out, names, has_members: false, open, unnamed: 0 }
     }
 
-    /// Continues JSON that [`Self::begin_root`] began.
+    /// Continues JSON that [`Self::begin_root`] started.
     #[cfg(feature = "firefox")]
     pub(super) fn resume(out: &'w mut Vec<u8>, names: &'w NumberedNames, open: &'w mut Vec<u8>) -> Self {
         let has_members = !matches!(out.last(), None | Some(b'{' | b'['));
         Self { out, names, has_members, open, unnamed: 0 }
     }
 
-    /// Begins an array or an object without a name.
+    /// Starts an array or object without a name.
     pub(super) fn begin_root(&mut self, is_array: bool) {
         let [open, close] = if is_array { *b"[]" } else { *b"{}" };
         self.out.push(open);
@@ -50,7 +50,7 @@ impl<'w> JsonArguments<'w> {
             self.out.push(b',');
         }
         match name {
-            // Elements have no names, even if the option of a variant has one.
+            // Array elements have no names, even if the option of a variant has a name.
             _ if self.open.last() == Some(&b']') => return,
             0 => {
                 // Writing into memory cannot fail.
@@ -62,7 +62,7 @@ impl<'w> JsonArguments<'w> {
         self.out.push(b':');
     }
 
-    /// Closes what a failed decoding left open.
+    /// Closes containers that a failed decoding left open.
     pub(super) fn close(&mut self) {
         while !self.open.is_empty() {
             self.leave();
@@ -70,7 +70,7 @@ impl<'w> JsonArguments<'w> {
     }
 }
 
-impl ArgumentWriter for JsonArguments<'_> {
+impl ArgumentSink for JsonArguments<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         self.push_prefix(name);

@@ -1,7 +1,9 @@
-//! Traces for viewers: a [`ViewerFile`] of [`perfetto()`], [`chrome()`], `firefox` (with its feature) or [`otlp()`]; and the
-//! [`Timeline`] of `ichnos view`.
+//! Viewer files and the timeline of `ichnos view`.
 //!
-//! [`events`](ichnos_analysis::events) says what an event becomes.
+//! A [`ViewerFile`] is created by [`perfetto()`], [`chrome()`], `firefox` (with its feature) or [`otlp()`]. The
+//! timeline is a [`Timeline`].
+//!
+//! [`events`](ichnos_analysis::events) maps events to spans, counters and other roles.
 #![forbid(unsafe_code)]
 
 mod arguments;

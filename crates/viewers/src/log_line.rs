@@ -1,10 +1,10 @@
-//! Events that are lines of a log.
+//! Events as log lines.
 
 use std::sync::Arc;
 
 use ichnos_model::{CauseKind, Event, FieldRef, LogLevel, LogRole, LogSeverity, LogText, Meaning};
 
-/// Fields of a class whose events are, or may be, lines of a log.
+/// Log line fields of a class.
 #[derive(Debug)]
 pub(super) struct LogFields {
     role: Option<Arc<LogRole>>,
@@ -12,13 +12,13 @@ pub(super) struct LogFields {
     message: Option<FieldRef>,
     tag: Option<FieldRef>,
     component: Option<FieldRef>,
-    /// `true` if events have a message, and are no operations of their own.
+    /// `true` if events have a message and are not operations.
     pub(super) are_lines: bool,
 }
 
 impl LogFields {
-    /// Finds the fields of the class of an event.
-    pub(super) fn of(event: &Event<'_>) -> Self {
+    /// Finds the fields of the event class.
+    pub(super) fn for_event(event: &Event<'_>) -> Self {
         let first = |meaning| FieldRef::for_meaning(event, meaning);
         let has = |meaning| event.class.meanings.members(meaning).next().is_some();
         let kinds = [CauseKind::Parent, CauseKind::Predecessor, CauseKind::Return, CauseKind::Related];
@@ -36,7 +36,7 @@ impl LogFields {
         }
     }
 
-    /// Returns the level of an event.
+    /// Returns the log level of an event.
     pub(super) fn level(&self, event: &Event<'_>) -> Option<LogLevel> {
         let role = self.role.as_ref()?;
         let number = match role.severity {
@@ -47,16 +47,17 @@ impl LogFields {
         number.map(|number| role.scale.level(number))
     }
 
-    /// Replaces `text` by the message of an event; nothing if it has none.
+    /// Replaces `text` by the event message, or clears it without a message.
     pub(super) fn message(&self, event: &Event<'_>, text: &mut String) {
         text.clear();
         let rendered = self.role.as_ref().and_then(|role| role.text).filter(|text| *text != LogText::NAME);
         if let Some(rendered) = rendered {
-            // It ends at a failure.
+            // The message stops at a decoding error.
             let _ = (rendered.write)(event, text);
         } else if let Some(message) = self.message.as_ref().and_then(|message| event.get(message)) {
             match message.as_str() {
                 Some(message) => text.push_str(message),
+                // A number has no text.
                 None => text.push_str(&String::from_utf8_lossy(message.as_bytes().unwrap_or_default())),
             }
         }

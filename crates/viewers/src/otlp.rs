@@ -1,14 +1,14 @@
-//! Traces of OpenTelemetry: spans, log records and values of counters.
+//! OpenTelemetry traces: spans, log records and counter values.
 //!
 //! | event | becomes |
 //! |---|---|
-//! | begin, end, event with a duration | a span |
-//! | first event of an operation | a span up to the last event of the operation, and of the operations that name it |
-//! | causes of an operation | the parent if it is one, or contains the span in time; otherwise links |
-//! | message, or event outside of spans | a log record |
-//! | other events | an event of the span around them |
-//! | counter | a value of a gauge for each of its values |
-//! | discarded events and packets, damage | a log record of the scope `losses` |
+//! | start, end, event with a duration | a span |
+//! | first event of an operation | a span until the last event of the operation or of its inner operations |
+//! | causes of an operation | the parent, if it is the recorded parent or contains the span in time, otherwise links |
+//! | message, or event outside spans | a log record |
+//! | other events | an event of the enclosing span |
+//! | counter | a gauge value for each of its values |
+//! | discarded events and packets, damage | a log record in the scope `losses` |
 
 mod attributes;
 mod batch;
@@ -42,24 +42,24 @@ use ichnos_analysis::tasks::EventContent;
 /// Options of [`otlp()`].
 #[derive(Clone, Debug, Default)]
 pub struct OtlpOptions {
-    /// Encoding of requests.
+    /// Request encoding.
     pub encoding: OtlpEncoding,
-    /// Signal to write, or `None` for all. Requests of several signals in protobuf cannot be distinguished.
+    /// Signal to write, or `None` for all. In protobuf, requests of different signals cannot be distinguished.
     pub signal: Option<OtlpSignal>,
-    /// `true` if a file without spans, but with elements of other signals, is an error: [`NoSpans`].
+    /// `true` if a file without spans, but with other signals, is an error: [`NoSpans`].
     pub needs_spans: bool,
-    /// Functions that search texts and fields of events without an operation of their own for an operation: their log
-    /// records have its identifiers.
+    /// Functions that search texts and fields for operations that an event mentions. Log records get the identifiers
+    /// of the operation.
     pub find_mentions: Vec<FindMentions>,
 }
 
-/// A trace without spans cannot be written as a request of spans, which is the default in protobuf.
+/// Error for a trace without spans. Requests are span requests by default in protobuf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NoSpans {
-    /// Number of log records that the signal `logs` would have.
+    /// Number of log records in the signal `logs`.
     pub log_records: u64,
-    /// Number of counter values that the signal `metrics` would have.
+    /// Number of counter values in the signal `metrics`.
     pub values: u64,
 }
 
@@ -85,7 +85,7 @@ pub fn otlp(options: OtlpOptions, start: ViewerStart) -> Box<dyn ViewerFile> {
     start_file(otlp, start.first_time)
 }
 
-/// Writes events as requests.
+/// Viewer that writes events as requests.
 #[derive(Debug)]
 struct Otlp {
     telemetry: Telemetry,

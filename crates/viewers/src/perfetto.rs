@@ -1,4 +1,4 @@
-//! Traces of Perfetto.
+//! Perfetto traces.
 
 mod annotations;
 mod ftrace;
@@ -17,7 +17,7 @@ use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};
 use self::schema::{annotation, clock, event as track_event, packet, trace, track};
 use self::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
-use crate::arguments::ArgumentVisitor;
+use crate::arguments::ScopeArguments;
 use crate::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
 use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
@@ -34,17 +34,17 @@ use ichnos_analysis::events::tracks::{TrackKind, Tracks, track_id};
 use ichnos_analysis::tasks::EventContent;
 use ichnos_export::parts::has_dates;
 
-/// Sequence of the packets about losses and damage.
+/// Packet sequence of losses and damage.
 const OWN_SEQUENCE: SequenceId = SequenceId { number: 1, machine: 0 };
 
-/// Starts a file of packets in Perfetto's trace format: a sequence for each data stream, slices, instants, counters,
-/// flows and samples, with all fields as arguments.
+/// Starts a file of packets in the Perfetto trace format: one sequence for each data stream. It has slices, instants,
+/// counters, flows and samples, with all fields as arguments.
 #[must_use]
 pub fn perfetto(start: ViewerStart) -> Box<dyn ViewerFile> {
     start_file(Perfetto::default(), start.first_time)
 }
 
-/// Writes events as packets.
+/// Viewer that writes events as packets.
 #[derive(Debug, Default)]
 struct Perfetto {
     out: Vec<u8>,
@@ -52,13 +52,13 @@ struct Perfetto {
     tracks: Tracks,
     spans: PerfettoSpans,
     sequences: u32,
-    /// Names of machines.
+    /// Machine names.
     machines: NumberedNames,
-    /// Machines whose clocks were written.
+    /// Machines with a clock snapshot.
     snapshots: NumberBits,
     flows: Flows,
     content: EventContent,
-    /// Memory that is used again for each event.
+    /// Reused buffer.
     open: Vec<(usize, u32)>,
     text: Vec<u8>,
     message: String,
@@ -69,7 +69,7 @@ struct Perfetto {
 #[derive(Debug, Default)]
 struct PerfettoSpans {
     keyed: KeyedSpanIds,
-    /// With the times at which they begin.
+    /// Spans without keys, with their start times.
     nested: NestedSpans<u64>,
 }
 
@@ -88,7 +88,7 @@ impl Viewer for Perfetto {
     }
 
     fn class(&mut self, event: &Event<'_>) -> PerfettoClass {
-        PerfettoClass::of(event, &mut self.names, &mut self.losses)
+        PerfettoClass::for_event(event, &mut self.names, &mut self.losses)
     }
 
     fn viewer_class(class: &PerfettoClass) -> &ViewerClass {
@@ -168,7 +168,7 @@ impl Viewer for Perfetto {
 }
 
 impl Perfetto {
-    /// Writes an event on its track: as the begin or end of a slice, or as an instant. Returns `false` if it cannot be
+    /// Writes an event on its track as a slice start, a slice end or an instant. Returns `false` if it cannot be
     /// shown.
     fn track_event(
         &mut self,
@@ -205,7 +205,7 @@ impl Perfetto {
         let mut is_whole = true;
         for scope in &class.scopes {
             let annotations = Annotations::new(writer.out, &mut self.open);
-            let mut visitor = ArgumentVisitor::new(annotations, scope, &mut self.text);
+            let mut visitor = ScopeArguments::new(annotations, scope, &mut self.text);
             let visited = event.visit(scope.scope, &mut visitor);
             is_whole &= visited.is_ok() && !visitor.arguments.is_too_large;
         }
@@ -226,7 +226,7 @@ impl Perfetto {
         }
         if class.class.form == EventForm::Instant && class.log.are_lines {
             let machine = writer.sequence.id.machine;
-            // Lines have dates, whatever the clock of the trace: 0 is 1970.
+            // Log lines have dates for any trace clock. Time 0 is 1970.
             if self.snapshots.add(machine) {
                 push_clocks(writer.out, machine, time);
             }
@@ -237,7 +237,7 @@ impl Perfetto {
     }
 }
 
-/// Appends the flows of an event of a trace.
+/// Appends the flows of an event.
 fn push_flows(
     (event, class, trace): (&Event<'_>, &ViewerClass, u32),
     flows: &mut Flows,
@@ -257,7 +257,7 @@ fn push_flows(
     }
 }
 
-/// Appends a clock snapshot: the clock of a machine counts from 1970.
+/// Appends a clock snapshot. The clock of each machine starts in 1970.
 fn push_clocks(out: &mut Vec<u8>, machine: u32, time: u64) {
     let at = begin(out, trace::PACKET);
     SequenceId { machine, ..OWN_SEQUENCE }.push(out);

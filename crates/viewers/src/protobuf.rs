@@ -1,19 +1,19 @@
-//! Messages of Protocol Buffers, written in place.
+//! Protocol Buffers messages, written in place.
 
-/// Bytes of the length of a message that is being written.
+/// Reserved bytes for the length of an open message.
 const LENGTH: usize = 4;
 
-/// Maximum size of a message with a length of that many bytes.
+/// Maximum message size for that length.
 const MOST: usize = (1 << (7 * LENGTH)) - 1;
 
-/// Types of fields.
+/// Wire types.
 mod wire {
     pub(super) const VARINT: u32 = 0;
     pub(super) const FIXED64: u32 = 1;
     pub(super) const LENGTH_DELIMITED: u32 = 2;
 }
 
-/// Appends an integer of variable length.
+/// Appends a variable-length integer.
 #[inline]
 fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -28,14 +28,14 @@ fn push_key(out: &mut Vec<u8>, field: u32, wire: u32) {
     push_varint(out, u64::from(field << 3 | wire));
 }
 
-/// Appends an unsigned integer, an enumeration or a boolean.
+/// Appends an unsigned integer, an enumeration value or a boolean.
 #[inline]
 pub(super) fn push_unsigned(out: &mut Vec<u8>, field: u32, value: u64) {
     push_key(out, field, wire::VARINT);
     push_varint(out, value);
 }
 
-/// Appends a message of two unsigned integers, whose length is known before.
+/// Appends a message of two unsigned integers, whose length is known in advance.
 #[inline]
 pub(super) fn push_pair(out: &mut Vec<u8>, field: u32, pair: [(u32, u64); 2]) {
     let sizes = pair.map(|(field, value)| varint_size((field << 3).into()) + varint_size(value));
@@ -46,7 +46,7 @@ pub(super) fn push_pair(out: &mut Vec<u8>, field: u32, pair: [(u32, u64); 2]) {
     }
 }
 
-/// Returns the number of bytes of an integer of variable length.
+/// Returns the size of a variable-length integer in bytes.
 #[inline]
 const fn varint_size(value: u64) -> u32 {
     (value | 1).ilog2() / 7 + 1
@@ -58,7 +58,7 @@ pub(super) fn push_signed(out: &mut Vec<u8>, field: u32, value: i64) {
     push_unsigned(out, field, value as u64);
 }
 
-/// Appends an integer of 64 bits (`fixed64`).
+/// Appends a 64-bit integer (`fixed64`).
 #[inline]
 pub(super) fn push_fixed(out: &mut Vec<u8>, field: u32, value: u64) {
     push_key(out, field, wire::FIXED64);
@@ -71,7 +71,7 @@ pub(super) fn push_double(out: &mut Vec<u8>, field: u32, value: f64) {
     push_fixed(out, field, value.to_bits());
 }
 
-/// Appends a text, or bytes.
+/// Appends a text or bytes.
 #[inline]
 pub(super) fn push_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     push_key(out, field, wire::LENGTH_DELIMITED);
@@ -79,7 +79,7 @@ pub(super) fn push_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Begins a message as a field of the one around it; returns the position for [`end`].
+/// Starts an inner message as a field. Returns the position for [`end`].
 #[inline]
 pub(super) fn begin(out: &mut Vec<u8>, field: u32) -> usize {
     push_key(out, field, wire::LENGTH_DELIMITED);
@@ -87,7 +87,7 @@ pub(super) fn begin(out: &mut Vec<u8>, field: u32) -> usize {
     out.len()
 }
 
-/// Ends a message that began at this position. Returns `false` if it is too long.
+/// Ends a message that started at `begin`. Returns `false` if it is too long.
 #[inline]
 pub(super) fn end(out: &mut [u8], begin: usize) -> bool {
     let size = out.len() - begin;

@@ -1,4 +1,4 @@
-//! Summary of what tracks of a timeline contain, in bounded memory: [`Pyramid`].
+//! Summary of timeline tracks in bounded memory: [`Pyramid`].
 
 mod item;
 mod lane;
@@ -8,25 +8,24 @@ mod tests;
 pub use item::{CounterItem, SpanItem};
 use lane::ItemLane;
 
-/// Maximum number of lanes of a track. Spans of deeper lanes are in the last one, where they can overlap.
+/// Maximum number of lanes on a track. Deeper spans share the last lane, where they can overlap.
 pub const MOST_LANES: u16 = 256;
 
-/// Width that items can first be merged in, in nanoseconds.
+/// First resolution in nanoseconds.
 const FIRST_RESOLUTION: u64 = 1 << 10;
 
-/// Factor between resolutions, and between the levels of a lane, as a shift.
+/// Shift between resolutions, and between the levels of a lane.
 const FACTOR: u32 = 2;
 
-/// Spans, instants and counters of tracks, summarized where they are too many.
+/// Spans, instants and counters of tracks, summarized where there are too many.
 ///
-/// All items are kept as they are until they need more memory than the budget. Then the
-/// [resolution](Self::resolution) grows by a factor of 4, and items that are shorter than it and begin in the same bin of
-/// that width become one, which counts them; longer ones stay. This is done again until everything fits. So memory is
-/// bounded, whatever the number of items: by the budget, half of it for levels that make queries fast, and a few items for
-/// each track. Nothing that was added is ever lost from the counts.
+/// All items are kept exactly until they need more memory than the budget. Then the [resolution](Self::resolution)
+/// grows by a factor of 4. Shorter items that start in the same bin of that width are merged and counted. Longer
+/// items stay. This repeats until everything fits. Memory is thus bounded by the budget, half of the budget for
+/// levels that make queries fast, and a few items for each track. The counts include every item that was added.
 ///
-/// Times are in nanoseconds from any origin. The items of a lane should be added in order of time and should not overlap;
-/// otherwise queries take longer.
+/// Times are in nanoseconds from any origin. The items of a lane should be sorted by time and should not overlap.
+/// Otherwise queries take longer.
 ///
 /// ```
 /// use ichnos_viewers::Pyramid;
@@ -44,9 +43,9 @@ const FACTOR: u32 = 2;
 #[derive(Debug)]
 pub struct Pyramid {
     tracks: Vec<TrackItems>,
-    /// Maximum size of all items, in bytes.
+    /// Maximum size of all items in bytes.
     budget: usize,
-    /// Size of all items, in bytes.
+    /// Size of all items in bytes.
     used: usize,
     resolution: u64,
 }
@@ -70,20 +69,21 @@ struct CounterLane {
 }
 
 impl Pyramid {
-    /// Creates an empty summary. `budget` is the size of its items in bytes: 40 for a span or an instant, 48 for a value of a
-    /// counter.
+    /// Creates an empty summary. `budget` is the maximum item size in bytes: a span or an instant takes 40 bytes, a
+    /// counter value takes 48.
     #[must_use]
     pub fn new(budget: usize) -> Self {
         Self { tracks: Vec::new(), budget, used: 0, resolution: 0 }
     }
 
-    /// Returns the length in nanoseconds that spans have at least of which all are kept as they are; 0 if every item is.
+    /// Returns the resolution in nanoseconds: spans of at least this length are never merged. 0 if nothing was
+    /// merged.
     #[must_use]
     pub fn resolution(&self) -> u64 {
         self.resolution
     }
 
-    /// Returns the size of the items in bytes.
+    /// Returns the size of all items in bytes.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used
@@ -95,13 +95,13 @@ impl Pyramid {
         self.tracks.get(track as usize).map_or(0, |track| track.added)
     }
 
-    /// Returns the number of lanes of a track.
+    /// Returns the number of lanes on a track.
     #[must_use]
     pub fn lanes(&self, track: u32) -> usize {
         self.tracks.get(track as usize).map_or(0, |track| track.lanes.len())
     }
 
-    /// Returns the time at which the first item of a track begins, in nanoseconds.
+    /// Returns the start time of the first item on a track, in nanoseconds.
     #[must_use]
     pub fn begin(&self, track: u32) -> Option<u64> {
         let track = self.tracks.get(track as usize)?;
@@ -116,7 +116,7 @@ impl Pyramid {
         (counter.minimum <= counter.maximum).then_some((counter.minimum, counter.maximum))
     }
 
-    /// Adds a span to a lane of a track, once its end is known.
+    /// Adds a span with a known end to a lane of a track.
     pub fn span(&mut self, track: u32, lane: u16, begin: u64, end: u64, name: u32) {
         self.item(track, lane, SpanItem::new(begin, end.max(begin), name));
     }
@@ -126,7 +126,7 @@ impl Pyramid {
         self.item(track, lane, SpanItem::new(time, time, name));
     }
 
-    /// Adds a value of a counter.
+    /// Adds a counter value.
     pub fn counter(&mut self, track: u32, time: u64, value: f64) {
         let resolution = self.resolution;
         let Some(track) = self.track(track) else { return };
@@ -171,7 +171,7 @@ impl Pyramid {
         if self.used <= self.budget {
             return;
         }
-        // Some room, so that this is not done again soon.
+        // Leaves some room, so that merging does not repeat soon.
         let wanted = self.budget - self.budget / 4;
         while self.used > wanted && self.resolution < 1 << 62 {
             self.resolution = (self.resolution << FACTOR).max(FIRST_RESOLUTION);
@@ -193,9 +193,9 @@ impl Pyramid {
         }
     }
 
-    /// Passes the spans and instants of a track that touch a range to `take`, with their lanes, lane by lane and in order of
-    /// time. Those that are narrower than a pixel and begin in the same one are one item, so that a lane has at most about two
-    /// items for each of `pixels`, however many there are. It takes time for about as many.
+    /// Passes the spans and instants of a track that touch a range to `take`, sorted by lane and time. Items narrower
+    /// than a pixel are merged if they start in the same pixel. A lane therefore has at most about two items for each
+    /// of `pixels`, and the query time depends on `pixels`, not on the number of items.
     pub fn spans(
         &mut self,
         track: u32,
@@ -211,7 +211,7 @@ impl Pyramid {
         }
     }
 
-    /// Passes the values of a counter in a range to `take`, merged in the same way, and the one before the range.
+    /// Passes the values of a counter in a range to `take`, merged in the same way, and the previous value.
     pub fn values(&mut self, track: u32, begin: u64, end: u64, pixels: u32, take: impl FnMut(CounterItem)) {
         let resolution = self.resolution;
         let counter = self.tracks.get_mut(track as usize).and_then(|track| track.counter.as_mut());
@@ -220,7 +220,7 @@ impl Pyramid {
         }
     }
 
-    /// Passes the last item of each lane of a track that begins at a time or before it to `take`, with its lane.
+    /// Passes the last item of each lane that starts at or before a time to `take`, with its lane.
     pub fn latest(&mut self, track: u32, time: u64, mut take: impl FnMut(u16, SpanItem)) {
         let Some(track) = self.tracks.get_mut(track as usize) else { return };
         for (number, lane) in (0..).zip(&mut track.lanes) {

@@ -8,12 +8,12 @@ use ichnos_model::{DataStream, Message, Sink};
 
 use crate::timeline::{SpanVisitor, SpanWalk, Timeline, TimelineTrackKind, WalkedSpans};
 
-/// Memory for the spans of a trace, in bytes. Short spans are merged beyond it.
+/// Memory for the spans of a trace in bytes. Beyond it, short spans are merged.
 const BUDGET: usize = 1 << 30;
 
-/// Collects spans (function calls, system calls, requests) as a profile.
+/// Collector that turns spans (function calls, system calls, requests) into a profile.
 ///
-/// Messages must be in order of time.
+/// Messages must be sorted by time.
 pub struct SpanStackCollector {
     timeline: Timeline,
     profile: ProfileBuilder,
@@ -22,28 +22,28 @@ pub struct SpanStackCollector {
 }
 
 impl SpanStackCollector {
-    /// Makes an empty collector. With `only_running`, only the time counts in which processors ran the threads. The
-    /// weight of a span is its time in nanoseconds, whatever the options say.
+    /// Creates an empty collector. With `only_running`, only time counts in which a processor ran the thread. The
+    /// weight of a span is always its time in nanoseconds, regardless of the options.
     #[must_use]
     pub fn new(options: &StackOptions, only_running: bool) -> Self {
         let profile = ProfileBuilder::new(options.with_times);
         Self { timeline: Timeline::new(BUDGET), profile, only_running, wants: None }
     }
 
-    /// Collects only spans of threads for which `wants` returns `true`.
+    /// Restricts the collector to threads for which `wants` returns `true`.
     #[must_use]
     pub fn for_threads(mut self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
         self.wants = Some(Box::new(wants));
         self
     }
 
-    /// Takes the data streams of all traces, which give the profile its title.
+    /// Takes the data streams of all traces. They give the profile its title.
     pub fn streams<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream> + Clone) {
         self.profile.streams(streams.clone());
         self.timeline.number_streams(streams);
     }
 
-    /// Returns the profile, and the numbers of spans in it.
+    /// Returns the profile and its span counts.
     #[must_use]
     pub fn finish(mut self) -> (StackProfile, WalkedSpans) {
         self.timeline.finish();
@@ -73,7 +73,7 @@ impl Sink for SpanStackCollector {
     }
 }
 
-/// Makes calls of spans.
+/// Visitor that turns spans into calls.
 struct ProfileVisitor {
     profile: ProfileBuilder,
     wants: Option<ThreadSelection>,
@@ -100,13 +100,13 @@ impl SpanVisitor for ProfileVisitor {
     }
 }
 
-/// Returns the thread of a track, by the names of the track and of its process.
+/// Returns the thread of a track, from the track name and process name.
 fn thread_of(timeline: &Timeline, track: u32) -> StackThread {
     let named = |track: Option<u32>| timeline.tracks().get(track? as usize);
     let own = named(Some(track));
     let parent = named(own.and_then(|own| own.parent));
     let name = own.map_or("", |own| &own.name);
-    // Spans with keys have a track of their own.
+    // Spans with keys have a separate track.
     let (thread_name, thread) = match own.map(|own| own.kind) {
         Some(TimelineTrackKind::Thread) => name_and_number(name, "thread "),
         _ => (Some(name.to_owned()), None),
@@ -115,7 +115,7 @@ fn thread_of(timeline: &Timeline, track: u32) -> StackThread {
     StackThread { process, process_name, thread, thread_name }
 }
 
-/// Splits the name of a track, `NAME (NUMBER)` or a word and the number.
+/// Splits a track name: `NAME (NUMBER)`, or a word with a number.
 fn name_and_number(name: &str, word: &str) -> (Option<String>, Option<i128>) {
     if let Some(number) = name.strip_prefix(word).and_then(|number| number.parse().ok()) {
         return (None, Some(number));

@@ -41,7 +41,7 @@ use ichnos_export::parts::has_dates;
 /// Maximum number of names. Further names become [`Timeline::OTHER`].
 const MOST_NAMES: usize = 1 << 20;
 
-/// Maximum number of events that wait for a first time. With more events, it is set to 0.
+/// Maximum number of events that wait for a first time. With more events, the first time is 0.
 const MOST_UNTIMED: usize = 1 << 16;
 
 /// Maximum length of a name, in bytes.
@@ -68,7 +68,7 @@ pub struct Timeline {
     stream_numbers: HashMap<u32, u32>,
     scheduling: Scheduling,
     states: StateTracks,
-    /// Threads by name number, for names on processor tracks.
+    /// Threads by name number, to name processor tracks.
     threads: HashMap<u32, u64>,
     /// Time of the last event, for messages without a time.
     now: Option<u64>,
@@ -111,7 +111,7 @@ struct TimelineClass {
 }
 
 impl TimelineClass {
-    fn of(event: &Event<'_>, names: &mut NumberedNames, colors: &mut BTreeMap<u32, [u8; 3]>) -> Self {
+    fn for_event(event: &Event<'_>, names: &mut NumberedNames, colors: &mut BTreeMap<u32, [u8; 3]>) -> Self {
         let class = ViewerClass::from_event(event);
         let name = number(names, &class.name);
         if name != Timeline::OTHER
@@ -165,10 +165,10 @@ impl Timeline {
         Self { flows: Some(FlowTable::default()), ..self }
     }
 
-    /// Creates a timeline for the messages from a time on, with the tracks, names and open spans of this timeline. Its
-    /// items need at most `budget` bytes. To be exact for a range, it must get the messages from two
-    /// [resolutions](Self::resolution) before the range to one after it, and then [`finish_part`](Self::finish_part).
-    /// Shorter spans that begin earlier are missing.
+    /// Creates a timeline for the messages from a time on, with the tracks, names and open spans of this timeline.
+    /// Its items need at most `budget` bytes. To be exact for a range, it must get the messages from two
+    /// [resolutions](Self::resolution) before the range to one resolution after it, followed by
+    /// [`finish_part`](Self::finish_part). Shorter spans that start earlier are missing.
     #[must_use]
     pub fn part(&mut self, begin: u64, budget: usize) -> Self {
         let mut part = Self::new(budget);
@@ -199,7 +199,7 @@ impl Timeline {
         part.states.begin_at(&self.states, &mut state_at);
         part.names = self.names.clone();
         let (threads, scheduling, states) = (&self.threads, &mut part.scheduling, &mut part.states);
-        part.board.take_open(&mut self.board, begin, is_keyed, |track, name| {
+        part.board.copy_open(&mut self.board, begin, is_keyed, |track, name| {
             let runs_on = tracks.get(track as usize).and_then(|track| track.runs_on);
             let Some((trace, processor)) = runs_on else { return };
             // An idle processor runs thread 0.
@@ -299,7 +299,7 @@ impl Timeline {
         self.has_dates
     }
 
-    /// Returns the numbers of events so far.
+    /// Returns the event counts so far.
     #[must_use]
     pub fn counts(&self) -> TimelineCounts {
         self.board.counts
@@ -311,13 +311,13 @@ impl Timeline {
         self.board.pyramid.resolution()
     }
 
-    /// Returns the number of spans, instants and values of a track.
+    /// Returns the number of spans, instants and values on a track.
     #[must_use]
     pub fn items(&self, track: u32) -> u64 {
         self.board.pyramid.added(track) + self.board.open_number(track)
     }
 
-    /// Returns the number of lanes of a track.
+    /// Returns the number of lanes on a track.
     #[must_use]
     pub fn lanes(&self, track: u32) -> usize {
         self.board.lanes(track)
@@ -367,7 +367,7 @@ impl Timeline {
         self.flows.as_ref().map_or(&[], FlowTable::flows)
     }
 
-    /// Returns `false` if there were too many flows, of which only the first ones are known.
+    /// Returns `false` if there were too many flows, so that only the first flows are known.
     #[must_use]
     pub fn has_all_flows(&self) -> bool {
         self.flows.as_ref().is_some_and(FlowTable::is_complete)
@@ -380,7 +380,7 @@ impl Timeline {
         let (Some((stream, (), classes)), Some(flows)) = (streams.get_mut(event.stream), flows) else {
             return EventLinks::default();
         };
-        let class = classes.for_event(event, || TimelineClass::of(event, names, colors));
+        let class = classes.for_event(event, || TimelineClass::for_event(event, names, colors));
         flows.links(event, &class.class, stream.trace, place)
     }
 
@@ -399,13 +399,13 @@ impl Timeline {
         None
     }
 
-    /// Updates the thread states by an event that is not shown.
+    /// Updates the thread states by a hidden event.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
         let Self { names, colors, streams, scheduling, states, now, text, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
         let time = shown_time(event.nanoseconds()).flatten().or(*now);
-        let class = classes.for_event(event, || TimelineClass::of(event, names, colors));
+        let class = classes.for_event(event, || TimelineClass::for_event(event, names, colors));
         if let Some(time) = time {
             stream.positions.next(time);
             let trace = stream.trace;
@@ -446,7 +446,7 @@ impl Timeline {
             if states.track(interval.trace, interval.thread).is_none()
                 && let Some((stream, (), classes)) = streams.get_mut(event.stream)
             {
-                let class = classes.for_event(event, || TimelineClass::of(event, names, &mut self.colors));
+                let class = classes.for_event(event, || TimelineClass::for_event(event, names, &mut self.colors));
                 let mut place = EventPlace { thread: Some(interval.thread), ..EventPlace::default() };
                 scheduling.complete(interval.trace, &class.class, &mut place);
                 let parent = tracks.of_event((event.stream, stream.number), &place, interval.trace);
@@ -492,7 +492,7 @@ impl Timeline {
         let Self { tracks, names, colors, streams, scheduling, untimed, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
         let TimelineStream { trace, number, names: known, .. } = stream;
-        let class = classes.for_event(event, || TimelineClass::of(event, names, colors));
+        let class = classes.for_event(event, || TimelineClass::for_event(event, names, colors));
         untimed.push((
             tracks.of_event((event.stream, *number), &class.class.place(event, known), *trace),
             class.name,
@@ -530,8 +530,8 @@ impl Timeline {
         self.range = Some((first.min(time), last.max(time)));
     }
 
-    /// Returns the time at which an event is shown. The first time also shows everything that waited for it. An event
-    /// that cannot be shown yet is kept or counted.
+    /// Returns the time at which an event is shown. The first time also shows all waiting events and losses. An event
+    /// without a place in time is kept or counted.
     fn time_of(&mut self, event: &Event<'_>) -> Option<u64> {
         let Some(time) = shown_time(event.nanoseconds()) else {
             self.board.counts.not_shown += 1;
@@ -558,7 +558,7 @@ impl Timeline {
         let (TimelineStream { trace, number: stream, names: known, positions, processor }, (), classes) =
             streams.get_mut(event.stream)?;
         let (trace, stream) = (*trace, *stream);
-        let class = classes.for_event(event, || TimelineClass::of(event, names, colors));
+        let class = classes.for_event(event, || TimelineClass::for_event(event, names, colors));
         let location = scheduling.locate(trace, &class.class, event, (known, text));
         let track = tracks.of_event((event.stream, stream), &location.place, trace);
         let name = location.own_name.map_or(class.name, |name| number(names, name));
@@ -660,8 +660,8 @@ impl EventOf<'_, '_> {
         }
     }
 
-    /// Updates thread states by the event. `processor` is the last one of the data stream. A switch on an unknown one of
-    /// several processors is ignored.
+    /// Updates thread states by the event. `processor` is the last processor of the data stream. A switch on an
+    /// unknown processor is ignored if there are several processors.
     #[inline]
     fn take_states(&self, states: &mut StateTracks, processor: &mut Option<Option<u64>>) {
         let Self { event, class, trace, location, time, name, .. } = *self;
@@ -689,7 +689,7 @@ impl EventOf<'_, '_> {
     /// Returns the track for keyed spans with the name of the event.
     fn spans(&self, tracks: &mut TrackList) -> u32 {
         let (name, key) = match self.location.own_name {
-            // An end without a span name is on the track of its own class.
+            // An end without a span name is on the track of its class.
             Some(name) => (name, name_key(name)),
             None => (self.class.class.name.as_str(), self.class.class.edge(None).kind),
         };

@@ -1,4 +1,4 @@
-//! Files for viewers: the part that all viewers share.
+//! Common part of all viewer files.
 
 use std::fmt::Debug;
 use std::io;
@@ -15,7 +15,7 @@ use ichnos_model::{DataStream, Event, Message, StreamTable};
 /// Maximum size of the buffer that is kept for further bytes.
 const MOST_KEPT: usize = 1 << 20;
 
-/// File for a viewer.
+/// Viewer file.
 ///
 /// # For implementations
 /// Only this crate implements it. Messages must be sorted by time.
@@ -23,13 +23,13 @@ pub trait ViewerFile: Debug + Send {
     /// Takes a message. Returns `false` for an event that cannot be shown.
     fn message(&mut self, message: &Message<'_>) -> bool;
 
-    /// Returns the bytes that were not taken.
+    /// Returns the pending bytes.
     fn bytes(&self) -> &[u8];
 
-    /// Takes the bytes.
+    /// Takes the pending bytes.
     fn take_bytes(&mut self) -> Vec<u8>;
 
-    /// Ends the file. Its last bytes can be taken then.
+    /// Ends the file. Its last bytes are pending afterwards.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -39,27 +39,27 @@ pub trait ViewerFile: Debug + Send {
     fn losses(&self) -> &LossTable;
 }
 
-/// Start of a file for a viewer.
+/// Start parameters of a viewer file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ViewerStart {
-    /// Time of events before the first event with a time, in nanoseconds from the origin of the clock. Without it, they
-    /// are at the origin.
+    /// Time of events before the first event with a time, in nanoseconds from the clock origin. Without it, they are
+    /// at the origin.
     pub first_time: Option<u64>,
     /// `true` if that time is a date.
     pub has_date: bool,
 }
 
-/// An event with its trace and its time.
+/// Event with its trace and time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventAt<'c, 'e> {
     pub(super) event: &'c Event<'e>,
-    /// Number of its trace.
+    /// Trace number.
     pub(super) trace: u32,
-    /// Time at which it is shown, in nanoseconds from the origin of the clock.
+    /// Display time in nanoseconds from the clock origin.
     pub(super) time: u64,
 }
 
-/// An event with its class and its location.
+/// Event with its class and location.
 #[derive(Debug)]
 pub(super) struct ShownEvent<'c, 'e, C> {
     pub(super) at: EventAt<'c, 'e>,
@@ -70,24 +70,24 @@ pub(super) struct ShownEvent<'c, 'e, C> {
 /// File format of a viewer. [`start_file`] starts a [`ViewerFile`] in it.
 ///
 /// # For implementations
-/// Events and losses come in the order of the file. Append their bytes to the buffer of [`Self::content_mut`].
+/// Events and losses come in file order. Append their bytes to the buffer of [`Self::content_mut`].
 pub(super) trait Viewer: Debug + Send + 'static {
-    /// Event record class with what is the same for all its events.
+    /// Event record class with the data that all its events share.
     type Class: Debug + Send;
     /// State of a data stream.
     type Stream: Debug + Send;
 
-    /// `true` to number a trace when its first data stream begins. Otherwise its first event counts.
+    /// `true` to number a trace when its first data stream starts. Otherwise its first event counts.
     const NUMBERS_BEGINNINGS: bool = false;
     /// `true` if [`Self::follow_threads`] does something.
     const FOLLOWS_THREADS: bool = false;
-    /// Loss for an event at time 0, which is shown 1 ns later. `None` if the format has a time 0.
+    /// Loss for an event at time 0, which is shown 1 ns later. `None` if the format supports time 0.
     const AT_ORIGIN: Option<&'static str> = None;
 
-    /// Returns the bytes that were not taken, and the losses so far.
+    /// Returns the pending bytes and the losses so far.
     fn content(&self) -> (&Vec<u8>, &LossTable);
 
-    /// Returns the buffer of the file, and its losses.
+    /// Returns the file buffer and the losses.
     fn content_mut(&mut self) -> (&mut Vec<u8>, &mut LossTable);
 
     /// Creates the class of an event.
@@ -145,18 +145,18 @@ pub(super) fn start_file<V: Viewer>(viewer: V, first_time: Option<u64>) -> Box<d
     })
 }
 
-/// A file of events.
+/// File of events.
 #[derive(Debug)]
 struct EventFile<V: Viewer> {
     viewer: V,
     streams: StreamTable<ViewerStream<V::Stream>, (), V::Class>,
     traces: TraceNumbers,
     scheduling: Scheduling,
-    /// Name of the event; a reused buffer.
+    /// Reused buffer for the event name.
     name: String,
     /// Time of the last event, for messages without a time.
     now: Option<u64>,
-    /// Time of events before that.
+    /// Time of events before the first known time.
     first_time: Option<u64>,
     early: EarlyLosses,
 }
@@ -164,7 +164,7 @@ struct EventFile<V: Viewer> {
 /// State of a data stream.
 #[derive(Debug)]
 struct ViewerStream<S> {
-    /// Number of its trace.
+    /// Trace number.
     trace: u32,
     /// Names in the last context.
     names: ContextNames,

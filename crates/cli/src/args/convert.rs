@@ -226,7 +226,7 @@ pub(crate) fn written_formats() -> Vec<String> {
 
 /// Returns the values of `--to`: those that need a feature are accepted, too, so that the error names the feature.
 fn format_values() -> Vec<PossibleValue> {
-    let missing = ichnos::convert::FEATURED
+    let missing = ichnos::convert::TABLE_FORMATS
         .into_iter()
         .filter(|format| ichnos::convert::missing_feature(Some(format), Path::new("")).is_some());
     let hidden = missing.map(|format| PossibleValue::new(format).hide(true));

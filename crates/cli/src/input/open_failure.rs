@@ -92,7 +92,7 @@ fn unknown_clock(message: String, clock: &str, known: &BTreeSet<String>) -> Fail
 
 /// Suggests a fix if no trace was found.
 fn where_a_trace_is(found: &NoTrace) -> String {
-    if let Some(format) = found.recognised {
+    if let Some(format) = found.recognized {
         return format!("leave out --from, or write `--from {format}`");
     }
     let nearby = found.nearby.as_ref().map(|nearby| nearby.describe(format_flags::written));

@@ -336,7 +336,7 @@ impl Splitter<'_> {
         let mut rest = || parts.borrow_mut().keys.without();
         let by = match args.by {
             SplitBy::Size(_) | SplitBy::Time(_) => {
-                By::Times { begins: &times.begins, are_there: &times.have_events }
+                By::Times { begins: &times.begins, has_events: &times.have_events }
             }
             SplitBy::Stream => By::Streams,
             SplitBy::Event | SplitBy::Field(_) => By::Events { part_of: &mut part_of, rest: &mut rest },

@@ -1,4 +1,4 @@
-//! The cells of a line, as they are before they are quoted.
+//! Cells of a line before quoting.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,7 +8,7 @@ use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
 
-use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, Trees};
+use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, ScopeTrees};
 use super::options::CsvOptions;
 use super::row::{ClassCell, CsvRow, push_cell};
 use crate::json_fields::{FieldWriter, Keys, Scratch};
@@ -16,11 +16,11 @@ use crate::number;
 use crate::repeated::Repeated;
 use crate::time::push_date;
 
-/// Text of the cells of a line; reused for all events, to avoid allocations.
+/// Cell texts of a line, reused for all events to avoid allocations.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     text: Vec<u8>,
-    /// By number of the cell; `None`: the event has no such field.
+    /// Places by cell number. `None` if the event lacks the field.
     places: Vec<Option<CellPlace>>,
     scratch: Scratch,
     counts: Vec<u64>,
@@ -31,24 +31,24 @@ pub(super) struct Cells {
 struct CellPlace {
     begin: usize,
     end: usize,
-    /// Set for digits and the like, which are never quoted.
+    /// `true` for digits and similar text, which needs no quoting.
     is_plain: bool,
 }
 
 impl Cells {
-    /// Ends a line.
+    /// Clears the cells after a line.
     fn clear(&mut self) {
         self.text.clear();
         self.places.clear();
     }
 
-    /// Returns the text of a cell, with `true` if it needs no quoting; `None` if the event has no such field.
+    /// Returns the text of a cell, and `true` if it needs no quoting. Returns `None` if the event lacks the field.
     fn get(&self, cell: usize) -> Option<(&[u8], bool)> {
         let place = self.places.get(cell).copied().flatten()?;
         Some((self.text.get(place.begin..place.end)?, place.is_plain))
     }
 
-    /// Appends the cells of all fields that the event has to a line.
+    /// Appends the event's field cells to a line.
     pub(super) fn push(&mut self, out: &mut Vec<u8>, line: &mut CsvRow<'_>, options: &CsvOptions) {
         for number in 0..line.cell_count() {
             if let Some((text, is_plain)) = self.get(number) {
@@ -67,37 +67,36 @@ impl Cells {
 #[derive(Debug)]
 pub(super) struct ScopeCells {
     pub(super) scope: Scope,
-    /// If they mostly are as they were for the event before.
+    /// Cached cells of a scope that rarely changes between events.
     pub(super) context: Option<ContextCells>,
-    /// For fields that are written as JSON; none if there are none.
+    /// Keys for JSON fields. Empty without such fields.
     keys: Arc<Keys>,
-    /// Passes over the scope. A pass has no fields that contain each other.
+    /// Passes over the scope. The fields of a pass never contain each other.
     passes: Vec<CellSearch>,
 }
 
 #[derive(Debug, Default)]
 struct CellSearch {
-    /// In the order of their fields.
+    /// Wanted cells, in field order.
     wants: Vec<WantedCell>,
-    /// Until all are there: the fields of `wants` with where they end. None of them is within another one.
+    /// Start and end index of the fields in `wants`, until all are collected. They never contain each other.
     spans: BTreeMap<usize, usize>,
-    /// By index of the field: index of the first of `wants` that is of it, plus 1. Empty where only a few of very many
-    /// fields are wanted.
+    /// First index in `wants` plus 1, by field index. Empty if only few of very many fields are wanted.
     by_node: Vec<u32>,
-    /// Indexes of elements that are counted.
+    /// Indexes of array elements that are counted.
     counted: Vec<usize>,
-    /// By index of the field, if the cells are written in the order of their columns.
+    /// Cells by field index, if cells are written in column order.
     in_order: Vec<NodeCells>,
 }
 
-/// The cells of a field.
+/// Cells of a field.
 #[derive(Clone, Copy, Debug)]
 struct NodeCells {
-    /// Number of the cell with the value; [`NodeCells::NONE`] if there is none.
+    /// Number of the value cell, or [`NodeCells::NONE`].
     value: u32,
-    /// The same of the one with the names of the value.
+    /// Number of the cell with the value's names, or [`NodeCells::NONE`].
     names: u32,
-    /// Set if the value may be a date.
+    /// `true` if the value can be a date.
     is_date: bool,
 }
 
@@ -107,10 +106,10 @@ impl NodeCells {
 
 #[derive(Debug)]
 struct WantedCell {
-    /// Number of the cell.
+    /// Cell number.
     cell: usize,
     target: ColumnField,
-    /// Indexes in `counted`, and the index of the element to write.
+    /// Indexes in `counted`, each with the index of the wanted element.
     elements: Vec<(usize, u64)>,
 }
 
@@ -119,26 +118,26 @@ struct WantedCell {
 pub(super) struct CommonKeys(Vec<(Scope, Arc<Keys>)>);
 
 impl CommonKeys {
-    fn of(&mut self, event: &Event<'_>, scope: Scope) -> Arc<Keys> {
+    fn for_scope(&mut self, event: &Event<'_>, scope: Scope) -> Arc<Keys> {
         if matches!(scope, Scope::SpecificContext | Scope::Payload) {
-            return Arc::new(Keys::of(event.plan(scope)));
+            return Arc::new(Keys::for_plan(event.plan(scope)));
         }
         let known = self.0.iter().find(|(known, _)| *known == scope).map(|(_, keys)| Arc::clone(keys));
         known.unwrap_or_else(|| {
-            let keys = Arc::new(Keys::of(event.plan(scope)));
+            let keys = Arc::new(Keys::for_plan(event.plan(scope)));
             self.0.push((scope, Arc::clone(&keys)));
             keys
         })
     }
 }
 
-/// Finds the cells of events of a class, and the column of each; cells that are not fields have a property.
+/// Finds the cells of a class and their columns. A cell that is not a field has a property.
 pub(super) fn find(
     event: &Event<'_>,
     columns: &[CsvColumn],
     common: &mut CommonKeys,
 ) -> (Vec<ScopeCells>, Vec<(usize, Option<EventProperty>)>) {
-    let trees = Trees::of_event(event);
+    let trees = ScopeTrees::of_event(event);
     let mut scopes: Vec<ScopeCells> = Vec::new();
     let mut cells: Vec<(usize, Option<EventProperty>)> = Vec::new();
     for (column, CsvColumn { source, .. }) in columns.iter().enumerate() {
@@ -172,7 +171,7 @@ pub(super) fn find(
     for scope in &mut scopes {
         let mut wants = scope.passes.iter().flat_map(|pass| &pass.wants);
         if wants.any(|want| want.target.end > want.target.node + 1) {
-            scope.keys = common.of(event, scope.scope);
+            scope.keys = common.for_scope(event, scope.scope);
         }
         let nodes = event.plan(scope.scope).map_or(0, |plan| Plan::nodes(plan).count());
         scope.passes.iter_mut().for_each(|pass| pass.complete(nodes));
@@ -208,7 +207,7 @@ impl ScopeCells {
         Ok(())
     }
 
-    /// Appends the cells of the scope, which are in order, to a line.
+    /// Appends the cells of the scope to a line, in column order.
     #[inline]
     pub(super) fn push(
         &self,
@@ -237,7 +236,7 @@ impl ScopeCells {
         Ok(())
     }
 
-    /// Writes the cells directly into a line, if they are in order.
+    /// Writes the cells directly into a line, if they are in column order.
     fn write_to_line(
         &self,
         event: &Event<'_>,
@@ -251,7 +250,7 @@ impl ScopeCells {
             let to = InLine { nodes: &pass.in_order, line: &mut *line, scratch: text };
             let mut writer = CellWriter { json, to, whole: None, depth: 0 };
             if let Err(error) = event.visit(self.scope, &mut writer) {
-                // Half a cell would not be quoted.
+                // A partial cell would not be quoted.
                 if let Some((begin, _)) = writer.whole {
                     out.truncate(begin);
                 }
@@ -261,8 +260,8 @@ impl ScopeCells {
         Ok(())
     }
 
-    /// Returns `true` if one pass writes all cells in the order of their columns. `next` is the number of the first
-    /// cell, and becomes that of the last one.
+    /// Returns `true` if one pass writes all cells in column order. `next` is the number of the first cell, and is
+    /// set to the number of the last cell.
     pub(super) fn is_in_order(&self, next: &mut usize) -> bool {
         let [pass] = &self.passes[..] else { return false };
         if pass.by_node.is_empty() {
@@ -275,7 +274,7 @@ impl ScopeCells {
         pass.counted.is_empty() && pass.wants.array_windows().all(is_alone) && pass.wants.iter().all(in_order)
     }
 
-    /// Makes ready for [`ScopeCells::write_to_line`].
+    /// Prepares for [`ScopeCells::write_to_line`].
     pub(super) fn use_order(&mut self) {
         for pass in &mut self.passes {
             let none = NodeCells { value: NodeCells::NONE, names: NodeCells::NONE, is_date: false };
@@ -290,7 +289,7 @@ impl ScopeCells {
         }
     }
 
-    /// The cells in the order of the fields: the number of each, the index of its field, and `true` if it has names.
+    /// Returns the cells in field order: cell number, field index, and `true` for names.
     pub(super) fn fields(&self) -> impl Iterator<Item = (usize, usize, bool)> {
         let wants = self.passes.iter().flat_map(|pass| &pass.wants);
         wants.map(|want| (want.cell, want.target.node, want.target.names))
@@ -298,20 +297,20 @@ impl ScopeCells {
 }
 
 impl CellSearch {
-    /// Returns `true` if a field is neither within another one of these nor around one.
+    /// Returns `true` if a field neither contains another of these fields nor is contained in one.
     fn is_apart_from(&self, target: &ColumnField) -> bool {
-        // As they do not contain each other, only neighbors matter.
+        // They do not contain each other, so only neighbors matter.
         let is_within =
             self.spans.range(..target.node).next_back().is_some_and(|(_, end)| target.node < *end);
         let behind = self.spans.range((Bound::Excluded(target.node), Bound::Unbounded)).next();
         !is_within && behind.is_none_or(|(node, _)| target.end <= *node)
     }
 
-    /// Sorts what is wanted of this number of fields.
+    /// Sorts the wanted cells. `nodes` is the number of fields.
     fn complete(&mut self, nodes: usize) {
         self.spans = BTreeMap::new();
         self.wants.sort_by_key(|want| (want.target.node, want.target.names, want.cell));
-        // Of a context of thousands of fields, not all are kept for each of thousands of classes.
+        // With thousands of context fields and thousands of classes, an index for each class is too large.
         let is_dense = nodes / 16 <= self.wants.len() + 16;
         self.by_node = vec![0; if is_dense { nodes } else { 0 }];
         for (index, want) in self.wants.iter_mut().enumerate().rev() {
@@ -331,8 +330,8 @@ impl CellSearch {
         }
     }
 
-    /// Returns the cells of a field, for all of its elements.
-    fn of(&self, field: Field<'_>) -> &[WantedCell] {
+    /// Returns the cells of a field, for all its elements.
+    fn cells_for(&self, field: Field<'_>) -> &[WantedCell] {
         let node = field.index();
         let first = match self.by_node.get(node) {
             Some(0) => return &[],
@@ -347,33 +346,33 @@ impl CellSearch {
 
 /// Destination of cells.
 trait CellSink {
-    /// The cells of a field.
+    /// Handle of a field's cells.
     type Wants: Copy;
 
-    /// The cells of a field that begins; `None` if there are none.
+    /// Returns the cells of a field that starts, or `None` without cells.
     fn find(&mut self, field: Field<'_>) -> Option<Self::Wants>;
 
     /// Returns `true` if a cell has the names of the value.
     fn has_names(wants: Self::Wants) -> bool;
 
-    /// Returns `true` if the value may be a date.
+    /// Returns `true` if the value can be a date.
     fn may_be_date(wants: Self::Wants) -> bool;
 
-    /// Begins the cell of the value, or of its `names`; `false` if there is none.
+    /// Starts the cell for the value, or for its `names`. Returns `false` without such a cell.
     fn begin(&mut self, out: &mut Vec<u8>, wants: Self::Wants, names: bool) -> bool;
 
-    /// Ends it. `begin`: where its text begins. `is_plain`: nothing in it is to be quoted.
+    /// Ends a cell whose text starts at `begin`. With `is_plain`, it needs no quoting.
     fn end(&mut self, out: &mut Vec<u8>, begin: usize, wants: Self::Wants, names: bool, is_plain: bool);
 
-    /// An array begins whose elements have this index.
+    /// Starts an array with this element index.
     fn begin_array(&mut self, _element: usize) {}
 }
 
-/// Cells that are kept until all are there.
+/// Cells that are collected until all are known.
 struct CollectedCells<'a> {
     pass: &'a CellSearch,
     places: &'a mut Vec<Option<CellPlace>>,
-    /// Of what is counted, how many there were.
+    /// Element counts by index in `counted`.
     counts: &'a mut Vec<u64>,
 }
 
@@ -388,7 +387,7 @@ impl<'a> CellSink for CollectedCells<'a> {
                 *count += u64::from(*node == field.index());
             }
         }
-        let wants = pass.of(field);
+        let wants = pass.cells_for(field);
         let is_wanted = wants.iter().any(|want| is_at(want, self.counts));
         is_wanted.then_some(wants)
     }
@@ -418,7 +417,7 @@ impl<'a> CellSink for CollectedCells<'a> {
     }
 
     fn begin_array(&mut self, element: usize) {
-        // Its elements are counted anew.
+        // Its elements are counted again from 0.
         for (node, count) in self.pass.counted.iter().zip(self.counts.iter_mut()) {
             if *node == element {
                 *count = 0;
@@ -427,7 +426,7 @@ impl<'a> CellSink for CollectedCells<'a> {
     }
 }
 
-/// Cells that come in the order of their columns.
+/// Cells in column order.
 struct InLine<'a, 'l> {
     nodes: &'a [NodeCells],
     line: &'a mut CsvRow<'l>,
@@ -467,31 +466,31 @@ impl CellSink for InLine<'_, '_> {
     }
 }
 
-/// Writes the cells of a pass.
+/// Visitor that writes the cells of a pass.
 struct CellWriter<'a, D: CellSink> {
     json: FieldWriter<'a>,
     to: D,
-    /// Begin of the field that is written as a whole, and the cells that want it.
+    /// Start of the field that is written as a whole, and the cells that want it.
     whole: Option<(usize, D::Wants)>,
-    /// Number of structures, arrays and unions that are open in it.
+    /// Number of open structures, arrays and unions in that field.
     depth: usize,
 }
 
 impl<'a, D: CellSink> CellWriter<'a, D> {
-    /// Begins the cell of a field, or of its `names`; gives its offset, `None` if there is nothing to write.
+    /// Starts the cell for a field, or for its `names`. Returns its offset, or `None` without a cell.
     #[inline]
     fn begin_cell(&mut self, wants: D::Wants, names: bool) -> Option<usize> {
         let out = self.json.out();
         self.to.begin(out, wants, names).then_some(out.len())
     }
 
-    /// Ends the cell, whose text begins at `begin`.
+    /// Ends the cell whose text starts at `begin`.
     #[inline]
     fn keep(&mut self, wants: D::Wants, begin: usize, names: bool, is_plain: bool) {
         self.to.end(self.json.out(), begin, wants, names, is_plain);
     }
 
-    /// Writes the cell of a field without nested fields, by `write`.
+    /// Writes the cell of a simple field with `write`.
     #[inline]
     fn value(&mut self, field: Field<'_>, write: impl FnOnce(&mut FieldWriter<'a>)) -> Option<D::Wants> {
         let wants = self.to.find(field)?;
@@ -502,7 +501,7 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
         Some(wants)
     }
 
-    /// The same for an integer or the date that it is, with its names: `write` writes the integer.
+    /// Writes the cells of an integer: the integer with `write` or as a date, and its names.
     #[inline]
     fn integer(&mut self, field: Field<'_>, value: i128, write: impl FnOnce(&mut Vec<u8>)) {
         let Some(wants) = self.to.find(field) else { return };
@@ -516,7 +515,7 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
         self.integer_names(field, wants, value);
     }
 
-    /// The same for a cell in which nothing is to be quoted.
+    /// Writes a cell that needs no quoting.
     #[inline]
     fn plain(&mut self, field: Field<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Option<D::Wants> {
         let wants = self.to.find(field)?;
@@ -527,7 +526,7 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
         Some(wants)
     }
 
-    /// Writes names with `|` between them, if they are wanted and there are some.
+    /// Writes names separated by `|`, if they are wanted and not empty.
     fn names<'n>(&mut self, wants: D::Wants, names: impl Iterator<Item = &'n str>) {
         let Some(begin) = self.begin_cell(wants, true) else { return };
         let out = self.json.out();
@@ -551,7 +550,7 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
         }
     }
 
-    /// Begins a field with nested fields.
+    /// Starts a field with nested fields.
     fn enter(&mut self, field: Field<'_>, begin: impl FnOnce(&mut FieldWriter<'a>)) {
         if self.depth == 0 {
             let Some(wants) = self.to.find(field) else { return };
@@ -576,12 +575,12 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
     }
 }
 
-/// `true` if the current elements are those to write.
+/// Returns `true` if the current elements are wanted.
 fn is_at(want: &WantedCell, counts: &[u64]) -> bool {
     want.elements.iter().all(|(place, index)| counts.get(*place) == Some(&index.saturating_add(1)))
 }
 
-/// Nested fields of a field that is written as a whole are JSON.
+/// Nested fields of a whole field are JSON.
 macro_rules! within_json {
     ($self:ident, $call:ident($($argument:expr),*)) => {
         if $self.depth > 0 {
@@ -642,7 +641,7 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
                     };
                     json.out().extend_from_slice(text.as_bytes());
                 }
-                // Finite numbers, and others in the notation of JSON.
+                // Finite numbers, and NaN and infinities in JSON notation.
                 _ => json.real(field, value),
             }
         });
@@ -715,28 +714,28 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
     }
 }
 
-/// Separators and fields of the cells of a context.
-pub(super) type ContextShape = (Scope, Vec<(usize, usize, bool)>);
+/// Separators and fields of context cells.
+pub(super) type CellShape = (Scope, Vec<(usize, usize, bool)>);
 
-/// Shapes of contexts that are told apart at most: more than one is rare, as it takes a payload with a field of the name
-/// of a column that is in a context elsewhere.
+/// Maximum number of distinct context shapes. More than one shape is rare: it takes a payload field with the name of
+/// a context column.
 const MOST_SHAPES: usize = 16;
 
-/// The cells of a context that mostly are as they were for the event before.
+/// Cells of a context that rarely changes between events.
 #[derive(Debug)]
 pub(super) struct ContextCells {
-    /// Numbers of the first cell and of the one behind the last one.
+    /// Number of the first cell, and number after the last cell.
     cells: [usize; 2],
-    /// Number of the shape.
+    /// Shape number.
     shape: usize,
 }
 
 impl ContextCells {
-    /// `None` for other scopes, and where properties are between the cells.
-    pub(super) fn of(
+    /// Returns `None` for other scopes, and if properties are between the cells.
+    pub(super) fn from_cells(
         scope: &ScopeCells,
         cells: &[ClassCell],
-        shapes: &mut Vec<ContextShape>,
+        shapes: &mut Vec<CellShape>,
     ) -> Option<Self> {
         if !matches!(scope.scope, Scope::PacketContext | Scope::CommonContext) {
             return None;

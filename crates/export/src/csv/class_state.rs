@@ -1,20 +1,20 @@
-//! State of data streams and of classes of events.
+//! State of data streams and event classes.
 
 use ichnos_model::Event;
 
-use super::cells::{CommonKeys, ContextCells, ContextShape, ScopeCells, find};
+use super::cells::{CellShape, CommonKeys, ContextCells, ScopeCells, find};
 use super::options::CsvOptions;
 use super::row::{ClassCell, ClassCells, property_cell};
 use crate::repeated::Repeated;
 use crate::time::TimeWriter;
 
-/// State of a data stream: they can be very many.
+/// State of a data stream. There can be very many.
 #[derive(Debug)]
 pub(super) struct CsvStreamState {
-    /// Cells that are the same for all of its events.
+    /// Constant cells of the data stream.
     pub(super) stream: Box<[u8]>,
     pub(super) trace: Box<[u8]>,
-    /// The cells of contexts as they were for the event before, each with the number of the shape that they had.
+    /// Context cells of the previous event, with their shape number.
     pub(super) contexts: Vec<(usize, Repeated)>,
 }
 
@@ -24,15 +24,15 @@ pub(super) struct CsvStreamClassState {
     pub(super) time: TimeWriter,
     pub(super) host: Box<[u8]>,
     pub(super) keys: CommonKeys,
-    pub(super) shapes: Vec<ContextShape>,
+    pub(super) shapes: Vec<CellShape>,
 }
 
-/// State of a class of events.
+/// State of an event class.
 #[derive(Debug)]
 pub(super) struct CsvClassState {
     pub(super) cells: ClassCells,
     pub(super) scopes: Vec<ScopeCells>,
-    /// `true` if fields come in the order of their columns, so that they are written directly into the line.
+    /// `true` if fields are in column order, so that they are written directly into the line.
     pub(super) is_in_order: bool,
 }
 
@@ -41,7 +41,7 @@ impl CsvClassState {
         event: &Event<'_>,
         options: &CsvOptions,
         keys: &mut CommonKeys,
-        shapes: &mut Vec<ContextShape>,
+        shapes: &mut Vec<CellShape>,
     ) -> Self {
         let (mut scopes, columns) = find(event, &options.columns, keys);
         let mut before = 0;
@@ -58,7 +58,7 @@ impl CsvClassState {
         if is_in_order {
             for scope in &mut scopes {
                 scope.use_order();
-                scope.context = ContextCells::of(scope, &cells, shapes);
+                scope.context = ContextCells::from_cells(scope, &cells, shapes);
             }
         }
         Self { cells: ClassCells { name, cells, trailing }, scopes, is_in_order }

@@ -1,4 +1,4 @@
-//! Columns of a table of events: what they are called, and which fields they are.
+//! Table columns: names and fields.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +12,7 @@ use ichnos_model::{
 
 use crate::time::JsonTime;
 
-/// A property of an event that is not a field.
+/// Event property that is not a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventProperty {
     /// Time in the selected format.
@@ -20,9 +20,9 @@ pub(super) enum EventProperty {
     /// Time in nanoseconds.
     Nanoseconds,
     Cycles,
-    /// Name of the class.
+    /// Class name.
     Name,
-    /// Id of the class.
+    /// Class id.
     Id,
     LogLevel,
     Host,
@@ -30,7 +30,7 @@ pub(super) enum EventProperty {
     Trace,
 }
 
-/// Names of columns with properties.
+/// Property column names.
 const PROPERTIES: [(&str, EventProperty); 9] = [
     ("time", EventProperty::Time),
     ("ts", EventProperty::Nanoseconds),
@@ -43,11 +43,10 @@ const PROPERTIES: [(&str, EventProperty); 9] = [
     ("trace", EventProperty::Trace),
 ];
 
-/// Suffixes of an integer or a bit map that select the names of its value.
+/// Suffixes that select the value names of an integer or bit map.
 const NAMES: [&str; 2] = [".labels", ".flags"];
 
-/// A column of a table of events: a property of the event, or a field by its path as in
-/// [`FieldRef`](ichnos_model::FieldRef).
+/// Table column: an event property, or a field by its path as in [`FieldRef`](ichnos_model::FieldRef).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumn {
     pub(super) name: String,
@@ -57,51 +56,51 @@ pub struct CsvColumn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ColumnSource {
     Property(EventProperty),
-    Field(Path),
+    Field(CsvPath),
 }
 
-/// Path of a field.
+/// Field path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path {
-    /// The only scope to search, if it is known.
+pub(super) struct CsvPath {
+    /// Only scope to search, if known.
     scope: Option<Scope>,
     path: String,
 }
 
 impl CsvColumn {
-    /// Makes the column of a property (`time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`, `stream`, `trace`)
-    /// or of the field with a path: `prev_comm`, `ctx.vpid`, `args.0.name`. `.labels` after an integer selects the
-    /// names of its value, `.flags` those of a bit map. A field with the name of a property needs its scope:
+    /// Creates the column of a property (`time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`, `stream`,
+    /// `trace`) or of a field by path: `prev_comm`, `ctx.vpid`, `args.0.name`. `.labels` after an integer selects its
+    /// value names, and `.flags` those of a bit map. A field with the name of a property needs its scope:
     /// `payload.time`.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let property = PROPERTIES.iter().find(|(known, _)| *known == name);
         let source = match property {
             Some((_, property)) => ColumnSource::Property(*property),
-            None => ColumnSource::Field(Path { scope: None, path: name.to_owned() }),
+            None => ColumnSource::Field(CsvPath { scope: None, path: name.to_owned() }),
         };
         Self { name: name.to_owned(), source }
     }
 
-    /// Returns the name in the first line.
+    /// Returns the column name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Removes the columns that events of a class have: properties always.
+    /// Removes the columns that events of a class have. Properties are always removed.
     pub fn remove_known(columns: &mut Vec<&Self>, stream: &DataStreamClass, record: &EventRecordClass) {
         if columns.is_empty() {
             return;
         }
-        let trees = Trees::of_classes(stream, record);
+        let trees = ScopeTrees::of_classes(stream, record);
         columns.retain(|column| match &column.source {
             ColumnSource::Property(_) => false,
             ColumnSource::Field(path) => path.resolve(&trees).is_empty(),
         });
     }
 
-    /// Returns the names of all default columns of events of a class, for a search for similar names.
+    /// Returns all default column names of a class, to search for similar names.
     #[must_use]
     pub fn names_in(stream: &DataStreamClass, record: &EventRecordClass) -> Vec<String> {
         let mut columns = CsvColumns::new(JsonTime::Both);
@@ -111,8 +110,8 @@ impl CsvColumn {
     }
 }
 
-/// Collects the columns of events of several classes: properties first, then all fields in the order of the classes,
-/// each name once.
+/// Collector of columns for several event classes: first properties, then all fields in class order. Each name is
+/// added once.
 #[derive(Debug)]
 pub struct CsvColumns {
     columns: Vec<CsvColumn>,
@@ -121,11 +120,11 @@ pub struct CsvColumns {
 }
 
 impl CsvColumns {
-    /// Maximum number of columns, since every event has as many cells.
+    /// Maximum number of columns, because every event has all cells.
     pub const MOST: usize = 2_000;
 
-    /// Begins with the properties of every table: `time`, `event`, `host` and `stream`, and `ts` after `time` if
-    /// times have both formats.
+    /// Starts with the properties of every table: `time`, `event`, `host` and `stream`. `ts` follows `time` if times
+    /// have both formats.
     #[must_use]
     pub fn new(time: JsonTime) -> Self {
         let names = ["time", "ts", "event", "host", "stream"];
@@ -133,16 +132,16 @@ impl CsvColumns {
         Self { columns: wanted.map(CsvColumn::new).collect(), known: HashSet::new(), are_all: true }
     }
 
-    /// Adds the columns of all events of a data stream class: the fields of the packet context, of the event record
-    /// header and of the common context, except those that only serve decoding. Members of structures are columns of
-    /// their own; arrays, variants and unions are one column each.
+    /// Adds the columns of a data stream class: the fields of the packet context, event record header and common
+    /// context, except fields that only serve decoding. Structure members are separate columns. An array, variant or
+    /// union is one column.
     pub fn add_stream(&mut self, stream: &DataStreamClass) {
         self.add_scope(Scope::PacketContext, &stream.packet_context);
         self.add_scope(Scope::EventRecordHeader, &stream.event_record_header);
         self.add_scope(Scope::CommonContext, &stream.common_context);
     }
 
-    /// Adds the other columns of events of a class: the fields of the specific context and of the payload.
+    /// Adds the other columns of an event class: specific context fields and payload fields.
     pub fn add(&mut self, record: &EventRecordClass) {
         self.add_scope(Scope::SpecificContext, &record.specific_context);
         self.add_scope(Scope::Payload, &record.payload);
@@ -150,7 +149,7 @@ impl CsvColumns {
 
     fn add_scope(&mut self, scope: Scope, root: &Option<Arc<FieldClass>>) {
         if let Some(root) = root.as_deref().filter(|_| self.are_all) {
-            Tree::new(root).each_leaf(&mut |path, class| self.add_field(scope, path, class));
+            ScopeTree::new(root).each_leaf(&mut |path, class| self.add_field(scope, path, class));
         }
     }
 
@@ -160,12 +159,12 @@ impl CsvColumns {
         let is_scope = !Scope::with_prefix(first).is_empty();
         let is_property = PROPERTIES.iter().any(|(known, _)| *known == path);
         let name = match scope {
-            // A root field that is no structure has the name of its scope.
+            // A root field that is not a structure has the name of its scope.
             _ if path.is_empty() => prefix.to_owned(),
             Scope::Payload if !is_scope && !is_property => path.to_owned(),
             _ => format!("{prefix}.{path}"),
         };
-        // The specific context is searched before the common one for paths with `ctx`.
+        // For `ctx` paths, the specific context is searched before the common context.
         let scope = (prefix != "ctx").then_some(scope);
         let within = if scope.is_some() { path.to_owned() } else { name.clone() };
         let suffix = match &class.kind {
@@ -182,7 +181,7 @@ impl CsvColumns {
                 return;
             }
             self.known.insert(name.clone());
-            self.columns.push(CsvColumn { name, source: ColumnSource::Field(Path { scope, path }) });
+            self.columns.push(CsvColumn { name, source: ColumnSource::Field(CsvPath { scope, path }) });
         }
     }
 
@@ -193,26 +192,26 @@ impl CsvColumns {
     }
 }
 
-/// Field of a column in the events of a class.
+/// Column field in the events of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnField {
     pub(super) scope: Scope,
-    /// Index of the field in the order of [`Plan::nodes`](ichnos_model::plan::Plan::nodes).
+    /// Field index in the order of [`Plan::nodes`](ichnos_model::plan::Plan::nodes).
     pub(super) node: usize,
-    /// Index after the field and everything in it.
+    /// Index after the field and its nested fields.
     pub(super) end: usize,
-    /// Enclosing arrays, outermost first: index of the element field, and number of the element.
+    /// Enclosing arrays, outermost first: index of the element field, and element number.
     pub(super) elements: Vec<(usize, u64)>,
-    /// The names that the value has, in place of the value.
+    /// `true` to show the value names instead of the value.
     pub(super) names: bool,
-    /// The value may be a date.
+    /// `true` if the value can be a date.
     pub(super) is_date: bool,
 }
 
-impl Path {
-    /// Returns the fields of the path in events of a class: for a variant, one per option that has it. Empty if there
-    /// are none.
-    pub(super) fn resolve(&self, trees: &Trees<'_>) -> Vec<ColumnField> {
+impl CsvPath {
+    /// Returns the fields of the path in a class. A variant has one field for each matching option. Without a match,
+    /// the result is empty.
+    pub(super) fn resolve(&self, trees: &ScopeTrees<'_>) -> Vec<ColumnField> {
         let found = self.find(trees, &self.path, false);
         if !found.is_empty() {
             return found;
@@ -221,14 +220,14 @@ impl Path {
         suffix.map(|path| self.find(trees, path, true)).unwrap_or_default()
     }
 
-    fn find(&self, trees: &Trees<'_>, path: &str, names: bool) -> Vec<ColumnField> {
+    fn find(&self, trees: &ScopeTrees<'_>, path: &str, names: bool) -> Vec<ColumnField> {
         let within = |scopes: &[Scope], path: &str| {
             scopes.iter().map(|scope| trees.find(*scope, path, names)).find(|found| !found.is_empty())
         };
         if let Some(member) = running_thread::member_of(trees.stream, path).filter(|_| self.scope.is_none()) {
             return trees.find(Scope::Resource, member, names);
         }
-        // The whole path may be names, too.
+        // The whole path can also be a field name.
         let found = within(self.scope.as_ref().map_or(&Scope::SEARCHED, std::slice::from_ref), path);
         let scoped = || {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -238,33 +237,33 @@ impl Path {
     }
 }
 
-/// Fields of all scopes of the events of a class.
-pub(super) struct Trees<'c> {
+/// Fields of an event class in all scopes.
+pub(super) struct ScopeTrees<'c> {
     stream: &'c DataStreamClass,
-    scopes: Vec<(Scope, Tree<'c>)>,
+    scopes: Vec<(Scope, ScopeTree<'c>)>,
 }
 
-impl<'c> Trees<'c> {
-    /// Makes the trees for the class of an event.
+impl<'c> ScopeTrees<'c> {
+    /// Returns the trees for the class of an event.
     pub(super) fn of_event(event: &Event<'c>) -> Self {
-        let root = |scope| Some((scope, Tree::new(&event.plan(scope)?.root().class)));
+        let root = |scope| Some((scope, ScopeTree::new(&event.plan(scope)?.root().class)));
         Self { stream: event.stream.class(), scopes: Scope::SEARCHED.into_iter().filter_map(root).collect() }
     }
 
     fn of_classes(stream: &'c DataStreamClass, record: &'c EventRecordClass) -> Self {
         let class = |scope| scope_class(scope, None, stream, Some(record));
-        let root = |scope| Some((scope, Tree::new(class(scope)?)));
+        let root = |scope| Some((scope, ScopeTree::new(class(scope)?)));
         Self { stream, scopes: Scope::SEARCHED.into_iter().filter_map(root).collect() }
     }
 
-    fn of(&self, scope: Scope) -> Option<&Tree<'c>> {
+    fn tree(&self, scope: Scope) -> Option<&ScopeTree<'c>> {
         self.scopes.iter().find(|(known, _)| *known == scope).map(|(_, tree)| tree)
     }
 
     fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<ColumnField> {
         let mut found = Vec::new();
-        // Members of a structure have columns of their own.
-        if let Some(tree) = self.of(scope).filter(|tree| !(path.is_empty() && tree.is_structure())) {
+        // Structure members have separate columns.
+        if let Some(tree) = self.tree(scope).filter(|tree| !(path.is_empty() && tree.is_structure())) {
             let target = ColumnField { scope, node: 0, end: 0, elements: Vec::new(), names, is_date: false };
             tree.follow(target, path, &mut found);
         }
@@ -272,23 +271,23 @@ impl<'c> Trees<'c> {
     }
 }
 
-/// The fields of a scope.
-pub(super) struct Tree<'c> {
-    /// In the order of the nodes of its plan: each before those within it.
-    branches: Vec<Branch<'c>>,
-    /// Made when the first path is followed.
-    index: OnceCell<MemberIndex>,
+/// Fields of a scope.
+pub(super) struct ScopeTree<'c> {
+    /// Fields in plan order: each before its nested fields.
+    branches: Vec<FieldNode<'c>>,
+    /// Index that is built for the first path.
+    index: OnceCell<PathIndex>,
 }
 
-struct Branch<'c> {
+struct FieldNode<'c> {
     class: &'c FieldClass,
-    /// Name of the member; empty if it has no name.
+    /// Member name. Empty without a name.
     name: &'c str,
-    /// Index after the field and everything in it.
+    /// Index after the field and its nested fields.
     end: usize,
 }
 
-impl<'c> Tree<'c> {
+impl<'c> ScopeTree<'c> {
     fn new(root: &'c FieldClass) -> Self {
         let mut branches = Vec::new();
         grow(&mut branches, root, "");
@@ -309,7 +308,7 @@ impl<'c> Tree<'c> {
             .take_while(move |child| *child < end)
     }
 
-    /// Returns the members of a structure, without padding: index, name, and number among those with this name.
+    /// Returns the structure members without padding: index, name, and number among members of the same name.
     fn members(&self, node: usize) -> impl Iterator<Item = (usize, &'c str, u64)> {
         let mut counts: HashMap<&str, u64> = HashMap::new();
         self.children(node).filter_map(move |child| {
@@ -324,23 +323,23 @@ impl<'c> Tree<'c> {
         })
     }
 
-    fn index(&self) -> &MemberIndex {
-        self.index.get_or_init(|| MemberIndex::new(self))
+    fn index(&self) -> &PathIndex {
+        self.index.get_or_init(|| PathIndex::new(self))
     }
 
-    /// The members of a structure with whose names a path begins, in their order, each with the rest of the path.
+    /// Returns the structure members whose names start a path, in their order, with the rest of the path.
     fn named<'p>(&self, node: usize, path: &'p str) -> Vec<(usize, &'p str)> {
         self.index().named.find(node, path, |child, head| {
             self.branches.get(child).is_some_and(|branch| branch.name == head)
         })
     }
 
-    /// The same with the members that are numbered.
+    /// Returns the numbered structure members whose names start a path, with the rest of the path.
     fn numbered<'p>(&self, node: usize, path: &'p str) -> Vec<(usize, &'p str)> {
         if !path.contains('#') {
             return Vec::new();
         }
-        let MemberIndex { numbered, numbers, .. } = self.index();
+        let PathIndex { numbered, numbers, .. } = self.index();
         numbered.find(node, path, |child, head| {
             let name = self.branches.get(child).map_or("", |branch| branch.name);
             let number = numbers.get(&child).map(|number| numbered_suffix(*number));
@@ -348,7 +347,7 @@ impl<'c> Tree<'c> {
         })
     }
 
-    /// Takes a path from a field on, and adds the fields that it leads to.
+    /// Follows a path from a field, and adds the target fields.
     fn follow(&self, target: ColumnField, path: &str, found: &mut Vec<ColumnField>) {
         let Some(branch) = self.branches.get(target.node) else { return };
         let to = |node| ColumnField { node, ..target.clone() };
@@ -367,12 +366,12 @@ impl<'c> Tree<'c> {
                 let before_all = found.len();
                 for (child, rest) in self.named(target.node, path) {
                     self.follow(to(child), rest, found);
-                    // Of members with the same name, the first one.
+                    // The first of several members with the same name.
                     if found.len() > before_all {
                         return;
                     }
                 }
-                // Others, and those without a name, are numbered.
+                // Other members, and members without a name, are numbered.
                 for (child, rest) in self.numbered(target.node, path) {
                     self.follow(to(child), rest.trim_start_matches('.'), found);
                 }
@@ -389,7 +388,7 @@ impl<'c> Tree<'c> {
         }
     }
 
-    /// `true` if a field, or one in it, does not only serve decoding.
+    /// Returns `true` if a field or a nested field does not only serve decoding.
     fn has_value(&self, node: usize) -> bool {
         (node..self.end(node)).any(|index| {
             let is_leaf = self.end(index) == index + 1;
@@ -401,12 +400,12 @@ impl<'c> Tree<'c> {
         })
     }
 
-    /// Returns the index after a field and everything in it.
+    /// Returns the index after a field and its nested fields.
     fn end(&self, node: usize) -> usize {
         self.branches.get(node).map_or(node, |branch| branch.end)
     }
 
-    /// Calls `take` with the path of each field that is a default column.
+    /// Calls `take` with the path of each default column field.
     fn each_leaf(&self, take: &mut dyn FnMut(&str, &'c FieldClass)) {
         self.leaves(0, &mut String::new(), take);
     }
@@ -438,19 +437,18 @@ impl<'c> Tree<'c> {
     }
 }
 
-/// Index of the members of all structures and unions of a scope by their names, so that a path is not compared with each
-/// member.
+/// Index of all structure and union members in a scope by name. A path need not be compared with each member.
 #[derive(Debug, Default)]
-struct MemberIndex {
-    named: NameIndex,
-    /// Members whose names are followed by their numbers.
-    numbered: NameIndex,
-    /// The numbers, by index of the field.
+struct PathIndex {
+    named: HashedNames,
+    /// Members with a number after their name.
+    numbered: HashedNames,
+    /// Numbers by field index.
     numbers: HashMap<usize, u64>,
 }
 
-impl MemberIndex {
-    fn new(tree: &Tree<'_>) -> Self {
+impl PathIndex {
+    fn new(tree: &ScopeTree<'_>) -> Self {
         let mut index = Self::default();
         for (node, branch) in tree.branches.iter().enumerate() {
             if !matches!(branch.class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. }) {
@@ -473,19 +471,19 @@ impl MemberIndex {
     }
 }
 
-/// Fields by the structure that they are in and the hash of their names, sorted.
+/// Fields by enclosing structure and name hash, sorted.
 #[derive(Debug, Default)]
-struct NameIndex(Vec<(usize, u64, usize)>);
+struct HashedNames(Vec<(usize, u64, usize)>);
 
-impl NameIndex {
+impl HashedNames {
     fn add(&mut self, node: usize, name: &str, child: usize) {
         if let Some((_, hash)) = heads(name).last() {
             self.0.push((node, hash, child));
         }
     }
 
-    /// The members of a structure that a path begins with, in their order, with the rest of the path. `is_called`: whether
-    /// a member has a name.
+    /// Returns the structure members that start a path, in their order, with the rest of the path. `is_called`
+    /// returns `true` if a member has a name.
     fn find<'p>(
         &self,
         node: usize,
@@ -507,7 +505,7 @@ impl NameIndex {
     }
 }
 
-/// The beginnings of a path that can be names, as names may have points in them: their lengths and hashes.
+/// Returns the lengths and hashes of path prefixes that can be names. Names can contain points.
 fn heads(path: &str) -> impl Iterator<Item = (usize, u64)> {
     let mut hasher = DefaultHasher::new();
     let mut end = 0;
@@ -522,8 +520,7 @@ fn heads(path: &str) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// Returns `true` if the name of a member is followed by its number: it is not the first one of this name, or it has
-/// none.
+/// Returns `true` if a member name is followed by its number: it is not the first of this name, or it lacks a name.
 fn is_numbered(name: &str, number: u64) -> bool {
     number > 1 || name.is_empty()
 }
@@ -536,11 +533,11 @@ fn numbered_suffix(number: u64) -> String {
     format!("#{number}")
 }
 
-fn grow<'c>(branches: &mut Vec<Branch<'c>>, class: &'c FieldClass, name: &'c str) {
+fn grow<'c>(branches: &mut Vec<FieldNode<'c>>, class: &'c FieldClass, name: &'c str) {
     let node = branches.len();
-    branches.push(Branch { class, name, end: node + 1 });
+    branches.push(FieldNode { class, name, end: node + 1 });
     for child in class.children() {
-        // The names of options are not shown.
+        // Option names are not shown.
         let name = match child {
             Child::Member(member) => &member.name,
             _ => "",

@@ -1,19 +1,19 @@
-//! Options of CSV.
+//! CSV options.
 
 use std::sync::Arc;
 
 use super::columns::{CsvColumn, CsvColumns};
 use crate::time::JsonTime;
 
-/// Separator of cells, and its escaping within cells.
+/// Cell separator, and its escaping within cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CsvForm {
-    /// Commas; cells are quoted if necessary (RFC 4180, except that lines end in a line feed only).
+    /// Commas. Cells are quoted if necessary (RFC 4180, except that lines end in a line feed only).
     #[default]
     Comma,
-    /// Tabs (`text/tab-separated-values`), which are escaped in cells: tabs, line feeds, carriage returns and
-    /// backslashes are `\t`, `\n`, `\r` and `\\`.
+    /// Tabs (`text/tab-separated-values`). In cells, tabs, line feeds, carriage returns and backslashes are escaped
+    /// as `\t`, `\n`, `\r` and `\\`.
     Tab,
 }
 
@@ -25,7 +25,7 @@ pub struct CsvOptions {
     pub form: CsvForm,
     /// Columns from left to right.
     pub columns: Arc<[CsvColumn]>,
-    /// Format of times in the column `time`: a date unless it is [`JsonTime::Nanoseconds`].
+    /// Time format of the column `time`: a date unless it is [`JsonTime::Nanoseconds`].
     pub time: JsonTime,
     /// Escape all unprintable characters, as needed for terminals.
     pub printable_only: bool,

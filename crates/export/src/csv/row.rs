@@ -1,4 +1,4 @@
-//! A line: cells with separators between them.
+//! Lines with separated cells.
 
 use ichnos_json::write::ValueWriter;
 use ichnos_model::Event;
@@ -10,29 +10,29 @@ use crate::printable::{Escaping, escape_from};
 use crate::property;
 use crate::time::TimeWriter;
 
-/// Cells of events of a class. Other columns of a wide table take only their separators.
+/// Cells of an event class. In a wide table, other columns only need separators.
 #[derive(Debug)]
 pub(super) struct ClassCells {
     pub(super) name: Box<[u8]>,
-    /// Cells in the order of their columns.
+    /// Cells in column order.
     pub(super) cells: Vec<ClassCell>,
     /// Number of separators after the last cell.
     pub(super) trailing: usize,
 }
 
-/// A cell of events of a class.
+/// Cell of an event class.
 #[derive(Debug)]
 pub(super) struct ClassCell {
-    /// Number of separators between the previous cell and this one.
+    /// Number of separators since the previous cell.
     pub(super) separators: usize,
     /// `None` for a field.
     pub(super) property: Option<EventProperty>,
 }
 
-/// The line of an event, from left to right.
+/// Line of an event, from left to right.
 pub(super) struct CsvRow<'a> {
     event: &'a Event<'a>,
-    /// The cells of the data stream and of the trace.
+    /// Cells of the data stream and the trace.
     sources: [&'a [u8]; 2],
     time: &'a mut TimeWriter,
     host: &'a [u8],
@@ -54,7 +54,7 @@ impl<'a> CsvRow<'a> {
         Self { event, sources, time, host, class, options, next: 0 }
     }
 
-    /// Appends everything before the cell with this number. Returns `false` if the cell was already written.
+    /// Appends everything before a numbered cell. Returns `false` if the cell was already written.
     #[inline]
     pub(super) fn begin_cell(&mut self, out: &mut Vec<u8>, number: usize) -> bool {
         if number < self.next {
@@ -68,7 +68,7 @@ impl<'a> CsvRow<'a> {
         true
     }
 
-    /// Appends all cells before the one with this number that are not there yet.
+    /// Appends all missing cells before a numbered cell.
     #[inline]
     pub(super) fn push_before(&mut self, out: &mut Vec<u8>, number: usize) {
         while self.next < number
@@ -82,13 +82,13 @@ impl<'a> CsvRow<'a> {
         }
     }
 
-    /// Continues after the cells that were written in another way.
+    /// Continues after cells that were written in another way.
     #[inline]
     pub(super) fn continue_at(&mut self, next: usize) {
         self.next = next;
     }
 
-    /// Quotes the cell whose text begins at `begin`, if necessary.
+    /// Quotes the cell that starts at `begin`, if necessary.
     #[inline]
     pub(super) fn quote(&self, out: &mut Vec<u8>, begin: usize, scratch: &mut Vec<u8>) {
         let text = out.get(begin..).unwrap_or_default();
@@ -100,12 +100,12 @@ impl<'a> CsvRow<'a> {
         }
     }
 
-    /// Returns the number of cells of the class.
+    /// Returns the number of class cells.
     pub(super) fn cell_count(&self) -> usize {
         self.class.cells.len()
     }
 
-    /// Ends the line, which begins at `begin`.
+    /// Ends the line that starts at `begin`.
     pub(super) fn end(mut self, out: &mut Vec<u8>, begin: usize) {
         self.begin_cell(out, usize::MAX);
         push_separators(out, self.class.trailing, self.options);
@@ -134,7 +134,7 @@ impl<'a> CsvRow<'a> {
     }
 }
 
-/// Appends separators of columns.
+/// Appends column separators.
 #[inline]
 fn push_separators(out: &mut Vec<u8>, count: usize, options: &CsvOptions) {
     match count {
@@ -144,7 +144,7 @@ fn push_separators(out: &mut Vec<u8>, count: usize, options: &CsvOptions) {
     }
 }
 
-/// Returns the cell of a property; empty without a text.
+/// Returns a property cell. Empty without a text.
 pub(super) fn property_cell(text: &str, options: &CsvOptions) -> Box<[u8]> {
     let mut cell = Vec::new();
     if !text.is_empty() {
@@ -165,14 +165,13 @@ fn is_verbatim(text: &[u8], options: &CsvOptions) -> bool {
     }
 }
 
-/// Returns `true` if a text has such a byte. All bytes are looked at, several at once.
+/// Returns `true` if a text has such a byte. All bytes are checked, several at once.
 #[inline]
 fn has(text: &[u8], is_such: impl Fn(u8) -> bool) -> bool {
     text.iter().fold(false, |found, byte| found | is_such(*byte))
 }
 
-/// Appends a cell that is there: so that it is another one than one that is not, an empty text is quoted where there
-/// are quotes.
+/// Appends a present cell. An empty text is quoted in the comma form, to distinguish it from a missing cell.
 #[inline]
 pub(super) fn push_cell(out: &mut Vec<u8>, text: &[u8], options: &CsvOptions) {
     let begin = out.len();
@@ -219,7 +218,7 @@ fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// Ends the line that begins at `begin`.
+/// Ends the line that starts at `begin`.
 pub(super) fn end_line(out: &mut Vec<u8>, begin: usize, options: &CsvOptions) {
     // Readers skip empty lines.
     if out.len() == begin && options.form == CsvForm::Comma {

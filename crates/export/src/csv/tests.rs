@@ -39,7 +39,7 @@ fn flags() -> Arc<FieldClass> {
     class(FieldKind::BitMap { bits: bits(8), flags })
 }
 
-/// A payload with most kinds of fields.
+/// Returns a payload with most kinds of fields.
 fn payload() -> Arc<FieldClass> {
     structure(vec![
         ("text", string()),
@@ -113,7 +113,7 @@ fn columns_that_are_named() {
         show(&["event", "payload.event", "id", "log_level", "cycles", "trace"]),
         "ev,9,3,warning,1000000001,path/trace\n"
     );
-    // Missing elements, other scopes, unknown fields; names of values without names.
+    // Missing elements, other scopes, unknown fields, and value names without names.
     assert_eq!(
         show(&["list.2.v", "ctx.in.x", "nothing", "in.x.labels", "state.flags", "cpu"]),
         ",,,,low|even,2\n"
@@ -144,7 +144,7 @@ fn the_number_of_columns_is_limited() {
     assert!(columns.columns().is_none());
 }
 
-/// A few of very many fields.
+/// Few of very many fields.
 #[test]
 fn few_of_many_fields() {
     let names: Vec<String> = (0..5_000).map(|i| format!("f{i}")).collect();
@@ -155,7 +155,7 @@ fn few_of_many_fields() {
     assert_eq!(written(&fixture, options, &bytes), "f4999,f0,f2500,f5000\n230,0,241,\n");
 }
 
-/// Makes what is known of the class of each event anew, so many times.
+/// Computes the class state of each event again, this many times.
 struct Classes(Arc<[CsvColumn]>, u32);
 
 impl Sink for Classes {
@@ -173,7 +173,7 @@ impl Sink for Classes {
     }
 }
 
-/// Columns are found in time that grows with the number of fields, not with its square: this many comparisons took a
+/// The search time for columns must grow with the number of fields, not with its square. Quadratic time takes a
 /// hundred times as long.
 #[test]
 fn classes_of_very_many_fields() {
@@ -190,7 +190,7 @@ fn classes_of_very_many_fields() {
     }
 }
 
-/// Members of the same name, and members without one, have a column each.
+/// Members with the same name, and members without a name, have separate columns.
 #[test]
 fn members_of_the_same_name() {
     let inner = || structure(vec![("b", u8_class()), ("b", u8_class())]);
@@ -210,8 +210,8 @@ fn members_of_the_same_name() {
     assert_eq!(names_found[names_found.len() - 2..], ["a", "a#2"]);
 }
 
-/// Cells of contexts that are as they were for the event before are those that they would be if it was the first one, also
-/// where a payload has a field that in other classes is one of the context.
+/// Repeated context cells must equal the cells of a first event. This includes a payload field that is a context
+/// field in other classes.
 #[test]
 fn contexts_that_repeat() {
     let fixture = Fixture::with(structure(vec![("p", u8_class())]), |trace| {
@@ -225,7 +225,7 @@ fn contexts_that_repeat() {
         };
         stream.event_records.extend([of(4, "a"), of(5, "b"), of(6, "cpu")].map(Arc::new));
     });
-    // The payload lies where the context does.
+    // The payload has the place of the context.
     let events: Vec<(usize, [u8; 2])> =
         (0..64).map(|i| (i % 4, [[2, 7][i / 4 % 2], [2, 9][i / 16 % 2]])).collect();
     for names in [
@@ -250,7 +250,7 @@ fn contexts_that_repeat() {
     }
 }
 
-/// Chunks are written without a first line of their own.
+/// Chunks lack the line of column names.
 #[test]
 fn chunks() {
     let fixture = Fixture::new(structure(vec![("a", u8_class())]));
@@ -260,7 +260,7 @@ fn chunks() {
     });
 }
 
-/// Parses a text by the rules of RFC 4180.
+/// Parses a text by RFC 4180.
 fn read_commas(text: &str) -> Vec<Vec<String>> {
     let (mut lines, mut line, mut cell) = (Vec::new(), Vec::new(), String::new());
     let mut chars = text.chars().peekable();
@@ -305,7 +305,7 @@ fn random_text(random: &mut Random) -> String {
     (0..random.index(6)).map(|_| pieces[random.index(pieces.len())]).collect()
 }
 
-/// Try the whole path as names of fields first.
+/// Tries the whole path as a field name first.
 #[test]
 fn readers_find_all_texts() {
     cases(300, |random| {

@@ -1,4 +1,4 @@
-//! Classes of traces, data streams, event records and fields, as lines.
+//! Trace, data stream, event record and field classes as lines.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) struct StreamFeatures {
 }
 
 impl StreamFeatures {
-    pub(crate) fn of(class: &DataStreamClass) -> Self {
+    pub(crate) fn for_class(class: &DataStreamClass) -> Self {
         let has = |role| class.packet_context.as_deref().is_some_and(|class| has_role(class, role));
         let has_clock = class.default_clock.is_some();
         Self {
@@ -84,7 +84,7 @@ fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize,
     lines.push(":\n");
     lines.indent += 2;
     write_attributes(lines, &class.attributes);
-    let features = StreamFeatures::of(class);
+    let features = StreamFeatures::for_class(class);
     lines.boolean_line("Supports packets", true);
     lines.boolean_line("Packets have beginning default clock snapshot", features.packet_begin_time);
     lines.boolean_line("Packets have end default clock snapshot", features.packet_end_time);
@@ -130,7 +130,7 @@ fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize,
     lines.indent -= 2;
 }
 
-/// Writes the properties of an event record class except its field classes.
+/// Writes the properties of an event record class, except its field classes.
 fn write_event_class(lines: &mut DetailsLines<'_>, class: &EventRecordClass, options: &DetailsOptions) {
     lines.indent();
     lines.object("Event class");
@@ -185,7 +185,7 @@ fn write_clock_class(
     if let Some(accuracy) = clock.accuracy {
         lines.integer_line("Accuracy (cycles)", i128::from(accuracy));
     }
-    // The offset in cycles is written as less than a second.
+    // The offset in cycles is less than a second.
     let frequency = clock.frequency.max(1);
     let seconds = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
     lines.integer_line("Offset from origin (s)", seconds);
@@ -207,9 +207,9 @@ fn write_clock_class(
     }
 }
 
-/// Writes attributes, if there are any, with the end of their last line.
+/// Writes attributes, if any, with the end of their last line.
 ///
-/// Skips attributes that only hold properties which are written anyway.
+/// Skips attributes whose properties are written anyway.
 fn write_attributes(lines: &mut DetailsLines<'_>, attributes: &Attributes) {
     let shown = |(namespace, _): &&(String, Value)| namespace != "babeltrace.org,2020";
     if attributes.iter().any(|entry| shown(&entry)) {
@@ -234,7 +234,7 @@ fn write_range(lines: &mut DetailsLines<'_>, range: IntegerRange) {
     lines.push("]");
 }
 
-/// Writes ranges in order, each after a space.
+/// Writes sorted ranges, each after a space.
 fn write_ranges(lines: &mut DetailsLines<'_>, ranges: impl Iterator<Item = IntegerRange>) {
     let mut ranges: Vec<IntegerRange> = ranges.collect();
     ranges.sort_by_key(|range| (range.lower, range.upper));
@@ -262,7 +262,7 @@ impl<'m> ByName<'m> {
         self.mappings.get(index as usize).map_or("", |mapping| mapping.name)
     }
 
-    /// Returns the indexes of the mappings of each name.
+    /// Returns the mapping indexes of each name.
     fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.order.chunk_by(|a, b| self.name(*a) == self.name(*b))
     }
@@ -280,7 +280,7 @@ fn push_count(lines: &mut DetailsLines<'_>, count: usize, what: &str) {
     lines.push(if count == 1 { "" } else { "s" });
 }
 
-/// Classes reachable by field locations.
+/// Classes that field locations can reach.
 #[derive(Clone, Copy)]
 struct ReachableScopes<'a> {
     trace: &'a TraceClass,
@@ -294,35 +294,35 @@ impl<'a> ReachableScopes<'a> {
             .map(|class| &**class)
     }
 
-    /// Writes the class of a scope, unless all of it is hidden.
+    /// Writes the class of a scope, unless it is completely hidden.
     fn write_root(&self, lines: &mut DetailsLines<'_>, title: &str, scope: Scope, plan: Option<&Plan>) {
         let Some(class) = self.root(scope) else {
             return;
         };
-        let hidden = Hidden::of(plan);
+        let hidden = Hidden::for_plan(plan);
         if hidden.all() {
             return;
         }
         lines.property_line(title);
         lines.push(" ");
-        let mut writer = ClassWriter { scopes: self, scope, hidden: &hidden, next: 0, path: Vec::new() };
+        let mut writer = ClassLines { scopes: self, scope, hidden: &hidden, next: 0, path: Vec::new() };
         writer.write(lines, class, None);
         lines.push("\n");
     }
 }
 
 /// Target of a field location.
-struct LocationTarget<'a> {
+struct DisplayedTarget<'a> {
     scope: Scope,
-    /// Names of members, as displayed.
+    /// Member names as displayed.
     path: Vec<&'a str>,
     class: Option<&'a FieldClass>,
-    /// `true` if there is no target, because values hold their own lengths and selections.
+    /// `true` without a target, because values contain their own lengths and selections.
     is_by_values: bool,
 }
 
-impl LocationTarget<'_> {
-    /// `true` if the target is displayed; headers are hidden.
+impl DisplayedTarget<'_> {
+    /// Returns `true` if the target is displayed. Headers are hidden.
     fn is_seen(&self) -> bool {
         !self.is_by_values && !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
     }
@@ -341,7 +341,7 @@ impl LocationTarget<'_> {
     }
 }
 
-/// Finds the member of a structure, through classes that are transparent to field locations.
+/// Finds a structure member, through classes that are transparent to field locations.
 fn find_member<'a>(class: &'a FieldClass, wanted: &dyn Fn(&Member) -> bool) -> Option<&'a Member> {
     match &class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
@@ -356,19 +356,19 @@ fn find_member<'a>(class: &'a FieldClass, wanted: &dyn Fn(&Member) -> bool) -> O
     }
 }
 
-/// Writes the field classes of one scope.
-struct ClassWriter<'a> {
+/// Writer for the field classes of one scope.
+struct ClassLines<'a> {
     scopes: &'a ReachableScopes<'a>,
     scope: Scope,
     hidden: &'a Hidden,
-    /// Index of the next class in the order of the plan's nodes.
+    /// Index of the next class in plan order.
     next: usize,
-    /// Names of the enclosing structures, from the root on; the root has no name.
+    /// Names of the enclosing structures from the root. The root lacks a name.
     path: Vec<&'a str>,
 }
 
-impl<'a> ClassWriter<'a> {
-    fn locate(&self, location: &'a FieldLocation) -> LocationTarget<'a> {
+impl<'a> ClassLines<'a> {
+    fn locate(&self, location: &'a FieldLocation) -> DisplayedTarget<'a> {
         let (scope, mut path) = match location.origin {
             Some(scope) => (scope, Vec::new()),
             None => (self.scope, self.path.clone()),
@@ -395,10 +395,10 @@ impl<'a> ClassWriter<'a> {
                 }
             }
         }
-        LocationTarget { scope, path, class, is_by_values: location.is_by_values() }
+        DisplayedTarget { scope, path, class, is_by_values: location.is_by_values() }
     }
 
-    fn write_location(lines: &mut DetailsLines<'_>, title: &str, target: &LocationTarget<'_>) {
+    fn write_location(lines: &mut DetailsLines<'_>, title: &str, target: &DisplayedTarget<'_>) {
         lines.push(title);
         lines.push(" [");
         lines.text(match target.scope {
@@ -436,7 +436,7 @@ impl<'a> ClassWriter<'a> {
         }
     }
 
-    /// Writes a class; `name` is that of the member with this class.
+    /// Writes a class. `name` is the name of its member.
     fn write(&mut self, lines: &mut DetailsLines<'_>, class: &'a FieldClass, name: Option<&'a str>) {
         self.next += 1;
         match &class.kind {
@@ -450,7 +450,7 @@ impl<'a> ClassWriter<'a> {
             FieldKind::BitMap { flags, .. } => {
                 let flags = ByName::new(flags);
                 lines.colored(lines.palette.blue, "Bit array");
-                // The reference output has no opening parenthesis here.
+                // The reference output lacks an opening parenthesis here.
                 lines.push(" ");
                 push_count(lines, flags.iter().count(), "flag");
                 lines.push(")");
@@ -505,8 +505,8 @@ impl<'a> ClassWriter<'a> {
         true
     }
 
-    /// Begins a list after the line of a class: directly below without attributes, otherwise under
-    /// a title of its own. Returns the added indentation.
+    /// Starts a list after the line of a class: directly below without attributes, otherwise under a separate title.
+    /// Returns the added indentation.
     fn begin_list(&mut self, lines: &mut DetailsLines<'_>, class: &FieldClass, title: &str) -> usize {
         let titled = self.attributes(lines, class);
         lines.indent += 2;
@@ -520,7 +520,7 @@ impl<'a> ClassWriter<'a> {
         2
     }
 
-    /// Begins properties after the line of a class, one per line.
+    /// Starts properties after the line of a class, one on each line.
     fn begin_properties(&mut self, lines: &mut DetailsLines<'_>, class: &FieldClass) {
         let any = self.attributes(lines, class);
         lines.push(if any { "\n" } else { ":\n" });
@@ -597,7 +597,7 @@ impl<'a> ClassWriter<'a> {
     ) {
         let target = match length {
             Length::Static(_) => None,
-            Length::Dynamic(location) => Some(self.locate(location)).filter(LocationTarget::is_seen),
+            Length::Dynamic(location) => Some(self.locate(location)).filter(DisplayedTarget::is_seen),
         };
         let name = match (length, &target) {
             (Length::Static(_), _) => "Static BLOB",
@@ -629,7 +629,7 @@ impl<'a> ClassWriter<'a> {
         name: Option<&'a str>,
     ) {
         let seen = {
-            let mut probe = ClassWriter { path: Vec::new(), ..*self };
+            let mut probe = ClassLines { path: Vec::new(), ..*self };
             let is_seen = |member: &Member| {
                 let seen = !probe.hidden.at(probe.next);
                 probe.skip(&member.class);
@@ -663,7 +663,7 @@ impl<'a> ClassWriter<'a> {
         lines.indent -= indent;
     }
 
-    /// Writes a class that has attributes itself, as one property of two.
+    /// Writes a class with attributes as one property of two.
     fn described(
         &mut self,
         lines: &mut DetailsLines<'_>,
@@ -725,7 +725,7 @@ impl<'a> ClassWriter<'a> {
         lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         field: &'a FieldClass,
-        target: &LocationTarget<'_>,
+        target: &DisplayedTarget<'_>,
         ranges: Option<&RangeSet>,
         name: Option<&'a str>,
     ) {
@@ -764,7 +764,7 @@ impl<'a> ClassWriter<'a> {
         lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         options: &'a [VariantOption],
-        target: &LocationTarget<'_>,
+        target: &DisplayedTarget<'_>,
         name: Option<&'a str>,
     ) {
         lines.colored(

@@ -1,4 +1,4 @@
-//! Fields as lines, one below the other.
+//! Fields as lines.
 
 use ichnos_model::{
     DisplayBase, Field, FieldContainer, FieldKind, FieldValue, StringEncoding, Text, VariableLengthValue,
@@ -11,19 +11,19 @@ use crate::number;
 use crate::property::Hidden;
 use crate::time::push_date;
 
-/// Writes the fields of one scope.
-pub(crate) struct FieldLines<'a> {
+/// Visitor that writes the fields of one scope.
+pub(crate) struct IndentedFields<'a> {
     out: &'a mut Vec<u8>,
     palette: &'a Palette,
     hidden: &'a Hidden,
     container: FieldContainer,
-    /// Containers around it.
+    /// Enclosing containers.
     outer: &'a mut Vec<FieldContainer>,
     indent: usize,
 }
 
-impl<'a> FieldLines<'a> {
-    /// Begins a scope with the title `title`. `outer` is memory that is reused for all scopes.
+impl<'a> IndentedFields<'a> {
+    /// Starts a scope with a title. `outer` is a reused buffer.
     pub(crate) fn root(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
@@ -107,7 +107,7 @@ impl<'a> FieldLines<'a> {
         self.indent -= indent;
     }
 
-    /// Appends an integer, or the date that it is.
+    /// Appends an integer, or its date.
     fn integer(&mut self, field: Field<'_>, value: i128) {
         if push_date(self.out, field.class().integer(), value) {
             return;
@@ -169,7 +169,7 @@ fn base(field: Field<'_>) -> DisplayBase {
     }
 }
 
-impl Visitor for FieldLines<'_> {
+impl Visitor for IndentedFields<'_> {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         if !self.begin_value(field) {
             return;

@@ -1,7 +1,7 @@
 //! Details that resume in the middle of a timeline.
 //!
-//! Data streams begin, and classes are written, before every message with a time, so the text
-//! depends only on the order in which data streams begin.
+//! Data streams start, and classes are written, before every message with a time. The text therefore depends only on
+//! the start order of data streams.
 
 use ichnos_model::DataStream;
 
@@ -10,8 +10,8 @@ use crate::resume::{ResumableSink, StreamOrder};
 use crate::text_buffer::TextWriter;
 
 impl<W> Details<W> {
-    /// Returns the index of the trace of a data stream that has already begun, and the id of the data stream.
-    pub(super) fn begun(&mut self, stream: &DataStream) -> (usize, u128) {
+    /// Returns the trace index and the id of a data stream that has already started.
+    pub(super) fn started_stream(&mut self, stream: &DataStream) -> (usize, u128) {
         match self.begun.as_ref().and_then(|order| order.rank(stream)) {
             Some(rank) => (rank.trace as usize, stream.id.unwrap_or(rank.without_id.into())),
             None => {

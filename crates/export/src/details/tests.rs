@@ -382,7 +382,7 @@ fn streams_list_each_other() {
     assert_eq!(out.text().matches(listed).count(), 2);
 }
 
-/// Beyond 128 data streams, a stream beginning lists only streams that were not listed before.
+/// Beyond 128 data streams, a stream beginning lists only new streams.
 #[test]
 fn many_streams_are_listed_once() {
     let fixture = Fixture::new(structure(vec![]));
@@ -404,7 +404,7 @@ fn many_streams_are_listed_once() {
     );
     let lines = text.matches("    Stream (ID ").count();
     assert_eq!(lines, (1..=128).sum::<usize>() + 3000 - 128);
-    // All streams at each beginning would be 100 times as much.
+    // Listing all streams at each beginning would take 100 times as much.
     assert!(text.len() < 2 << 20, "{}", text.len());
 }
 

@@ -5,11 +5,11 @@ use ichnos_model::Value;
 use crate::color::Palette;
 use crate::number;
 
-/// Appends elements of lines, with colors.
+/// Appender of line elements with colors.
 pub(crate) struct DetailsLines<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
-    /// Number of spaces at the beginning of lines.
+    /// Indentation of lines in spaces.
     pub(crate) indent: usize,
 }
 
@@ -26,7 +26,7 @@ impl DetailsLines<'_> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends a text in a color; it may come from the trace.
+    /// Appends a text in a color. It can come from the trace.
     pub(crate) fn colored(&mut self, color: &str, text: &str) {
         self.push(color);
         self.palette.push(self.out, text);
@@ -37,25 +37,25 @@ impl DetailsLines<'_> {
         push_indent(self.out, self.indent);
     }
 
-    /// Appends the kind of an object.
+    /// Appends an object kind.
     pub(crate) fn object(&mut self, name: &str) {
         self.push(self.palette.bold);
         self.colored(self.palette.bright_yellow, name);
     }
 
-    /// Appends the name of a property.
+    /// Appends a property name.
     pub(crate) fn property(&mut self, name: &str) {
         self.colored(self.palette.magenta, name);
     }
 
-    /// Begins a line with the name of a property.
+    /// Starts a line with a property name.
     pub(crate) fn property_line(&mut self, name: &str) {
         self.indent();
         self.property(name);
         self.push(":");
     }
 
-    /// Begins a line with the name of a member.
+    /// Starts a line with a member name.
     pub(crate) fn member(&mut self, name: &str) {
         self.indent();
         self.colored(self.palette.cyan, name);
@@ -66,7 +66,7 @@ impl DetailsLines<'_> {
         self.colored(self.palette.bold, text);
     }
 
-    /// Appends "None", "Empty" and the like.
+    /// Appends a placeholder such as "None" or "Empty".
     pub(crate) fn none(&mut self, text: &str) {
         self.push(self.palette.bold);
         self.colored(self.palette.bright_magenta, text);
@@ -105,7 +105,7 @@ impl DetailsLines<'_> {
         entries.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
         for (name, value) in entries {
             self.member(name);
-            // The reference output has no space before an empty text here.
+            // The reference output lacks a space before an empty text here.
             if !matches!(value, Value::Text(text) if text.is_empty()) {
                 self.value(value);
             }
@@ -166,7 +166,7 @@ impl DetailsLines<'_> {
         }
     }
 
-    /// Appends a value after its name, with members of maps sorted by name.
+    /// Appends a value after its name, with map members sorted by name.
     pub(crate) fn value(&mut self, value: &Value) {
         match value {
             Value::Null => {
@@ -224,7 +224,7 @@ impl DetailsLines<'_> {
         }
     }
 
-    /// Appends the entries of a map, one per line.
+    /// Appends the entries of a map, one on each line.
     pub(crate) fn map(&mut self, entries: &[(String, Value)]) {
         self.indent += 2;
         let mut entries: Vec<&(String, Value)> = entries.iter().collect();

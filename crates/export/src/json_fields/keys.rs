@@ -1,45 +1,45 @@
-//! Properties of the fields of a scope, computed once.
+//! Field properties of a scope, computed once.
 
 use ichnos_json::write::push_string;
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, IntegerProperties};
 
-use crate::block::Block;
+use crate::block::ShortText;
 
-/// Text before a field, and its kind.
+/// Text before a field, and the field kind.
 #[derive(Debug)]
-pub(crate) struct Key {
-    /// Comma, name of the member and colon.
-    pub(crate) prefix: Block,
-    /// `true` for an integer whose values have no names or dates.
+pub(crate) struct FieldKey {
+    /// Comma, member name and colon.
+    pub(crate) prefix: ShortText,
+    /// `true` for an integer without value names and dates.
     pub(crate) is_plain: bool,
 }
 
-/// The keys of all fields of a scope.
+/// Keys for all fields in a scope.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// Keys by index of the node.
-    keys: Vec<Key>,
+    /// Keys by node index.
+    keys: Vec<FieldKey>,
 }
 
 impl Keys {
-    /// Returns the keys of the fields of a plan; none without a plan.
+    /// Returns the field keys of a plan. Empty without a plan.
     #[must_use]
-    pub fn of(plan: Option<&Plan>) -> Self {
+    pub fn for_plan(plan: Option<&Plan>) -> Self {
         let key = |node: &Node| {
             let mut prefix = b",".to_vec();
             push_string(&mut prefix, node.name.as_deref().unwrap_or_default());
             prefix.push(b':');
             let is_plain =
                 |integer: &IntegerProperties| integer.mappings.is_none() && integer.wall_clock.is_none();
-            Key { prefix: Block::new(&prefix), is_plain: node.class.integer().is_some_and(is_plain) }
+            FieldKey { prefix: ShortText::new(&prefix), is_plain: node.class.integer().is_some_and(is_plain) }
         };
         Self { keys: plan.into_iter().flat_map(Plan::nodes).map(key).collect() }
     }
 
-    /// Returns the key of a field of the same plan.
+    /// Returns the key for a field in the same plan.
     #[inline]
-    pub(crate) fn get(&self, field: Field<'_>) -> Option<&Key> {
+    pub(crate) fn get(&self, field: Field<'_>) -> Option<&FieldKey> {
         self.keys.get(field.index())
     }
 }

@@ -1,46 +1,46 @@
-//! Sorts the fields of an event into the parts of the line, and pairs of names and values.
+//! Sorts the event fields into line parts, and pairs of names and values.
 
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid, Visitor, Wide};
 
-use super::parts::{LineParts, NumberPart, SignedNumber, TextPart};
+use super::parts::{LineParts, NumericPart, SignedNumber, TextualPart};
 use crate::property;
 
-/// Treatment of a field.
+/// Field treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Treatment {
-    /// Not a part itself; its content has its own treatment.
+pub(super) enum FieldTreatment {
+    /// Container of fields with their own treatment.
     Through,
-    Number(NumberPart),
-    Text(TextPart),
-    /// A pair, or within one.
+    Number(NumericPart),
+    Text(TextualPart),
+    /// Pair, or field within a pair.
     Pair,
-    /// Not shown.
+    /// Hidden field.
     Skip,
 }
 
-/// Treatments of the fields of a scope.
+/// Treatments for the fields in a scope.
 #[derive(Debug)]
 pub(super) struct Treatments {
     pub(super) scope: Scope,
-    /// Treatments by index of the node.
-    nodes: Box<[Treatment]>,
+    /// Treatments by node index.
+    nodes: Box<[FieldTreatment]>,
 }
 
 /// Parts that the line format can show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShownParts {
-    /// `true` if file and line are shown together, so that a line without a file becomes a pair.
+    /// `true` if file and line are shown together. A line without a file then becomes a pair.
     pub(super) lines_need_files: bool,
-    /// `true` if a thread can be identified by a name.
+    /// `true` if a name can identify a thread.
     pub(super) thread_names: bool,
     /// `true` if a component is shown with its URL.
     pub(super) component_urls: bool,
 }
 
 impl Treatments {
-    /// Returns `None` if nothing of the scope is shown.
-    pub(super) fn of(
+    /// Returns `None` if no field of the scope is shown.
+    pub(super) fn for_scope(
         scope: Scope,
         plan: Option<&Plan>,
         meanings: Option<&Meanings>,
@@ -48,40 +48,40 @@ impl Treatments {
     ) -> Option<Self> {
         let plan = plan?;
         let nodes: Vec<&Node> = plan.nodes().collect();
-        let hidden = property::Hidden::of(Some(plan));
-        let mut treatments = vec![Treatment::Through; nodes.len()];
+        let hidden = property::Hidden::for_plan(Some(plan));
+        let mut treatments = vec![FieldTreatment::Through; nodes.len()];
         for (member, begin) in plan.fields().enumerate() {
             let within = plan.within(begin);
             let treatment = match meanings.map(|meanings| meanings.get(scope, member)) {
-                // If members have meanings, other scopes than the payload have no pairs.
-                Some(None) if scope != Scope::Payload => Treatment::Skip,
-                None | Some(None) => Treatment::Pair,
+                // If members have meanings, only the payload has pairs.
+                Some(None) if scope != Scope::Payload => FieldTreatment::Skip,
+                None | Some(None) => FieldTreatment::Pair,
                 Some(Some(meaning)) => treatment_of(meaning, nodes.get(within.clone())?, shown),
             };
             let all = treatments.get_mut(within)?;
-            let is_part = matches!(treatment, Treatment::Number(_) | Treatment::Text(_));
+            let is_part = matches!(treatment, FieldTreatment::Number(_) | FieldTreatment::Text(_));
             // The part is the content of the optional.
             if is_part && let [optional, field] = all {
-                (*optional, *field) = (Treatment::Through, treatment);
+                (*optional, *field) = (FieldTreatment::Through, treatment);
             } else {
-                all.fill(if hidden.at(begin) { Treatment::Skip } else { treatment });
+                all.fill(if hidden.at(begin) { FieldTreatment::Skip } else { treatment });
             }
         }
         treatments
             .iter()
-            .any(|treatment| !matches!(treatment, Treatment::Through | Treatment::Skip))
+            .any(|treatment| !matches!(treatment, FieldTreatment::Through | FieldTreatment::Skip))
             .then(|| Self { scope, nodes: treatments.into() })
     }
 
     #[inline]
-    fn get(&self, field: Field<'_>) -> Treatment {
-        self.nodes.get(field.index()).copied().unwrap_or(Treatment::Skip)
+    fn get(&self, field: Field<'_>) -> FieldTreatment {
+        self.nodes.get(field.index()).copied().unwrap_or(FieldTreatment::Skip)
     }
 }
 
-/// Returns the treatment of a member with a meaning; `nodes` are its own and those within it. A
-/// member of the wrong kind becomes a pair.
-fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: ShownParts) -> Treatment {
+/// Returns the treatment of a member with a meaning. `nodes` are its own node and the nested nodes. A member of the
+/// wrong kind becomes a pair.
+fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: ShownParts) -> FieldTreatment {
     let kind = match nodes {
         [node] => Some(&node.class.kind),
         [optional, field] if matches!(optional.class.kind, FieldKind::Optional { .. }) => {
@@ -91,28 +91,28 @@ fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: ShownParts) -> Treatme
     };
     let is_number = matches!(kind, Some(FieldKind::Integer { bits, .. }) if bits.length <= 64);
     let is_text = matches!(kind, Some(FieldKind::String { .. }));
-    let number = |part| if is_number { Treatment::Number(part) } else { Treatment::Pair };
-    let text = |part| if is_text { Treatment::Text(part) } else { Treatment::Pair };
+    let number = |part| if is_number { FieldTreatment::Number(part) } else { FieldTreatment::Pair };
+    let text = |part| if is_text { FieldTreatment::Text(part) } else { FieldTreatment::Pair };
     match meaning {
-        Meaning::Severity => number(NumberPart::Severity),
-        Meaning::Process => number(NumberPart::Process),
-        Meaning::Thread if is_text && shown.thread_names => text(TextPart::ThreadName),
-        Meaning::Thread => number(NumberPart::Thread),
-        Meaning::Line if !shown.lines_need_files => number(NumberPart::Line),
-        Meaning::Dropped => number(NumberPart::Dropped),
-        Meaning::RolledOut => number(NumberPart::RolledOut),
-        Meaning::Message => text(TextPart::Message),
-        Meaning::Tag | Meaning::ProcessName => text(TextPart::Tag),
-        Meaning::File => text(TextPart::File),
-        Meaning::Component => text(TextPart::Component),
-        Meaning::ComponentUrl if is_text && !shown.component_urls => Treatment::Skip,
-        Meaning::ComponentUrl => text(TextPart::ComponentUrl),
-        Meaning::Rendered | Meaning::Hidden => Treatment::Skip,
-        _ => Treatment::Pair,
+        Meaning::Severity => number(NumericPart::Severity),
+        Meaning::Process => number(NumericPart::Process),
+        Meaning::Thread if is_text && shown.thread_names => text(TextualPart::ThreadName),
+        Meaning::Thread => number(NumericPart::Thread),
+        Meaning::Line if !shown.lines_need_files => number(NumericPart::Line),
+        Meaning::Dropped => number(NumericPart::Dropped),
+        Meaning::RolledOut => number(NumericPart::RolledOut),
+        Meaning::Message => text(TextualPart::Message),
+        Meaning::Tag | Meaning::ProcessName => text(TextualPart::Tag),
+        Meaning::File => text(TextualPart::File),
+        Meaning::Component => text(TextualPart::Component),
+        Meaning::ComponentUrl if is_text && !shown.component_urls => FieldTreatment::Skip,
+        Meaning::ComponentUrl => text(TextualPart::ComponentUrl),
+        Meaning::Rendered | Meaning::Hidden => FieldTreatment::Skip,
+        _ => FieldTreatment::Pair,
     }
 }
 
-/// Extracts the parts from the fields of a scope; `pairs` receives the other fields.
+/// Visitor that extracts the parts from the fields of a scope. `pairs` receives the other fields.
 pub(super) struct PartCollector<'c, V> {
     pub(super) treatments: &'c Treatments,
     pub(super) parts: &'c mut LineParts,
@@ -122,11 +122,11 @@ pub(super) struct PartCollector<'c, V> {
 impl<V: Visitor> PartCollector<'_, V> {
     #[inline]
     fn is_pair(&self, field: Field<'_>) -> bool {
-        self.treatments.get(field) == Treatment::Pair
+        self.treatments.get(field) == FieldTreatment::Pair
     }
 }
 
-/// Forwards fields of pairs to `pairs`.
+/// Forwards pair fields to `pairs`.
 macro_rules! pass_pairs {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         $(fn $name(&mut self, field: Field<'_> $(, $argument: $kind)*) {
@@ -141,8 +141,8 @@ impl<V: Visitor> Visitor for PartCollector<'_, V> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         match self.treatments.get(field) {
-            Treatment::Number(part) => self.parts.number(part, SignedNumber::Unsigned(value)),
-            Treatment::Pair => self.pairs.unsigned(field, value),
+            FieldTreatment::Number(part) => self.parts.number(part, SignedNumber::Unsigned(value)),
+            FieldTreatment::Pair => self.pairs.unsigned(field, value),
             _ => {}
         }
     }
@@ -150,8 +150,8 @@ impl<V: Visitor> Visitor for PartCollector<'_, V> {
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         match self.treatments.get(field) {
-            Treatment::Number(part) => self.parts.number(part, SignedNumber::Signed(value)),
-            Treatment::Pair => self.pairs.signed(field, value),
+            FieldTreatment::Number(part) => self.parts.number(part, SignedNumber::Signed(value)),
+            FieldTreatment::Pair => self.pairs.signed(field, value),
             _ => {}
         }
     }
@@ -159,8 +159,8 @@ impl<V: Visitor> Visitor for PartCollector<'_, V> {
     #[inline]
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         match self.treatments.get(field) {
-            Treatment::Text(part) => self.parts.text(part, value),
-            Treatment::Pair => self.pairs.text(field, value),
+            FieldTreatment::Text(part) => self.parts.text(part, value),
+            FieldTreatment::Pair => self.pairs.text(field, value),
             _ => {}
         }
     }

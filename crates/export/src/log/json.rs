@@ -1,4 +1,4 @@
-//! Lines as JSON objects: `Data<Logs>`, version 1, of Fuchsia's diagnostics service.
+//! Lines as JSON objects: `Data<Logs>`, version 1, of the Fuchsia diagnostics service.
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::LogLevel;
@@ -8,7 +8,7 @@ use super::parts::SignedNumber;
 use crate::time::TimeWriter;
 
 impl LineContent<'_> {
-    /// Appends the line; `dates` writes the time if it has a date.
+    /// Appends the line. `dates` writes the time if it has a date.
     pub(super) fn push_json(&self, out: &mut Vec<u8>, dates: &mut TimeWriter) {
         let parts = self.parts;
         let mut line = ValueWriter::new(out).object();
@@ -17,10 +17,12 @@ impl LineContent<'_> {
         line.member("data_source").string("Logs");
         let mut metadata = line.member("metadata").object();
         let timestamp = metadata.member("timestamp");
-        match self.time.map(u64::try_from) {
-            Some(_) if self.has_date => dates.push(timestamp.raw(), self.time.unwrap_or_default()),
-            Some(Ok(time)) => timestamp.unsigned(time),
-            Some(Err(_)) => timestamp.integer(self.time.unwrap_or_default()),
+        match self.time {
+            Some(time) if self.has_date => dates.push(timestamp.raw(), time),
+            Some(time) => match u64::try_from(time) {
+                Ok(time) => timestamp.unsigned(time),
+                Err(_) => timestamp.integer(time),
+            },
             // The time is mandatory.
             None => timestamp.unsigned(0),
         }
@@ -65,7 +67,7 @@ impl LineContent<'_> {
         out.push(b'\n');
     }
 
-    /// Writes what was lost before this line.
+    /// Writes the losses before this line.
     fn write_errors(&self, metadata: &mut ObjectWriter<'_>) {
         if self.parts.dropped == 0 && self.parts.rolled_out == 0 && self.damage.is_none() {
             return;

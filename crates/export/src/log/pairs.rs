@@ -6,7 +6,7 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{Field, FieldContainer, FieldKind, FieldValue, Real, Text, Visitor, Wide};
 
 use super::parts::push_utf8;
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::time::push_date;
@@ -14,37 +14,37 @@ use crate::time::push_date;
 /// Texts before the fields of a scope: ` name=`.
 #[derive(Debug)]
 pub(super) struct PairPrefixes {
-    /// Texts by index of the node.
-    names: Vec<Block>,
+    /// Texts by node index.
+    names: Vec<ShortText>,
     /// Escaping in names and values.
     escaping: Escaping,
 }
 
 impl PairPrefixes {
-    pub(super) fn of(plan: Option<&Plan>, escaping: Escaping) -> Self {
+    pub(super) fn for_plan(plan: Option<&Plan>, escaping: Escaping) -> Self {
         let fields =
             plan.into_iter().flat_map(|plan| (0..plan.nodes().count()).map(|index| plan.field_name(index)));
         let names = fields.map(|field| {
             let mut name = vec![b' '];
             push_text(&mut name, field.as_bytes(), escaping);
             name.push(b'=');
-            Block::new(&name)
+            ShortText::new(&name)
         });
         Self { names: names.collect(), escaping }
     }
 }
 
-/// Writes the pairs of a scope.
+/// Visitor that writes the pairs of a scope.
 pub(super) struct PairWriter<'a> {
     out: &'a mut Vec<u8>,
     names: &'a PairPrefixes,
     container: FieldContainer,
-    /// Containers around it.
+    /// Enclosing containers.
     outer: &'a mut Vec<FieldContainer>,
 }
 
 impl<'a> PairWriter<'a> {
-    /// Writes pairs to `out`. `outer` is memory that is reused for all scopes.
+    /// Creates a visitor that writes to `out`. `outer` is a reused buffer.
     pub(super) fn new(
         out: &'a mut Vec<u8>,
         names: &'a PairPrefixes,
@@ -91,7 +91,7 @@ impl<'a> PairWriter<'a> {
         self.container.leave(self.outer);
     }
 
-    /// Appends names with `|` between them. Returns `false` if there are none.
+    /// Appends names separated by `|`. Returns `false` without names.
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> bool {
         let mut any = false;
         for name in names {
@@ -103,7 +103,7 @@ impl<'a> PairWriter<'a> {
         any
     }
 
-    /// Appends the names or the date of an integer. Returns `false` if it has none.
+    /// Appends the names or the date of an integer. Returns `false` without both.
     #[inline]
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
         match field.class().mappings() {
@@ -194,7 +194,7 @@ impl Visitor for PairWriter<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        // An absent field is not a pair, but it is an element.
+        // An absent field is not a pair, but an absent element is written.
         if present || self.container != FieldContainer::Root {
             self.push_prefix(field);
         }

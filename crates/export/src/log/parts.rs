@@ -1,11 +1,11 @@
-//! Parts of a log line.
+//! Log line parts.
 
 use std::fmt;
 use std::ops::Range;
 
 use ichnos_model::{StringEncoding, Text};
 
-/// A number with its original sign.
+/// Number with its original sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SignedNumber {
     Unsigned(u64),
@@ -13,7 +13,7 @@ pub(super) enum SignedNumber {
 }
 
 impl SignedNumber {
-    /// Returns the number as a count, 0 if it is negative.
+    /// Returns the number as a count, or 0 if it is negative.
     pub(super) fn count(self) -> u64 {
         match self {
             Self::Unsigned(number) => number,
@@ -21,7 +21,7 @@ impl SignedNumber {
         }
     }
 
-    /// Returns the number as a signed one, at most `i64::MAX`.
+    /// Returns the number as a signed number, at most `i64::MAX`.
     pub(super) fn signed(self) -> i64 {
         match self {
             Self::Unsigned(number) => i64::try_from(number).unwrap_or(i64::MAX),
@@ -32,7 +32,7 @@ impl SignedNumber {
 
 /// Numeric parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NumberPart {
+pub(super) enum NumericPart {
     Severity,
     Process,
     Thread,
@@ -43,7 +43,7 @@ pub(super) enum NumberPart {
 
 /// Textual parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextPart {
+pub(super) enum TextualPart {
     Message,
     Tag,
     ThreadName,
@@ -52,10 +52,10 @@ pub(super) enum TextPart {
     ComponentUrl,
 }
 
-/// Range of a text in [`LineParts::texts`].
+/// Text range in [`LineParts::texts`].
 type Span = Range<usize>;
 
-/// The parts of a line that are not pairs of names and values. Reused for all lines, to avoid allocations.
+/// Line parts that are not pairs of names and values, reused for all lines to avoid allocations.
 #[derive(Debug, Default)]
 pub(super) struct LineParts {
     pub(super) severity: Option<i64>,
@@ -70,14 +70,14 @@ pub(super) struct LineParts {
     component: Option<Span>,
     component_url: Option<Span>,
     tags: Vec<Span>,
-    /// UTF-8, unless bytes are kept.
+    /// Part texts in UTF-8, unless bytes are kept.
     texts: Vec<u8>,
-    /// `true` if bytes that are not UTF-8 are kept, to be escaped later.
+    /// `true` if invalid UTF-8 bytes are kept, to be escaped later.
     keeps_bytes: bool,
 }
 
 impl LineParts {
-    /// Makes an empty line. With `keeps_bytes`, bytes that are not UTF-8 are kept for callers that escape them later.
+    /// Creates an empty line. With `keeps_bytes`, invalid UTF-8 bytes are kept for callers that escape them later.
     pub(super) fn new(keeps_bytes: bool) -> Self {
         Self { keeps_bytes, ..Self::default() }
     }
@@ -92,50 +92,54 @@ impl LineParts {
     }
 
     #[inline]
-    pub(super) fn number(&mut self, part: NumberPart, number: SignedNumber) {
+    pub(super) fn number(&mut self, part: NumericPart, number: SignedNumber) {
         match part {
-            NumberPart::Severity => self.severity = Some(number.signed()),
-            NumberPart::Process => self.process = Some(number),
-            NumberPart::Thread => self.thread = Some(number),
-            NumberPart::Line => self.line = Some(number),
-            NumberPart::Dropped => self.dropped = self.dropped.saturating_add(number.count()),
-            NumberPart::RolledOut => self.rolled_out = self.rolled_out.saturating_add(number.count()),
+            NumericPart::Severity => self.severity = Some(number.signed()),
+            NumericPart::Process => self.process = Some(number),
+            NumericPart::Thread => self.thread = Some(number),
+            NumericPart::Line => self.line = Some(number),
+            NumericPart::Dropped => self.dropped = self.dropped.saturating_add(number.count()),
+            NumericPart::RolledOut => self.rolled_out = self.rolled_out.saturating_add(number.count()),
         }
     }
 
     #[inline]
-    pub(super) fn text(&mut self, part: TextPart, text: Text<'_>) {
+    pub(super) fn text(&mut self, part: TextualPart, text: Text<'_>) {
         let begin = self.texts.len();
         push_utf8(&mut self.texts, text, self.keeps_bytes);
-        self.note(part, begin);
+        self.record_text(part, begin);
     }
 
     /// Makes the text from `begin` on this part.
     #[inline]
-    fn note(&mut self, part: TextPart, begin: usize) {
+    fn record_text(&mut self, part: TextualPart, begin: usize) {
         let span = begin..self.texts.len();
         match part {
-            TextPart::Message => self.message = Some(span),
-            TextPart::Tag => self.tags.push(span),
-            TextPart::ThreadName => self.thread_name = Some(span),
-            TextPart::File => self.file = Some(span),
-            TextPart::Component => self.component = Some(span),
-            TextPart::ComponentUrl => self.component_url = Some(span),
+            TextualPart::Message => self.message = Some(span),
+            TextualPart::Tag => self.tags.push(span),
+            TextualPart::ThreadName => self.thread_name = Some(span),
+            TextualPart::File => self.file = Some(span),
+            TextualPart::Component => self.component = Some(span),
+            TextualPart::ComponentUrl => self.component_url = Some(span),
         }
     }
 
     /// Sets a part to a text.
-    pub(super) fn say(&mut self, part: TextPart, text: &str) {
+    pub(super) fn say(&mut self, part: TextualPart, text: &str) {
         let begin = self.texts.len();
         self.texts.extend_from_slice(text.as_bytes());
-        self.note(part, begin);
+        self.record_text(part, begin);
     }
 
-    /// Formats a part; it ends at a failure.
-    pub(super) fn render(&mut self, part: TextPart, make: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) {
+    /// Formats a part. It stops at a formatting error.
+    pub(super) fn render(
+        &mut self,
+        part: TextualPart,
+        make: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result,
+    ) {
         let begin = self.texts.len();
         let _ = make(&mut Renderer(&mut self.texts));
-        self.note(part, begin);
+        self.record_text(part, begin);
     }
 
     #[inline]
@@ -172,7 +176,7 @@ impl LineParts {
     }
 }
 
-/// Receives formatted text.
+/// Writer of formatted text.
 struct Renderer<'t>(&'t mut Vec<u8>);
 
 impl fmt::Write for Renderer<'_> {
@@ -182,7 +186,7 @@ impl fmt::Write for Renderer<'_> {
     }
 }
 
-/// Appends a text as UTF-8, with U+FFFD for invalid bytes, or the bytes themselves if they are kept.
+/// Appends a text as UTF-8, with U+FFFD for invalid bytes. With `keeps_bytes`, appends the bytes themselves.
 #[inline]
 pub(super) fn push_utf8(out: &mut Vec<u8>, text: Text<'_>, keeps_bytes: bool) {
     match text.as_str() {

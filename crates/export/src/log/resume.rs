@@ -1,23 +1,23 @@
 //! Logs that resume in the middle of a timeline.
 //!
-//! A line depends on earlier messages only by a loss that the event after it may report itself.
+//! A line depends on earlier messages only through a loss that the next event can report itself.
 
 use std::io;
 
-use super::{Log, PendingLoss};
+use super::{Log, UnreportedLoss};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 use crate::text_buffer::TextWriter;
 
 /// State of [`Log`] that later lines depend on.
 #[derive(Clone, Debug, Default)]
 pub struct LogState {
-    /// A loss that was not written yet.
-    pub(super) loss: Option<PendingLoss>,
+    /// Loss that was not written yet.
+    pub(super) loss: Option<UnreportedLoss>,
     /// `true` after a message that writes such a loss.
     has_message: bool,
 }
 
-/// The first message that [`Log`] writes something for; an earlier loss would be written there.
+/// First message for which [`Log`] writes something. An earlier loss would be written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstMessage;
 
@@ -36,19 +36,19 @@ impl SinkState for LogState {
 /// State of a resumed sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ResumedLog {
-    /// The earlier messages are known.
+    /// Earlier messages are known.
     #[default]
     No,
     /// No message yet.
     Before,
-    /// The first message is at this offset, which needs a fixup.
+    /// The first message is at this offset and needs a fixup.
     At(u64),
     /// The fixup was reported.
     Done,
 }
 
 impl<W: TextWriter> Log<W> {
-    /// Begins a message that writes a loss before it.
+    /// Starts a message that writes a loss before it.
     #[inline]
     pub(super) fn begin_message(&mut self) {
         self.has_message = true;

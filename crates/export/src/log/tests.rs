@@ -32,7 +32,7 @@ fn text_class() -> Arc<FieldClass> {
     })
 }
 
-/// Makes a trace whose events have these members with these meanings in their payload.
+/// Creates a trace whose events have these payload members with these meanings.
 fn fixture_of(
     members: Vec<(&str, Arc<FieldClass>, Option<Meaning>)>,
     change: impl FnOnce(&mut LogRole),
@@ -143,7 +143,7 @@ fn what_is_not_there_is_empty() {
     );
 }
 
-/// The component of the resource is used if the event does not name one itself.
+/// The component of the resource is used if the event does not name one.
 #[test]
 fn what_is_known_of_a_resource_is_in_the_line() {
     let fixture = fixture_of(vec![("own", text_class(), Some(Meaning::Component))], |_| {});
@@ -234,7 +234,7 @@ fn what_has_the_wrong_type_is_a_pair() {
         ("message", u8_class(), Some(Meaning::Message)),
         ("pid", text_class(), Some(Meaning::Process)),
         ("tag", array(u8_class()), Some(Meaning::Tag)),
-        // Without a file, the line number is a pair of its own.
+        // Without a file, the line number is a pair.
         ("line", u8_class(), Some(Meaning::Line)),
     ];
     let [text, json] = lines(&fixture_of(members, |_| {}), 0, b"\x01x\0\x02\x03\x04");
@@ -328,7 +328,7 @@ fn guids_dates_and_characters() {
     );
 }
 
-/// Each event is one line, and its text contains no terminal codes.
+/// Each event is one line, and its text must not contain terminal codes.
 #[test]
 fn control_characters() {
     let members = vec![
@@ -403,7 +403,7 @@ fn losses_and_damage_are_lines() {
     assert!(json.contains(r#""errors":[{"parse_record":"f: byte 10: "#), "{json}");
 }
 
-/// If an event reports the drops before it, there is no line for the loss.
+/// If an event reports the earlier drops, the loss has no line.
 #[test]
 fn a_loss_that_an_event_tells_is_told_once() {
     let fixture = fixture_of(vec![("dropped", u8_class(), Some(Meaning::Dropped))], |_| {});
@@ -468,7 +468,7 @@ fn json_with_dates_and_integers_as_strings() {
     assert_eq!(show(JsonTime::Nanoseconds, Integers::String)[1], r#""timestamp":"2000000000""#);
 }
 
-/// A loss at the end of a chunk may be reported by the first event of the next one.
+/// A loss at the end of a chunk can be reported by the first event of the next chunk.
 #[test]
 fn chunks() {
     let fixture = fixture_of(vec![("dropped", u8_class(), Some(Meaning::Dropped))], |_| {});

@@ -5,34 +5,34 @@ use ichnos_model::LogLevel;
 use super::LineContent;
 use super::pairs::push_text;
 use super::parts::{LineParts, SignedNumber};
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::color::Palette;
 use crate::number;
 use crate::time::{ClockDisplay, JsonTime, TimeWriter};
 
-/// Minimum number of digits of seconds.
+/// Minimum number of second digits.
 const SECOND_DIGITS: usize = 5;
 
-/// Beginning of the last line, which the next line often repeats.
+/// Start of the last line, which the next line often repeats.
 #[derive(Debug)]
-pub(super) struct Beginning {
-    /// The seconds, `true` if their text is a date, and this text: `[00012.`.
-    seconds: Option<(u64, bool, Block)>,
+pub(super) struct LineStart {
+    /// Seconds, `true` if their text is a date, and this text: `[00012.`.
+    seconds: Option<(u64, bool, ShortText)>,
     /// Process and thread, and their text: `][1][2][`.
     thread: (Option<SignedNumber>, Option<SignedNumber>),
-    thread_text: Block,
+    thread_text: ShortText,
     /// Times of JSON lines with dates.
     pub(super) dates: TimeWriter,
-    /// Dates of lines of text.
+    /// Dates of text lines.
     clock: ClockDisplay,
 }
 
-impl Beginning {
+impl LineStart {
     pub(super) fn new(time: JsonTime, gmt: bool) -> Self {
         Self {
             seconds: None,
             thread: (None, None),
-            thread_text: Block::new(b"][][]["),
+            thread_text: ShortText::new(b"][][]["),
             dates: TimeWriter::of_dates(time),
             clock: ClockDisplay::new(false, true, gmt),
         }
@@ -41,7 +41,7 @@ impl Beginning {
     #[inline]
     fn push(&mut self, out: &mut Vec<u8>, line: &LineContent<'_>, palette: &Palette) {
         let parts = line.parts;
-        match line.time.map(u64::try_from) {
+        match line.time.map(|time| u64::try_from(time).map_err(|_| time)) {
             Some(Ok(time)) => {
                 let second = time / 1_000_000_000;
                 match &self.seconds {
@@ -52,7 +52,7 @@ impl Beginning {
                 }
                 number::push_microseconds(out, (time % 1_000_000_000 / 1_000) as u32);
             }
-            Some(Err(_)) => self.push_any_time(out, line.time.unwrap_or_default(), line.has_date),
+            Some(Err(time)) => self.push_any_time(out, time, line.has_date),
             None => out.push(b'['),
         }
         if parts.thread.is_none()
@@ -83,10 +83,10 @@ impl Beginning {
                 out.push(b'.');
             }
         }
-        self.seconds = Some((second, is_date, Block::new(out.get(begin..).unwrap_or_default())));
+        self.seconds = Some((second, is_date, ShortText::new(out.get(begin..).unwrap_or_default())));
     }
 
-    /// Appends the opening bracket and a time before the origin of the clock, or one that is beyond 64 bits.
+    /// Appends the opening bracket and a time before the clock origin or beyond 64 bits.
     #[cold]
     fn push_any_time(&self, out: &mut Vec<u8>, nanoseconds: i128, is_date: bool) {
         match i64::try_from(nanoseconds.div_euclid(1_000_000_000)) {
@@ -110,12 +110,12 @@ impl Beginning {
         }
         out.extend_from_slice(b"][");
         self.thread = (parts.process, parts.thread);
-        self.thread_text = Block::new(out.get(begin..).unwrap_or_default());
+        self.thread_text = ShortText::new(out.get(begin..).unwrap_or_default());
     }
 }
 
 impl LineContent<'_> {
-    pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut Beginning) {
+    pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut LineStart) {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
         out.extend_from_slice(color.as_bytes());
@@ -192,7 +192,7 @@ fn push_number(out: &mut Vec<u8>, number: SignedNumber) {
     }
 }
 
-/// Appends the opening bracket, seconds and microseconds; smaller digits are cut off.
+/// Appends the opening bracket, seconds and microseconds. Smaller digits are cut off.
 #[cold]
 fn push_seconds(out: &mut Vec<u8>, nanoseconds: i128) {
     out.push(b'[');

@@ -8,15 +8,15 @@ use super::{PrettyFields, PrettyOptions, push_name};
 use crate::color::Palette;
 use crate::{number, property};
 
-/// Text that is being written.
+/// Text under construction.
 struct ClassPrefix<'a> {
     out: Vec<u8>,
     palette: &'a Palette,
     /// `true` if properties have names.
     names: bool,
-    /// `true` if the time before has a name, which a comma always follows.
+    /// `true` if the time has a name, which a comma always follows.
     comma: bool,
-    /// `true` if there is a property before the name of the class.
+    /// `true` if a property comes before the class name.
     any: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn class_prefix(
 }
 
 impl ClassPrefix<'_> {
-    /// Begins a property.
+    /// Starts a property.
     fn begin(&mut self, name: &str) {
         if self.comma {
             self.out.extend_from_slice(b", ");
@@ -91,7 +91,7 @@ impl ClassPrefix<'_> {
         }
     }
 
-    /// Appends a text or a number of the environment, a number in parentheses if wanted.
+    /// Appends an environment text or number. With `in_parentheses`, a number is in parentheses.
     fn environment(&mut self, title: &str, value: &Value, in_parentheses: bool) {
         match value {
             Value::Text(text) => {

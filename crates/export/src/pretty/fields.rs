@@ -1,4 +1,4 @@
-//! Fields in one line: `{ a = 1, b = [ [0] = "x" ] }`.
+//! Fields on one line: `{ a = 1, b = [ [0] = "x" ] }`.
 
 use ichnos_model::{
     DisplayBase, Field, FieldContainer, FieldKind, FieldValue, IntegerProperties, Mappings, Real, Text, Uuid,
@@ -10,7 +10,7 @@ use crate::color::Palette;
 use crate::number;
 use crate::time::push_date;
 
-/// Buffers reused for all scopes, to avoid allocations.
+/// Buffers that are reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct PrettyScratch {
     outer: Vec<FieldContainer>,
@@ -18,14 +18,14 @@ pub(crate) struct PrettyScratch {
     text: Vec<u8>,
 }
 
-/// Writes the fields of one scope. `STYLED`: with colors or escaping.
+/// Visitor that writes the fields of one scope. With `STYLED`, they have colors or escaping.
 pub(crate) struct FieldPrinter<'a, const STYLED: bool> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
     pub(crate) labels: &'a FieldLabels,
     /// `true` if members and elements are named.
     pub(crate) names: bool,
-    /// `true` if unnamed values of enumerations are split into bits.
+    /// `true` if unnamed enumeration values are split into bits.
     pub(crate) enum_flags: bool,
     scratch: &'a mut PrettyScratch,
     container: FieldContainer,
@@ -66,7 +66,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         true
     }
 
-    /// Appends the text before an element of an array.
+    /// Appends the text before an array element.
     #[inline(never)]
     fn push_element_prefix(&mut self, index: u64) {
         if !self.names {
@@ -84,8 +84,8 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    /// Appends the text before an integer in decimal without named values, the most common kind. Returns
-    /// `false` if the field is of another kind or hidden.
+    /// Appends the text before a decimal integer without named values, the most common kind. Returns `false` if the
+    /// field is hidden or of another kind.
     #[inline]
     fn decimal(&mut self, field: Field<'_>) -> bool {
         self.labels.get(field).is_some_and(|label| label.is_decimal) && self.push_prefix(field)
@@ -211,7 +211,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    /// Splits a value into bits with labels of their own.
+    /// Splits a value into bits with labels.
     #[cold]
     fn flag_labels(&mut self, mappings: &Mappings, value: i128) {
         let Some(value) = u64::try_from(value).ok().filter(|value| *value > 0) else {
@@ -268,7 +268,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         self.reset();
     }
 
-    /// Writes a text of another encoding, in quotes.
+    /// Writes a text in another encoding, in quotes.
     #[inline(never)]
     fn recoded(&mut self, value: Text<'_>) {
         let begin = self.out.len();
@@ -456,7 +456,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         if field.class().is_shown_if_present() {
-            // An absent field is not in the record, so it is skipped; elements of arrays keep their positions.
+            // An absent field is not in the record and is skipped. Array elements keep their positions.
             if !present {
                 if matches!(self.container, FieldContainer::Array(_)) && self.push_prefix(field) {
                     self.push("<none>");
@@ -512,12 +512,12 @@ static ESCAPED: [bool; 256] = {
     table
 };
 
-/// `true` if one of eight bytes is escaped.
+/// Returns `true` if one of eight bytes is escaped.
 #[inline(always)]
 fn has_escaped(bytes: [u8; 8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let word = u64::from_le_bytes(bytes);
-    // Borrows may add false matches after a true one, but only then.
+    // Borrows can add false matches only after a true match.
     let mut found = word.wrapping_sub(ONES * 32) & !word;
     for byte in [0x7f, b'"', b'\'', b'\\', b'?'] {
         let zero = word ^ (ONES * u64::from(byte));
@@ -526,7 +526,7 @@ fn has_escaped(bytes: [u8; 8]) -> bool {
     found & (ONES << 7) != 0
 }
 
-/// Appends a string in quotes, with C escapes.
+/// Appends a quoted string with C escapes.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     let (words, rest) = text.as_chunks::<8>();

@@ -1,35 +1,35 @@
-//! Properties of the fields of a scope, computed once.
+//! Field properties of a scope, computed once.
 
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{DisplayBase, Field, FieldKind, VariableLengthValue};
 
-use crate::block::Block;
+use crate::block::ShortText;
 use crate::color::Palette;
 use crate::property::Hidden;
 
-/// Text before a field, and its kind.
+/// Text before a field, and the field kind.
 #[derive(Debug)]
 pub(crate) struct FieldLabel {
-    /// Text before the field as a member of a structure; the comma is skipped for the first member.
-    pub(crate) prefix: Block,
+    /// Text before the field as a structure member. The comma is skipped for the first member.
+    pub(crate) prefix: ShortText,
     pub(crate) is_hidden: bool,
-    /// `true` for an integer in decimal without named values.
+    /// `true` for a decimal integer without named values.
     pub(crate) is_decimal: bool,
 }
 
-/// The labels of all fields of a scope.
+/// Labels for all fields in a scope.
 #[derive(Debug, Default)]
 pub(crate) struct FieldLabels {
-    /// Labels by index of the node.
+    /// Labels by node index.
     labels: Vec<FieldLabel>,
     is_hidden: bool,
 }
 
 impl FieldLabels {
-    /// `names`: with names of members; `color`: in colors.
-    pub(crate) fn of(plan: Option<&Plan>, palette: &Palette, names: bool, color: bool) -> Self {
+    /// Returns the field labels of a plan. With `names`, they contain member names. With `color`, they have colors.
+    pub(crate) fn for_plan(plan: Option<&Plan>, palette: &Palette, names: bool, color: bool) -> Self {
         let Some(plan) = plan else { return Self::default() };
-        let hidden = Hidden::of(Some(plan));
+        let hidden = Hidden::for_plan(Some(plan));
         let label = |(index, node): (usize, &Node)| {
             let mut prefix = b", ".to_vec();
             if names {
@@ -52,24 +52,24 @@ impl FieldLabels {
                     && integer.wall_clock.is_none()
                     && integer.preferred_base == DisplayBase::Decimal
             });
-            FieldLabel { prefix: Block::new(&prefix), is_hidden: hidden.at(index), is_decimal }
+            FieldLabel { prefix: ShortText::new(&prefix), is_hidden: hidden.at(index), is_decimal }
         };
         Self { labels: plan.nodes().enumerate().map(label).collect(), is_hidden: hidden.all() }
     }
 
-    /// Returns the label of a field of the same plan.
+    /// Returns the label for a field in the same plan.
     #[inline]
     pub(crate) fn get(&self, field: Field<'_>) -> Option<&FieldLabel> {
         self.labels.get(field.index())
     }
 
-    /// `true` if a field is hidden.
+    /// Returns `true` if a field is hidden.
     #[inline]
     pub(crate) fn hide(&self, field: Field<'_>) -> bool {
         self.get(field).is_some_and(|label| label.is_hidden)
     }
 
-    /// `true` if the whole scope is hidden.
+    /// Returns `true` if the whole scope is hidden.
     pub(crate) fn hide_all(&self) -> bool {
         self.is_hidden
     }

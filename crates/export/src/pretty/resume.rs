@@ -1,7 +1,7 @@
 //! Pretty text that resumes in the middle of a timeline.
 //!
-//! A line depends on earlier lines only by the time since the last event, so the first line of a chunk leaves
-//! a fixup there.
+//! A line depends on earlier lines only through the time since the last event. The first line of a chunk leaves a
+//! fixup there.
 
 use super::{Pretty, push_delta};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
@@ -11,7 +11,7 @@ use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 pub struct PrettyState {
     /// Time of the last event.
     pub(super) last: Option<i128>,
-    /// Last time difference that was printed.
+    /// Last printed time difference.
     pub(super) delta: Option<i128>,
     /// `true` after an event with a time, and after a difference.
     has_last: bool,
@@ -69,7 +69,7 @@ pub(super) struct ResumedPretty {
 }
 
 impl ResumedPretty {
-    /// Notes the offset of the first event's missing difference; `now` is `None` if it has no time.
+    /// Records the offset of the first event's missing difference. `now` is `None` without a time.
     pub(super) fn first_event(&mut self, offset: u64, now: Option<i128>, cycles: bool) {
         match now {
             Some(now) => {
@@ -96,7 +96,7 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
         self.resumed.as_mut()?.fixup.take()
     }
 
-    /// Needed if the first event has no time.
+    /// Needed if the first event lacks a time.
     #[inline]
     fn must_rewrite(&self) -> bool {
         self.resumed.is_some_and(|resumed| resumed.must_rewrite)

@@ -1,26 +1,26 @@
-//! Beginning of most lines: the time of an event, and the time since the previous one.
+//! Start of most lines: the event time, and the time since the previous event.
 
 use crate::number;
 
-/// Stamps of up to this many bytes are copied as one block.
+/// Maximum length of a stamp that is copied as one block, in bytes.
 const SIZE: usize = 64;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The stamp of events within one second, as last written; only digits differ.
+/// Last written stamp. For events within one second, only digits differ.
 ///
 /// ```text
 /// [12:08:20.948091100] (+0.000000011)
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamp {
-    /// Beginning of the second, in nanoseconds.
+    /// Start of the second, in nanoseconds.
     begin: u64,
     block: [u8; SIZE],
     length: usize,
-    /// Offset of the fraction of the time.
+    /// Offset of the time's fraction.
     fraction: usize,
-    /// Offset of the seconds of the difference, one digit.
+    /// Offset of the difference's seconds, one digit.
     delta: usize,
 }
 
@@ -36,7 +36,7 @@ impl Stamp {
         has_room.then_some(Self { begin: now - now % SECOND, block, length: text.len(), fraction, delta })
     }
 
-    /// Appends the stamp of an event at `now`, `delta` after the previous one. Returns `false` if it does not fit.
+    /// Appends the stamp of an event at `now`, `delta` after the previous event. Returns `false` if it does not fit.
     #[inline(always)]
     pub(super) fn push(&self, out: &mut Vec<u8>, now: u64, delta: u64) -> bool {
         let Some(fraction) = now.checked_sub(self.begin) else { return false };
@@ -46,7 +46,7 @@ impl Stamp {
         let (seconds, rest) = if delta < SECOND { (0, delta) } else { (delta / SECOND, delta % SECOND) };
         let begin = out.len();
         out.extend_from_slice(&self.block);
-        // After the copy, not in the block: loading what was just stored in smaller parts is slow.
+        // After the copy, not in the block: loading bytes that were just stored in smaller parts is slow.
         if let Some(place) = out.get_mut(begin + self.fraction..).and_then(<[u8]>::first_chunk_mut) {
             *place = number::nanoseconds(fraction as u32);
         }

@@ -56,7 +56,7 @@ fn bytes_of_no_character() {
     assert_eq!(written(b"\xffa", 1, TerminalText::Json), "\u{fffd}a");
 }
 
-/// Hostile names and values, and harmless ones of the same length.
+/// Hostile names and values, and harmless names of the same length.
 const NAMES: [(&str, &str); 6] = [
     ("\x1b[31mred", "escape"),
     ("a\nforged", "line"),
@@ -66,7 +66,7 @@ const NAMES: [(&str, &str); 6] = [
     ("e\x07\x7f\t\r\u{85}\u{2028}", "bell"),
 ];
 
-/// Makes a trace in which everything with a name has one of `names`, in turns.
+/// Creates a trace in which every named item has one of `names`, in turns.
 fn fixture(names: &[String]) -> Fixture {
     let mut next = names.iter().cycle();
     let mut name = move || next.next().unwrap().clone();
@@ -152,8 +152,8 @@ fn text<S: Sink>(
     out.text()
 }
 
-/// Checks that all unprintable characters are escaped in terminal output, except as many line feeds and colors as
-/// with harmless names.
+/// Checks that all unprintable characters are escaped in terminal output, except the line feeds and colors that
+/// harmless names also produce.
 fn check<S: Sink>(is_log: bool, make: impl Fn(SharedBytes) -> S) {
     let names =
         |hostile: bool| NAMES.map(|(name, plain)| if hostile { name.to_owned() } else { plain.to_owned() });

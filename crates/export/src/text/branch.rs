@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// A line and the lines below it.
-// Of environments and enumerations there can be millions of lines.
+/// Line with the lines below it.
+// An environment or enumeration can have millions of lines.
 #[derive(Debug, Default)]
 pub struct Branch {
     text: Box<str>,
@@ -11,12 +11,12 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// Line with nothing below it.
+    /// Creates a line with nothing below it.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Self::of_branches(text, Vec::new())
     }
 
-    /// Line with others below it.
+    /// Creates a line with other lines below it.
     pub fn of_branches(text: impl Into<Box<str>>, branches: Vec<Self>) -> Self {
         Self { text: text.into(), branches }
     }
@@ -40,7 +40,7 @@ impl Branch {
         });
     }
 
-    /// Writes the tree in pieces, without keeping all of it in memory.
+    /// Writes the tree in pieces, without a copy of the whole tree in memory.
     ///
     /// # Errors
     /// Errors of `put`.

@@ -1,4 +1,4 @@
-//! Characters that a terminal can show: all of Unicode, or ASCII in other locales.
+//! Characters that a terminal can show: all of Unicode, or ASCII in some locales.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use crate::TerminalText;
 
-/// Returns `true` if the encoding of the locale, by the variables LC_ALL, LC_CTYPE and LANG, is not UTF-8: a terminal
-/// shows only ASCII then. Without a locale, it is UTF-8.
+/// Returns `true` if the locale encoding, from the variables LC_ALL, LC_CTYPE and LANG, is not UTF-8. A terminal then
+/// shows only ASCII. Without a locale, the encoding is UTF-8.
 #[must_use]
 pub fn locale_is_ascii() -> bool {
     static IS_ASCII: OnceLock<bool> = OnceLock::new();
@@ -20,24 +20,24 @@ pub fn locale_is_ascii() -> bool {
     })
 }
 
-/// Returns `true` if the encoding of a locale, as it is named (`language[_territory][.codeset][@modifier]`), is not
-/// UTF-8. Without a codeset, it is that of glibc.
+/// Returns `true` if the encoding of a locale name (`language[_territory][.codeset][@modifier]`) is not UTF-8.
+/// Without a codeset, the glibc default counts.
 fn is_ascii_locale(locale: &str) -> bool {
-    // It may be a path of a compiled locale.
+    // The name can be the path of a compiled locale.
     let name = locale.rsplit('/').next().unwrap_or_default();
     let is_utf8 = |codeset: &str| {
         codeset.chars().filter(char::is_ascii_alphanumeric).collect::<String>().eq_ignore_ascii_case("utf8")
     };
     let known = match name.split_once('.') {
         Some((_, rest)) => is_utf8(rest.split('@').next().unwrap_or_default()),
-        // A codeset alone, as macOS has it.
+        // A codeset alone, as on macOS.
         None => is_utf8(name) || UTF8_NAMES.split(' ').any(|known| known == name),
     };
     !known
 }
 
-/// Names without a codeset that stand for UTF-8 in glibc, which is so for languages that came when UTF-8 was usual. Others
-/// are those of an older encoding, or unknown.
+/// Names without a codeset that mean UTF-8 in glibc: languages that were added when UTF-8 was usual. Other names mean
+/// an older encoding or are unknown.
 const UTF8_NAMES: &str = "\
     aa_ER aa_ER@saaho aa_ET agr_PE ak_GH am_ET anp_IN ar_IN ar_SS as_IN ayc_PE az_AZ az_IR be_BY@latin bem_ZM \
     ber_DZ ber_MA bho_IN bho_NP bi_VU bn_BD bn_IN bo_CN bo_IN brx_IN byn_ER ca_ES@valencia ce_RU chr_US ckb_IQ \
@@ -51,7 +51,7 @@ const UTF8_NAMES: &str = "\
     szl_PL ta_IN ta_LK te_IN the_NP ti_ER ti_ET tig_ER tk_TM tn_ZA to_TO tpi_PG ts_ZA tt_RU tt_RU@iqtelif ug_CN \
     unm_US ur_IN ur_PK uz_UZ@cyrillic ve_ZA vi_VN wae_CH wal_ET wo_SN yo_NG yue_HK yuw_PG";
 
-/// Converts a text to ASCII: lines, bars and units become similar characters, all others are escaped.
+/// Converts a text to ASCII. Lines, bars and units become similar characters, and other characters are escaped.
 #[must_use]
 pub fn to_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
@@ -78,7 +78,8 @@ pub fn to_ascii(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Writer for a terminal, in ASCII if it cannot show anything else. Characters of JSON become `\u` and four digits.
+/// Writer to a terminal, in ASCII if the terminal lacks other characters. JSON characters become `\u` and four
+/// digits.
 #[derive(Debug)]
 pub struct CharsetWriter<W> {
     writer: W,
@@ -89,12 +90,12 @@ pub struct CharsetWriter<W> {
 }
 
 impl<W: Write> CharsetWriter<W> {
-    /// Writes to `writer`; in ASCII if `is_ascii`.
+    /// Creates a writer to `writer`, in ASCII if `is_ascii`.
     pub fn new(writer: W, text: TerminalText, is_ascii: bool) -> Self {
         Self { writer, is_ascii, is_json: matches!(text, TerminalText::Json), pending: Vec::new() }
     }
 
-    /// Writes the rest, and returns the writer.
+    /// Writes the remaining bytes and returns the writer.
     ///
     /// # Errors
     /// If the writer fails.
@@ -140,7 +141,7 @@ impl<W: Write> Write for CharsetWriter<W> {
     }
 }
 
-/// Number of bytes at the end that are the beginning of a character, whatever is before them.
+/// Returns the number of last bytes that start an incomplete character, regardless of earlier bytes.
 fn cut_off(bytes: &[u8]) -> usize {
     let is_begun = |length: &usize| {
         let end = bytes.len().checked_sub(*length).and_then(|begin| bytes.get(begin..));
@@ -191,7 +192,7 @@ mod tests {
         }
     }
 
-    /// The list of locales of glibc, with the encoding of each, where it is installed.
+    /// The glibc list of locales and encodings, if it is installed.
     #[test]
     fn locales_of_glibc() {
         let Ok(list) = std::fs::read_to_string("/usr/share/i18n/SUPPORTED") else { return };
@@ -200,7 +201,7 @@ mod tests {
                 continue;
             };
             let is_ascii = is_ascii_locale(name);
-            // Versions differ in the languages that they know.
+            // Versions know different languages.
             if charset != "UTF-8" || name.contains('.') || UTF8_NAMES.split(' ').any(|known| known == name) {
                 assert_eq!(is_ascii, charset != "UTF-8", "{line}");
             }
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn characters_that_come_in_pieces() {
         let lines = TerminalText::Lines { colors: false };
-        // Each piece is written at once.
+        // Each piece is one write.
         let encoded = |pieces: &[&[u8]], kind: TerminalText| {
             let mut encoder = CharsetWriter::new(Vec::new(), kind, true);
             for piece in pieces {
@@ -238,11 +239,11 @@ mod tests {
             let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
             assert_eq!(encoded(&bytes, kind), expected);
         }
-        // Also after what is invalid.
+        // Also after invalid bytes.
         assert_eq!(encoded(&[b"\xff \xf0\x9f", b"\x98\x80"], lines), "\\u{fffd} \\u{1f600}");
         assert_eq!(encoded(&[b"\xc3\xc3", b"\xa9\x80"], lines), "\\u{fffd}\\u{e9}\\u{fffd}");
         assert_eq!(encoded(&[b"a\xe2\x82"], lines), "a\\u{fffd}");
-        // Where all can be shown, nothing changes.
+        // Where all characters can be shown, nothing changes.
         let mut encoder = CharsetWriter::new(Vec::new(), lines, false);
         encoder.write_all("é".as_bytes()).unwrap();
         assert_eq!(encoder.finish().unwrap(), "é".as_bytes());

@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// Formats nanoseconds since the Unix epoch as date, time of day and time zone: UTC if `gmt`, otherwise that of the
-/// system. Times beyond the calendar are formatted as [`seconds`].
+/// Formats nanoseconds since the Unix epoch as date, time of day and time zone: UTC if `gmt`, otherwise the system
+/// time zone. Times beyond the calendar are formatted as [`seconds`].
 #[must_use]
 pub fn date_time(nanoseconds: i128, gmt: bool) -> String {
     let fraction = nanoseconds.rem_euclid(BILLION);

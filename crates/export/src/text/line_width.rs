@@ -1,21 +1,21 @@
-//! Widths of lines, to which tables are cut as far as possible.
+//! Line widths to which tables are cut where possible.
 
 use std::borrow::Cow;
 
-/// Minimum width of a column of texts.
+/// Minimum width of a text column.
 const LEAST: usize = 8;
 
-/// Width of lines, to which long texts are cut; unlimited by default.
+/// Line width to which long texts are cut. Unlimited by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineWidth {
     /// Number of characters.
     pub columns: Option<usize>,
-    /// `true` to mark the end of a text that was cut by `...` instead of `…`.
+    /// `true` to mark cut text with `...` instead of `…`.
     pub is_ascii: bool,
 }
 
 impl LineWidth {
-    /// Shortens columns of texts, widest first, so that a table of `all` characters fits into a line.
+    /// Shortens text columns, widest first, so that a table of `all` characters fits into a line.
     pub fn shorten(self, texts: &mut [usize], all: usize) {
         if let Some(width) = self.columns {
             shorten_by(texts, all.saturating_sub(width));

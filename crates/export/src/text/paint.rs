@@ -1,14 +1,14 @@
-//! Colors of texts for terminals.
+//! Terminal text colors.
 
-/// Paints texts with SGR codes, or leaves them unchanged.
+/// Painter of texts with SGR codes. Without colors, texts do not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint(bool);
 
 impl Paint {
-    /// Leaves texts unchanged.
+    /// Painter without colors.
     pub const PLAIN: Self = Self(false);
 
-    /// Paints texts if `is_on`.
+    /// Creates a painter that uses colors if `is_on`.
     #[must_use]
     pub fn new(is_on: bool) -> Self {
         Self(is_on)
@@ -30,7 +30,7 @@ impl Paint {
         self.paint("\x1b[1m", text)
     }
 
-    /// Name of something in a trace: cyan.
+    /// Name in a trace: cyan.
     #[must_use]
     pub fn name(self, text: &str) -> String {
         self.paint("\x1b[36m", text)
@@ -54,7 +54,7 @@ impl Paint {
         self.paint("\x1b[1m\x1b[33m", text)
     }
 
-    /// Word for something helpful: green.
+    /// Helpful word: green.
     #[must_use]
     pub fn good(self, text: &str) -> String {
         self.paint("\x1b[32m", text)

@@ -3,7 +3,7 @@
 use super::{LineWidth, Paint};
 use crate::printable;
 
-/// A table: columns of numbers, then the keys of rows.
+/// Table with number columns, followed by the row keys.
 pub struct TextTable {
     titles: Vec<String>,
     /// Cells of each row.
@@ -13,19 +13,19 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// Creates a table with these titles. Columns of `texts` are aligned to the left.
+    /// Creates a table with these titles. The columns in `texts` are left-aligned.
     #[must_use]
     pub fn new(titles: &[&str], texts: &[&str]) -> Self {
         let titles = titles.iter().chain(texts).map(|title| printable(title).into_owned()).collect();
         Self { titles, rows: Vec::new(), texts: texts.len() }
     }
 
-    /// Appends the table with lines of a width.
+    /// Appends the table with a line width.
     pub fn push(&self, text: &mut String, line_width: LineWidth, paint: Paint) {
         let columns = self.titles.len();
         let numbers = columns - self.texts;
         let length = |cell: &String| cell.chars().count();
-        // Empty columns are not shown.
+        // Empty columns are hidden.
         let is_shown: Vec<bool> = (0..columns)
             .map(|column| column >= numbers || self.rows.iter().any(|row| !row[column].is_empty()))
             .collect();

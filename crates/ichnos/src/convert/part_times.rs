@@ -1,4 +1,4 @@
-//! Times at which traces are split, so that the parts have a duration or a size.
+//! Split times for parts with a duration or a size.
 
 use std::collections::HashSet;
 use std::io;
@@ -24,20 +24,20 @@ use crate::{Pass, Reader};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartTimes {
-    /// Begin times of all parts but the first one, in order, in nanoseconds from the origin.
+    /// Start times of all parts except the first, sorted, in nanoseconds from the origin.
     pub begins: Vec<i128>,
     /// `true` for each part with events. The last part is for data streams without a clock.
     pub have_events: Vec<bool>,
 }
 
-/// Error of finding the times of parts.
+/// Error of a search for split times.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartTimesError {
     /// There would be more parts than allowed.
     #[error("{parts} parts are too many")]
     TooMany {
-        /// Their number.
+        /// Number of parts.
         parts: u64,
         /// `true` if it is an estimate.
         is_estimate: bool,
@@ -52,8 +52,8 @@ impl PartTimes {
         Self { have_events: vec![false; begins.len() + 2], begins }
     }
 
-    /// Finds parts of a duration in nanoseconds, from the first event of the pass on. There are at most `most` parts.
-    /// The reader must not be restricted to a shard.
+    /// Finds parts with a duration in nanoseconds, starting at the first event of the pass. There are at most `most`
+    /// parts. The reader must not be restricted to a shard.
     ///
     /// # Errors
     /// If there are more parts, or the pass fails.
@@ -66,7 +66,7 @@ impl PartTimes {
         let duration = duration.max(1);
         let clocked = reader.only(|stream| stream.clock().is_some());
         let (mut first, mut last) = (None::<i128>, None::<i128>);
-        // Events are in the order of time, unless the trace is not.
+        // Events are sorted by time, unless the trace itself is unsorted.
         let (mut slices, mut slice) = (HashSet::new(), None);
         let mut origin = None;
         for_each_event(&clocked, pass, |event| {
@@ -99,7 +99,7 @@ impl PartTimes {
         Ok(times)
     }
 
-    /// Finds parts of about `size` bytes of the traces. There are at most `most` parts. The reader must not be
+    /// Finds parts with about `size` bytes of trace data. There are at most `most` parts. The reader must not be
     /// restricted to a shard.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl PartTimes {
         // Split between packets, which are kept unchanged.
         let mut begins = clocked.chunks(size);
         if begins.is_empty() && total > size {
-            // No packets are small enough: use the number of events with about this size.
+            // Without small enough packets, the number of events of about this size is used.
             begins = begins_by_events(&clocked, pass, total.div_ceil(size))?;
         }
         let mut times = Self::new(begins);
@@ -132,7 +132,7 @@ impl PartTimes {
         }
     }
 
-    /// Finds the parts with events of data streams with a clock.
+    /// Finds the parts with events from data streams with a clock.
     fn find_events(&mut self, clocked: &Reader<'_>, pass: &Pass) -> io::Result<()> {
         let mut current = 0..0;
         for_each_event(clocked, pass, |event| {
@@ -149,7 +149,7 @@ impl PartTimes {
         })
     }
 
-    /// Finds out whether data streams without a clock have events.
+    /// Finds events in data streams without a clock.
     fn find_untimed(&mut self, reader: &Reader<'_>, pass: &Pass) -> io::Result<()> {
         let mut has_some = false;
         for_each_event(&reader.only(|stream| stream.clock().is_none()), pass, |_| {
@@ -163,7 +163,7 @@ impl PartTimes {
     }
 }
 
-/// Returns the begins of parts with about the same number of events.
+/// Returns start times for parts with about the same number of events.
 fn begins_by_events(reader: &Reader<'_>, pass: &Pass, parts: u64) -> io::Result<Vec<i128>> {
     let mut events = 0u64;
     for_each_event(reader, pass, |_| {

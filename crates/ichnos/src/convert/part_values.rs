@@ -1,19 +1,19 @@
-//! Values by which events are split.
+//! Split by value.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use ichnos_model::{Event, FieldPath, FieldValue};
 
-/// Parts of [`SplitBy::Events`](crate::SplitBy::Events) with a value each, in the order in which they are found.
+/// Parts of [`SplitBy::Events`](crate::SplitBy::Events) with one value each, in order of discovery.
 #[derive(Debug)]
 pub struct PartValues {
-    /// `None` to split by the names of events.
+    /// `None` to split by event name.
     field: Option<FieldPath>,
     numbers: HashMap<String, usize>,
-    /// By number; `None` for events without the field.
+    /// Labels by part number. `None` for events without the field.
     labels: Vec<Option<String>>,
-    /// Number of the part of events without a value.
+    /// Number of the part for events without a value.
     without: Option<usize>,
     text: String,
 }
@@ -25,13 +25,13 @@ impl PartValues {
         Self { field: Some(FieldPath::from(path)), ..Self::by_name() }
     }
 
-    /// Splits by the names of events.
+    /// Splits by event name.
     #[must_use]
     pub fn by_name() -> Self {
         Self { field: None, numbers: HashMap::new(), labels: Vec::new(), without: None, text: String::new() }
     }
 
-    /// Returns the value of a part as text; `None` if its events do not have one.
+    /// Returns the value of a part as text, or `None` if its events lack a value.
     #[must_use]
     pub fn label(&self, number: usize) -> Option<&str> {
         self.labels.get(number)?.as_deref()
@@ -45,7 +45,7 @@ impl PartValues {
         })
     }
 
-    /// Returns the number of the part of an event.
+    /// Returns the part number of an event.
     pub fn part_of(&mut self, event: &Event<'_>) -> usize {
         let Some(field) = &mut self.field else { return self.number_of(event.name()) };
         let mut text = std::mem::take(&mut self.text);
@@ -69,7 +69,7 @@ impl PartValues {
     }
 }
 
-/// Appends a value as text; returns `false` if it has none.
+/// Appends a value as text. Returns `false` if it has no text form.
 fn put_text(text: &mut String, value: FieldValue<'_>) -> bool {
     let mut hexadecimal = |bytes: &mut dyn Iterator<Item = u8>| {
         text.push_str("0x");

@@ -15,16 +15,16 @@ use crate::{OutputKind, Parts, PassOptions, Reader, SplitBy};
 pub struct SplitTargets<'s> {
     /// Returns the path of a part, or `None` to write nothing.
     pub path: &'s mut dyn FnMut(usize) -> Option<PathBuf>,
-    /// Returns the property that the events of a part of [`SplitBy::Events`] have in common: each part is a trace of
-    /// its own.
+    /// Returns the property that the events of a part of [`SplitBy::Events`] have in common. Each part is a separate
+    /// trace.
     pub selected_by: &'s dyn Fn(usize) -> Option<String>,
     /// Receives the number of a completed part, and its report.
     pub finished: &'s mut dyn FnMut(usize, &WriteReport),
 }
 
 impl Reader<'_> {
-    /// Splits the input into several traces of a format. Each event and each loss is in exactly one of them, and
-    /// empty parts are not written.
+    /// Splits the input into several traces of a format. Each event and each loss goes to exactly one trace. Empty
+    /// parts are not written.
     ///
     /// # Errors
     /// If the traces cannot be written.

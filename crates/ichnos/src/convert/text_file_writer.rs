@@ -1,4 +1,4 @@
-//! Text files wherever traces can be written.
+//! Text files as conversion targets.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -19,9 +19,9 @@ const MOST_WORKERS: usize = 64;
 
 type MakeOutput = dyn Fn(Box<dyn Write + Send>) -> Box<dyn Output> + Send + Sync;
 
-/// Writes text instead of traces, by [`Reader::convert`](crate::Reader::convert) to one file and by
-/// [`Reader::split`](crate::Reader::split) to a file for each part. A file appears when it is complete. Text has no
-/// losses, and cannot be verified.
+/// Writer of text instead of traces. [`Reader::convert`](crate::Reader::convert) writes one file, and
+/// [`Reader::split`](crate::Reader::split) writes a file for each part. A file appears when it is complete. Text is
+/// lossless and cannot be verified.
 ///
 /// ```no_run
 /// use ichnos::TextOutput;
@@ -43,8 +43,8 @@ pub struct TextFileWriter {
 }
 
 impl TextFileWriter {
-    /// Makes a writer of files with one of these extensions. `make` makes the output of a file, usually a
-    /// [`TextOutput`](crate::TextOutput), which takes merged messages.
+    /// Creates a writer for files with one of these extensions. `make` creates the output for a file, usually a
+    /// [`TextOutput`](crate::TextOutput) for merged messages.
     pub fn new(
         extensions: &'static [&'static str],
         make: impl Fn(Box<dyn Write + Send>) -> Box<dyn Output> + Send + Sync + 'static,
@@ -67,7 +67,7 @@ impl WriterFactory for TextFileWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        // Text of the user looks the same.
+        // Text files of the user look the same.
         match plain_files(directory)?.first() {
             Some(path) => Err(foreign_file(path, "text may be from another program")),
             None => Ok(Vec::new()),
@@ -116,7 +116,7 @@ fn check(options: &WriteOptions) -> Result<(), CreateError> {
     }
 }
 
-/// File of a text.
+/// Text file.
 struct SharedFile(Arc<TraceFile>);
 
 impl Write for SharedFile {
@@ -130,7 +130,7 @@ impl Write for SharedFile {
     }
 }
 
-/// A text that is being written.
+/// Open text file.
 struct TextFile {
     text: Box<dyn Output>,
     file: Arc<TraceFile>,
@@ -167,7 +167,7 @@ impl Output for TextFile {
     }
 }
 
-/// File of a part.
+/// Text file of a part.
 struct PartText {
     file: Arc<PartFile>,
     /// Number of bytes in all parts.
@@ -186,13 +186,13 @@ impl Write for PartText {
     }
 }
 
-/// Texts that are being written, one for each part.
+/// Open texts of all parts.
 struct TextParts {
     make: Arc<MakeOutput>,
     options: WriteOptions,
     streams: Vec<Arc<DataStream>>,
     parts: Vec<OpenPart>,
-    /// Parts with a worker, the most recently used last. The others continue as if in another chunk of the timeline.
+    /// Parts with a worker, most recently used last. The other parts resume like a later chunk of the timeline.
     working: VecDeque<usize>,
     written: Arc<AtomicU64>,
 }
@@ -231,7 +231,7 @@ impl OpenPart {
 }
 
 impl TextParts {
-    /// Notes that a part is used, and pauses another one if too many have a worker.
+    /// Marks a part as used, and pauses another part if too many have a worker.
     fn use_part(&mut self, part: usize) -> io::Result<()> {
         if self.working.back() == Some(&part) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Encoders of files for viewers.
+//! Encoders of viewer files.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -37,12 +37,12 @@ impl ViewerRules {
     }
 }
 
-/// Encodes the events of a file.
+/// Encoder of a viewer file.
 #[derive(Debug)]
 pub(super) struct ViewerEncoder {
     rules: Arc<ViewerRules>,
     content: Box<dyn ViewerFile>,
-    /// `None` for a file that is not compressed.
+    /// `None` for an uncompressed file.
     compressed: Option<GzEncoder<Vec<u8>>>,
     /// Number of events since the last block.
     events: u64,
@@ -50,7 +50,7 @@ pub(super) struct ViewerEncoder {
 }
 
 impl ViewerEncoder {
-    /// Compresses the bytes of the content, if the file is compressed.
+    /// Compresses the pending bytes of a compressed file.
     fn compress(&mut self) -> io::Result<()> {
         let Some(compressed) = &mut self.compressed else { return Ok(()) };
         compressed.write_all(&self.content.take_bytes())
@@ -116,7 +116,7 @@ impl MessageEncoder for ViewerEncoder {
         (bytes, std::mem::take(&mut self.events))
     }
 
-    /// Nothing reads these files again.
+    /// These files are never read again.
     fn take_digest(&mut self) -> TraceDigest {
         TraceDigest::default()
     }

@@ -1,4 +1,4 @@
-//! Files for viewers wherever traces can be written.
+//! Viewer files as conversion targets.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use ichnos_viewers::{
 use super::viewer_file::{ViewerEncoder, ViewerRules};
 use crate::format::formats;
 
-/// Option that selects the signal of OpenTelemetry.
+/// Option for the OpenTelemetry signal.
 const SIGNAL: &str = "signal";
 
 const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
@@ -35,7 +35,7 @@ const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
 .value_name("SIGNAL")
 .unprefixed()];
 
-/// Formats of files for viewers.
+/// Viewer file formats.
 pub static VIEWER_FORMATS: [ViewerFormat; 5] = [
     ViewerFormat::new("perfetto", &["pftrace", "perfetto-trace"], |start| perfetto(start.time)),
     ViewerFormat::new("chrome", &["json", "json.gz"], |start| chrome(start.time)),
@@ -46,7 +46,7 @@ pub static VIEWER_FORMATS: [ViewerFormat; 5] = [
         .with_check(check_otlp_request),
 ];
 
-/// Format of files for a viewer. They can have losses, cannot be read again, and thus cannot be verified.
+/// Viewer file format. It can have losses. It cannot be read again, and thus cannot be verified.
 ///
 /// ```no_run
 /// use ichnos::convert::{ConvertOptions, target};
@@ -62,7 +62,7 @@ pub struct ViewerFormat {
     pub name: &'static str,
     extensions: &'static [&'static str],
     options: &'static [FormatOption],
-    /// Returns the reason why the options cannot be used, if there is one.
+    /// Returns the reason why the options cannot be used, or `None`.
     check: fn(&FormatOptions) -> Option<&'static str>,
     start: fn(&FileStart) -> Box<dyn ViewerFile>,
 }
@@ -72,7 +72,7 @@ pub struct ViewerFormat {
 struct FileStart {
     time: ViewerStart,
     options: FormatOptions,
-    /// `true` if the file is the whole output, and not a part of it.
+    /// `true` if the file is the whole output, not a part of it.
     is_whole: bool,
 }
 
@@ -136,7 +136,7 @@ fn signal(options: &FormatOptions, format: &str) -> Option<OtlpSignal> {
     options.choice(format, SIGNAL).and_then(OtlpSignal::from_name)
 }
 
-/// Starts a file of OpenTelemetry, which finds the operations that events mention in the notation of any format.
+/// Starts an OpenTelemetry file. It finds mentioned operations in the notations of all formats.
 fn otlp_file(
     encoding: OtlpEncoding,
     signal: Option<OtlpSignal>,
@@ -147,7 +147,7 @@ fn otlp_file(
     otlp(OtlpOptions { encoding, signal, needs_spans, find_mentions }, start.time)
 }
 
-/// Returns `true` if a file is compressed, by its name.
+/// Returns `true` if the file name means a compressed file.
 fn is_compressed(target: &WriteTarget) -> bool {
     let (WriteTarget::Complete(path) | WriteTarget::Live(path)) = target else { return false };
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
@@ -171,7 +171,7 @@ impl WriterFactory for ViewerFormat {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        // Those of other programs look the same.
+        // Files of other programs look the same.
         match plain_files(directory)?.first() {
             Some(path) => Err(foreign_file(path, "it may be from another program")),
             None => Ok(Vec::new()),

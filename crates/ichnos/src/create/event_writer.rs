@@ -1,12 +1,12 @@
-//! Writes events of one class from values.
+//! Writes the events of one class from values.
 
 use ichnos_model::{BuildError, EventBuilder, EventValues, FieldValue, IgnorePoison as _};
 
 use super::{StreamWriter, WriteError};
 
-/// Writes events of one class to a data stream.
+/// Writer for the events of one class in a data stream.
 ///
-/// Each event consists of the values set since the last one was written; all members need a value.
+/// Each event consists of the values set since the previous event. All members need a value.
 #[derive(Debug)]
 pub struct EventWriter {
     stream: StreamWriter,
@@ -18,9 +18,9 @@ impl EventWriter {
         Self { stream, builder }
     }
 
-    /// Sets the value of a member by its name; `ctx.NAME` is a member of a context if the payload has a member with
-    /// that name, too. Integers can be given with or without a sign, and an optional member is present unless it is
-    /// set to [`FieldValue::Null`]. [`Self::write`] checks that the value fits.
+    /// Sets the value of a member by its name. `ctx.NAME` is a context member if the payload also has a member with
+    /// that name. Integers can be signed or unsigned. An optional member is present unless it is set to
+    /// [`FieldValue::Null`]. [`Self::write`] checks that the value fits.
     ///
     /// # Errors
     /// If the member does not exist.
@@ -29,7 +29,7 @@ impl EventWriter {
         Ok(self)
     }
 
-    /// Sets the value of a member that contains others (a structure, an array, a variant) to the output of `write`.
+    /// Sets the value of a compound member (a structure, array or variant) to the output of `write`.
     ///
     /// # Errors
     /// If the member does not exist.
@@ -43,12 +43,12 @@ impl EventWriter {
         Ok(self)
     }
 
-    /// Writes an event with the values set before, and its time in cycles of the data stream's clock, or `None`
-    /// without a clock. This clears the values, even if the event is refused.
+    /// Writes an event with the given values. `time` is in cycles of the data stream's clock, or `None` without a
+    /// clock. The values are then cleared, even if the event is refused.
     ///
     /// # Errors
-    /// If a member has no value or one that does not fit, or if the time does not fit or is before the last event of
-    /// the data stream: then nothing is written. If a packet cannot be written.
+    /// If a member lacks a value or its value does not fit, or if the time does not fit or is before the last event
+    /// of the data stream. Then nothing is written. Also if a packet cannot be written.
     pub fn write(&mut self, time: impl Into<Option<u64>>) -> Result<(), WriteError> {
         let result = self.write_set(time.into());
         self.builder.clear();

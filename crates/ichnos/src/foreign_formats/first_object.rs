@@ -1,22 +1,22 @@
-//! Outline of a JSON text that may end early.
+//! Outline of a JSON text that can be truncated.
 
 use std::borrow::Cow;
 
 use ichnos_json::read::Reader;
 
-/// Members of the first object of a JSON text, which may end within it.
+/// Members of the first object in a JSON text that can be truncated.
 pub(super) struct FirstObject<'a> {
-    /// Names and values. The last value may end early.
+    /// Names and values. The last value can be truncated.
     members: Vec<(Cow<'a, str>, &'a str)>,
-    /// `true` if the object is the first element of an array.
+    /// `true` if the object is the first array element.
     pub(super) is_element: bool,
-    /// `true` if another object follows in another line.
+    /// `true` if another object follows on the next line.
     pub(super) is_line: bool,
 }
 
 impl<'a> FirstObject<'a> {
     /// Reads the members of a text up to its end.
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn from_text(text: &'a str) -> Self {
         let mut json = Reader::new(text);
         let is_element = json.take(b'[');
         let mut found = Self { members: Vec::new(), is_element, is_line: false };
@@ -51,13 +51,13 @@ impl<'a> FirstObject<'a> {
         names.iter().all(|name| self.value(name).is_some())
     }
 
-    /// `true` if a value is a number.
+    /// Returns `true` if a value is a number.
     pub(super) fn has_number(&self, name: &str) -> bool {
         self.value(name).is_some_and(|value| value.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
     }
 
-    /// Returns the object in a value, or the first one in its array.
+    /// Returns the object in a value, or the first object in its array.
     pub(super) fn object(&self, name: &str) -> FirstObject<'a> {
-        FirstObject::of(self.value(name).unwrap_or_default())
+        FirstObject::from_text(self.value(name).unwrap_or_default())
     }
 }

@@ -1,16 +1,16 @@
-//! JSON of other programs: documents, and lines of loggers.
+//! Other programs' JSON files: documents and logger lines.
 
 use super::first_object::FirstObject;
 use super::{Advice, ForeignFormat, loggers};
 
-/// Returns the type of a file that begins with `{` or `[`.
-pub(super) fn recognise(text: &str) -> ForeignFormat {
-    let first = FirstObject::of(text);
+/// Returns the type of a file that starts with `{` or `[`.
+pub(super) fn recognize(text: &str) -> ForeignFormat {
+    let first = FirstObject::from_text(text);
     if let Some(known) = document(&first) {
         return known;
     }
     if !first.is_element
-        && let Some(known) = loggers::recognise(&first)
+        && let Some(known) = loggers::recognize(&first)
     {
         return known;
     }
@@ -31,7 +31,7 @@ pub(super) fn recognise(text: &str) -> ForeignFormat {
 const CHROME: ForeignFormat =
     ForeignFormat::trace("a trace in Chrome's JSON format").advising("https://ui.perfetto.dev shows it");
 
-/// Recognizes documents by the members of the outermost object.
+/// Recognizes a document by the members of its outermost object.
 fn document(first: &FirstObject<'_>) -> Option<ForeignFormat> {
     const OTLP: [&str; 8] = [
         "resourceSpans",

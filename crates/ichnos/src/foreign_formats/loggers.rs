@@ -1,40 +1,40 @@
-//! JSON Lines of loggers, by the members of their first line.
+//! Logger JSON Lines, recognized by the members of the first line.
 
 use super::first_object::FirstObject;
 use super::{Advice, ForeignFormat};
 
-/// Lines of a logger.
-struct Logger {
+/// Logger with recognizable lines.
+struct KnownLogger {
     what: &'static str,
-    /// Members that its lines have.
+    /// Members of each line.
     members: &'static [&'static str],
-    /// A member that is a number.
+    /// Numeric member.
     number: Option<&'static str>,
-    /// jq program that makes JSON Lines from it. Times that are fractions are as exact as floating-point numbers.
+    /// jq program that converts it to JSON Lines. Fractional times have the precision of floating-point numbers.
     jq: &'static str,
 }
 
-const fn logger(what: &'static str, members: &'static [&'static str], jq: &'static str) -> Logger {
-    Logger { what, members, number: None, jq }
+const fn logger(what: &'static str, members: &'static [&'static str], jq: &'static str) -> KnownLogger {
+    KnownLogger { what, members, number: None, jq }
 }
 
-/// Logger whose lines have a number as this member.
+/// Logger whose lines have a numeric member.
 const fn with_number(
     what: &'static str,
     members: &'static [&'static str],
     number: &'static str,
     jq: &'static str,
-) -> Logger {
-    Logger { number: Some(number), ..logger(what, members, jq) }
+) -> KnownLogger {
+    KnownLogger { number: Some(number), ..logger(what, members, jq) }
 }
 
-/// Times in `time` and names in `name`; and lines without a name.
+/// Times in `time` and names in `name`, and lines without a name.
 const TIME_AND_NAME: &str = "{time, name, payload: .}";
 const TIME: &str = r#"{time, name: "log", payload: .}"#;
 const TIMESTAMP: &str = r#"{time: .timestamp, name: "log", payload: .}"#;
 
-/// Loggers; the first one whose members are there counts.
-const LOGGERS: &[Logger] = &[
+/// Loggers. The first logger whose members are present counts.
+const LOGGERS: &[KnownLogger] = &[
     logger("a bunyan log", &["v", "name", "hostname", "pid", "level", "msg", "time"], TIME_AND_NAME),
     with_number(
         "a pino log",
@@ -162,9 +162,9 @@ const LOGGERS: &[Logger] = &[
     logger("a log without times, of winston or another logger", &["level", "message"], TIMESTAMP),
 ];
 
-/// Recognizes lines by the first one.
-pub(super) fn recognise(first: &FirstObject<'_>) -> Option<ForeignFormat> {
-    let is_of = |logger: &&Logger| {
+/// Recognizes lines by the first line.
+pub(super) fn recognize(first: &FirstObject<'_>) -> Option<ForeignFormat> {
+    let is_of = |logger: &&KnownLogger| {
         first.has(logger.members) && logger.number.is_none_or(|number| first.has_number(number))
     };
     let logger = LOGGERS.iter().find(is_of)?;

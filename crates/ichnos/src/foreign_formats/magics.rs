@@ -1,4 +1,4 @@
-//! Binary files, by their magic numbers.
+//! Binary files, recognized by magic numbers.
 
 use super::ForeignFormat;
 
@@ -91,7 +91,7 @@ const ROS: &str = "`ros2 trace` records the same nodes with LTTng, as CTF";
 const MDF: &str = "`asammdf` converts it to tables";
 
 /// Recognizes binary files.
-pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
+pub(super) fn recognize(head: &[u8]) -> Option<ForeignFormat> {
     let magic = MAGICS.iter().find(|magic| head.starts_with(magic.bytes));
     magic
         .map(|magic| magic.file)
@@ -125,8 +125,8 @@ fn word(head: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?))
 }
 
-/// Recognizes Event Tracing for Windows: a buffer whose first event has a system header, in one of two versions, for
-/// 32 or 64 bits.
+/// Recognizes Event Tracing for Windows. The first event of its buffer has a system header, in one of two versions,
+/// for 32 or 64 bits.
 fn etl(head: &[u8]) -> Option<ForeignFormat> {
     /// Offset of the first event in a buffer.
     const EVENT: usize = 0x48;
@@ -136,7 +136,7 @@ fn etl(head: &[u8]) -> Option<ForeignFormat> {
         .then_some(ForeignFormat::trace("an ETL file (Event Tracing for Windows)"))
 }
 
-/// Recognizes memtrace, OCaml's allocation traces. Packets have the magic number of CTF, then their size in bits, and
+/// Recognizes memtrace, the OCaml allocation traces. Packets have the CTF magic number, then their size in bits, and
 /// their times in microseconds since 1970.
 pub(super) fn memtrace(head: &[u8]) -> Option<ForeignFormat> {
     /// Microseconds from 1970 to 2000, and to 2200.
@@ -150,9 +150,9 @@ pub(super) fn memtrace(head: &[u8]) -> Option<ForeignFormat> {
         .then_some(ForeignFormat::trace("a memtrace file (OCaml)").advising("`memtrace_viewer` shows it"))
 }
 
-/// Recognizes objects of the library FastSerialization by the name of the first one.
+/// Recognizes FastSerialization objects by the name of the first object.
 fn fast_serialization(head: &[u8]) -> Option<ForeignFormat> {
-    /// Offset of the name: after the magic number, three tags, two versions and the length of the name.
+    /// Name offset: after the magic number, three tags, two versions and the name length.
     const NAME: usize = 39;
     head.strip_prefix(b"\x14\0\0\0!FastSerialization.1")?;
     let name = head.get(NAME..)?;
@@ -167,7 +167,7 @@ fn fast_serialization(head: &[u8]) -> Option<ForeignFormat> {
     })
 }
 
-/// Recognizes execution traces of Go: `go 1.22 trace` and zeros.
+/// Recognizes Go execution traces: `go 1.22 trace` and zeros.
 fn go(head: &[u8]) -> Option<ForeignFormat> {
     let rest = head.strip_prefix(b"go 1.")?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -175,9 +175,9 @@ fn go(head: &[u8]) -> Option<ForeignFormat> {
     is_trace.then_some(ForeignFormat::trace("a Go execution trace").advising("`go tool trace FILE` shows it"))
 }
 
-/// Recognizes recordings of SEGGER SystemView, which begin with lines of text.
+/// Recognizes SEGGER SystemView recordings, which start with text lines.
 fn system_view(head: &[u8]) -> Option<ForeignFormat> {
-    /// Number of bytes in which the name of the program comes.
+    /// Maximum position of the program name in bytes.
     const LINES: usize = 256;
     head.strip_prefix(b";")?;
     let lines = String::from_utf8_lossy(head.get(..LINES).unwrap_or(head));
@@ -187,14 +187,14 @@ fn system_view(head: &[u8]) -> Option<ForeignFormat> {
     )
 }
 
-/// Recognizes what bzip2 makes of nothing; other files of it are unpacked.
+/// Recognizes empty bzip2 files. Other bzip2 files are unpacked.
 fn bzip2(head: &[u8]) -> Option<ForeignFormat> {
     let rest = head.strip_prefix(b"BZh")?;
     let is_empty = matches!(rest, [b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..]);
     is_empty.then_some(ForeignFormat::other("an empty bzip2 file"))
 }
 
-/// Recognizes UTF-16 text by its byte order mark, and by what follows: characters of texts.
+/// Recognizes UTF-16 text by its byte order mark and text characters after it.
 fn utf_16_with_mark(head: &[u8]) -> Option<ForeignFormat> {
     /// Number of examined bytes.
     const MOST: usize = 256;
@@ -209,7 +209,7 @@ fn utf_16_with_mark(head: &[u8]) -> Option<ForeignFormat> {
         |c: char| (!c.is_control() || c.is_ascii_whitespace()) && !matches!(c, '\u{fffe}' | '\u{ffff}');
     let mut characters = char::decode_utf16(units).peekable();
     while let Some(found) = characters.next() {
-        // The end may be within a character.
+        // The examined bytes can end within a character.
         if !found.map_or(characters.peek().is_none(), is_text) {
             return None;
         }
@@ -217,9 +217,9 @@ fn utf_16_with_mark(head: &[u8]) -> Option<ForeignFormat> {
     Some(UTF_16)
 }
 
-/// Recognizes UTF-16 text by its zeros: ASCII, each second byte of which is missing.
+/// Recognizes UTF-16 text by its zeros: each second byte of ASCII text is zero.
 fn utf_16_without_mark(head: &[u8]) -> Option<ForeignFormat> {
-    /// Number of examined bytes, and the least number.
+    /// Maximum and minimum number of examined bytes.
     const MOST: usize = 256;
     const LEAST: usize = 16;
     let head = head.get(..MOST).unwrap_or(head);
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn magic_numbers() {
-        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        let what = |bytes: &[u8]| recognize(bytes).map_or("", |known| known.what);
         for magic in MAGICS {
             let mut bytes = magic.bytes.to_vec();
             assert_eq!(what(&bytes), magic.file.what);
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn short_magic_numbers_are_not_enough() {
-        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        let what = |bytes: &[u8]| recognize(bytes).map_or("", |known| known.what);
         assert_eq!(what(b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0"), "an empty bzip2 file");
         assert_eq!(what(b"BZhash of something"), "");
         assert_eq!(what(b"\xff\xfea\0\n\0\x34\xd8\x1e\xdd"), "UTF-16 text");
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn programs() {
-        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        let what = |bytes: &[u8]| recognize(bytes).map_or("", |known| known.what);
         let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
         bytes.resize(64, 0);
         bytes[16] = 3;

@@ -1,16 +1,16 @@
-//! Messages of protobuf that begin with members of number 1 that are messages themselves: Perfetto traces, pprof
-//! profiles, OpenTelemetry data.
+//! Protobuf messages that start with message members of number 1: Perfetto traces, pprof profiles, OpenTelemetry
+//! data.
 
 use super::ForeignFormat;
 
-/// Maximum number of examined members of a message.
+/// Maximum number of examined members in a message.
 const MOST: usize = 64;
 
 const PPROF: ForeignFormat =
     ForeignFormat::other("a pprof profile").advising("`go tool pprof FILE` shows it");
 
 /// Recognizes a file by the members of its first messages.
-pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
+pub(super) fn recognize(head: &[u8]) -> Option<ForeignFormat> {
     if are_samples(head) {
         return Some(PPROF);
     }
@@ -18,7 +18,7 @@ pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
     let (mut are_types, mut are_resources) = (true, true);
     let mut count = 0;
     while !rest.is_empty() && count < MOST {
-        let Some(member) = Member::take(&mut rest) else { break };
+        let Some(member) = ProtobufMember::take(&mut rest) else { break };
         if (member.number, member.kind) != (1, MemberKind::Bytes) {
             // In a profile, samples follow.
             if count == 0 || !are_types {
@@ -51,13 +51,13 @@ pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
     }
 }
 
-/// Returns `true` for the samples of a profile (members 2), which may come before the types of their values: each has
-/// places, values and labels.
+/// Returns `true` for profile samples (members 2), which can come before their value types. Each has places, values
+/// and labels.
 fn are_samples(head: &[u8]) -> bool {
     let mut rest = head;
     let mut count = 0;
     while count < MOST
-        && let Some(member) = Member::take(&mut rest)
+        && let Some(member) = ProtobufMember::take(&mut rest)
         && (member.number, member.kind) == (2, MemberKind::Bytes)
     {
         let is_whole = member.bytes.len() == member.len;
@@ -74,11 +74,11 @@ fn are_samples(head: &[u8]) -> bool {
     count > 1
 }
 
-/// Returns the members of a message; `None` if it is invalid. Those after the examined bytes are unknown.
-fn members(mut bytes: &[u8], is_whole: bool) -> Option<Vec<Member<'_>>> {
+/// Returns the members of a message, or `None` if it is invalid. Members after the examined bytes are unknown.
+fn members(mut bytes: &[u8], is_whole: bool) -> Option<Vec<ProtobufMember<'_>>> {
     let mut members = Vec::new();
     while !bytes.is_empty() && members.len() < MOST {
-        match Member::take(&mut bytes) {
+        match ProtobufMember::take(&mut bytes) {
             Some(member) => members.push(member),
             None if is_whole => return None,
             None => break,
@@ -87,10 +87,10 @@ fn members(mut bytes: &[u8], is_whole: bool) -> Option<Vec<Member<'_>>> {
     Some(members)
 }
 
-/// Returns `true` for what all OpenTelemetry data begin with: a resource, which has attributes with names.
-fn is_resource(member: &Member<'_>) -> bool {
+/// Returns `true` for the start of OpenTelemetry data: a resource, which has attributes with names.
+fn is_resource(member: &ProtobufMember<'_>) -> bool {
     let first = |bytes| members(bytes, false).and_then(|members| members.into_iter().next());
-    let is_text = |member: Member<'_>| {
+    let is_text = |member: ProtobufMember<'_>| {
         (member.number, member.kind) == (1, MemberKind::Bytes) && std::str::from_utf8(member.bytes).is_ok()
     };
     match first(member.bytes) {
@@ -103,7 +103,7 @@ fn is_resource(member: &Member<'_>) -> bool {
     }
 }
 
-/// Kind of a member's value.
+/// Kind of a member value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MemberKind {
     Number,
@@ -111,18 +111,18 @@ enum MemberKind {
     Fixed,
 }
 
-/// A member of a protobuf message.
-struct Member<'a> {
+/// Member of a protobuf message.
+struct ProtobufMember<'a> {
     number: u64,
     kind: MemberKind,
     /// Length in bytes.
     len: usize,
-    /// Its examined bytes.
+    /// Examined bytes.
     bytes: &'a [u8],
 }
 
-impl<'a> Member<'a> {
-    /// Takes a member from the beginning; `None` at the end or if it is invalid.
+impl<'a> ProtobufMember<'a> {
+    /// Takes the first member. Returns `None` at the end or if it is invalid.
     fn take(rest: &mut &'a [u8]) -> Option<Self> {
         let tag = number(rest)?;
         let (kind, len) = match tag & 7 {
@@ -162,16 +162,16 @@ mod tests {
 
     #[test]
     fn messages() {
-        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        let what = |bytes: &[u8]| recognize(bytes).map_or("", |known| known.what);
         // A packet with a time stamp (8) and a sequence id (10), twice.
         let packet = b"\x0a\x04\x40\x01\x50\x02";
         assert_eq!(what(&packet.repeat(2)), "a Perfetto trace");
-        // The end of the examined bytes may be anywhere.
+        // The examined bytes can end anywhere.
         for end in 4084..4108 {
             assert_eq!(what(&packet.repeat(2000)[..end]), "a Perfetto trace");
         }
         assert_eq!(what(b"\x0a\x04\x40\x01\x50\x02\x0a\x85\x01\xc0"), "a Perfetto trace");
-        // Types of values, then a sample.
+        // Value types, then a sample.
         let profile = b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x02\x0a\x00";
         assert_eq!(what(profile), "a pprof profile");
         assert_eq!(what(b"\x0a\x04\x08\x01\x10"), "a pprof profile");

@@ -1,6 +1,6 @@
-//! Files of each type, as their programs write them.
+//! Sample files of each type, as their programs write them.
 
-/// A line of each common logger, and the description of its file.
+/// One line from each common logger, with its file description.
 pub(super) const LOG_LINES: &[(&str, &str)] = &[
     (
         r#"{"v":0,"name":"shop","msg":"order 7","level":30,"hostname":"box","pid":77,"time":"2026-11-20T20:19:47.250Z","order":7}"#,
@@ -121,7 +121,7 @@ pub(super) const LOG_LINES: &[(&str, &str)] = &[
     (r#"{"severity":"INFO","message":"hello","timestamp":"2026-11-20T20:19:47.250Z"}"#, "a Google Cloud log"),
 ];
 
-/// Texts of one line or a few.
+/// Texts of one or a few lines.
 const TEXTS: &[(&str, &str)] = &[
     ("hello", "a text file"),
     ("grüezi\n\tmitenand\r\n", "a text file"),
@@ -197,7 +197,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("Attaching 1 probe...\n", "the output of bpftrace"),
 ];
 
-/// Packets of Perfetto: a time and 200 bytes of a string, with a number of two bytes.
+/// Returns Perfetto packets: a time and a 200-byte string, with a two-byte length.
 fn perfetto() -> Vec<u8> {
     let mut packet =
         b"\x0a\xdb\x01\x40\x80\xbc\xa8\x8e\xd7\xca\xf6\xf4\x18\x18\x8f\x4e\x50\x02\xa2\x38\xc8\x01".to_vec();
@@ -254,13 +254,13 @@ pub(super) fn all() -> Vec<(Vec<u8>, &'static str)> {
     samples
 }
 
-/// Returns files of many bytes of each type.
+/// Returns long files of each type.
 pub(super) fn long() -> Vec<(Vec<u8>, &'static str)> {
     const LENGTH: usize = 70_000;
     let mut long: Vec<(Vec<u8>, &'static str)> = all()
         .into_iter()
         .map(|(sample, what)| {
-            // Whole lines are repeated; what is one object or binary goes on with more of itself.
+            // Whole lines are repeated. Single objects and binary files are extended.
             let is_line =
                 sample.ends_with(b"\n") || LOG_LINES.iter().any(|(line, _)| line.as_bytes() == sample);
             let mut bytes = sample.clone();
@@ -278,7 +278,7 @@ pub(super) fn long() -> Vec<(Vec<u8>, &'static str)> {
             (bytes, what)
         })
         .collect();
-    // Values that are longer than what is examined, and members that come late.
+    // Values that are longer than the examined bytes, and late members.
     let text = |bytes: usize| "x".repeat(bytes);
     for (sample, what) in [
         (

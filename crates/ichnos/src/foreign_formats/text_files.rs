@@ -1,12 +1,12 @@
-//! Text, by its first lines.
+//! Text files, recognized by their first lines.
 
 use super::{ForeignFormat, json_files};
 
 /// Recognizes text.
-pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
+pub(super) fn recognize(head: &[u8]) -> Option<ForeignFormat> {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
-        // The end may be within a character.
+        // The examined bytes can end within a character.
         Err(error) if error.error_len().is_none() => {
             std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?
         }
@@ -22,7 +22,7 @@ pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
         return Some(known);
     }
     if begin.starts_with(['{', '[']) {
-        return Some(json_files::recognise(begin));
+        return Some(json_files::recognize(begin));
     }
     Some(if are_folded_stacks(begin) {
         ForeignFormat::trace("folded call stacks").advising("https://www.speedscope.app shows them")
@@ -39,7 +39,7 @@ const FTRACE: ForeignFormat = ForeignFormat::trace("ftrace output");
 const BABELTRACE: ForeignFormat = ForeignFormat::trace("text of babeltrace2 or `ichnos cat`")
     .advising("read the trace itself, or print it as JSON Lines");
 
-/// Beginnings of texts.
+/// First words of each text format.
 const BEGINNINGS: &[(&str, ForeignFormat)] = &[
     ("# tracer: ", FTRACE),
     ("#Paraver", ForeignFormat::trace("a Paraver trace")),
@@ -66,7 +66,7 @@ const LOGCAT: ForeignFormat = ForeignFormat::trace("an Android log (logcat)");
 const DMESG: ForeignFormat = ForeignFormat::trace("a kernel log (dmesg)");
 const VCD: ForeignFormat = ForeignFormat::trace("a VCD file (signals of a simulation)");
 
-/// Forms of first lines. `9` is a digit, `_` a digit or a space, `A` a letter; all others are themselves.
+/// First line forms. `9` is a digit, `_` a digit or a space, `A` a letter. Other characters match themselves.
 const FORMS: &[(&str, ForeignFormat)] = &[
     ("AAA _9 99:99:99 ", SYSLOG),
     ("99-99 99:99:99.999 ", LOGCAT),
@@ -110,7 +110,7 @@ fn by_first_line(begin: &str, first: &str) -> Option<ForeignFormat> {
     })
 }
 
-/// `true` if a text begins in this form.
+/// Returns `true` if a text starts in this form.
 fn has_form(text: &str, form: &str) -> bool {
     let mut bytes = text.bytes();
     form.bytes().all(|expected| {
@@ -123,7 +123,7 @@ fn has_form(text: &str, form: &str) -> bool {
     })
 }
 
-/// `true` if a line has the form `[pid 1] 12:00:00 name(arguments) = result`.
+/// Returns `true` if a line has the form `[pid 1] 12:00:00 name(arguments) = result`.
 fn is_of_strace(line: &str) -> bool {
     let Some((before, after)) = line.split_once('(') else { return false };
     let name = before.rsplit(' ').next().unwrap_or_default();
@@ -131,8 +131,8 @@ fn is_of_strace(line: &str) -> bool {
     !name.is_empty() && name.chars().all(is_name) && (after.contains(") = ") || after.contains("<unfinished"))
 }
 
-/// `true` for `<34>1 2003-10-11T22:14:15Z host`, `<34>Oct 11 22:14:15 host`, `2003-10-11T22:14:15+01:00 host name[1]: `,
-/// and lines of containers: `2003-10-11T22:14:15Z stdout F `.
+/// Returns `true` for `<34>1 2003-10-11T22:14:15Z host`, `<34>Oct 11 22:14:15 host`, `2003-10-11T22:14:15+01:00 host
+/// name[1]: `, and container log lines: `2003-10-11T22:14:15Z stdout F `.
 fn is_of_syslog(line: &str) -> bool {
     const DATE: &str = "9999-99-99T99:99:99";
     if let Some((priority, rest)) = line.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
@@ -165,7 +165,7 @@ fn of_events(line: &str) -> Option<ForeignFormat> {
     (is_event && !command.is_empty()).then_some(kind)
 }
 
-/// `true` if a line consists of `key=value`, among them a time, a level or a message.
+/// Returns `true` if a line consists of `key=value` pairs, among them a time, level or message.
 fn is_logfmt(line: &str) -> bool {
     let mut rest = line.trim_end();
     let (mut count, mut is_log) = (0, false);
@@ -194,7 +194,7 @@ fn is_logfmt(line: &str) -> bool {
     count >= 2 && is_log
 }
 
-/// `true` if all lines, but for the last one, which may end early, are names separated by `;`, and a count.
+/// Returns `true` if all lines are names separated by `;`, and a count. The last line can be truncated.
 fn are_folded_stacks(text: &str) -> bool {
     /// Maximum number of examined lines.
     const MOST: usize = 32;

@@ -1,9 +1,9 @@
-//! Passes over merged messages into an output: as a whole, or in chunks of the timeline on several threads. The output
-//! is the same for any number of threads.
+//! Passes over merged messages into an output: as a whole, or in chunks of the timeline on several threads. The
+//! output is the same for any number of threads.
 //!
-//! A chunk begins where its packets allow it, which is only verified by the data before it. The chunk is written again,
-//! from the end of the previous chunk on, if reading the earlier data ends at other places than those at which the
-//! chunk began, or if the output asks for it.
+//! A chunk starts where its packets allow it, and only the earlier data can verify this. The chunk is written again
+//! from the end of the previous chunk, if the earlier data ends at other places than the chunk start, or if the
+//! output asks for it.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -17,21 +17,21 @@ use super::reader_pass::ProgressSteps;
 use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
-/// Size of a block of text in bytes, for a usual number of threads. Smaller ones are slower, larger ones are not
+/// Text block size in bytes, for a usual number of threads. Smaller blocks are slower, and larger blocks are not
 /// faster.
 const BLOCK: usize = 1 << 20;
-/// Maximum number of blocks of a chunk that wait to be joined.
+/// Maximum number of unjoined blocks in a chunk.
 pub(crate) const ROOM: usize = 16;
-/// Maximum size of waiting text of all chunks together in bytes, for a usual number of threads.
+/// Maximum size of all waiting text in bytes, for a usual number of threads.
 const WAITING: usize = 24 << 20;
 
-/// Returns the size of blocks for a number of threads.
+/// Returns the block size for a number of threads.
 pub(crate) fn block_size(threads: usize) -> usize {
-    // Text sinks never write less than half of the minimum size, except at the end.
+    // Text sinks write at least half of the minimum size, except at the end.
     (chunk_waiting(threads) / ROOM).clamp(BLOCK / 8, BLOCK)
 }
 
-/// Returns the maximum number of waiting blocks of a chunk for a number of threads.
+/// Returns the maximum number of waiting blocks in a chunk for a number of threads.
 fn room(threads: usize) -> usize {
     (chunk_waiting(threads) / block_size(threads)).clamp(2, ROOM)
 }
@@ -42,19 +42,19 @@ fn chunk_waiting(threads: usize) -> usize {
     WAITING / threads.saturating_add(1)
 }
 
-/// Returns the size of a chunk in bytes of the trace. Its text is about four times as long, chunks can be twice this
-/// size, and the text should not have to wait for earlier chunks.
+/// Returns the chunk size in bytes of the trace. The text is about four times as long, chunks can be twice this size,
+/// and the text should not wait for earlier chunks.
 fn chunk_bytes(threads: usize) -> u64 {
     (room(threads) * block_size(threads) / 8) as u64
 }
 
-/// Item of a chunk that is worked on by a thread of its own.
+/// Item of a chunk that has its own thread.
 enum ChunkItem {
-    /// First item: the begin of the cursors.
+    /// First item: start of the cursors.
     Begin(Option<Vec<Checkpoint>>),
     Block(OutputBlock),
     Note(PassNote),
-    /// The following blocks may be wrong.
+    /// Following blocks may be wrong.
     Again,
     Failed(io::Error),
     /// Last item.
@@ -75,7 +75,7 @@ struct MergedPass<'p> {
     reader: &'p Reader<'p>,
     output: &'p dyn Output,
     observer: &'p dyn PassObserver,
-    /// Begin times of chunks, except the first one.
+    /// Start times of all chunks except the first.
     splits: Vec<i128>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn run(
     observer: &dyn PassObserver,
 ) -> io::Result<PassSummary> {
     let threads = options.threads;
-    // A chunk must not hold back events if reading may end early.
+    // A chunk must not hold back events if the pass can end early.
     let is_cut = pass.limit < u64::MAX || pass.skip.is_some();
     let in_chunks = output.order() == MessageOrder::Chunks && !is_cut;
     let splits = match in_chunks && (threads > 1 || options.always_chunks) {
@@ -120,21 +120,21 @@ pub(super) fn run(
     Ok(joiner.summary)
 }
 
-/// Passes messages to a worker, and its blocks on.
+/// Handler that passes messages to a worker and its blocks to the output.
 struct WorkerHandler<'w> {
     worker: Box<dyn Worker + Send>,
     place: WorkerPlace<'w>,
     takes_damage: bool,
-    /// The chunk has to be written again.
+    /// `true` if the chunk must be written again.
     is_wrong: bool,
     progress: ProgressSteps,
 }
 
 /// Thread of a worker.
 enum WorkerPlace<'w> {
-    /// A thread of its own.
+    /// Separate thread.
     Chunk(&'w ChunkSender<ChunkItem>),
-    /// The thread that joins the chunks.
+    /// Thread that joins the chunks.
     Joiner {
         merged: &'w MergedPass<'w>,
         /// Number of notes that were already reported.
@@ -176,7 +176,7 @@ impl<'w> WorkerHandler<'w> {
         Ok(())
     }
 
-    /// Handles everything but [`WorkerFlow::Continue`].
+    /// Handles all flows except [`WorkerFlow::Continue`].
     #[cold]
     #[inline(never)]
     fn settle(&mut self, flow: WorkerFlow) -> io::Result<ControlFlow<()>> {
@@ -193,7 +193,7 @@ impl Sink for WorkerHandler<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::of(message)
+            && let Some(note) = PassNote::from_message(message)
         {
             self.note(note);
             if !self.takes_damage && matches!(message, Message::Damage(_)) {
@@ -229,7 +229,7 @@ impl Sink for WorkerHandler<'_> {
 }
 
 impl MergedPass<'_> {
-    /// Returns the begin of the chunk after this one, or `None` after the last one.
+    /// Returns the start of the next chunk, or `None` after the last chunk.
     fn end_of(&self, chunk: usize) -> Option<i128> {
         self.splits.get(chunk).copied()
     }
@@ -241,7 +241,7 @@ impl MergedPass<'_> {
         Ok(joined)
     }
 
-    /// Works on a chunk without knowledge of earlier ones.
+    /// Works on a chunk without knowledge of earlier chunks.
     fn work(&self, chunk: usize, items: &ChunkSender<ChunkItem>) {
         let begin = chunk.checked_sub(1).and_then(|before| self.end_of(before));
         let mut cursor = match begin {
@@ -261,7 +261,7 @@ impl MergedPass<'_> {
         }
         drop(handler);
         let checkpoints = cursor.checkpoints();
-        // The cursor is needed only if the next chunk has to be written again.
+        // The cursor is needed only if the next chunk must be written again.
         cursor.suspend();
         items.send(match ended {
             Ok(summary) => ChunkItem::End(Box::new(ChunkEnd { cursor, checkpoints, summary })),
@@ -269,7 +269,7 @@ impl MergedPass<'_> {
         });
     }
 
-    /// Passes the messages of a chunk to a worker; without an end, it is the last one.
+    /// Passes the messages of a chunk to a worker. A chunk without an end is the last.
     fn run(
         &self,
         end: Option<i128>,
@@ -288,7 +288,7 @@ impl MergedPass<'_> {
         Ok(summary)
     }
 
-    /// Begins the data streams that begin before the first event that is not skipped.
+    /// Starts the data streams that start before the first event after the skipped events.
     fn begin_streams(&self, handler: &mut WorkerHandler<'_>) -> io::Result<ControlFlow<()>> {
         if self.pass.skip.is_some() {
             for stream in self.reader.data_streams() {
@@ -332,7 +332,8 @@ impl Joiner<'_> {
         Ok(self.end_chunk(*end))
     }
 
-    /// Joins the items of a chunk. Returns `None` if the chunk has to be written again, except a number of notes.
+    /// Joins the items of a chunk. Returns `None` if the chunk must be written again, without the notes that were
+    /// reported already.
     fn join(
         &self,
         items: impl Iterator<Item = ChunkItem>,
@@ -377,7 +378,7 @@ impl Joiner<'_> {
         matches!(self.summary.end, PassEnd::Over)
     }
 
-    /// Works on a chunk on this thread: from the end of the previous chunk, if there is one, up to `until`.
+    /// Works on a chunk on this thread, from the end of the previous chunk, if any, to `until`.
     fn work_here(&mut self, until: Option<i128>, reported: usize) -> io::Result<Box<ChunkEnd>> {
         let merged = self.merged;
         // Without chunks, nothing follows.

@@ -10,7 +10,7 @@ use ichnos_model::{BuildError, Event, EventBuilder};
 
 type MapFn = dyn Fn(&Event<'_>, &mut EventBuilder) -> Result<(), BuildError> + Send + Sync;
 
-/// Function that changes events; see [`Pass::map`](crate::Pass::map).
+/// Function that changes events: see [`Pass::map`](crate::Pass::map).
 #[derive(Clone)]
 pub(super) struct EventMapping(Arc<MapFn>);
 
@@ -27,16 +27,17 @@ impl EventMapping {
         Self(Arc::new(map))
     }
 
-    /// Returns the state of a thread.
+    /// Returns the mapping state of a thread.
     pub(super) fn mapper(&self) -> EventMapper {
         EventMapper { mapping: self.clone(), builders: HashMap::new() }
     }
 }
 
-/// Changes events on one thread.
+/// Mapping state of one thread.
 pub(super) struct EventMapper {
     mapping: EventMapping,
-    /// By address of the trace, which is kept by the builder, and by indexes of the data stream class and the class.
+    /// Builders by the address of the trace, which the builder keeps alive, and the indexes of the data stream class
+    /// and the event class.
     builders: HashMap<(usize, usize, Option<usize>), EventBuilder>,
 }
 

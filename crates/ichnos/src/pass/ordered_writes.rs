@@ -1,27 +1,27 @@
-//! Order in which several threads write the parts of data streams.
+//! Order in which several threads write data stream parts.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use ichnos_model::IgnorePoison as _;
 
-/// Writes in order: parts of a data stream are written one after the other, those of different
-/// data streams concurrently.
+/// Coordinator of ordered writes. The parts of a data stream are written one after the other, and different data
+/// streams concurrently.
 ///
-/// Parts must begin in their order, so that the one whose turn it is never has to wait.
+/// Parts must start in their order, so that the next part never has to wait.
 pub(super) struct OrderedWrites {
     state: Mutex<TurnState>,
     changed: Condvar,
 }
 
 struct TurnState {
-    /// By data stream: number of the part that is written now.
+    /// Number of the current part, by data stream.
     next: Vec<usize>,
     is_over: bool,
 }
 
 impl OrderedWrites {
-    /// Begins with the first part of each of `streams` data streams.
+    /// Starts with the first part of each data stream. `streams` is their number.
     pub(super) fn new(streams: usize) -> Self {
         let state = TurnState { next: vec![0; streams], is_over: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
@@ -37,13 +37,13 @@ impl OrderedWrites {
         self.changed.notify_all();
     }
 
-    /// `true` after [`OrderedWrites::end`].
+    /// Returns `true` after [`OrderedWrites::end`].
     pub(super) fn is_over(&self) -> bool {
         self.lock().is_over
     }
 }
 
-/// A part of a data stream, whose items wait until it is its turn.
+/// Part of a data stream, whose items wait for their turn.
 pub(super) struct OrderedPart<'t, T> {
     writes: &'t OrderedWrites,
     stream: usize,
@@ -55,12 +55,12 @@ impl<'t, T> OrderedPart<'t, T> {
     /// Maximum number of waiting items.
     const ROOM: usize = 4;
 
-    /// Begins a part of a data stream; numbers begin at 0.
+    /// Starts a part of a data stream. Numbers start at 0.
     pub(super) fn new(writes: &'t OrderedWrites, stream: usize, number: usize) -> Self {
         Self { writes, stream, number, waiting: Vec::new() }
     }
 
-    /// Writes an item by `write`, or keeps it. Returns `false` if writing has ended.
+    /// Writes an item with `write`, or keeps it. Returns `false` if writing has ended.
     ///
     /// # Errors
     /// Errors of `write`.
@@ -69,7 +69,7 @@ impl<'t, T> OrderedPart<'t, T> {
         self.advance(self.waiting.len() > Self::ROOM, write)
     }
 
-    /// Writes the waiting items if it is the turn of the part; waits for the turn if `waits` is set.
+    /// Writes the waiting items if it is the part's turn. With `waits`, waits for the turn.
     fn advance(&mut self, waits: bool, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<bool> {
         let mut state = self.writes.lock();
         let is_due = |state: &TurnState| state.next.get(self.stream) == Some(&self.number);
@@ -87,7 +87,7 @@ impl<'t, T> OrderedPart<'t, T> {
         Ok(true)
     }
 
-    /// Writes the rest, and passes the turn to the next part.
+    /// Writes the remaining items and passes the turn to the next part.
     ///
     /// # Errors
     /// Errors of `write`.
@@ -103,7 +103,7 @@ impl<'t, T> OrderedPart<'t, T> {
 }
 
 impl<T> Drop for OrderedPart<'_, T> {
-    /// Ends waiting for a part whose thread panicked.
+    /// Ends the wait for a part whose thread panicked.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.writes.end();

@@ -1,4 +1,4 @@
-//! Passes over a data stream packet by packet, so that packets can be copied or skipped without reading their events.
+//! Passes over a data stream by packet, so that packets can be copied or skipped without reading their events.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -18,15 +18,15 @@ pub(super) enum PacketFlow {
     Copied,
 }
 
-/// Takes the messages of a data stream, and the packets before their messages.
+/// Sink for the messages of a data stream, which sees each packet before its messages.
 pub(super) trait PacketSink: Sink {
-    /// Handles the beginning of a packet, which is also passed as a message if the packet is read.
+    /// Handles the start of a packet. If the packet is read, its start also comes as a message.
     fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow>;
 
-    /// Handles a message of a packet that was copied, if these are needed.
+    /// Handles a message of a copied packet, if these messages are needed.
     fn copied_message(&mut self, message: &Message<'_>);
 
-    /// Returns `true` if no more messages are needed.
+    /// Returns `true` if further messages are not needed.
     fn is_over(&self) -> bool {
         false
     }
@@ -35,7 +35,7 @@ pub(super) trait PacketSink: Sink {
 /// Stops in front of each packet.
 struct PacketGate<'s, S> {
     sink: &'s mut S,
-    /// The next message is the first one of its packet.
+    /// `true` if the next message is the first of its packet.
     is_first: bool,
 }
 
@@ -55,8 +55,8 @@ impl<S: Sink> Sink for PacketGate<'_, S> {
 }
 
 impl Pass {
-    /// Passes the selected messages of a data stream to a sink. `reads_copied` to read the messages of packets that
-    /// were copied, too.
+    /// Passes the selected messages of a data stream to a sink. With `reads_copied`, the messages of copied packets
+    /// are read, too.
     pub(super) fn run_packets<S: PacketSink>(
         &self,
         mut cursor: BoxedCursor,
@@ -79,7 +79,7 @@ impl Pass {
                     continue;
                 }
             }
-            // Up to the beginning of the next packet, which becomes the current message.
+            // Up to the start of the next packet, which becomes the current message.
             run.sink.is_first = true;
             has_message = cursor.drain_all(&mut |message| run.take(message));
         }
@@ -87,7 +87,7 @@ impl Pass {
     }
 }
 
-/// Moves to the beginning of the next packet; sets the cursor to `None` at the end.
+/// Moves to the start of the next packet. Sets the cursor to `None` at the end.
 pub(super) fn to_next_packet(cursor: &mut Option<BoxedCursor>, is_stopped: &dyn Fn() -> bool) {
     if let Some(cursor) = cursor {
         // If the packet cannot be skipped, its events are read and ignored.
@@ -101,7 +101,7 @@ pub(super) fn to_next_packet(cursor: &mut Option<BoxedCursor>, is_stopped: &dyn 
     *cursor = None;
 }
 
-/// Moves past the packet whose beginning is the current message. Returns `false` at the end.
+/// Moves past the packet whose start is the current message. Returns `false` at the end.
 fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool {
     // If the packet cannot be skipped, its events are read and ignored.
     cursor.skip_packet();
@@ -116,7 +116,7 @@ fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool 
     false
 }
 
-/// Moves past a packet that was copied; `take` receives its messages as written.
+/// Moves past a copied packet. `take` receives its messages as written.
 fn pass_copied_packet(cursor: &mut BoxedCursor, take: &mut dyn FnMut(&Message<'_>)) -> bool {
     let mut is_behind = false;
     cursor.drain_all(&mut |message| {

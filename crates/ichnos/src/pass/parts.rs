@@ -12,24 +12,24 @@ use super::packets::{PacketFlow, PacketSink};
 use super::{Pass, PassEnd, PassObserver, PassOptions, PassSummary};
 use crate::{Reader, StreamMessages};
 
-/// Number of events between two reports of progress.
+/// Number of events between two progress reports.
 const STEP: u64 = 1 << 14;
 
-/// Definition of a part.
+/// Rule that assigns messages to parts.
 pub enum SplitBy<'s> {
     /// Content of a time range.
     Times {
-        /// Begin times of all parts but the first one, in order, in nanoseconds from the origin. Part `n` ends before
-        /// the `n`th time; data streams without a clock are in the part after the last one.
+        /// Start times of all parts except the first, sorted, in nanoseconds from the origin. Part `n` ends before
+        /// the `n`th time. Data streams without a clock are in an extra part after the last.
         begins: &'s [i128],
         /// `true` for each part with an event or a loss, by number.
-        are_there: &'s [bool],
+        has_events: &'s [bool],
     },
-    /// One part per data stream, by its index among the read ones.
+    /// One part for each data stream, by its index among the read data streams.
     Streams,
     /// Result of a function for each event.
     Events {
-        /// Returns the part of an event, or `None` if there are too many parts: then the pass is interrupted.
+        /// Returns the part of an event, or `None` if there are too many parts. `None` interrupts the pass.
         part_of: &'s mut dyn FnMut(&Event<'_>) -> Option<usize>,
         /// Returns the part that reports losses of data streams without read events.
         rest: &'s mut dyn FnMut() -> usize,
@@ -42,7 +42,7 @@ impl SplitBy<'_> {
         begins.partition_point(|begin| *begin <= time)
     }
 
-    /// Returns the time window of a part within that of the reader.
+    /// Returns a part's time window, within the reader's window.
     fn window(&self, number: usize, mut window: Window) -> Window {
         if let Self::Times { begins, .. } = self
             && number <= begins.len()
@@ -59,22 +59,22 @@ impl SplitBy<'_> {
 pub struct Parts<'p, 's> {
     /// Receives the messages.
     pub output: &'p mut dyn PartsOutput,
-    /// Order in which it takes them.
+    /// Message order of the output.
     pub order: MessageOrder,
-    /// Definition of the parts, which have numbers.
+    /// Rule that assigns messages to numbered parts.
     pub by: SplitBy<'s>,
-    /// Describes a part before its first message, by its number and its time window.
+    /// Describes a part before its first message, by its number and time window.
     pub target: &'p mut dyn FnMut(usize, Window) -> io::Result<PartTarget>,
-    /// Numbers of the parts in the order in which they were added to the output, and their numbers of events.
+    /// Part numbers in the order in which they were added to the output, with their event counts.
     pub written: Vec<(usize, u64)>,
 }
 
 impl Pass {
-    /// Passes each selected event and loss of a reader to one of several parts, which are added to the output when they
-    /// get their first message. The input is read once, on this thread.
+    /// Passes each selected event and loss of a reader to one of several parts. A part is added to the output at its
+    /// first message. The input is read once, on this thread.
     ///
     /// # Errors
-    /// If a part cannot be written. An error of [`PartsOutput::add_part`] is within the returned one.
+    /// If a part cannot be written. An error of [`PartsOutput::add_part`] is inside the returned error.
     pub fn write_parts(
         &self,
         reader: &Reader<'_>,
@@ -110,7 +110,7 @@ impl Pass {
             }
             let Some(cursor) = cursor() else { continue };
             router.writer.parts.output.begin_lane(Lane::Stream { source: lane.source, stream: lane.number });
-            router.places = vec![StreamPlace::new(lane.stream, number)];
+            router.places = vec![RoutedStream::new(lane.stream, number)];
             summary += self.run_packets(cursor, router, options.streams.reads_copied)?;
             if !matches!(summary.end, PassEnd::Over) {
                 break;
@@ -126,7 +126,7 @@ impl Pass {
         router: &mut PartsRouter<'_, '_, '_>,
     ) -> io::Result<PassSummary> {
         let streams = reader.data_streams().into_iter().enumerate();
-        router.places = streams.map(|(number, stream)| StreamPlace::new(stream, number)).collect();
+        router.places = streams.map(|(number, stream)| RoutedStream::new(stream, number)).collect();
         let keys = router.places.iter().enumerate();
         router.merged = keys.map(|(index, place)| (place.stream.key, index)).collect();
         router.writer.parts.output.begin_lane(Lane::All);
@@ -143,14 +143,14 @@ impl Pass {
         let mut has_some = false;
         let pass = Self { stop: self.stop, ..Self::new(self.selection.clone()) };
         pass.run_stream(messages, &mut |message: &Message<'_>| {
-            has_some |= matches!(message, Message::Event(_)) || PendingLoss::of(message).is_some();
+            has_some |= matches!(message, Message::Event(_)) || PendingLoss::from_message(message).is_some();
             Ok(if has_some { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(has_some)
     }
 }
 
-/// A loss whose part is not known yet.
+/// Loss whose part is not known yet.
 #[derive(Clone, Copy)]
 struct PendingLoss {
     are_packets: bool,
@@ -161,7 +161,7 @@ struct PendingLoss {
 }
 
 impl PendingLoss {
-    fn of(message: &Message<'_>) -> Option<Self> {
+    fn from_message(message: &Message<'_>) -> Option<Self> {
         let (are_packets, discarded) = match message {
             Message::DiscardedEvents(discarded) => (false, discarded),
             Message::DiscardedPackets(discarded) => (true, discarded),
@@ -183,32 +183,32 @@ impl PendingLoss {
 }
 
 /// Position in a data stream.
-struct StreamPlace {
+struct RoutedStream {
     stream: Arc<DataStream>,
-    /// Index of the data stream among the read ones.
+    /// Index of the data stream among the read data streams.
     number: usize,
     has_packets: bool,
     pending: Vec<PendingLoss>,
     /// Part of the last event.
     last: Option<usize>,
-    /// With times: the part in which the packet is open.
+    /// For parts by time: part with the open packet.
     time_part: usize,
 }
 
-impl StreamPlace {
+impl RoutedStream {
     fn new(stream: Arc<DataStream>, number: usize) -> Self {
         Self { stream, number, has_packets: false, pending: Vec::new(), last: None, time_part: 0 }
     }
 }
 
-/// Routes messages to their parts.
+/// Sink that routes messages to their parts.
 struct PartsRouter<'w, 'p, 's> {
     writer: PartsWriter<'w, 'p, 's>,
-    /// All data streams if they are merged, otherwise the current one.
-    places: Vec<StreamPlace>,
+    /// All data streams if they are merged, otherwise the current data stream.
+    places: Vec<RoutedStream>,
     /// Indexes of merged data streams, by key.
     merged: HashMap<u32, usize>,
-    /// Index of the part into which a packet was copied last.
+    /// Index of the part that received the last copied packet.
     copied_into: usize,
 }
 
@@ -269,20 +269,20 @@ impl PacketSink for PartsRouter<'_, '_, '_> {
     }
 }
 
-/// Writes messages to their parts.
+/// Writer of messages to their parts.
 struct PartsWriter<'w, 'p, 's> {
     parts: &'w mut Parts<'p, 's>,
     observer: &'w dyn PassObserver,
     window: Window,
-    /// Indexes in the output, by number of the part.
+    /// Output indexes by part number.
     indexes: HashMap<usize, usize>,
-    /// Number of events since progress was reported, and of bytes up to then.
+    /// Events since the last progress report, and bytes at that report.
     examined: u64,
     reported: u64,
 }
 
 impl PartsWriter<'_, '_, '_> {
-    /// Returns the index of a part in the output, added if it is new.
+    /// Returns the output index of a part, and adds a new part.
     fn part(&mut self, number: usize) -> io::Result<usize> {
         if let Some(known) = self.indexes.get(&number) {
             return Ok(*known);
@@ -296,7 +296,7 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// Returns the part of an event.
-    fn part_of(&mut self, event: &Event<'_>, at: &StreamPlace) -> io::Result<usize> {
+    fn part_of(&mut self, event: &Event<'_>, at: &RoutedStream) -> io::Result<usize> {
         match &mut self.parts.by {
             SplitBy::Streams => Ok(at.number),
             SplitBy::Events { part_of, .. } => part_of(event).ok_or(io::ErrorKind::Interrupted.into()),
@@ -309,19 +309,19 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// Sends pending losses to a part.
-    fn deliver(&mut self, part: usize, at: &mut StreamPlace) -> io::Result<()> {
+    fn deliver(&mut self, part: usize, at: &mut RoutedStream) -> io::Result<()> {
         for pending in std::mem::take(&mut at.pending) {
             self.parts.output.message(part, &pending.message(&at.stream))?;
         }
         Ok(())
     }
 
-    fn event(&mut self, event: &Event<'_>, at: &mut StreamPlace) -> io::Result<()> {
+    fn event(&mut self, event: &Event<'_>, at: &mut RoutedStream) -> io::Result<()> {
         let number = self.part_of(event, at)?;
         if let SplitBy::Times { .. } = self.parts.by
             && at.has_packets
         {
-            self.go_to(number, at)?;
+            self.open_part(number, at)?;
         }
         let part = self.part(number)?;
         if !at.pending.is_empty() {
@@ -332,13 +332,13 @@ impl PartsWriter<'_, '_, '_> {
         self.parts.output.message(part, &Message::Event(*event))
     }
 
-    /// With times: opens the packet in the part with this number, and without events in parts before it.
-    fn go_to(&mut self, number: usize, at: &mut StreamPlace) -> io::Result<()> {
-        let SplitBy::Times { are_there, .. } = self.parts.by else { return Ok(()) };
+    /// For parts by time: opens the packet in the numbered part, and in the parts before it without events.
+    fn open_part(&mut self, number: usize, at: &mut RoutedStream) -> io::Result<()> {
+        let SplitBy::Times { has_events, .. } = self.parts.by else { return Ok(()) };
         if number == at.time_part {
             return Ok(());
         }
-        let is_there = |number: usize| are_there.get(number).copied().unwrap_or(false);
+        let is_there = |number: usize| has_events.get(number).copied().unwrap_or(false);
         if is_there(at.time_part) {
             let part = self.part(at.time_part)?;
             self.parts.output.close_packet(part)?;
@@ -358,15 +358,15 @@ impl PartsWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Begins a packet. Returns the index of the part into which it was copied as a whole.
-    fn begin_packet(&mut self, packet: &Packet<'_>, at: &mut StreamPlace) -> io::Result<Option<usize>> {
+    /// Starts a packet. Returns the index of the part that received a copy of the whole packet.
+    fn begin_packet(&mut self, packet: &Packet<'_>, at: &mut RoutedStream) -> io::Result<Option<usize>> {
         let time = |value: Option<ClockValue>| value.map(|value| value.nanoseconds);
         let (begin, end) = (time(packet.begin), time(packet.end));
-        // The part, and whether it has events and the whole packet.
+        // The part number, and flags for content and for the whole packet.
         let (number, is_there, is_whole) = match self.parts.by {
             SplitBy::Events { .. } => (0, false, false),
             SplitBy::Streams => (at.number, true, true),
-            SplitBy::Times { begins, are_there } => {
+            SplitBy::Times { begins, has_events } => {
                 let is_whole = match at.stream.clock() {
                     None => {
                         at.time_part = begins.len() + 1;
@@ -380,7 +380,7 @@ impl PartsWriter<'_, '_, '_> {
                             })
                     }
                 };
-                (at.time_part, are_there.get(at.time_part).copied().unwrap_or(false), is_whole)
+                (at.time_part, has_events.get(at.time_part).copied().unwrap_or(false), is_whole)
             }
         };
         if matches!(self.parts.by, SplitBy::Events { .. }) || !is_there && at.pending.is_empty() {
@@ -398,11 +398,11 @@ impl PartsWriter<'_, '_, '_> {
     }
 
     /// Writes a message of a data stream.
-    fn message(&mut self, message: &Message<'_>, at: &mut StreamPlace) -> io::Result<()> {
+    fn message(&mut self, message: &Message<'_>, at: &mut RoutedStream) -> io::Result<()> {
         match message {
             Message::Event(event) => return self.event(event, at),
             Message::DiscardedEvents(_) | Message::DiscardedPackets(_) => {
-                at.pending.extend(PendingLoss::of(message));
+                at.pending.extend(PendingLoss::from_message(message));
                 if let SplitBy::Times { begins, .. } = self.parts.by
                     && !at.has_packets
                     && let Some(time) = at.pending.iter().find_map(PendingLoss::time)
@@ -417,7 +417,7 @@ impl PartsWriter<'_, '_, '_> {
                 {
                     let last = SplitBy::at_time(begins, end.nanoseconds);
                     if last > at.time_part {
-                        self.go_to(last, at)?;
+                        self.open_part(last, at)?;
                     }
                 }
                 self.parts.output.end_packet(packet)?;
@@ -428,7 +428,7 @@ impl PartsWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Writes damage to the part of the event before it, or to the first part, if there is one.
+    /// Writes damage to the part of the previous event, or else to the first part, if any.
     fn damage(&mut self, damage: &Message<'_>, last: Option<usize>) -> io::Result<()> {
         match last.or_else(|| self.parts.written.first().map(|(number, _)| *number)) {
             Some(number) => {
@@ -439,8 +439,8 @@ impl PartsWriter<'_, '_, '_> {
         }
     }
 
-    /// Writes losses at the end of a data stream to a part.
-    fn finish_stream(&mut self, at: &mut StreamPlace) -> io::Result<()> {
+    /// Writes the losses at the end of a data stream to a part.
+    fn finish_stream(&mut self, at: &mut RoutedStream) -> io::Result<()> {
         if at.pending.is_empty() {
             return Ok(());
         }

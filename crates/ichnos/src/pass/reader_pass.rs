@@ -9,10 +9,10 @@ use ichnos_model::{Event, Message, Sink};
 use super::{Pass, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
-/// Number of steps or events between two reports of progress.
+/// Number of steps or events between two progress reports.
 const STEPS: u32 = 256;
 
-/// A pass over the messages of a reader into an output or a sink: see [`Reader::pass`].
+/// Pass over the messages of a reader into an output or a sink: see [`Reader::pass`].
 pub struct ReaderPass<'r> {
     reader: &'r Reader<'r>,
     pass: Pass,
@@ -21,7 +21,7 @@ pub struct ReaderPass<'r> {
 }
 
 impl Reader<'_> {
-    /// Prepares to pass all messages to an output or a sink.
+    /// Prepares a pass of all messages to an output or a sink.
     ///
     /// ```no_run
     /// use ichnos::TextOutput;
@@ -50,7 +50,7 @@ impl<'r> ReaderPass<'r> {
         Self { pass, ..self }
     }
 
-    /// Sets the number of threads, and the size of their work.
+    /// Sets the number of threads and the size of their work.
     #[must_use]
     pub fn options(self, options: PassOptions) -> Self {
         Self { options, ..self }
@@ -62,8 +62,8 @@ impl<'r> ReaderPass<'r> {
         Self { observer, ..self }
     }
 
-    /// Passes the messages to an output, in the order that it takes, on several threads if possible. The output is the
-    /// same for any number of threads. At most some megabytes of text per thread wait to be written, 24 MiB in total.
+    /// Passes the messages to an output in its message order, on several threads if possible. The output is the same
+    /// for any number of threads. Each thread has at most some megabytes of waiting text, with 24 MiB in total.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -71,7 +71,7 @@ impl<'r> ReaderPass<'r> {
         self.pass.write(self.reader, output, &self.options, self.observer)
     }
 
-    /// Passes the messages, merged by time, to a sink or a closure on this thread, and finishes it.
+    /// Passes the messages, merged by time, to a sink or a closure on this thread, and finishes the sink.
     ///
     /// ```
     /// use ichnos::analysis::{TaskCollector, TaskOptions};
@@ -99,7 +99,7 @@ impl<'r> ReaderPass<'r> {
     }
 }
 
-/// Sink whose messages are reported to an observer.
+/// Sink that reports its messages to an observer.
 struct ObservedSink<'o, S: ?Sized> {
     sink: &'o mut S,
     observer: &'o dyn PassObserver,
@@ -110,7 +110,7 @@ impl<S: Sink + ?Sized> Sink for ObservedSink<'_, S> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::of(message)
+            && let Some(note) = PassNote::from_message(message)
         {
             self.observer.note(note);
         }
@@ -131,7 +131,7 @@ impl<S: Sink + ?Sized> Sink for ObservedSink<'_, S> {
     }
 }
 
-/// Steps and events since progress was reported.
+/// Steps and events since the last progress report.
 #[derive(Default)]
 pub(super) struct ProgressSteps {
     steps: u32,
@@ -139,7 +139,7 @@ pub(super) struct ProgressSteps {
 }
 
 impl ProgressSteps {
-    /// Adds a step, and reports progress if it is time.
+    /// Adds a step, and reports progress if due.
     pub(super) fn add(&mut self, message: &Message<'_>, events: u32, observer: &dyn PassObserver) {
         self.steps += 1;
         self.events += u64::from(events);

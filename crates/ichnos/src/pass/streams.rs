@@ -1,5 +1,5 @@
-//! Passes over each data stream by itself into an output, on several threads. Large data streams are divided into parts
-//! of some packets, if the output can take them in parts.
+//! Passes over separate data streams into an output, on several threads. Large data streams are divided into parts of
+//! some packets, if the output supports parts.
 
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -14,17 +14,18 @@ use super::packets::{PacketFlow, PacketSink, to_next_packet};
 use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
-/// Unit of work of a thread.
+/// Unit of work for a thread.
 struct StreamJob {
     source: usize,
-    /// Index of the data stream in its trace, and among the written ones.
+    /// Index of the data stream in its trace.
     stream: usize,
+    /// Index among the written data streams of its trace.
     lane: usize,
-    /// Number of the data stream among all written ones.
+    /// Number of the data stream among all written data streams.
     number: usize,
-    /// Number of the part of the data stream.
+    /// Part number in the data stream.
     part: usize,
-    /// Packets of the part; `None` for the whole data stream.
+    /// Packets of the part. `None` for the whole data stream.
     packets: Option<Range<u64>>,
 }
 
@@ -34,31 +35,32 @@ impl StreamJob {
     }
 }
 
-/// Approximate size of the packets of a job, in bytes.
+/// Approximate packet size of a job in bytes.
 const JOB: u64 = 4 << 20;
 
 /// Treatment of packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StreamOptions {
-    /// Workers need the times of the packet after each one.
+    /// `true` if workers need the times of the next packet.
     pub(crate) looks_ahead: bool,
-    /// Workers need all messages of a data stream before the first one. Data streams are not divided.
+    /// `true` if workers need all messages of a data stream before the first message. Data streams are then not
+    /// divided.
     pub(crate) surveys: bool,
     /// Pass only the packets that overlap this window.
     pub(crate) packets_in: Option<Window>,
-    /// Workers need the messages of packets that were copied.
+    /// `true` if workers need the messages of copied packets.
     pub(crate) reads_copied: bool,
 }
 
-/// A pass over data streams, shared by all threads.
+/// Pass over data streams, shared by all threads.
 struct StreamsPass<'p> {
     pass: &'p Pass,
     reader: &'p Reader<'p>,
     output: &'p dyn Output,
     options: StreamOptions,
-    /// Data streams are not divided.
+    /// `true` if data streams are not divided.
     is_whole: bool,
-    /// The packets of the only data stream are segments of its file.
+    /// `true` if the packets of the only data stream are file segments.
     takes_segments: bool,
     observer: &'p dyn PassObserver,
 }
@@ -73,7 +75,7 @@ pub(super) fn run(
 ) -> io::Result<PassSummary> {
     let takes_segments = output.order() == MessageOrder::Segments;
     let mut streams = options.streams;
-    // They have no times that depend on the next one.
+    // Segment times do not depend on the next segment.
     streams.looks_ahead &= !takes_segments;
     let is_whole = streams.surveys;
     streams.surveys &= !takes_segments;
@@ -100,7 +102,7 @@ pub(super) fn run(
         }
     };
     std::thread::scope(|scope| {
-        // If the system refuses some threads, the others do all of the work.
+        // If the system refuses some threads, the other threads do all the work.
         let more = 1..options.threads.min(jobs.len());
         let _ =
             more.map(|_| std::thread::Builder::new().spawn_scoped(scope, work)).all(|began| began.is_ok());
@@ -109,15 +111,15 @@ pub(super) fn run(
     result.into_inner().ignore_poison()
 }
 
-/// Passes messages to a worker, and its blocks on.
+/// Handler that passes messages to a worker and its blocks to the output.
 struct StreamHandler<'h> {
     streams: &'h StreamsPass<'h>,
     job: &'h StreamJob,
     worker: Box<dyn Worker + Send>,
     part: OrderedPart<'h, OutputBlock>,
-    /// Cursor of the packet after the current one, once it was needed; `None` inside after the last packet.
+    /// Cursor of the next packet, once it was needed. The inner value is `None` after the last packet.
     ahead: Option<Option<BoxedCursor>>,
-    /// No more messages are needed.
+    /// `true` if further messages are not needed.
     is_over: bool,
 }
 
@@ -133,12 +135,12 @@ impl StreamHandler<'_> {
         Ok(())
     }
 
-    /// Passes the packet after the one that begins now to the worker.
+    /// Passes the packet after the current packet to the worker.
     fn look_ahead(&mut self) {
         let is_stopped = || self.streams.pass.is_stopped();
         // Starts at the first packet, so that a data stream without packets is not read twice.
         let ahead = self.ahead.get_or_insert_with(|| {
-            // The packet after the last one belongs to another job.
+            // The packet after the last packet belongs to another job.
             let mut ahead = self.streams.cursor(self.job, true);
             to_next_packet(&mut ahead, &is_stopped);
             ahead
@@ -155,7 +157,7 @@ impl Sink for StreamHandler<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::of(message)
+            && let Some(note) = PassNote::from_message(message)
         {
             self.streams.observer.note(note);
             if matches!(message, Message::Damage(_)) && !self.streams.output.takes_damage() {
@@ -207,7 +209,7 @@ impl PacketSink for StreamHandler<'_> {
 }
 
 impl StreamsPass<'_> {
-    /// Returns the jobs in the order in which they begin, which does not depend on the number of threads.
+    /// Returns the jobs in start order, which does not depend on the number of threads.
     fn jobs(&self) -> Vec<StreamJob> {
         let (mut jobs, mut number) = (Vec::new(), 0);
         for (source, (trace, wanted, window)) in self.reader.wanted().enumerate() {
@@ -239,7 +241,7 @@ impl StreamsPass<'_> {
         jobs
     }
 
-    /// Returns a cursor over packets of a job, and one more if `and_next`.
+    /// Returns a cursor over the packets of a job. With `and_next`, one more packet follows.
     fn cursor(&self, job: &StreamJob, and_next: bool) -> Option<BoxedCursor> {
         let (trace, _, window) = self.reader.wanted().nth(job.source)?;
         if self.takes_segments {
@@ -268,7 +270,7 @@ impl StreamsPass<'_> {
         Ok(summary)
     }
 
-    /// Passes the messages of a job to a worker ahead of writing them.
+    /// Passes the messages of a job to a worker before they are written.
     fn survey(&self, job: &StreamJob, worker: &mut dyn Worker) {
         let Some(mut cursor) = self.cursor(job, false) else { return };
         let mut has_message = cursor.next_head().is_some();
@@ -293,7 +295,7 @@ impl StreamsPass<'_> {
     }
 }
 
-/// `true` if a packet overlaps a window; a packet without times may.
+/// Returns `true` if a packet overlaps a window. A packet without times counts as overlapping.
 fn overlaps(packet: &Packet<'_>, window: Window) -> bool {
     let is_early = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
     let is_late = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);

@@ -1,4 +1,4 @@
-//! Blocks of text on their way from a sink to the output.
+//! Text blocks on their way from a sink to the output.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -9,25 +9,25 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use ichnos_export::TextWriter;
 use ichnos_model::IgnorePoison as _;
 
-/// Written buffers for reuse: allocating memory, or using memory in another processor's cache, costs more than
+/// Written buffers for reuse. Allocating memory, or using memory in the cache of another processor, costs more than
 /// filling it.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct BufferPool {
     size: usize,
     most: usize,
     free: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Pool {
-    /// Makes a pool of at most `most` buffers of `size` bytes.
+impl BufferPool {
+    /// Creates a pool of at most `most` buffers of `size` bytes.
     pub(super) fn new(size: usize, most: usize) -> Arc<Self> {
         Arc::new(Self { size, most, free: Mutex::default() })
     }
 
-    /// Returns the pool of this thread, with the size of the first request.
+    /// Returns this thread's pool, with the size from the first request.
     pub(super) fn of_thread(size: usize, most: usize) -> Arc<Self> {
         thread_local! {
-            static POOL: OnceCell<Arc<Pool>> = const { OnceCell::new() };
+            static POOL: OnceCell<Arc<BufferPool>> = const { OnceCell::new() };
         }
         POOL.with(|pool| Arc::clone(pool.get_or_init(|| Self::new(size, most))))
     }
@@ -56,10 +56,10 @@ impl Pool {
     }
 }
 
-/// Text and warnings that a sink has written and its worker has not yet taken.
+/// Text and warnings that a sink has written and its worker has not taken.
 #[derive(Debug, Default)]
 pub(super) struct WrittenText {
-    /// `true` if there is something to take; checked after each message.
+    /// `true` if something can be taken. It is checked after each message.
     is_ready: AtomicBool,
     content: Mutex<WrittenContent>,
 }
@@ -72,13 +72,13 @@ pub(super) struct WrittenContent {
 }
 
 impl WrittenText {
-    /// Returns `true` if there is something to take.
+    /// Returns `true` if something can be taken.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed)
     }
 
-    /// Takes the next block, empty if there is none, and all warnings; `None` if there is neither.
+    /// Takes the next block, which can be empty, and all warnings. Returns `None` without text and warnings.
     pub(super) fn take(&self) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
         if !self.is_ready() {
             return None;
@@ -95,18 +95,18 @@ impl WrittenText {
     }
 }
 
-/// Writer for a sink of a [`TextOutput`](crate::TextOutput). Blocks are the buffers that the sink has filled, without
-/// copies.
+/// Writer for a sink of a [`TextOutput`](crate::TextOutput). Its blocks are the buffers that the sink has filled,
+/// without copies.
 #[derive(Debug)]
 pub struct BlockWriter {
     pub(super) written: Arc<WrittenText>,
-    pub(super) pool: Arc<Pool>,
-    /// `true` if a block that is not full is the last one.
+    pub(super) pool: Arc<BufferPool>,
+    /// `true` if a partly filled block is the last block.
     pub(super) is_chunk: bool,
 }
 
 impl BlockWriter {
-    /// Returns a writer for the warnings of the sink: each write is a warning.
+    /// Returns a writer for sink warnings. Each write is one warning.
     #[must_use]
     pub fn warnings(&self) -> BlockWarnings {
         BlockWarnings(Arc::clone(&self.written))
@@ -118,7 +118,7 @@ impl TextWriter for BlockWriter {
         if text.is_empty() {
             return Ok(());
         }
-        // A block written before its buffer is full is the last one of a chunk, which needs no other buffer.
+        // A partly filled block is the last block of a chunk, which needs no further buffer.
         let is_last = self.is_chunk && text.len() < self.pool.size.min(text.capacity()) / 4 * 3;
         let next = if is_last { Vec::new() } else { self.pool.take()? };
         let block = std::mem::replace(text, next);
@@ -131,7 +131,7 @@ impl TextWriter for BlockWriter {
     }
 }
 
-/// Writer for warnings; see [`BlockWriter::warnings`].
+/// Writer for warnings: see [`BlockWriter::warnings`].
 #[derive(Debug)]
 pub struct BlockWarnings(Arc<WrittenText>);
 

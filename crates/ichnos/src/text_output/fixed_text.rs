@@ -5,13 +5,13 @@ use std::io;
 
 use ichnos_export::{Fixup, Resolution, SinkState};
 
-/// The text of a chunk, with its fixups resolved.
+/// Text of a chunk with resolved fixups.
 pub(super) struct FixedText<C> {
     /// Unresolved fixups.
     fixups: VecDeque<Fixup<C>>,
-    /// Number of bytes of the chunk received.
+    /// Number of received chunk bytes.
     position: u64,
-    /// Offset before which all text was removed or written.
+    /// Offset up to which all text was written or removed.
     next: u64,
     inserted: Vec<u8>,
 }
@@ -23,12 +23,12 @@ impl<C> Default for FixedText<C> {
 }
 
 impl<C> FixedText<C> {
-    /// Adds fixups before the text that they are in.
+    /// Adds fixups before their text.
     pub(super) fn add(&mut self, fixups: Vec<Fixup<C>>) {
         self.fixups.extend(fixups);
     }
 
-    /// Writes the next block of text. Returns `false` if the chunk has to be written again.
+    /// Writes the next block of text. Returns `false` if the chunk must be written again.
     pub(super) fn write(
         &mut self,
         block: &[u8],
@@ -60,7 +60,7 @@ impl<C> FixedText<C> {
         Ok(true)
     }
 
-    /// Resolves the fixups at the end of the text. Returns `false` if the chunk has to be written again.
+    /// Resolves the fixups at the end of the text. Returns `false` if the chunk must be written again.
     pub(super) fn resolve_rest(&mut self, state: &mut impl SinkState<Cause = C>) -> bool {
         let mut rest = self.fixups.drain(..);
         rest.all(|fixup| state.resolve(&fixup.cause, &mut self.inserted) != Resolution::Rewrite)
@@ -71,7 +71,7 @@ impl<C> FixedText<C> {
 mod tests {
     use super::*;
 
-    /// A state whose causes contain the resolution and the inserted text.
+    /// State whose causes contain the resolution and the inserted text.
     #[derive(Clone, Default)]
     struct Script;
 

@@ -11,7 +11,7 @@ use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window
 use ichnos::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 
 use super::command::command;
-use super::events::{LineSink, MOST_EVENTS, Texts, write_row};
+use super::events::{EventTexts, LineSink, MOST_EVENTS, write_row};
 use super::overview::write_time;
 use super::scan::{self, RangeScan};
 use super::span_search::{SpanEnds, SpanSearch};
@@ -23,7 +23,7 @@ use crate::response::ApiError;
 /// Maximum number of causes and of effects in an answer.
 const MOST_LINKS: usize = 1_000;
 
-/// Time before an event that is also read, in nanoseconds. Events shortly before it can name a short-lived object.
+/// Time before an event that is also read, in nanoseconds. Earlier events can name a short-lived object.
 const BEFORE: u64 = 1_000_000;
 
 /// Describes an event.
@@ -41,7 +41,7 @@ pub(super) fn event(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
             return ControlFlow::Continue(());
         }
         let event = found.event;
-        write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
+        write_row(&mut object, found, EventTexts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
         let trace = &event.stream.trace;
         let input = shared.session.traces().iter().find(|input| Arc::ptr_eq(input.trace(), trace));
         object.member("format").string(input.map_or("", |input| input.format()));
@@ -73,14 +73,14 @@ fn write_position(object: &mut ObjectWriter<'_>, position: Option<DataPosition>)
     member.end();
 }
 
-/// Returns the name of the span if the event is its end.
+/// Returns the span name if the event is the end of the span.
 fn label_of_span(shared: &AppState, end: EventId, span: Option<&SpanEnds>) -> Option<String> {
     let begin = span?.begin.filter(|begin| begin.event() != end)?;
     let timeline = shared.build.timeline();
     Some(timeline.name(begin.name).to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns the time in which the thread of a span ran, in nanoseconds, if its states are known.
+/// Returns the running time of a span's thread in nanoseconds, if its states are known.
 fn time_that_ran(shared: &AppState, track: u32, span: &SpanEnds) -> Option<u64> {
     let begin = span.begin.as_ref()?.time;
     let end = begin.checked_add(span.length?)?;
@@ -177,7 +177,7 @@ fn json_line(shared: &AppState, id: EventId) -> Result<Option<Vec<u8>>, ApiError
         }
         let _ = lines.message(message)?;
         lines.flush()?;
-        // Lines before it can describe its class and stacks.
+        // Earlier lines can describe its class and stacks.
         line = lines.writer().trim_ascii_end().rsplit(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
         Ok(ControlFlow::Break(()))
     };

@@ -53,7 +53,7 @@ impl LineSink {
 }
 
 /// Event lines.
-pub(super) struct Texts {
+pub(super) struct EventTexts {
     make: fn() -> LineSink,
     sink: LineSink,
     /// Length of the text before the current line.
@@ -61,7 +61,7 @@ pub(super) struct Texts {
     line: String,
 }
 
-impl Texts {
+impl EventTexts {
     pub(super) fn new(make: fn() -> LineSink) -> Self {
         Self { make, sink: make(), length: 0, line: String::new() }
     }
@@ -127,13 +127,13 @@ fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
 
 /// Lists events of a range with their fields.
 pub(super) fn events(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let mut texts = Texts::of_fields();
+    let mut texts = EventTexts::of_fields();
     rows(shared, query, "cat", |found, row| write_row(row, found, texts.fields(found.event)))
 }
 
 /// Lists events of a range as log lines.
 pub(super) fn log(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let mut texts = Texts::new(LineSink::log);
+    let mut texts = EventTexts::new(LineSink::log);
     rows(shared, query, "cat -f log", |found, row| {
         write_row(row, found, texts.line(found.event));
         row.string("severity", severity(found.event).map(LogLevel::name));
@@ -168,7 +168,7 @@ fn rows(
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut rows = object.member("rows").array();
-    // `at_time` counts events at the time of the last one, `number` the rows so far.
+    // `at_time` counts events at the time of the last event, and `number` counts all rows so far.
     let (mut time, mut at_time, mut number, mut next) = (0, 0, 0, None);
     let scanned = scan.run(shared, |found| {
         if found.id.time != time {
@@ -213,7 +213,7 @@ pub(super) fn search(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErr
     let from = query.number("from")?.unwrap_or(begin);
     let wanted_tracks: Vec<bool> =
         tracks.iter().map(|track| track.name.to_lowercase().contains(&text)).collect();
-    let mut texts = Texts::of_fields();
+    let mut texts = EventTexts::of_fields();
     let (mut bins, mut total, mut written) = ([0_u64; BINS], 0_u64, 0);
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();

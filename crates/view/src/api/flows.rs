@@ -20,7 +20,7 @@ const FLOWS: u64 = 1_000;
 struct FlowQuery {
     begin: u64,
     end: u64,
-    /// Tracks that a flow must start or end on; `None` for all flows.
+    /// Tracks on which a flow must start or end. `None` for all flows.
     tracks: Option<HashSet<u32>>,
     /// Pixel width in nanoseconds.
     pixel: u64,
@@ -28,8 +28,8 @@ struct FlowQuery {
 }
 
 impl FlowQuery {
-    /// Returns the flows in the range, and `true` if none is missing. Flows within the same pixels are merged. If there
-    /// are too many, only the longest flows are returned.
+    /// Returns the flows in the range, and `true` if they are complete. Flows within the same pixels are merged. If
+    /// there are too many, only the longest flows are returned.
     fn select(&self, timeline: &Timeline) -> (Vec<TimelineFlow>, bool) {
         let has = |track: u32| self.tracks.as_ref().is_none_or(|tracks| tracks.contains(&track));
         let mut seen = HashSet::new();
@@ -74,7 +74,7 @@ pub(super) fn flows(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, Ap
         (found, is_all && timeline.has_all_flows())
     };
     let is_main = Arc::ptr_eq(build, &shared.build);
-    // If the timeline has too many flows, it only knows the first ones. Reading the range again finds the others.
+    // If there are too many flows, the timeline only knows the first flows. Reading the range again finds the others.
     let part = match is_main && !build.timeline().has_all_flows() {
         true => shared.parts.find((begin, end), || range::read(shared, begin, end))?,
         false => None,

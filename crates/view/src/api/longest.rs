@@ -22,7 +22,7 @@ const PIXELS: u64 = 8_192;
 
 /// Resolution at which spans are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
+enum SpanDetail {
     /// Pixels.
     Pixels,
     /// Items of the timeline.
@@ -31,8 +31,7 @@ enum Detail {
     Events,
 }
 
-/// Span, or a group of spans that are not separated yet, with the longest of them. Longer and earlier candidates are
-/// greater.
+/// Span, or a group of unseparated spans with the longest of them. Longer and earlier candidates are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     longest: u64,
@@ -42,11 +41,11 @@ struct Candidate {
     track: u32,
     lane: u16,
     name: u32,
-    detail: Detail,
+    detail: SpanDetail,
 }
 
 impl Candidate {
-    fn new(track: u32, lane: u16, item: &SpanItem, detail: Detail) -> Self {
+    fn new(track: u32, lane: u16, item: &SpanItem, detail: SpanDetail) -> Self {
         let SpanItem { longest, begin, end, count, name, .. } = *item;
         Self { longest, begin: Reverse(begin), end, count, track, lane, name, detail }
     }
@@ -62,14 +61,14 @@ struct LongestSearch<'s> {
     shared: &'s AppState,
     build: Arc<TimelineBuilder>,
     range: (u64, u64),
-    /// Spans, and groups that can contain longer ones.
+    /// Spans, and groups that can contain longer spans.
     candidates: BinaryHeap<Candidate>,
     /// Deadline for reading events again.
     deadline: Instant,
 }
 
 impl LongestSearch<'_> {
-    /// Adds the longest items of all tracks. Each of the longest spans is one of these items or within one.
+    /// Adds the longest items of all tracks. Each of the longest spans is one of these items, or inside one of them.
     fn add_tracks(&mut self) {
         let (begin, end) = self.range;
         let mut timeline = self.build.timeline();
@@ -84,7 +83,7 @@ impl LongestSearch<'_> {
             }
             let spans = timeline.spans(track, begin, end, PIXELS);
             for (lane, item) in spans.iter().filter(|(_, item)| item.longest > 0) {
-                let candidate = Candidate::new(track, *lane, item, Detail::Pixels);
+                let candidate = Candidate::new(track, *lane, item, SpanDetail::Pixels);
                 // In a group at the edge of the range, the longest span can be outside the range.
                 if item.count > 1 && (item.begin < begin || item.end > end) {
                     self.candidates.push(candidate);
@@ -99,7 +98,7 @@ impl LongestSearch<'_> {
         self.candidates.extend(longest.into_iter().map(|Reverse(candidate)| candidate));
     }
 
-    /// Returns the longest spans, the longest first. A group is only separated when nothing else can be longer.
+    /// Returns the longest spans, longest first. A group is only separated when nothing else can be longer.
     fn find(mut self) -> Result<Vec<Candidate>, ApiError> {
         let mut found: Vec<Candidate> = Vec::new();
         while found.len() < MOST_SPANS
@@ -107,14 +106,14 @@ impl LongestSearch<'_> {
         {
             let is_divided = candidate.count > 1
                 && match candidate.detail {
-                    Detail::Pixels => {
+                    SpanDetail::Pixels => {
                         self.add_items(&candidate);
                         true
                     }
-                    Detail::Items => self.add_events(&candidate)?,
-                    Detail::Events => false,
+                    SpanDetail::Items => self.add_events(&candidate)?,
+                    SpanDetail::Events => false,
                 };
-            // A span that begins where a group ends can be found twice.
+            // A span that starts where a group ends can be found twice.
             if !is_divided && !found.iter().any(|other| other.is_same_span(&candidate)) {
                 found.push(candidate);
             }
@@ -125,7 +124,7 @@ impl LongestSearch<'_> {
     /// Adds the timeline items of a group.
     fn add_items(&mut self, group: &Candidate) {
         let spans = self.build.timeline().spans(group.track, group.begin.0, group.end, u64::MAX);
-        self.add_spans(group, &spans, Detail::Items);
+        self.add_spans(group, &spans, SpanDetail::Items);
     }
 
     /// Reads the events of a group again and adds its spans. Returns `false` if that is impossible.
@@ -139,11 +138,11 @@ impl LongestSearch<'_> {
             return Ok(false);
         };
         let spans = part.timeline().spans(group.track, times.0, times.1, u64::MAX);
-        Ok(self.add_spans(group, &spans, Detail::Events))
+        Ok(self.add_spans(group, &spans, SpanDetail::Events))
     }
 
-    /// Adds the spans that belong to a group. Returns `false` if there are none.
-    fn add_spans(&mut self, group: &Candidate, spans: &[(u16, SpanItem)], detail: Detail) -> bool {
+    /// Adds the spans that belong to a group. Returns `false` without such spans.
+    fn add_spans(&mut self, group: &Candidate, spans: &[(u16, SpanItem)], detail: SpanDetail) -> bool {
         let is_within = |(lane, item): &&(u16, SpanItem)| {
             let is_of_group = *lane == group.lane && item.begin >= group.begin.0 && item.end <= group.end;
             let touches = item.begin <= self.range.1 && item.end >= self.range.0;
@@ -157,7 +156,7 @@ impl LongestSearch<'_> {
     }
 }
 
-/// Lists the longest spans that touch a range, the longest first.
+/// Lists the longest spans that touch a range, longest first.
 pub(super) fn longest(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let range = query.range()?;
     let build = shared.build_of(query)?;

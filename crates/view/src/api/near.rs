@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ichnos::json::write::ValueWriter;
 use ichnos::viewers::{EventId, TimelineTrack};
 
-use super::events::{MOST_EVENTS, Texts, write_row};
+use super::events::{EventTexts, MOST_EVENTS, write_row};
 use super::scan::{self, Match, RangeScan, is_within};
 use crate::app_state::AppState;
 use crate::query::Query;
@@ -40,12 +40,12 @@ struct NearEvent<'s> {
     tracks: Vec<TimelineTrack>,
     track: u32,
     name: Option<u32>,
-    /// Current event, to step over events at the same time one by one. `None` to skip all events at the time.
+    /// Current event, to step over simultaneous events one by one. `None` to skip all events at the time.
     event: Option<EventId>,
 }
 
 impl NearEvent<'_> {
-    /// Returns the row of an event that matches.
+    /// Returns the row of a matching event.
     fn row(&self, found: &Match<'_, '_>) -> Option<Vec<u8>> {
         let is_named = self.name.is_none_or(|name| found.place.name == name);
         if !is_named || !is_within(&self.tracks, found.place.track, self.track) {
@@ -53,7 +53,7 @@ impl NearEvent<'_> {
         }
         let mut out = Vec::new();
         let mut object = ValueWriter::new(&mut out).object();
-        write_row(&mut object, found, Texts::of_fields().fields(found.event));
+        write_row(&mut object, found, EventTexts::of_fields().fields(found.event));
         object.end();
         Some(out)
     }
@@ -77,7 +77,7 @@ impl NearEvent<'_> {
         Ok(next)
     }
 
-    /// Searches ever longer ranges further back, because events can only be read forward.
+    /// Searches ever longer earlier ranges, because events can only be read forward.
     fn previous(&self, time: u64, first: u64) -> Result<Option<Vec<u8>>, ApiError> {
         let mut previous = None;
         let mut end = if self.event.is_some() { Some(time) } else { time.checked_sub(1) };

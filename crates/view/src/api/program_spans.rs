@@ -38,7 +38,7 @@ impl PixelItems {
         self
     }
 
-    /// Merges the items into one, without a name if no program ran for more than half of the time.
+    /// Merges the items into one item, without a name unless a program ran for more than half of the time.
     fn merged(self) -> (u16, SpanItem) {
         let Self { lane, mut all, programs, .. } = self;
         let total = programs.values().fold(0_u64, |sum, time| sum.saturating_add(time.total));
@@ -50,7 +50,7 @@ impl PixelItems {
 }
 
 /// Returns the threads that a processor ran, like [`Timeline::spans`]. A pixel that several programs share only has a
-/// name if one of them ran for more than half of the time.
+/// name if one program ran for more than half of the time.
 pub(super) fn program_spans(
     timeline: &mut Timeline,
     track: u32,
@@ -91,7 +91,7 @@ pub(super) fn program_spans(
 mod tests {
     use super::*;
 
-    /// A pixel has the name of the program that ran longest, not that of the longest item.
+    /// A pixel must have the name of the program that ran longest, not of the longest item.
     #[test]
     fn pixels_have_the_name_of_their_program() {
         let mut items = PixelItems::new(0, 0, SpanItem::new(0, 40, 9));

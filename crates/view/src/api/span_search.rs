@@ -16,18 +16,18 @@ const MOST_SPANS: usize = 64;
 const MOST_TRACKS: usize = 64;
 const MOST_AT_ONCE: usize = 10_000;
 
-/// Begin and end event of a span.
+/// Start and end event of a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpanEnds {
     pub(super) begin: Option<TimelinePlace>,
-    /// `None` if one event is the whole span, or the span has no end.
+    /// `None` if one event is the whole span, or the span never ends.
     pub(super) end: Option<TimelinePlace>,
-    /// Length in nanoseconds; `None` if the span has no end.
+    /// Length in nanoseconds. `None` if the span never ends.
     pub(super) length: Option<u64>,
 }
 
-/// Search for spans. The timeline knows their begin and end times. The events at these times are matched by key, or by
-/// order, because spans without a key are nested.
+/// Search for spans. The timeline knows their start and end times. The events at these times are matched by key, or
+/// by order, because spans without a key are nested.
 pub(super) struct SpanSearch<'s> {
     shared: &'s AppState,
 }
@@ -37,7 +37,7 @@ impl<'s> SpanSearch<'s> {
         Self { shared }
     }
 
-    /// Returns the ends of the span that an event begins or ends.
+    /// Returns the ends of the span that an event starts or ends.
     pub(super) fn find(&self, event: TimelinePlace) -> Result<Option<SpanEnds>, ApiError> {
         match event.side {
             Some(SpanSide::Begin | SpanSide::Frame) => self.span_of_begin(event),
@@ -89,7 +89,7 @@ impl<'s> SpanSearch<'s> {
         Ok(None)
     }
 
-    /// Returns the end event for a begin event.
+    /// Returns the end event for a start event.
     fn end_of(&self, begin: TimelinePlace, item: &SpanItem) -> Result<Option<TimelinePlace>, ApiError> {
         let mut ends = self.places(item.end)?;
         if begin.key != 0 {
@@ -107,7 +107,7 @@ impl<'s> SpanSearch<'s> {
         Ok(ends.get(rank(&items, item)).copied())
     }
 
-    /// Returns the begin event for an end event.
+    /// Returns the start event for an end event.
     fn begin_of(
         &self,
         end: TimelinePlace,
@@ -129,7 +129,7 @@ impl<'s> SpanSearch<'s> {
         Ok(begins.get(rank(&items, item)).copied())
     }
 
-    /// Returns the tracks that can have the span of an end event, which may lack the span name.
+    /// Returns the tracks that can contain the span of an end event. The end event can lack the span name.
     fn tracks(&self, end: TimelinePlace) -> Vec<u32> {
         let mut tracks = vec![end.track];
         if end.key != 0 {
@@ -144,8 +144,8 @@ impl<'s> SpanSearch<'s> {
         tracks
     }
 
-    /// Returns the spans of a track that begin or end at a time, the outermost first. Spans without a length look like
-    /// instants, so they are only returned if there are no others.
+    /// Returns the spans of a track that start or end at a time, outermost first. Spans without a length look like
+    /// instants, so they are only returned without other spans.
     fn items(&self, track: u32, time: u64) -> Result<Vec<SpanItem>, ApiError> {
         let touching = |timeline: &mut Timeline| {
             let found = timeline.spans(track, time.saturating_sub(1), time.saturating_add(1), u64::MAX);

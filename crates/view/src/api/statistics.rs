@@ -154,7 +154,7 @@ fn write_histogram(place: ValueWriter<'_>, lengths: &Distribution) {
     object.end();
 }
 
-/// Returns the folded lines that count. `only_running` drops samples of threads that did not run.
+/// Returns the folded lines that count. `only_running` drops samples from threads that did not run.
 fn counted_lines(text: &str, only_running: bool) -> impl Iterator<Item = Cow<'_, str>> {
     text.lines().filter_map(move |line| {
         let Some((stack, weight)) = line.rsplit_once(' ').filter(|_| only_running) else {
@@ -175,7 +175,7 @@ fn has_spans(shared: &AppState) -> bool {
     [counts.begun, counts.frames, counts.complete].into_iter().any(|number| number > 0)
 }
 
-/// Answers with the call stacks of samples, or of spans if there are no samples.
+/// Answers with the call stacks of samples, or of spans without samples.
 pub(super) fn stacks(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let is_on = |name: &str| Ok(query.bounded(name, 1, 0)? == 1);

@@ -120,7 +120,7 @@ fn write_state(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &Timel
     write_times(object, timeline, state);
 }
 
-/// Writes the begin and end times of a state, and their causes.
+/// Writes the start and end times of a state, and their causes.
 fn write_times(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &TimelineState) {
     write_time(object.member("begin"), Some(state.begin));
     write_time(object.member("end"), Some(state.end));
@@ -177,7 +177,7 @@ fn switch_at(shared: &AppState, track: u32, time: u64) -> Result<Option<(EventId
         if !is_about || !is_next && !is_previous {
             return ControlFlow::Continue(());
         }
-        // There is no meaning for priorities, so these are the Linux field names.
+        // Priorities have no meaning in the model, so these are the Linux field names.
         let names: &[&str] = if is_next { &["next_prio", "prio"] } else { &["prev_prio"] };
         let priority = names.iter().find_map(|name| event.field(name)?.as_i128());
         switch = Some((found.id, priority));

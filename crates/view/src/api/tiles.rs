@@ -25,7 +25,7 @@ struct TileQuery {
 }
 
 impl TileQuery {
-    fn of(query: &Query) -> Result<Self, ApiError> {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
         let (begin, end) = query.range()?;
         let pixels = query.bounded("pixels", MOST_PIXELS, 1_000)?.max(1) as u32;
         Ok(Self { tracks: track_numbers(query)?, begin, end, pixels })
@@ -46,7 +46,7 @@ pub(super) fn track_numbers(query: &Query) -> Result<Vec<u32>, ApiError> {
 
 /// Answers with the items of tracks.
 pub(super) fn tiles(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let request = TileQuery::of(query)?;
+    let request = TileQuery::from_query(query)?;
     let build = &shared.build_of(query)?;
     let status = build.status();
     let width = (request.end - request.begin) / u64::from(request.pixels);

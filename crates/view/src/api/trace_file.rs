@@ -17,7 +17,7 @@ use crate::private_directory::PrivateDirectory;
 use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody, write_head};
 
-/// Extensions of compressed files.
+/// Compressed file extensions.
 const COMPRESSED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
 
 /// Maximum file name length in bytes.
@@ -45,7 +45,7 @@ pub(super) fn export(shared: &AppState, query: &Query, stream: &mut TcpStream) -
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
     let window = shared.options.within(window);
     write(shared, query, target, window, &path)?;
-    // If this fails, the client has disconnected or gets an incomplete file.
+    // This fails if the client has disconnected or gets an incomplete file.
     let _ = if path.is_dir() {
         send_archive(&path, &name, stream)
     } else {
@@ -90,7 +90,7 @@ fn with_extension(name: String, extensions: &[&str]) -> String {
     }
 }
 
-/// Writes the events of a window, and events that name processes, modules and functions.
+/// Writes the events of a window, and the events that name processes, modules and functions.
 fn write(
     shared: &AppState,
     query: &Query,

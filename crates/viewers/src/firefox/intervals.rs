@@ -1,4 +1,4 @@
-//! Intervals that have begun.
+//! Open intervals.
 
 use fxprof_processed_profile as fx;
 
@@ -6,33 +6,33 @@ use super::markers::EventMarker;
 use ichnos_analysis::events::nested_spans::NestedSpans;
 use ichnos_analysis::events::span_edge::SpanEdge;
 
-/// Marker of an interval that has not ended.
+/// Marker of an interval without an end so far.
 #[derive(Debug)]
 pub(super) struct OpenInterval {
     pub(super) thread: fx::ThreadHandle,
     pub(super) begin: fx::Timestamp,
     pub(super) marker: EventMarker<'static>,
     pub(super) stack: Option<fx::StackHandle>,
-    /// Number of intervals that began before.
+    /// Number of earlier intervals.
     number: u64,
 }
 
-/// Intervals that have not ended.
+/// Open intervals.
 #[derive(Debug)]
-pub(super) struct Intervals {
+pub(super) struct OpenIntervals {
     open: NestedSpans<OpenInterval>,
     begun: u64,
 }
 
-impl Default for Intervals {
+impl Default for OpenIntervals {
     fn default() -> Self {
-        // The values of a profile are limited, and no event may be lost here.
+        // Profile values are limited, and no event may be lost here.
         Self { open: NestedSpans::unbounded(), begun: 0 }
     }
 }
 
-impl Intervals {
-    /// Begins an interval of a track.
+impl OpenIntervals {
+    /// Starts an interval of a track.
     pub(super) fn begin(
         &mut self,
         (track, edge): (u64, SpanEdge),
@@ -46,7 +46,7 @@ impl Intervals {
         let _ = self.open.begin(track, edge, interval);
     }
 
-    /// Returns the interval of a track that ends. `lost` takes those within, whose ends are missing.
+    /// Ends an interval of a track and returns it. `lost` takes the inner intervals, whose ends are missing.
     pub(super) fn end(
         &mut self,
         track: u64,
@@ -56,12 +56,12 @@ impl Intervals {
         self.open.end(track, edge, lost)
     }
 
-    /// Ends all intervals of a track. `lost` takes them, whose ends are missing.
+    /// Ends all intervals of a track. `lost` takes them, because their ends are missing.
     pub(super) fn end_all(&mut self, track: u64, lost: impl FnMut(OpenInterval)) {
         self.open.end_all(track, lost);
     }
 
-    /// Takes those that have not ended, in the order in which they began.
+    /// Removes and returns the open intervals, sorted by start.
     pub(super) fn take_all(&mut self) -> Vec<OpenInterval> {
         let mut all: Vec<OpenInterval> = self.open.take_all().collect();
         all.sort_unstable_by_key(|interval| interval.number);

@@ -1,4 +1,4 @@
-//! Classes of events as types of markers.
+//! Event classes as marker types.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,38 +13,38 @@ use ichnos_analysis::events::css_color::Rgb;
 use ichnos_analysis::events::losses::{record_class_losses, record_loss};
 use ichnos_analysis::events::names::NumberedNames;
 
-/// Maximum number of categories; further ones are the category `Other`.
+/// Maximum number of categories. Further events get the category `Other`.
 const MOST_CATEGORIES: usize = 200;
 
-/// Number of fields in the labels of markers.
+/// Number of fields in marker labels.
 const IN_LABEL: usize = 4;
 
-/// Form of the values of a field.
+/// Form of field values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueForm {
     Integer,
     Decimal,
     Text,
-    /// Integer as a text of hexadecimal digits.
+    /// Integer as hexadecimal text.
     Hexadecimal,
 }
 
-/// Field of a marker.
+/// Marker field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MarkerField {
-    /// Number of its name, 0 without one.
+    /// Name number, 0 without a name.
     pub(super) name: u32,
     pub(super) form: ValueForm,
 }
 
-/// Value of a field.
+/// Field value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MarkerValue {
     Number(f64),
     Text(fx::StringHandle),
 }
 
-/// An event record class as a type of markers.
+/// Event record class as a marker type.
 #[derive(Debug)]
 pub(super) struct MarkerClass {
     pub(super) class: ViewerClass,
@@ -60,26 +60,26 @@ pub(super) struct MarkerClass {
 #[derive(Debug, Default)]
 pub(super) struct MarkerNames {
     pub(super) fields: NumberedNames,
-    /// Names of types of markers.
-    types: UniqueNames,
-    /// Names and colors of categories.
+    /// Marker type names.
+    types: DistinctNames,
+    /// Category names and colors.
     categories: Vec<(String, Option<Rgb>, fx::CategoryHandle)>,
 }
 
-/// Names of which no two are equal.
+/// Set of distinct names.
 #[derive(Debug, Default)]
-struct UniqueNames {
+struct DistinctNames {
     names: HashSet<String>,
-    /// Number behind the next name that is one of these.
+    /// Next suffix of each name.
     next: HashMap<String, u32>,
 }
 
-impl UniqueNames {
-    fn of<const N: usize>(names: [&str; N]) -> Self {
+impl DistinctNames {
+    fn from_names<const N: usize>(names: [&str; N]) -> Self {
         Self { names: names.map(str::to_owned).into(), next: HashMap::new() }
     }
 
-    /// Returns the name, with a number behind it if it is taken.
+    /// Returns the name, with a number appended if it is taken.
     fn add(&mut self, name: String) -> String {
         if self.names.insert(name.clone()) {
             return name;
@@ -95,7 +95,7 @@ impl UniqueNames {
     }
 }
 
-/// Returns the form of the values of a field.
+/// Returns the value form of a field.
 fn form_of(node: Option<&Node>) -> ValueForm {
     match node.map(|node| &node.class.kind) {
         Some(FieldKind::Integer { bits, integer }) if integer.mappings.is_none() && bits.length <= 64 => {
@@ -109,15 +109,15 @@ fn form_of(node: Option<&Node>) -> ValueForm {
     }
 }
 
-/// Returns a name that no other of the list has, of letters, digits and underscores.
-fn key(name: &str, known: &mut UniqueNames) -> String {
+/// Returns a unique identifier of letters, digits and underscores.
+fn key(name: &str, known: &mut DistinctNames) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     known.add(name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect())
 }
 
 impl MarkerClass {
-    /// Makes the class of an event.
-    pub(super) fn of(
+    /// Creates the class of an event.
+    pub(super) fn for_event(
         event: &Event<'_>,
         names: &mut MarkerNames,
         profile: &mut fx::Profile,
@@ -156,10 +156,10 @@ impl MarkerClass {
     }
 }
 
-/// Describes a type of markers.
+/// Describes a marker type.
 fn schema(name: &str, fields: &[MarkerField], names: &mut MarkerNames) -> fx::RuntimeSchemaMarkerSchema {
-    // Viewers use these keys themselves.
-    let mut keys = UniqueNames::of(["type", "cause", ""]);
+    // Viewers reserve these keys.
+    let mut keys = DistinctNames::from_names(["type", "cause", ""]);
     let mut label = "{marker.name}".to_owned();
     let mut unnamed = 0..;
     let mut described = Vec::new();
@@ -170,7 +170,7 @@ fn schema(name: &str, fields: &[MarkerField], names: &mut MarkerNames) -> fx::Ru
         };
         let key = key(&name, &mut keys);
         if index < IN_LABEL {
-            // Braces of a name would be a place for a value.
+            // Viewers replace braces by a value.
             let shown = name.replace(['{', '}'], "_");
             label.push_str(&format!(" {shown}={{marker.data.{key}}}"));
         }
@@ -197,8 +197,8 @@ fn schema(name: &str, fields: &[MarkerField], names: &mut MarkerNames) -> fx::Ru
 }
 
 impl MarkerNames {
-    /// Returns the category with a name and, if it has one of its own, a color. Viewers draw markers in the colors of their
-    /// categories.
+    /// Returns the category with a name and, if it has one, a color. Viewers draw markers in the color of their
+    /// category.
     fn category(&mut self, name: &str, color: Option<Rgb>, profile: &mut fx::Profile) -> fx::CategoryHandle {
         const COLORS: [fx::CategoryColor; 8] = [
             fx::CategoryColor::Blue,
@@ -229,7 +229,7 @@ impl MarkerNames {
     }
 }
 
-/// Returns the color of the viewer that is nearest to another one. Its colors are those of Firefox's design.
+/// Returns the nearest viewer color. The colors come from the Firefox design system.
 fn nearest([red, green, blue]: Rgb) -> fx::CategoryColor {
     const COLORS: [(fx::CategoryColor, Rgb); 13] = [
         (fx::CategoryColor::LightBlue, [0x45, 0xa1, 0xff]),
@@ -259,10 +259,10 @@ mod tests {
     use super::*;
     use ichnos_analysis::events::css_color::css_color;
 
-    /// In linear time: traces can have any number of classes with the same name.
+    /// Must take linear time: a trace can have any number of classes with the same name.
     #[test]
     fn equal_names_get_numbers() {
-        let mut names = UniqueNames::of(["type", "a_3"]);
+        let mut names = DistinctNames::from_names(["type", "a_3"]);
         let added = ["a", "a", "a", "type", "a_2"].map(|name| names.add(name.to_owned()));
         assert_eq!(added, ["a", "a_2", "a_4", "type_2", "a_2_2"]);
         let most = 200_000;

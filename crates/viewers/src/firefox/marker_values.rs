@@ -1,18 +1,18 @@
-//! Fields of an event as values of a marker.
+//! Event fields as marker values.
 
 use fxprof_processed_profile as fx;
 use ichnos_model::Event;
 
 use super::marker_class::{MarkerClass, MarkerField, MarkerValue, ValueForm};
-use crate::arguments::{ArgumentVisitor, ArgumentWriter};
+use crate::arguments::{ArgumentSink, ScopeArguments};
 use crate::json_arguments::{EXACT, JsonArguments};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_export::number;
 
-/// Text of a field that an event lacks: a profile has one for each field of its class. Numbers are `null` there.
+/// Text of a missing field, because each marker has all class fields. Missing numbers are `null`.
 const ABSENT: &str = "(absent)";
 
-/// Texts of a profile, and memory that is used again for each event.
+/// Texts of a profile, and reused buffers.
 #[derive(Debug, Default)]
 pub(super) struct MarkerReader {
     values: Vec<MarkerValue>,
@@ -20,9 +20,9 @@ pub(super) struct MarkerReader {
     json: Vec<u8>,
     open: Vec<u8>,
     made: Vec<u8>,
-    /// Last text that was new.
+    /// Last new text.
     newest: Option<fx::StringHandle>,
-    /// Number of bytes of all texts.
+    /// Total text size in bytes.
     pub(super) text_bytes: usize,
 }
 
@@ -33,12 +33,12 @@ pub(super) struct MarkerValues<'v> {
     pub(super) absent: fx::StringHandle,
     /// `true` if all fields can be decoded.
     pub(super) is_whole: bool,
-    /// `true` if no integer was rounded.
+    /// `true` if all integers are exact.
     pub(super) is_exact: bool,
 }
 
 impl MarkerReader {
-    /// Returns a text of the profile.
+    /// Returns a text handle of the profile.
     pub(super) fn intern(&mut self, profile: &mut fx::Profile, text: &str) -> fx::StringHandle {
         let handle = profile.intern_string(text);
         count(text, handle, &mut self.newest, &mut self.text_bytes);
@@ -76,7 +76,7 @@ impl MarkerReader {
             is_exact: true,
         };
         for scope in &class.scopes {
-            let mut visitor = ArgumentVisitor::new(arguments, scope, &mut self.text);
+            let mut visitor = ScopeArguments::new(arguments, scope, &mut self.text);
             is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
             arguments = visitor.arguments;
             arguments.close();
@@ -86,35 +86,35 @@ impl MarkerReader {
     }
 }
 
-/// Counts the bytes of a text that is new.
+/// Counts the bytes of a new text.
 fn count(
     text: &str,
     handle: fx::StringHandle,
     newest: &mut Option<fx::StringHandle>,
     text_bytes: &mut usize,
 ) {
-    // Handles of new texts are greater than all others.
+    // New texts get larger handles than all others.
     if newest.is_none_or(|newest| handle > newest) {
         *newest = Some(handle);
         *text_bytes = text_bytes.saturating_add(text.len());
     }
 }
 
-/// Takes arguments as values of fields: nested ones as JSON.
+/// Argument writer that stores field values, with nested arguments as JSON.
 struct MarkerArguments<'w> {
     fields: &'w [MarkerField],
-    /// Index of the field after the last one.
+    /// Index after the last field.
     next: usize,
     values: &'w mut Vec<MarkerValue>,
     names: &'w NumberedNames,
     profile: &'w mut fx::Profile,
-    /// JSON of the value that is being made.
+    /// JSON of the current value.
     json: &'w mut Vec<u8>,
     open: &'w mut Vec<u8>,
     made: &'w mut Vec<u8>,
     /// Number of objects and arrays around the next argument.
     depth: u32,
-    /// Index of the field around it.
+    /// Index of the enclosing field.
     place: Option<usize>,
     newest: &'w mut Option<fx::StringHandle>,
     text_bytes: &'w mut usize,
@@ -122,7 +122,7 @@ struct MarkerArguments<'w> {
 }
 
 impl MarkerArguments<'_> {
-    /// Returns the next field with a name: absent ones are left out.
+    /// Returns the index of the next field with a name, and skips missing fields.
     fn find(&mut self, name: u32) -> Option<usize> {
         let rest = self.fields.get(self.next..)?;
         let found = self.next + rest.iter().position(|field| field.name == name)?;
@@ -165,13 +165,13 @@ impl MarkerArguments<'_> {
         }
     }
 
-    /// Passes an argument to the JSON of the field around it.
+    /// Passes an argument to the JSON of the enclosing field.
     fn nested(&mut self, pass: impl FnOnce(&mut JsonArguments<'_>)) {
         let mut arguments = JsonArguments::resume(self.json, self.names, self.open);
         pass(&mut arguments);
     }
 
-    /// Closes what a failed decoding left open.
+    /// Closes containers that a failed decoding left open.
     fn close(&mut self) {
         while self.depth > 0 {
             self.leave();
@@ -179,7 +179,7 @@ impl MarkerArguments<'_> {
     }
 }
 
-impl ArgumentWriter for MarkerArguments<'_> {
+impl ArgumentSink for MarkerArguments<'_> {
     fn unsigned(&mut self, name: u32, value: u64) {
         match self.depth {
             0 => self.integer(name, value as f64, value <= EXACT, value, value.into()),

@@ -1,4 +1,4 @@
-//! Markers of events and of losses.
+//! Event markers and loss markers.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::marker_class::{MarkerClass, MarkerValue};
 use super::marker_values::MarkerValues;
 use ichnos_analysis::events::losses::LossNote;
 
-/// Marker of an event.
+/// Event marker.
 #[derive(Debug)]
 pub(super) struct EventMarker<'v> {
     kind: fx::MarkerTypeHandle,
@@ -16,7 +16,7 @@ pub(super) struct EventMarker<'v> {
     category: fx::CategoryHandle,
     /// Values of all fields, in order.
     values: Cow<'v, [MarkerValue]>,
-    /// Text of fields without one.
+    /// Text of missing fields.
     absent: fx::StringHandle,
 }
 
@@ -27,7 +27,7 @@ impl<'v> EventMarker<'v> {
         Self { kind: class.kind, name, category: class.category, values, absent }
     }
 
-    /// Returns a marker with values of its own, to be kept.
+    /// Returns a marker that owns its values.
     pub(super) fn into_owned(self) -> EventMarker<'static> {
         EventMarker { values: Cow::Owned(self.values.into_owned()), ..self }
     }
@@ -56,13 +56,13 @@ impl fx::Marker for EventMarker<'_> {
     fn number_field_value(&self, field: u32) -> f64 {
         match self.values.get(field as usize) {
             Some(MarkerValue::Number(number)) => *number,
-            // JSON has no such number: it is `null`.
+            // `NaN` becomes `null` in JSON.
             _ => f64::NAN,
         }
     }
 }
 
-/// Marker of a loss of the trace.
+/// Marker of a loss in the trace.
 #[derive(Debug)]
 pub(super) struct LossMarker {
     name: fx::StringHandle,

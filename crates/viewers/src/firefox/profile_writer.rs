@@ -7,11 +7,11 @@ use fxprof_processed_profile as fx;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, Trace};
 
-use super::intervals::{Intervals, OpenInterval};
+use super::intervals::{OpenInterval, OpenIntervals};
 use super::marker_class::{MarkerClass, MarkerNames};
 use super::marker_values::MarkerReader;
 use super::markers::{EventMarker, LossMarker};
-use super::threads::Threads;
+use super::threads::ProfileThreads;
 use crate::event_track::event_track;
 use ichnos_analysis::events::class::{EventForm, EventPlace};
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
@@ -22,58 +22,58 @@ use ichnos_analysis::stacks::FirefoxStacks;
 use ichnos_analysis::tasks::EventContent;
 use ichnos_export::parts::has_dates;
 
-/// Maximum number of values of all events. A profile is in memory as a whole, in the viewer, too.
+/// Maximum number of values. The whole profile is in memory, also in the viewer.
 const MOST_VALUES: usize = 1 << 24;
 
-/// Maximum number of bytes of all texts.
+/// Maximum text size in bytes.
 const MOST_TEXT: usize = 256 << 20;
 
-/// Number of values that each event has besides its fields.
+/// Number of values in an event besides its fields.
 const OWN_VALUES: usize = 8;
 
-/// Reasons for losses.
+/// Loss reasons.
 const FULL: &str = "event beyond the profile limit of 16,777,216 values or 256 MiB of text";
-const THREADS: &str = "event of a thread beyond the limit of 10,000 threads";
+const THREADS: &str = "event beyond the limit of 10,000 threads";
 const ROUNDED: &str = "integers beyond 2^53 -> rounded";
-const NO_END: &str = "span without an end -> start of an interval";
+const NO_END: &str = "span without an end -> interval start";
 const FLOW: &str = "flow from the cause of an operation";
 
-/// A profile that is being made.
+/// Profile under construction.
 #[derive(Debug)]
 pub(super) struct ProfileWriter {
     profile: fx::Profile,
     names: MarkerNames,
     reader: MarkerReader,
-    threads: Threads,
-    intervals: Intervals,
+    threads: ProfileThreads,
+    intervals: OpenIntervals,
     spans: KeyedSpanIds,
     stacks: FirefoxStacks,
     /// Counters with their last values, by track.
     counters: HashMap<u64, (fx::CounterHandle, f64)>,
     /// First thread with samples.
     sampled: Option<fx::ThreadHandle>,
-    /// First and last time of events, in nanoseconds from the origin.
+    /// First and last event time, in nanoseconds from the origin.
     range: Option<[u64; 2]>,
-    /// Number of values of all events.
+    /// Number of values in all events.
     values: usize,
     /// Time 0 of the profile, once a time is known.
     origin: Option<u64>,
     pub(super) losses: LossTable,
 }
 
-/// An event with its class and place.
+/// Event with its class and place.
 #[derive(Clone, Copy)]
 pub(super) struct EventAtPlace<'c, 'e> {
     pub(super) event: &'c Event<'e>,
     pub(super) class: &'c MarkerClass,
     pub(super) place: EventPlace<'c>,
-    /// Number of its trace.
+    /// Trace number.
     pub(super) trace: u32,
-    /// Name that it has instead of that of its class.
+    /// Name of the event itself, which replaces the class name.
     pub(super) name: Option<&'c str>,
 }
 
-/// An event with its place in the profile.
+/// Event with its place in the profile.
 #[derive(Clone, Copy)]
 struct PlacedEvent<'c, 'e> {
     at: EventAtPlace<'c, 'e>,
@@ -88,14 +88,14 @@ impl Default for ProfileWriter {
     fn default() -> Self {
         let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(0.0);
         let mut profile = fx::Profile::new("ichnos", reference, fx::SamplingInterval::from_millis(1));
-        // All symbols are looked up when a call stack is written.
+        // Call stacks are symbolized when they are written.
         profile.set_symbolicated(true);
         Self {
             profile,
             names: MarkerNames::default(),
             reader: MarkerReader::default(),
-            threads: Threads::default(),
-            intervals: Intervals::default(),
+            threads: ProfileThreads::default(),
+            intervals: OpenIntervals::default(),
             spans: KeyedSpanIds::default(),
             stacks: FirefoxStacks::default(),
             counters: HashMap::new(),
@@ -117,9 +117,9 @@ impl ProfileWriter {
         }
     }
 
-    /// Makes the class of an event.
+    /// Creates the class of an event.
     pub(super) fn class(&mut self, event: &Event<'_>) -> MarkerClass {
-        MarkerClass::of(event, &mut self.names, &mut self.profile, &mut self.losses)
+        MarkerClass::for_event(event, &mut self.names, &mut self.profile, &mut self.losses)
     }
 
     /// Writes the profile.
@@ -128,7 +128,8 @@ impl ProfileWriter {
             add_unended(&mut self.profile, interval);
         }
         if let (Some(thread), Some(range)) = (self.sampled, self.range) {
-            // Viewers show the range of the samples, if there are any: samples without a stack and weight make it whole.
+            // Viewers show the range of the samples, if there are samples. Samples without a stack and weight extend
+            // it.
             for since in range {
                 self.profile.add_sample(thread, timestamp(since), None, fx::CpuDelta::ZERO, 0);
             }
@@ -136,14 +137,14 @@ impl ProfileWriter {
         Ok(serde_json::to_writer(out, &self.profile)?)
     }
 
-    /// Returns a time in nanoseconds from the origin of the profile, which is the first time.
+    /// Returns a time in nanoseconds from the profile origin, which is the first time.
     fn time(&mut self, has_date: bool, time: u64) -> u64 {
         let Self { origin, profile, .. } = self;
         let origin = *origin.get_or_insert_with(|| {
             if !has_date {
                 return 0;
             }
-            // The format has dates in milliseconds; the rest is in the times.
+            // Dates have milliseconds in this format. The rest is in the times.
             let milliseconds = time / 1_000_000;
             let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(milliseconds as f64);
             profile.set_reference_timestamp(reference);
@@ -153,13 +154,13 @@ impl ProfileWriter {
     }
 
     /// Lists the flows to an event as losses.
-    pub(super) fn lose_flow(&mut self, event: &Event<'_>, content: &EventContent) {
+    pub(super) fn record_lost_flow(&mut self, event: &Event<'_>, content: &EventContent) {
         if content.causes().next().is_some() {
             record_loss(&mut self.losses, event, LossKind::Dropped, "", FLOW);
         }
     }
 
-    /// Writes a loss as a marker of a thread of its own.
+    /// Writes a loss as a marker of the loss thread.
     pub(super) fn loss(&mut self, note: &LossNote, time: u64) {
         let time = timestamp(self.time(note.has_date, time));
         let track = track_id(TrackKind::Losses, [0, 0]);
@@ -170,7 +171,7 @@ impl ProfileWriter {
         }
     }
 
-    /// Takes an event; returns `false` if it is lost.
+    /// Adds an event. Returns `false` if it is lost.
     pub(super) fn event(&mut self, at: EventAtPlace<'_, '_>, time: u64) -> bool {
         let EventAtPlace { event, class, place, trace, .. } = at;
         let since = self.time(has_dates(event.stream.clock()), time);
@@ -203,7 +204,7 @@ impl ProfileWriter {
         true
     }
 
-    /// Adds the values of a counter, as differences from those before.
+    /// Adds counter values as differences from the previous values.
     fn counter(&mut self, placed: &PlacedEvent<'_, '_>) {
         let EventAtPlace { event, class, place, .. } = placed.at;
         let class = &class.class;
@@ -240,7 +241,7 @@ impl ProfileWriter {
         });
     }
 
-    /// Ends the intervals of a thread that an event ends.
+    /// Ends the intervals of a thread when the thread ends.
     pub(super) fn end_thread(&mut self, event: &Event<'_>, ended: &EventPlace<'_>, trace: u32) {
         let Self { intervals, profile, losses, .. } = self;
         let (_, track) = event_track(event.stream.key, ended, trace);
@@ -250,7 +251,7 @@ impl ProfileWriter {
         });
     }
 
-    /// Returns the track of an event of this form; `None` for the end of a span with a key that has no begin.
+    /// Returns the track of an event, or `None` for the end of a span with a key that has no start.
     fn track(&mut self, at: &EventAtPlace<'_, '_>, form: EventForm) -> Option<u64> {
         let EventAtPlace { event, class, place, trace, name } = *at;
         let class = &class.class;
@@ -277,15 +278,15 @@ impl ProfileWriter {
         }
     }
 
-    /// Adds a marker, or begins or ends its interval.
+    /// Adds a marker, or starts or ends its interval.
     fn marker(&mut self, placed: &PlacedEvent<'_, '_>, form: EventForm) {
         let PlacedEvent { at, since, thread, stack, .. } = *placed;
         let EventAtPlace { event, class, name, .. } = at;
         let time = timestamp(since);
         let edge = class.class.edge(name);
-        // No interval is open on a track without a number.
+        // A track without a number has no open interval.
         let track = self.track(&at, form).unwrap_or(0);
-        // Spans with keys and frames have tracks of their own: there, no names tell them apart.
+        // Spans with keys and frames have separate tracks, where names need not match.
         let edge = SpanEdge { is_unnamed: edge.is_unnamed || form != EventForm::End, ..edge };
         if let EventForm::End | EventForm::KeyedEnd | EventForm::Frame = form {
             let Self { intervals, profile, losses, .. } = self;
@@ -332,8 +333,8 @@ impl ProfileWriter {
     }
 }
 
-/// Adds the marker of an interval without an end. Viewers show it up to the end of the thread, without a duration; ends
-/// without a begin are instants, as they would be taken for the ends of these.
+/// Adds the marker of an interval without an end. Viewers extend it to the end of the thread, without a duration. An
+/// end without a start becomes an instant, because it could be paired with this interval.
 fn add_unended(profile: &mut fx::Profile, interval: OpenInterval) {
     let OpenInterval { thread, begin, marker, stack, .. } = interval;
     add(profile, thread, fx::MarkerTiming::IntervalStart(begin), marker, stack);
@@ -351,7 +352,7 @@ fn add(
     profile.set_marker_stack(thread, handle, stack);
 }
 
-/// Returns the time of a profile.
+/// Returns a profile timestamp.
 fn timestamp(since: u64) -> fx::Timestamp {
     fx::Timestamp::from_nanos_since_reference(since)
 }

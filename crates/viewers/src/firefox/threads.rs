@@ -9,12 +9,12 @@ use crate::event_track::event_track;
 use ichnos_analysis::events::class::EventPlace;
 use ichnos_analysis::events::tracks::{TrackKind, Tracks, track_id};
 
-/// Maximum number of threads; viewers show each as a row.
+/// Maximum number of threads. Viewers show each thread as a row.
 const MOST: usize = 10_000;
 
-/// Processes and threads by their tracks.
+/// Processes and threads by track.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
+pub(super) struct ProfileThreads {
     processes: HashMap<u64, fx::ProcessHandle>,
     /// First process.
     first: Option<fx::ProcessHandle>,
@@ -22,13 +22,13 @@ pub(super) struct Threads {
     names: Tracks,
 }
 
-/// Returns a number of a process or thread, 0 without one of 32 bits.
+/// Returns a process or thread number, or 0 if it is unknown or needs more than 32 bits.
 fn short(number: Option<u64>) -> u32 {
     number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }
 
-impl Threads {
-    /// Returns process and thread of an event; `None` if there are too many threads.
+impl ProfileThreads {
+    /// Returns the process and thread of an event, or `None` if there are too many threads.
     pub(super) fn of_event(
         &mut self,
         profile: &mut fx::Profile,
@@ -65,7 +65,7 @@ impl Threads {
         Some((process, thread))
     }
 
-    /// Returns the thread of a track with a name, which no process has.
+    /// Returns the thread of a named track without a process.
     pub(super) fn named(
         &mut self,
         profile: &mut fx::Profile,
@@ -95,13 +95,13 @@ impl Threads {
             return None;
         }
         let thread = profile.add_thread(process, number, time, is_main);
-        // Viewers show markers in the timeline of main threads only, otherwise.
+        // By default, viewers show markers only in the timelines of main threads.
         profile.set_thread_show_markers_in_timeline(thread, true);
         self.threads.insert(track, thread);
         Some(thread)
     }
 
-    /// Returns the process of an event, named.
+    /// Returns the process of an event, with its name.
     fn process(
         &mut self,
         profile: &mut fx::Profile,
@@ -110,7 +110,7 @@ impl Threads {
     ) -> fx::ProcessHandle {
         let number = place.process.map_or(0, |process| process.wrapping_add(1));
         let track = track_id(TrackKind::Process, [number, 1]);
-        // As many as there are threads; events beyond have none, and are lost.
+        // Processes have the same limit as threads. Further events lack a thread and are lost.
         let common = self.first.filter(|_| self.processes.len() >= MOST);
         let known = self.processes.get(&track).copied().or(common);
         let process = known.unwrap_or_else(|| {

@@ -2,26 +2,26 @@
 
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::schema::value;
-use crate::arguments::{ArgumentWriter, UNNAMED};
+use crate::arguments::{ArgumentSink, UNNAMED};
 use ichnos_analysis::events::names::NumberedNames;
 
-/// A list or an array that is not complete.
+/// Incomplete list or array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenValue {
     is_array: bool,
-    /// Position of the attribute, if it is none of an array.
+    /// Position of the attribute. `None` for an array element.
     attribute: Option<usize>,
     /// Position of the value.
     value: usize,
-    /// Position of the list in it.
+    /// Position of the list in the value.
     list: usize,
 }
 
-/// Writes arguments as attributes at the end of `out`.
+/// Argument writer that appends attributes to `out`.
 pub(super) struct AttributeWriter<'w> {
     encoding: OtlpEncoding,
     pub(super) out: &'w mut Vec<u8>,
-    /// Field of the message that has the attributes.
+    /// Message field that contains the attributes.
     field: OtlpField,
     names: &'w NumberedNames,
     open: &'w mut Vec<OpenValue>,
@@ -43,11 +43,11 @@ impl<'w> AttributeWriter<'w> {
         Self { encoding, out, field, names, open, unnamed: 0, is_too_large: false }
     }
 
-    /// Begins the value of an attribute or of an element; returns the positions of the attribute and of the value.
+    /// Starts the value of an attribute or element. Returns the positions of the attribute and the value.
     #[inline]
     fn begin(&mut self, name: u32) -> (Option<usize>, usize) {
         let field = match self.open.last() {
-            // Elements have no names, even if the option of a variant has one.
+            // Array elements have no names, even if the option of a variant has a name.
             Some(open) if open.is_array => {
                 return (None, self.encoding.begin_element(self.out, value::VALUES));
             }
@@ -80,7 +80,7 @@ impl<'w> AttributeWriter<'w> {
         self.end(attribute, value);
     }
 
-    /// Closes what a failed decoding left open.
+    /// Closes containers that a failed decoding left open.
     pub(super) fn close(&mut self) {
         while !self.open.is_empty() {
             self.leave();
@@ -88,12 +88,12 @@ impl<'w> AttributeWriter<'w> {
     }
 }
 
-impl ArgumentWriter for AttributeWriter<'_> {
+impl ArgumentSink for AttributeWriter<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         match i64::try_from(value) {
             Ok(value) => self.signed(name, value),
-            // Attributes have no larger integers.
+            // Attribute integers have at most 63 bits and a sign.
             Err(_) => self.text(name, value.to_string().as_bytes()),
         }
     }
@@ -132,7 +132,7 @@ impl ArgumentWriter for AttributeWriter<'_> {
     }
 }
 
-/// Appends an attribute that is no field of the event.
+/// Appends an attribute that is not an event field.
 pub(super) fn push_attribute(
     encoding: OtlpEncoding,
     out: &mut Vec<u8>,
@@ -148,12 +148,12 @@ pub(super) fn push_attribute(
     encoding.end(out, attribute);
 }
 
-/// Appends an attribute with a text.
+/// Appends a text attribute.
 pub(super) fn push_text(encoding: OtlpEncoding, out: &mut Vec<u8>, field: OtlpField, key: &str, text: &str) {
     push_attribute(encoding, out, field, key, |out| encoding.text(out, value::STRING, text.as_bytes()));
 }
 
-/// Appends an attribute with an integer; a text if it has more than 63 bits.
+/// Appends an integer attribute, or a text attribute for more than 63 bits.
 pub(super) fn push_number(
     encoding: OtlpEncoding,
     out: &mut Vec<u8>,

@@ -1,20 +1,20 @@
-//! Spans, log records and values that are written together.
+//! Batches of spans, log records and values.
 
 use std::collections::HashMap;
 
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::schema::{data, metric, resource};
 
-/// Number of bytes from which on a request is written.
+/// Minimum size of a full request in bytes.
 const FULL: usize = 128 << 10;
 
 /// Number of groups that are kept for the next request.
 const MOST_KEPT: usize = 256;
 
-/// Size of the memory of a group that is kept.
+/// Maximum buffer size of a kept group.
 const MOST_KEPT_BYTES: usize = 64 << 10;
 
-/// Number of bytes that a group takes besides its elements.
+/// Size of a group without its elements, in bytes.
 const GROUP: usize = 128;
 
 ichnos_model::named_enum! {
@@ -23,15 +23,15 @@ ichnos_model::named_enum! {
     pub enum OtlpSignal: "signal" {
         /// Spans.
         Traces = "traces",
-        /// Log records.
+        /// Span signal.
         Logs = "logs",
-        /// Values of counters.
+        /// Counter values.
         Metrics = "metrics",
     }
 }
 
 impl OtlpSignal {
-    /// Returns the fields with the resources, their scopes, and the elements of a scope.
+    /// Returns the fields of the resources, their scopes, and the scope elements.
     const fn fields(self) -> [OtlpField; 3] {
         match self {
             Self::Traces => [data::RESOURCE_SPANS, data::SCOPE_SPANS, data::SPANS],
@@ -40,7 +40,7 @@ impl OtlpSignal {
         }
     }
 
-    /// Returns the field with the elements of a group: data points of a metric.
+    /// Returns the field of the group elements. For metrics, these are data points.
     pub(super) const fn element(self) -> OtlpField {
         match self {
             Self::Metrics => metric::POINTS,
@@ -49,13 +49,13 @@ impl OtlpSignal {
     }
 }
 
-/// Group of elements with the same resource, scope and, if they are data points, metric.
+/// Key of elements with the same resource and scope. Data points also have the same metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct GroupKey {
     pub(super) resource: u64,
-    /// Number of the name of the scope, 0 without one.
+    /// Scope name number, 0 without a name.
     pub(super) scope: u32,
-    /// Number of the metric, 0 without one.
+    /// Metric number, 0 without a metric.
     pub(super) metric: u64,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct RequestBatch {
     encoding: OtlpEncoding,
     groups: Vec<Group>,
     indexes: HashMap<GroupKey, usize>,
-    /// Number of bytes of all groups.
+    /// Size of all groups in bytes.
     bytes: usize,
 }
 
@@ -83,8 +83,8 @@ impl RequestBatch {
         Self { signal, encoding, groups: Vec::new(), indexes: HashMap::new(), bytes: 0 }
     }
 
-    /// Adds an element, as `push` appends it. Nothing is added if that returns `false`. `metric` makes name and unit
-    /// of the metric of a new group.
+    /// Adds an element that `push` appends. If `push` returns `false`, nothing is added. `metric` returns name and
+    /// unit for a new metric group.
     pub(super) fn add(
         &mut self,
         key: GroupKey,
@@ -112,7 +112,8 @@ impl RequestBatch {
         self.bytes >= FULL
     }
 
-    /// Writes all elements as a request; `resources` are the attributes of resources, and `scope` returns names.
+    /// Writes all elements as a request. `resources` are the encoded resource attributes, and `scope` returns scope
+    /// names.
     pub(super) fn write<'n>(
         &mut self,
         resources: &HashMap<u64, Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Classes of events for OTLP.
+//! Event classes for OTLP.
 
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, FieldRef, LogLevel, Meaning, Value};
@@ -10,30 +10,30 @@ use ichnos_analysis::events::losses::{record_class_losses, record_loss};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::tasks::TaskFields;
 
-/// Begin of the names of the attributes that come from the event that ends a span.
+/// Name prefix for attributes from the end event of a span.
 const END: &str = "end.";
 
-/// An event record class with what is the same for all its events.
+/// Event record class with the data that all its events share.
 #[derive(Debug)]
 pub(super) struct OtlpClass {
     pub(super) class: ViewerClass,
     pub(super) scopes: Vec<ScopeNames>,
     /// Fields that can mention operations.
     pub(super) mentions: Option<TaskFields>,
-    /// Number of the category as the name of a scope, 0 without one.
+    /// Name number of the scope, which is the category. 0 without a category.
     pub(super) scope: u32,
     machine: Option<FieldRef>,
     component: Option<FieldRef>,
     thread: Option<FieldRef>,
     log: LogFields,
     host: Option<Box<str>>,
-    /// Name of the process of the trace.
+    /// Process name of the trace.
     process_name: Option<Box<str>>,
 }
 
 impl OtlpClass {
-    /// Makes the class of an event. With `searches`, its texts and fields can mention operations.
-    pub(super) fn of(
+    /// Creates the class of an event. With `searches`, texts and fields can mention operations.
+    pub(super) fn for_event(
         event: &Event<'_>,
         searches: bool,
         names: &mut NumberedNames,
@@ -68,41 +68,41 @@ impl OtlpClass {
             machine: first(Meaning::Machine),
             component: first(Meaning::Component),
             thread: first(Meaning::Thread),
-            log: LogFields::of(event),
+            log: LogFields::for_event(event),
             host: environment("hostname"),
             process_name: environment("procname"),
             class,
         }
     }
 
-    /// Returns the name of the machine of an event.
+    /// Returns the machine name of an event.
     pub(super) fn host<'e>(&'e self, event: &Event<'e>) -> Option<&'e str> {
         let own = self.machine.as_ref().and_then(|machine| event.get(machine)?.as_str());
         own.or(self.host.as_deref())
     }
 
-    /// Returns the name of the component of an event, or of the process of its trace.
+    /// Returns the component name of an event, or the trace's process name.
     pub(super) fn component<'e>(&'e self, event: &Event<'e>) -> Option<&'e str> {
         let own = self.component.as_ref().and_then(|component| event.get(component)?.as_str());
         own.or(self.process_name.as_deref())
     }
 
-    /// Returns the number of the thread of an event.
+    /// Returns the thread number of an event.
     pub(super) fn thread(&self, event: &Event<'_>) -> Option<u64> {
         event.get(self.thread.as_ref()?)?.as_u64()
     }
 
-    /// Returns `true` if its events are messages, and no operations of their own.
+    /// Returns `true` if events are messages and not operations.
     pub(super) fn is_log(&self) -> bool {
         self.log.are_lines
     }
 
-    /// Returns the level of an event.
+    /// Returns the log level of an event.
     pub(super) fn level(&self, event: &Event<'_>) -> Option<LogLevel> {
         self.log.level(event)
     }
 
-    /// Replaces `text` by the message of an event; nothing if it has none.
+    /// Replaces `text` by the event message, or clears it without a message.
     pub(super) fn message(&self, event: &Event<'_>, text: &mut String) {
         self.log.message(event, text);
     }

@@ -1,26 +1,26 @@
-//! The two encodings of OTLP, with the same calls for both.
+//! OTLP encodings behind common functions.
 
 use ichnos_json::write::{push_string, push_utf8};
 
 use crate::protobuf;
 use ichnos_export::number;
 
-/// Encoding of OTLP.
+/// OTLP encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OtlpEncoding {
     /// JSON Lines: each line is an object with spans, log records or metrics.
     #[default]
     Json,
-    /// Protocol Buffers: all of a file is one message.
+    /// Protocol Buffers: the whole file is one message.
     Protobuf,
 }
 
-/// Field of a message.
+/// Message field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OtlpField {
-    /// Name in JSON.
+    /// JSON name.
     pub(super) name: &'static str,
-    /// Number in protobuf.
+    /// Protobuf field number.
     pub(super) number: u32,
 }
 
@@ -31,7 +31,7 @@ impl OtlpField {
 }
 
 impl OtlpEncoding {
-    /// Appends the separator before a member or an element. Nothing but their beginnings ends with a bracket that opens.
+    /// Appends the separator before a member or element. An opening bracket at the end means that it is the first.
     #[inline]
     fn separate(out: &mut Vec<u8>) {
         if !matches!(out.last(), None | Some(b'{' | b'[' | b'\n')) {
@@ -47,7 +47,7 @@ impl OtlpEncoding {
         out.extend_from_slice(b"\":");
     }
 
-    /// Begins a message; returns the position for [`Self::end`].
+    /// Starts a message. Returns the position for [`Self::end`].
     #[inline]
     pub(super) fn begin(self, out: &mut Vec<u8>, field: OtlpField) -> usize {
         if self == Self::Protobuf {
@@ -68,7 +68,7 @@ impl OtlpEncoding {
         true
     }
 
-    /// Begins the elements of a repeated field.
+    /// Starts a repeated field.
     #[inline]
     pub(super) fn begin_list(self, out: &mut Vec<u8>, field: OtlpField) {
         if self == Self::Json {
@@ -77,7 +77,7 @@ impl OtlpEncoding {
         }
     }
 
-    /// Ends the elements of a repeated field.
+    /// Ends a repeated field.
     #[inline]
     pub(super) fn end_list(self, out: &mut Vec<u8>) {
         if self == Self::Json {
@@ -85,7 +85,7 @@ impl OtlpEncoding {
         }
     }
 
-    /// Begins a message that is an element of a repeated field; returns the position for [`Self::end`].
+    /// Starts an element message of a repeated field. Returns the position for [`Self::end`].
     #[inline]
     pub(super) fn begin_element(self, out: &mut Vec<u8>, field: OtlpField) -> usize {
         if self == Self::Protobuf {
@@ -96,7 +96,7 @@ impl OtlpEncoding {
         out.len()
     }
 
-    /// Appends the elements of a repeated field that are encoded already; nothing if there are none.
+    /// Appends encoded elements of a repeated field, or nothing without elements.
     pub(super) fn elements(self, out: &mut Vec<u8>, field: OtlpField, elements: &[u8]) {
         if !elements.is_empty() {
             self.begin_list(out, field);
@@ -105,7 +105,7 @@ impl OtlpEncoding {
         }
     }
 
-    /// Appends a text in UTF-8.
+    /// Appends a UTF-8 text.
     #[inline]
     pub(super) fn text(self, out: &mut Vec<u8>, field: OtlpField, text: &[u8]) {
         if self == Self::Protobuf {
@@ -115,7 +115,7 @@ impl OtlpEncoding {
         push_utf8(out, text);
     }
 
-    /// Appends an identifier: bytes, in JSON hexadecimal digits.
+    /// Appends an identifier: bytes, or hexadecimal digits in JSON.
     #[inline]
     pub(super) fn id(self, out: &mut Vec<u8>, field: OtlpField, id: &[u8]) {
         if self == Self::Protobuf {
@@ -127,7 +127,7 @@ impl OtlpEncoding {
         out.push(b'"');
     }
 
-    /// Appends a time (`fixed64`), in JSON as a text.
+    /// Appends a time (`fixed64`), as a text in JSON.
     #[inline]
     pub(super) fn time(self, out: &mut Vec<u8>, field: OtlpField, time: u64) {
         if self == Self::Protobuf {
@@ -139,7 +139,7 @@ impl OtlpEncoding {
         out.push(b'"');
     }
 
-    /// Appends a time; nothing for 0, which stands for an unknown time.
+    /// Appends a time, or nothing for the unknown time 0.
     #[inline]
     pub(super) fn known_time(self, out: &mut Vec<u8>, field: OtlpField, time: u64) {
         if time > 0 {
@@ -147,7 +147,7 @@ impl OtlpEncoding {
         }
     }
 
-    /// Appends an enumeration.
+    /// Appends an enumeration value.
     #[inline]
     pub(super) fn enumeration(self, out: &mut Vec<u8>, field: OtlpField, value: u64) {
         if self == Self::Protobuf {
@@ -166,7 +166,7 @@ impl OtlpEncoding {
         out.extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    /// Appends an integer (`int64`), in JSON as a text.
+    /// Appends an integer (`int64`), as a text in JSON.
     #[inline]
     pub(super) fn integer(self, out: &mut Vec<u8>, field: OtlpField, value: i64) {
         if self == Self::Protobuf {
@@ -175,7 +175,7 @@ impl OtlpEncoding {
         Self::integer_text(out, field, value);
     }
 
-    /// Appends an integer of fixed size (`sfixed64`), in JSON as a text.
+    /// Appends a fixed-size integer (`sfixed64`), as a text in JSON.
     pub(super) fn fixed_integer(self, out: &mut Vec<u8>, field: OtlpField, value: i64) {
         if self == Self::Protobuf {
             return protobuf::push_fixed(out, field.number, value.cast_unsigned());
@@ -191,7 +191,7 @@ impl OtlpEncoding {
         out.push(b'"');
     }
 
-    /// Appends a floating-point number. In JSON, numbers that are not finite are texts.
+    /// Appends a floating-point number. NaN and infinities are texts in JSON.
     pub(super) fn double(self, out: &mut Vec<u8>, field: OtlpField, value: f64) {
         if self == Self::Protobuf {
             return protobuf::push_double(out, field.number, value);

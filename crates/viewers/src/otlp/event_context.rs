@@ -1,4 +1,4 @@
-//! An event with what spans and log records need of it.
+//! Event data for spans and log records.
 
 use ichnos_model::{Event, Identifier, Mention};
 
@@ -11,34 +11,34 @@ use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::tracks::{TrackKind, track_id};
 use ichnos_analysis::tasks::EventContent;
 
-/// An event with its class, time and place.
+/// Event with its class, time and place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventContext<'c, 'e> {
     pub(super) event: &'c Event<'e>,
     pub(super) class: &'c OtlpClass,
     pub(super) form: EventForm,
     pub(super) content: &'c EventContent,
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     pub(super) time: u64,
-    /// Number of its trace.
+    /// Trace number.
     pub(super) trace: u32,
     pub(super) place: EventPlace<'c>,
-    /// Name of the event or of its class.
+    /// Name of the event or its class.
     pub(super) name: &'c str,
-    /// Track of its thread, or else of its process, processor or data stream.
+    /// Track for the thread, or else for the process, processor or data stream.
     pub(super) thread_track: u64,
-    /// Operation that it names, and the number by which that is known.
+    /// Operation of the event, with its key.
     pub(super) operation: Option<(Identifier, u64)>,
 }
 
-/// Returns the track of the operation that is known by a number.
+/// Returns the track of an operation with a key.
 pub(super) fn operation_track(key: u64) -> u64 {
     track_id(TrackKind::Operation, [key, 0])
 }
 
 impl<'c, 'e> EventContext<'c, 'e> {
-    /// Makes the context of an event of the trace with this number. `content` was read if the class has
-    /// operations or can mention some.
+    /// Creates the context of an event in the numbered trace. `content` must be read if the class has operations or
+    /// can mention some.
     pub(super) fn new(
         event: &'c Event<'e>,
         class: &'c OtlpClass,
@@ -55,25 +55,25 @@ impl<'c, 'e> EventContext<'c, 'e> {
         Self { event, class, form, content, time, trace, place, name, thread_track, operation }
     }
 
-    /// Sets the name of the event, if it has its own.
+    /// Sets the name of the event itself, if it has one.
     pub(super) fn named(self, name: Option<&'c str>) -> Self {
         Self { name: name.unwrap_or(self.name), ..self }
     }
 
-    /// Returns the track of the operation that the event names.
+    /// Returns the track of the event's operation.
     pub(super) fn operation_track(&self) -> Option<u64> {
         self.operation.map(|(_, key)| operation_track(key))
     }
 
-    /// Returns the operations that the event mentions, if it has none of its own.
+    /// Returns the mentioned operations, if the event is not an operation itself.
     pub(super) fn mentions(&self) -> &'c [Mention] {
         let searches = self.class.class.tasks.is_none() && self.class.mentions.is_some();
         if searches { &self.content.mentions } else { &[] }
     }
 
-    /// Returns the track of the span that the event begins or ends, with those that have keys noted in `keyed`, and `true` if
-    /// a span with the same key is open that has no end then. Returns `None` for the end of a span with a key that has no
-    /// begin.
+    /// Returns the track of the span that the event starts or ends, and records spans with keys in `keyed`. The flag
+    /// is `true` if an open span with the same key loses its end. Returns `None` for the end of a span with a key
+    /// that has no start.
     pub(super) fn span_track(&self, keyed: &mut KeyedSpanIds) -> Option<(u64, bool)> {
         let class = &self.class.class;
         let key = || {
@@ -86,15 +86,15 @@ impl<'c, 'e> EventContext<'c, 'e> {
             EventForm::Frame => {
                 track_id(TrackKind::Slice, [self.thread_track, self.class.class.frame_key(self.event)])
             }
-            // Operations can end on another thread than they began.
+            // An operation can end on another thread.
             EventForm::Begin | EventForm::End => self.operation_track().unwrap_or(self.thread_track),
             _ => self.thread_track,
         };
         Some((track, false))
     }
 
-    /// Returns the names of the span that the event begins or ends. Spans with keys and frames have tracks of their own:
-    /// there, any end belongs to the innermost span.
+    /// Returns the names of the span that the event starts or ends. Spans with keys and frames have separate tracks,
+    /// where any end belongs to the innermost span.
     pub(super) fn edge(&self) -> SpanEdge {
         let edge = self.class.class.edge(Some(self.name));
         let is_named = matches!(self.form, EventForm::Begin | EventForm::End);

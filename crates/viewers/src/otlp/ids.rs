@@ -1,4 +1,4 @@
-//! Identifiers of traces and spans.
+//! Trace and span identifiers.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use ichnos_model::{CauseKind, Chain, Identifier, Mention, ValueHash};
 
 use ichnos_analysis::tasks::EventContent;
 
-/// Maximum number of operations whose identifiers are known; beyond it, all are first again.
+/// Maximum number of operations with known identifiers. Beyond it, all are forgotten.
 const MOST_OPERATIONS: usize = 1 << 16;
 
-/// Identifier of a trace: 16 bytes, not all zero.
+/// Trace identifier: 16 bytes, not all zero.
 pub(super) type TraceId = [u8; 16];
 
-/// Identifier of a span: 8 bytes, not all zero.
+/// Span identifier: 8 bytes, not all zero.
 pub(super) type SpanId = [u8; 8];
 
-/// Identifiers of a span and of its trace.
+/// Span and trace identifier of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpanIds {
     pub(super) trace: TraceId,
@@ -26,31 +26,31 @@ pub(super) struct SpanIds {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpanRelations {
     pub(super) ids: SpanIds,
-    /// Parent that the trace names.
+    /// Parent from the trace.
     pub(super) parent: Option<SpanId>,
-    /// Position among the causes of the one that is the parent.
+    /// Index of the cause that is the parent.
     pub(super) parent_cause: Option<usize>,
-    /// Operation of another trace that the span is part of.
+    /// Operation of another trace that contains the span.
     pub(super) joined: Option<SpanCause>,
 }
 
-/// An operation that caused a span: its parent if it contains the span in time, otherwise a link.
+/// Operation that caused a span. It becomes the parent if it contains the span in time, otherwise a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpanCause {
     pub(super) ids: SpanIds,
-    /// Number by which the operation is known.
+    /// Operation key.
     pub(super) key: u64,
 }
 
-/// Identifiers of the operations of all traces.
+/// Operation identifiers of all traces.
 #[derive(Debug, Default)]
 pub(super) struct OperationIds {
     known: HashMap<u64, SpanIds>,
-    /// Operations of tasks by what others know of them: identifiers with zeros in front, and no chain.
+    /// Task operations by reduced key: the identifier with leading zeros, without the chain.
     named: HashMap<u64, SpanCause>,
 }
 
-/// Returns a hash that is not zero.
+/// Returns a nonzero hash.
 fn hash(seed: u64, numbers: &[u64], bytes: &[u8]) -> u64 {
     let mut hash = ValueHash::new(seed);
     numbers.iter().for_each(|number| hash.add(*number));
@@ -58,7 +58,7 @@ fn hash(seed: u64, numbers: &[u64], bytes: &[u8]) -> u64 {
     hash.finish().max(1)
 }
 
-/// Returns an identifier of a trace that is made of a number.
+/// Returns a trace identifier that is derived from a number.
 pub(super) fn derived_trace(number: u64) -> TraceId {
     let mut id = TraceId::default();
     let (high, low) = id.split_at_mut(8);
@@ -67,12 +67,12 @@ pub(super) fn derived_trace(number: u64) -> TraceId {
     id
 }
 
-/// Returns the identifier of a span that no event names: it is made of its track, its begin and its number.
+/// Returns a span identifier that is derived from the track, start and number of the span.
 pub(super) fn derived_span(track: u64, begin: u64, number: u64) -> SpanId {
     hash(3, &[track, begin, number], &[]).to_be_bytes()
 }
 
-/// Returns the identifier of the trace of a task: up to 16 bytes as they are, with zeros in front; a hash of longer ones.
+/// Returns the trace identifier of a task: up to 16 bytes with leading zeros, or a hash of more bytes.
 fn trace_of_task(task: Identifier) -> TraceId {
     match task.as_bytes() {
         bytes if bytes.len() <= 16 => task.common_part(),
@@ -80,8 +80,8 @@ fn trace_of_task(task: Identifier) -> TraceId {
     }
 }
 
-/// Returns the identifier of the span of an operation: up to 8 bytes as they are, with zeros in front; a hash of longer
-/// ones and of those within a chain.
+/// Returns the span identifier of an operation: up to 8 bytes with leading zeros. Longer identifiers and identifiers
+/// within a chain are hashed.
 fn span_of_operation(operation: Identifier, chain: Chain) -> SpanId {
     let bytes = operation.as_bytes();
     let mut id = SpanId::default();
@@ -96,7 +96,7 @@ fn span_of_operation(operation: Identifier, chain: Chain) -> SpanId {
     }
 }
 
-/// Returns the number by which an operation of a task is known.
+/// Returns the key of a task operation.
 pub(super) fn operation_key(
     task: Option<Identifier>,
     trace: u32,
@@ -106,18 +106,18 @@ pub(super) fn operation_key(
     let chain = chain.number().map_or(0, |chain| u64::from(chain) + 1);
     match task {
         Some(task) => hash(6, &[hash(7, &[chain], task.as_bytes())], operation.as_bytes()),
-        // Operations without a task are those of their trace.
+        // Operations without a task belong to their trace.
         None => hash(8, &[trace.into(), chain], operation.as_bytes()),
     }
 }
 
 impl OperationIds {
-    /// Returns the identifiers of an operation that is known.
+    /// Returns the identifiers of a known operation.
     pub(super) fn get(&self, key: u64) -> Option<SpanIds> {
         self.known.get(&key).copied()
     }
 
-    /// Returns the identifiers of an operation, as its own events or its effects give them.
+    /// Returns the identifiers of an operation from its own events or its effects.
     fn ids_of(&self, content: &EventContent, trace: u32, operation: Identifier, chain: Chain) -> SpanIds {
         let key = operation_key(content.task, trace, operation, chain);
         self.get(key).unwrap_or_else(|| SpanIds {
@@ -126,13 +126,13 @@ impl OperationIds {
         })
     }
 
-    /// Returns the identifiers of the operation that an event names.
-    pub(super) fn own(&self, content: &EventContent, trace: u32) -> Option<SpanIds> {
+    /// Returns the identifiers of the event's operation.
+    pub(super) fn event_ids(&self, content: &EventContent, trace: u32) -> Option<SpanIds> {
         Some(self.ids_of(content, trace, content.operation?, content.chain))
     }
 
-    /// Returns the identifiers of an operation that an event mentions, and the number by which it is known; `None` if only
-    /// its task is mentioned, or it may be none.
+    /// Returns the identifiers and key of a mentioned operation. Returns `None` if only its task is mentioned, or if
+    /// the mention is uncertain.
     pub(super) fn mentioned(&self, mention: &Mention, trace: u32) -> Option<(SpanIds, u64)> {
         let operation = mention.operation?;
         let key = operation_key(Some(mention.task), trace, operation, mention.chain);
@@ -143,13 +143,13 @@ impl OperationIds {
         Some((self.get(key).or_else(|| mention.is_certain.then(written))?, key))
     }
 
-    /// Returns the operation that an event of another one names as its own.
+    /// Returns the mentioned operation that another event declared.
     fn joined(&self, mention: &Mention, trace: u32) -> Option<SpanCause> {
         let known = self.named.get(&name_of(mention.task, mention.operation?)).copied();
         known.or_else(|| self.mentioned(mention, trace).map(|(ids, key)| SpanCause { ids, key }))
     }
 
-    /// Passes the causes of an event of the trace with this number, but for the parent.
+    /// Passes the causes of an event in the numbered trace, except the parent.
     pub(super) fn causes(
         &self,
         content: &EventContent,
@@ -158,9 +158,9 @@ impl OperationIds {
         mut take: impl FnMut(SpanCause),
     ) {
         for (position, (cause, chain, _)) in content.causes().enumerate() {
-            if parent != Some(position) && Some((cause, chain)) != own(content) {
+            if parent != Some(position) && Some((cause, chain)) != event_operation(content) {
                 let key = operation_key(content.task, trace, cause, chain);
-                // A cause before the chain began has none.
+                // A cause before the chain started has no chain.
                 let named = content.task.and_then(|task| self.named.get(&name_of(task, cause)));
                 let named = named.filter(|_| self.get(key).is_none()).copied();
                 let own = || SpanCause { ids: self.ids_of(content, trace, cause, chain), key };
@@ -169,8 +169,8 @@ impl OperationIds {
         }
     }
 
-    /// Returns identifiers and parent of the span of an event that names an operation, and notes the operation. An operation
-    /// without a task belongs to the one that the event mentions. `around` is the span around the event.
+    /// Records the operation of an event and returns the identifiers and parent of its span. An operation without a
+    /// task belongs to the mentioned operation. `around` is the enclosing span.
     pub(super) fn begin(
         &mut self,
         content: &EventContent,
@@ -181,7 +181,7 @@ impl OperationIds {
         let key = operation_key(content.task, trace, operation, content.chain);
         let mut causes = content.causes().enumerate();
         let parent = causes.find(|(_, (cause, chain, kind))| {
-            *kind == CauseKind::Parent && Some((*cause, *chain)) != own(content)
+            *kind == CauseKind::Parent && Some((*cause, *chain)) != event_operation(content)
         });
         let parent =
             parent.map(|(position, (cause, chain, _))| (position, self.ids_of(content, trace, cause, chain)));
@@ -215,13 +215,13 @@ impl OperationIds {
     }
 }
 
-/// Returns the number of an operation of a task by what others know of it.
+/// Returns the reduced key of a task operation, which other events know.
 fn name_of(task: Identifier, operation: Identifier) -> u64 {
     hash(9, &[hash(10, &[], &trace_of_task(task))], &span_of_operation(operation, Chain::NONE))
 }
 
 /// Returns the operation of an event.
-fn own(content: &EventContent) -> Option<(Identifier, Chain)> {
+fn event_operation(content: &EventContent) -> Option<(Identifier, Chain)> {
     Some((content.operation?, content.chain))
 }
 

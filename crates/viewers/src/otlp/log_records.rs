@@ -1,4 +1,4 @@
-//! Log records, events of spans, and values of counters.
+//! Log records, span events, and counter values.
 
 use ichnos_model::LogLevel;
 use ichnos_model::lower::{LossKind, LossTable};
@@ -8,23 +8,23 @@ use super::encoding::{OtlpEncoding, OtlpField};
 use super::event_context::EventContext;
 use super::ids::SpanIds;
 use super::schema::{log, metric, span, value};
-use crate::arguments::ArgumentVisitor;
+use crate::arguments::ScopeArguments;
 use ichnos_analysis::events::losses::{LossNote, record_loss};
 use ichnos_analysis::events::names::NumberedNames;
 
-/// Writes parts of an event.
+/// Encoder of event parts.
 #[derive(Debug)]
 pub(super) struct ElementEncoder {
     pub(super) encoding: OtlpEncoding,
-    /// Names of attributes.
+    /// Attribute names.
     pub(super) names: NumberedNames,
-    /// Memory that is used again for each event.
+    /// Reused buffer.
     open: Vec<OpenValue>,
     text: Vec<u8>,
     pub(super) message: String,
 }
 
-/// Returns the number and the name of a level in OpenTelemetry.
+/// Returns the OpenTelemetry number and name of a log level.
 fn severity(level: LogLevel) -> (u64, &'static str) {
     let number = match level {
         LogLevel::Trace => 1,
@@ -48,7 +48,7 @@ impl ElementEncoder {
         }
     }
 
-    /// Appends the fields of an event as attributes. Returns `false` if they are too large.
+    /// Appends the event fields as attributes. Returns `false` if they are too large.
     pub(super) fn push_fields(
         &mut self,
         context: &EventContext<'_, '_>,
@@ -59,7 +59,7 @@ impl ElementEncoder {
         let mut attributes = AttributeWriter::new(self.encoding, out, field, &self.names, &mut self.open);
         let mut is_whole = true;
         for scope in &context.class.scopes {
-            let mut visitor = ArgumentVisitor::new(attributes, scope, &mut self.text);
+            let mut visitor = ScopeArguments::new(attributes, scope, &mut self.text);
             is_whole &= context.event.visit(scope.scope, &mut visitor).is_ok();
             attributes = visitor.arguments;
             attributes.close();
@@ -71,7 +71,7 @@ impl ElementEncoder {
         fits
     }
 
-    /// Appends the thread of an event as attributes.
+    /// Appends the thread as attributes.
     pub(super) fn push_thread(&self, context: &EventContext<'_, '_>, field: OtlpField, out: &mut Vec<u8>) {
         if let Some(thread) = context.class.thread(context.event) {
             push_number(self.encoding, out, field, "thread.id", thread);
@@ -81,7 +81,7 @@ impl ElementEncoder {
         }
     }
 
-    /// Appends an event of a span. Returns `false` if it is too large.
+    /// Appends a span event. Returns `false` if it is too large.
     pub(super) fn push_span_event(
         &mut self,
         context: &EventContext<'_, '_>,
@@ -159,7 +159,7 @@ impl ElementEncoder {
         encoding.end(out, at)
     }
 
-    /// Appends the value of a counter as a data point.
+    /// Appends a counter value as a data point.
     pub(super) fn push_point(
         &self,
         context: &EventContext<'_, '_>,
@@ -187,7 +187,7 @@ impl ElementEncoder {
     }
 }
 
-/// Value of a counter.
+/// Counter value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PointValue {
     Integer(i64),

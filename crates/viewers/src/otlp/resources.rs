@@ -1,4 +1,4 @@
-//! Resources: the processes of events.
+//! Resources, which are the processes of events.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use super::schema::resource::ATTRIBUTES;
 use ichnos_analysis::events::class::is_named_process;
 use ichnos_analysis::events::tracks::name_key;
 
-/// Maximum number of resources; events of further ones have a common resource.
+/// Maximum number of resources. Further events share a common resource.
 const MOST: usize = 1 << 16;
 
-/// Resource of losses, and of events beyond the maximum number of resources.
+/// Resource for losses, and for events beyond the resource limit.
 pub(super) const COMMON: u64 = 0;
 
-/// Name of a service without a name.
+/// Default service name.
 const UNKNOWN: &str = "unknown_service";
 
-/// Attributes of all resources, encoded, by their key.
+/// Encoded attributes of all resources, by resource key.
 #[derive(Debug)]
 pub(super) struct Resources {
     encoding: OtlpEncoding,
@@ -34,7 +34,7 @@ impl Resources {
         Self { encoding, attributes: HashMap::from([(COMMON, common)]) }
     }
 
-    /// Returns the key of the resource of an event, and `false` if there are too many for one of its own.
+    /// Returns the resource key of an event, and `false` if the common resource is used because there are too many.
     pub(super) fn key(&mut self, context: &EventContext<'_, '_>) -> (u64, bool) {
         let EventContext { event, class, place, .. } = context;
         let (host, component) = (class.host(event), class.component(event));

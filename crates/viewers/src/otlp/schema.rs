@@ -1,4 +1,4 @@
-//! Fields of OpenTelemetry's messages (`opentelemetry/proto` of its repository): names in JSON, numbers in protobuf.
+//! OpenTelemetry message fields (`opentelemetry/proto` in its repository): JSON names and protobuf numbers.
 
 /// `AnyValue`, `ArrayValue`, `KeyValueList`, `KeyValue` (`common/v1`)
 pub(super) mod value {
@@ -10,7 +10,7 @@ pub(super) mod value {
     pub(crate) const DOUBLE: OtlpField = OtlpField::new("doubleValue", 4);
     pub(crate) const ARRAY: OtlpField = OtlpField::new("arrayValue", 5);
     pub(crate) const LIST: OtlpField = OtlpField::new("kvlistValue", 6);
-    /// Of arrays and of lists.
+    /// Field of both arrays and lists.
     pub(crate) const VALUES: OtlpField = OtlpField::new("values", 1);
     pub(crate) const KEY: OtlpField = OtlpField::new("key", 1);
     pub(crate) const VALUE: OtlpField = OtlpField::new("value", 2);
@@ -24,7 +24,7 @@ pub(super) mod resource {
     pub(crate) const SCOPE_NAME: OtlpField = OtlpField::new("name", 1);
 }
 
-/// `TracesData`, `LogsData`, `MetricsData`, and the messages in them; the numbers of their fields are the same.
+/// `TracesData`, `LogsData`, `MetricsData`, and their inner messages, whose field numbers are equal.
 pub(super) mod data {
     use crate::otlp::encoding::OtlpField;
 
@@ -41,7 +41,7 @@ pub(super) mod data {
     pub(crate) const METRICS: OtlpField = OtlpField::new("metrics", 2);
 }
 
-/// `Span`, and `Event` and `Link` in it (`trace/v1`)
+/// `Span` with `Event` and `Link` (`trace/v1`)
 pub(super) mod span {
     use crate::otlp::encoding::OtlpField;
 

@@ -1,4 +1,4 @@
-//! Spans whose end is not known yet.
+//! Open spans.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,57 +7,57 @@ use super::ids::{SpanCause, SpanId, SpanIds};
 use ichnos_analysis::events::nested_spans::spans_within;
 use ichnos_analysis::events::span_edge::SpanEdge;
 
-/// Maximum number of open spans; beyond it, the oldest ones are written.
+/// Maximum number of open spans. Beyond it, the oldest spans are written.
 pub(super) const MOST_OPEN: usize = 16_384;
 
-/// Maximum number of bytes of open spans.
+/// Maximum size of open spans in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Maximum number of bytes of the events of a span; the rest become log records.
+/// Maximum size of a span's events in bytes. Further events become log records.
 const MOST_EVENT_BYTES: usize = 64 << 10;
 
-/// Maximum number of events of a span, as by default in OpenTelemetry's libraries; the rest become log records.
+/// Maximum number of events in a span, the default of the OpenTelemetry libraries. Further events become log records.
 const MOST_EVENTS: u32 = 128;
 
-/// Maximum number of tracks without an open span that are kept.
+/// Maximum number of kept tracks without an open span.
 const MOST_TRACKS: usize = 1 << 16;
 
-/// Maximum number of operations of which each is part of the next one.
+/// Maximum depth of operations inside operations.
 const MOST_JOINED: usize = 8;
 
-/// Size of memory of a span that is used again.
+/// Maximum buffer size of a reused span.
 const MOST_KEPT: usize = 4 << 10;
 
-/// End of a span that is written.
+/// End of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SpanEnd {
-    /// An event ends it.
+    /// End by an event.
     Event,
-    /// Its end was known when it began.
+    /// Known end time.
     At(u64),
-    /// It ends at its last event, at this time so far.
+    /// Time of the last event so far.
     Last(u64),
 }
 
-/// An open span.
+/// Open span.
 #[derive(Debug)]
 pub(super) struct OpenSpan {
     pub(super) ids: SpanIds,
-    /// Nanoseconds.
+    /// Start time in nanoseconds.
     pub(super) begin: u64,
-    /// Names from the event that opened it.
+    /// Names from the start event.
     pub(super) edge: SpanEdge,
     pub(super) end: SpanEnd,
     pub(super) group: GroupKey,
-    /// Parent that the trace names.
+    /// Parent from the trace.
     pub(super) parent: Option<SpanId>,
-    /// Span around the event that opened it, with its track.
+    /// Span that encloses the start event, with its track.
     pub(super) around: Option<(SpanIds, u64)>,
-    /// Causes, of which one can be the parent.
+    /// Causes. One of them can be the parent.
     pub(super) causes: Vec<SpanCause>,
-    /// Track of the operation that the span is part of.
+    /// Track of the operation that contains the span.
     pub(super) joined: Option<u64>,
-    /// Fields of the message besides those below.
+    /// Encoded message fields besides the fields below.
     pub(super) head: Vec<u8>,
     pub(super) attributes: Vec<u8>,
     pub(super) events: Vec<u8>,
@@ -71,37 +71,37 @@ impl OpenSpan {
     }
 }
 
-/// Open spans of a track, the innermost last.
+/// Open spans of a track, innermost last.
 #[derive(Debug, Default)]
 struct SpanTrack {
     spans: VecDeque<OpenSpan>,
-    /// Number of spans around these that were written without their end.
+    /// Number of outer spans that were written without their end.
     written: u32,
 }
 
-/// Result of the search for the span that an event ends.
+/// Span that an event ends.
 #[derive(Debug)]
-// It is taken apart at once.
+// It is destructured immediately.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum EndedSpan {
     Open(OpenSpan),
-    /// The span was written without its end.
+    /// Span that was written without its end.
     Written,
-    /// The span did not begin.
+    /// Span without a start.
     Unknown,
 }
 
-/// All open spans, by their tracks.
+/// All open spans by track.
 #[derive(Debug, Default)]
 pub(super) struct OpenSpans {
     tracks: HashMap<u64, SpanTrack>,
-    /// Tracks and numbers of spans in the order in which they began, also of some that are no longer open.
+    /// Track and number of spans, sorted by start. Some spans may be closed already.
     order: VecDeque<(u64, u64)>,
     count: usize,
     bytes: usize,
     /// Number of spans so far.
     begun: u64,
-    /// Memory of spans that were written.
+    /// Reused buffers from written spans.
     spare: Vec<OpenSpan>,
 }
 
@@ -111,7 +111,7 @@ impl OpenSpans {
         self.begun
     }
 
-    /// Returns a span without content, to be opened.
+    /// Returns an empty span.
     pub(super) fn new_span(
         &mut self,
         ids: SpanIds,
@@ -142,7 +142,7 @@ impl OpenSpans {
         }
     }
 
-    /// Takes back a span that was written.
+    /// Takes back a written span.
     pub(super) fn reuse(&mut self, mut span: OpenSpan) {
         if self.spare.len() < 64 && span.bytes() <= MOST_KEPT {
             span.head.clear();
@@ -153,7 +153,7 @@ impl OpenSpans {
         }
     }
 
-    /// Opens a span of a track.
+    /// Opens a span on a track.
     pub(super) fn open(&mut self, track: u64, mut span: OpenSpan) {
         span.number = self.begun;
         self.begun += 1;
@@ -173,7 +173,8 @@ impl OpenSpans {
         }
     }
 
-    /// Returns the oldest open span if there are too many, or if `all` are to be closed. Its end is lost.
+    /// Removes and returns the oldest open span if there are too many, or if `all` spans must be closed. Its end is
+    /// lost.
     pub(super) fn evict(&mut self, all: bool) -> Option<OpenSpan> {
         if !all && self.count <= MOST_OPEN && self.bytes <= MOST_BYTES {
             return None;
@@ -195,8 +196,8 @@ impl OpenSpans {
         self.bytes = self.bytes.saturating_sub(span.bytes());
     }
 
-    /// Returns the innermost span of a track whose end is known and not after `time`.
-    pub(super) fn over(&mut self, track: u64, time: u64) -> Option<OpenSpan> {
+    /// Removes and returns the innermost span of a track if its known end is at or before `time`.
+    pub(super) fn close_known(&mut self, track: u64, time: u64) -> Option<OpenSpan> {
         let is_over = |span: &mut OpenSpan| matches!(span.end, SpanEnd::At(end) if end <= time);
         let span = self.tracks.get_mut(&track)?.spans.pop_back_if(is_over)?;
         self.closed(&span);
@@ -208,11 +209,12 @@ impl OpenSpans {
         self.tracks.get_mut(&track)?.spans.back_mut()
     }
 
-    /// Removes the span of a track that an event ends. `ended` takes the spans within: their ends are known or missing.
+    /// Removes the span of a track that an event ends. `ended` takes the inner spans, whose ends are known or
+    /// missing.
     pub(super) fn end(&mut self, track: u64, edge: SpanEdge, mut ended: impl FnMut(OpenSpan)) -> EndedSpan {
         let Self { tracks, count, bytes, .. } = self;
         let Some(place) = tracks.get_mut(&track) else { return EndedSpan::Unknown };
-        // No event ends an operation.
+        // An operation is not ended by an event.
         let open = place.spans.iter().rev().take_while(|span| !matches!(span.end, SpanEnd::Last(_)));
         let is_ended = |span: &OpenSpan| span.end == SpanEnd::Event && edge.ends(span.edge);
         let Some(within) = spans_within(open, is_ended) else {
@@ -232,7 +234,7 @@ impl OpenSpans {
         innermost().map_or(EndedSpan::Unknown, EndedSpan::Open)
     }
 
-    /// Returns the innermost span of a track if an event would end it.
+    /// Removes and returns the innermost span of a track if events can end it.
     pub(super) fn end_top(&mut self, track: u64) -> Option<OpenSpan> {
         let is_ended = |span: &mut OpenSpan| span.end == SpanEnd::Event;
         let span = self.tracks.get_mut(&track)?.spans.pop_back_if(is_ended)?;
@@ -245,8 +247,8 @@ impl OpenSpans {
         self.tracks.get(&track)?.spans.iter().rev().find(|span| span.ids == ids)
     }
 
-    /// Notes an event of the operation of a track, and of those that the operation is part of.
-    pub(super) fn touch(&mut self, track: u64, time: u64) {
+    /// Records an event time for the operation of a track, and for the operations that contain it.
+    pub(super) fn record_event_time(&mut self, track: u64, time: u64) {
         let mut next = Some(track);
         for _ in 0..MOST_JOINED {
             let Some(span) = next.and_then(|track| self.top(track)) else { return };
@@ -257,7 +259,7 @@ impl OpenSpans {
         }
     }
 
-    /// Adds an event, as `push` appends it, to the innermost span of a track. Returns `false` if that has no room or if
+    /// Adds the event that `push` appends to the innermost span of a track. Returns `false` if the span is full or if
     /// the event is not written.
     pub(super) fn add_event(
         &mut self,
@@ -265,7 +267,7 @@ impl OpenSpans {
         time: u64,
         push: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
-        self.touch(track, time);
+        self.record_event_time(track, time);
         let Some(span) = self.tracks.get_mut(&track).and_then(|track| track.spans.back_mut()) else {
             return false;
         };
@@ -346,10 +348,10 @@ mod tests {
         let mut spans = OpenSpans::default();
         open(&mut spans, 1, SpanEnd::At(10), 0);
         open(&mut spans, 1, SpanEnd::At(5), 0);
-        assert!(spans.over(1, 4).is_none());
-        assert!(spans.over(1, 5).is_some());
-        assert!(spans.over(1, 9).is_none());
-        assert!(spans.over(1, 10).is_some() && spans.top(1).is_none());
+        assert!(spans.close_known(1, 4).is_none());
+        assert!(spans.close_known(1, 5).is_some());
+        assert!(spans.close_known(1, 9).is_none());
+        assert!(spans.close_known(1, 10).is_some() && spans.top(1).is_none());
     }
 
     #[test]
@@ -370,7 +372,7 @@ mod tests {
         assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(500)));
         assert!(!spans.add_event(2, 1, push(1)));
         assert!(matches!(spans.end(1, EDGE, |_| ()), EndedSpan::Unknown));
-        spans.touch(1, 600);
+        spans.record_event_time(1, 600);
         assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(600)));
     }
 }

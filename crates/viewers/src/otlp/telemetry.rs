@@ -1,4 +1,4 @@
-//! Makes spans, log records and values of events.
+//! Converts events to spans, log records and values.
 
 use std::collections::HashMap;
 
@@ -24,12 +24,12 @@ use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::events::tracks::name_key;
 use ichnos_analysis::tasks::EventContent;
 
-/// Reasons for losses.
+/// Loss reasons.
 const TOO_LARGE: &str = "event of more than 256 MiB";
 const UNENDED: &str = "span never ended -> end of the trace";
 const EARLY: &str = "span end: more than 16,384 spans, or 64 MiB, were open -> time when it was written";
-const UNTIMED: &str = "span begin unknown -> 1 ns after the clock's origin";
-/// Maximum number of spans whose begins and ends are known after they were written; beyond it, all are forgotten.
+const UNTIMED: &str = "unknown span start -> 1 ns after the clock origin";
+/// Maximum number of written spans with known start and end. Beyond it, all are forgotten.
 const MOST_ENDED: usize = 1 << 16;
 
 const UNBEGUN: &str = "end of an unopened span -> log record";
@@ -38,31 +38,31 @@ const UNWANTED: [&str; 3] = [
     "log record: another signal was selected",
     "counter value: another signal was selected",
 ];
-const RESOURCES: &str = "process of an event: more than 65,536 processes";
+const RESOURCES: &str = "event process beyond the limit of 65,536";
 
 /// Spans, log records and values of all events.
 #[derive(Debug)]
 pub(super) struct Telemetry {
     pub(super) out: Vec<u8>,
     encoder: ElementEncoder,
-    /// By signal.
+    /// Batches by signal.
     batches: [RequestBatch; 3],
-    /// Signal to write; `None` for all.
+    /// Signal to write, or `None` for all.
     signal: Option<OtlpSignal>,
-    /// Number of elements of each signal, also of those that are not written.
+    /// Number of elements by signal, including signals that are not written.
     elements: [u64; 3],
-    /// Last time, in nanoseconds.
+    /// Last time in nanoseconds.
     now: u64,
     resources: Resources,
-    /// Names of scopes.
+    /// Scope names.
     scopes: NumberedNames,
     spans: OpenSpans,
-    /// Identifiers of the tracks of spans with keys.
+    /// Track identifiers of spans with keys.
     keyed: KeyedSpanIds,
     operations: OperationIds,
-    /// Begins and ends of spans that were written.
+    /// Start and end of written spans.
     ended: HashMap<SpanId, [u64; 2]>,
-    /// Links of the span that is written; a reused buffer.
+    /// Reused buffer for the links of the current span.
     links: Vec<u8>,
     pub(super) losses: LossTable,
 }
@@ -87,9 +87,9 @@ impl Telemetry {
         }
     }
 
-    /// Makes the class of an event; with `searches`, of one that can mention operations.
+    /// Creates the class of an event. With `searches`, its events can mention operations.
     pub(super) fn class(&mut self, event: &Event<'_>, searches: bool) -> OtlpClass {
-        OtlpClass::of(event, searches, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
+        OtlpClass::for_event(event, searches, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
     }
 
     /// Returns `true` for the first event of an operation without a task.
@@ -101,9 +101,9 @@ impl Telemetry {
         })
     }
 
-    /// Takes an event; returns `false` if it is lost.
+    /// Adds an event. Returns `false` if it is lost.
     pub(super) fn event(&mut self, context: &EventContext<'_, '_>) -> bool {
-        while let Some(span) = self.spans.over(context.thread_track, context.time) {
+        while let Some(span) = self.spans.close_known(context.thread_track, context.time) {
             self.write_span(span, None);
         }
         self.now = self.now.max(context.time);
@@ -121,7 +121,7 @@ impl Telemetry {
         is_written
     }
 
-    /// Writes all that is left.
+    /// Writes all remaining elements.
     pub(super) fn finish(&mut self) {
         while let Some(span) = self.spans.evict(true) {
             self.write_unended(span, self.now, UNENDED);
@@ -129,26 +129,26 @@ impl Telemetry {
         self.flush(true);
         for ((what, signal), count) in UNWANTED.into_iter().zip(OtlpSignal::ALL).zip(self.elements) {
             if !self.is_wanted(signal) {
-                self.lose(what, count);
+                self.record_loss(what, count);
             }
         }
     }
 
-    /// Writes the signals that have enough elements for a request, or `all`.
+    /// Writes the signals with enough elements for a request, or `all` signals.
     fn flush(&mut self, all: bool) {
         for batch in self.batches.iter_mut().filter(|batch| all || batch.is_full()) {
             batch.write(&self.resources.attributes, |number| self.scopes.name(number), &mut self.out);
         }
     }
 
-    fn lose(&mut self, what: &str, count: u64) {
+    fn record_loss(&mut self, what: &str, count: u64) {
         if count > 0 {
             let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
             self.losses.note_times(kind, class, field, what, count);
         }
     }
 
-    /// Returns the batch of a signal; `None` if that is not written, which is a loss.
+    /// Returns the batch of a signal. `None` if the signal is not written, which is a loss.
     fn batch(&mut self, signal: OtlpSignal) -> Option<&mut RequestBatch> {
         if let Some(count) = self.elements.get_mut(signal as usize) {
             *count += 1;
@@ -163,16 +163,16 @@ impl Telemetry {
         self.signal.is_none_or(|wanted| wanted == signal)
     }
 
-    /// Returns the number of elements of a signal so far, also if it is not written.
+    /// Returns the number of elements of a signal so far, including signals that are not written.
     pub(super) fn elements(&self, signal: OtlpSignal) -> u64 {
         self.elements.get(signal as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the resource and the scope of an event.
+    /// Returns the resource and scope of an event.
     fn group(&mut self, context: &EventContext<'_, '_>) -> GroupKey {
         let (resource, has_own) = self.resources.key(context);
         if !has_own {
-            self.lose(RESOURCES, 1);
+            self.record_loss(RESOURCES, 1);
         }
         GroupKey { resource, scope: context.class.scope, metric: 0 }
     }
@@ -224,12 +224,12 @@ impl Telemetry {
         true
     }
 
-    /// Returns the identifiers of the innermost open span of a track.
+    /// Returns the identifiers of the innermost open span on a track.
     fn ids_on(&mut self, track: u64) -> Option<SpanIds> {
         self.spans.top(track).map(|span| span.ids)
     }
 
-    /// Returns the relations of the span that an event begins, and the span around it with its track.
+    /// Returns the relations of a new span, and the enclosing span with its track.
     fn relations(
         &mut self,
         context: &EventContext<'_, '_>,
@@ -242,7 +242,7 @@ impl Telemetry {
         let mut around = self.ids_on(around_track).map(|ids| (ids, around_track));
         if let Some((operation, key)) = context.operation {
             match self.operations.get(key) {
-                // The span is a part of an operation that has begun.
+                // The span is part of an open operation.
                 Some(known) => around = Some((self.ids_on(track).unwrap_or(known), track)),
                 None => {
                     let ids = around.map(|(ids, _)| ids);
@@ -259,7 +259,7 @@ impl Telemetry {
         (SpanRelations { ids, parent: None, parent_cause: None, joined: None }, around)
     }
 
-    /// Begins the span of an event.
+    /// Starts the span of an event.
     fn begin(&mut self, context: &EventContext<'_, '_>) -> bool {
         let Some((track, is_again)) = context.span_track(&mut self.keyed) else { return false };
         if is_again && let Some(again) = self.spans.end_top(track) {
@@ -274,7 +274,7 @@ impl Telemetry {
         self.open(context, track, relations, end)
     }
 
-    /// Opens a span of a track.
+    /// Opens a span on a track.
     fn open(
         &mut self,
         context: &EventContext<'_, '_>,
@@ -283,7 +283,7 @@ impl Telemetry {
         end: SpanEnd,
     ) -> bool {
         let group = self.group(context);
-        // A span cannot begin at an unknown time.
+        // The start time must not be 0, which means unknown.
         let begin = context.time.max(1);
         if begin != context.time {
             record_loss(&mut self.losses, context.event, LossKind::Rounded, "", UNTIMED);
@@ -298,7 +298,7 @@ impl Telemetry {
         context.class.message(context.event, &mut self.encoder.message);
         let name = match &*self.encoder.message {
             "" => context.name,
-            // Those of spans have messages about their begin.
+            // Messages of span events describe their start.
             _ if end == SpanEnd::Event => context.name,
             message => message,
         };
@@ -321,7 +321,7 @@ impl Telemetry {
         true
     }
 
-    /// Ends the frame before, and begins another one.
+    /// Ends the previous frame and starts the next frame.
     fn frame(&mut self, context: &EventContext<'_, '_>) -> bool {
         let Some((track, _)) = context.span_track(&mut self.keyed) else { return false };
         if let EndedSpan::Open(before) = self.spans.end(track, context.edge(), |_| ()) {
@@ -330,7 +330,7 @@ impl Telemetry {
         self.begin(context)
     }
 
-    /// Ends the spans of a thread that ends.
+    /// Ends the spans of a thread when the thread ends.
     pub(super) fn end_thread(&mut self, track: u64, time: u64) {
         while let Some(span) = self.spans.end_top(track) {
             self.write_unended(span, time, EXITED);
@@ -339,18 +339,18 @@ impl Telemetry {
 
     /// Ends the span of an event.
     fn end(&mut self, context: &EventContext<'_, '_>) -> bool {
-        // No span is open on a track without a number.
+        // A track without a number has no open span.
         let track = context.span_track(&mut self.keyed).map_or(0, |(track, _)| track);
         let mut inner = Vec::new();
         let mut ended = self.spans.end(track, context.edge(), |span| inner.push(span));
         if let (EndedSpan::Unknown, true) = (&ended, track != context.thread_track)
             && context.form == EventForm::End
         {
-            // The event that began it may not name the operation.
+            // The start event may lack the operation.
             ended = self.spans.end(context.thread_track, context.edge(), |span| inner.push(span));
         }
         inner.into_iter().for_each(|span| self.write_unended(span, context.time, LOST_END));
-        self.spans.touch(track, context.time);
+        self.spans.record_event_time(track, context.time);
         match ended {
             EndedSpan::Open(mut open) => {
                 let Self { encoder, losses, .. } = self;
@@ -370,7 +370,7 @@ impl Telemetry {
         }
     }
 
-    /// Writes an event that is no end of a span.
+    /// Writes an event that does not end a span.
     fn instant(&mut self, context: &EventContext<'_, '_>) -> bool {
         let around = self.ids_on(context.thread_track);
         let mut ids = around;
@@ -383,7 +383,7 @@ impl Telemetry {
                 let around = around.map(|ids| (ids, context.thread_track));
                 return self.open(context, of_operation, (new, around), SpanEnd::Last(context.time));
             }
-            let of_content = || self.operations.own(context.content, context.trace);
+            let of_content = || self.operations.event_ids(context.content, context.trace);
             ids = known.or_else(of_content);
             track = self.ids_on(of_operation).map(|_| of_operation);
         }
@@ -415,7 +415,7 @@ impl Telemetry {
         logs.add(group, Default::default, |out| encoder.push_log_record(context, ids, element, out, losses))
     }
 
-    /// Writes a span that ends at a time, with a mark, if its end is not known.
+    /// Writes a span that ends at `time`. Marks it if its end is unknown.
     fn write_unended(&mut self, mut span: OpenSpan, time: u64, reason: &str) {
         if span.end == SpanEnd::Event {
             let (kind, class, field) = (LossKind::Lowered, String::new(), String::new());
@@ -428,21 +428,21 @@ impl Telemetry {
         self.write_span(span, Some(time));
     }
 
-    /// Writes a span whose end is known, or else is at a time.
+    /// Writes a span with its known end, or else with the given end.
     fn write_span(&mut self, open: OpenSpan, end: Option<u64>) {
         let encoding = self.encoder.encoding;
         let end = match open.end {
             SpanEnd::At(time) | SpanEnd::Last(time) => time,
             SpanEnd::Event => end.unwrap_or(self.now),
         };
-        // Readers refuse spans that end before they begin.
+        // Readers reject a span that ends before it starts.
         if end < open.begin && open.begin > 1 {
             let (kind, class, field) = (LossKind::Rounded, String::new(), String::new());
             self.losses.note(kind, class, field, BACKWARDS);
         }
         let end = end.max(open.begin);
         if let Some(joined) = open.joined {
-            self.spans.touch(joined, end);
+            self.spans.record_event_time(joined, end);
         }
         let parent = self.find_parent(&open, end);
         if self.ended.len() >= MOST_ENDED {
@@ -464,15 +464,15 @@ impl Telemetry {
                 encoding.end(out, at)
             });
             if !is_written {
-                self.lose(TOO_LARGE, 1);
+                self.record_loss(TOO_LARGE, 1);
             }
         }
         self.links = links;
         self.spans.reuse(open);
     }
 
-    /// Returns the parent of a span that ends at a time: the one that the trace names, or else the one around it, or a cause
-    /// that contains it. The other causes become links.
+    /// Returns the parent of a span that ends at a time: the parent from the trace, else the enclosing span, else a
+    /// cause that contains it. The other causes become links.
     fn find_parent(&mut self, open: &OpenSpan, end: u64) -> Option<SpanId> {
         self.links.clear();
         let mut parent = open.parent;
@@ -493,7 +493,8 @@ impl Telemetry {
         parent
     }
 
-    /// Returns `true` if a span, of the track where it is if it is open, contains a time range; `None` if it is not known.
+    /// Returns `true` if a span contains a time range, or `None` if the span is unknown. An open span is looked up on
+    /// its track.
     fn contains(&self, (ids, track): (SpanIds, u64), [begin, end]: [u64; 2]) -> Option<bool> {
         if let Some(open) = self.spans.find(track, ids) {
             let lasts = match open.end {

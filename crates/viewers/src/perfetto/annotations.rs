@@ -1,15 +1,15 @@
 //! Arguments as debug annotations.
 
 use super::schema::{annotation, event};
-use crate::arguments::{ArgumentWriter, UNNAMED};
+use crate::arguments::{ArgumentSink, UNNAMED};
 use crate::protobuf::{begin, end, push_bytes, push_double, push_pair, push_unsigned};
 
-/// Writes arguments of the track event at the end of `out`.
+/// Argument writer for the track event at the end of `out`.
 pub(super) struct Annotations<'w> {
     out: &'w mut Vec<u8>,
-    /// Positions of open annotations, and the field that each is.
+    /// Position and field number of each open annotation.
     open: &'w mut Vec<(usize, u32)>,
-    /// Field that the next annotation is.
+    /// Field number of the next annotation.
     field: u32,
     /// Number of arguments without a name.
     unnamed: u32,
@@ -26,7 +26,7 @@ impl<'w> Annotations<'w> {
     #[inline]
     fn begin(&mut self, name: u32) -> usize {
         let at = begin(self.out, self.field);
-        // Elements have no names, even if the option of a variant has one.
+        // Array elements have no names, even if the option of a variant has a name.
         if self.field == annotation::ARRAY {
             return at;
         }
@@ -39,7 +39,7 @@ impl<'w> Annotations<'w> {
         at
     }
 
-    /// Writes an integer; a negative one has ten bytes.
+    /// Writes an integer. A negative integer takes ten bytes.
     #[inline]
     fn integer(&mut self, name: u32, field: u32, value: u64) {
         if name == 0 || self.field == annotation::ARRAY {
@@ -56,7 +56,7 @@ impl<'w> Annotations<'w> {
     }
 }
 
-impl ArgumentWriter for Annotations<'_> {
+impl ArgumentSink for Annotations<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         self.integer(name, annotation::UNSIGNED, value);

@@ -1,4 +1,4 @@
-//! Scheduling as events of ftrace, from which Perfetto makes the tracks of processors and the states of threads.
+//! Scheduling as ftrace events. Perfetto derives processor tracks and thread states from them.
 
 use ichnos_model::Event;
 
@@ -10,11 +10,11 @@ use ichnos_analysis::events::class::{EventForm, ViewerClass};
 use ichnos_analysis::events::scheduling::{EventLocation, next_thread};
 use ichnos_analysis::events::thread_fields::{NamedThread, PreviousState};
 
-/// Priority of a thread where none is written: no priority of Linux, which ends at 140. Viewers draw threads below 100,
-/// also without one, as real-time threads.
+/// Priority of a thread without a recorded priority. Linux priorities end at 140. Viewers draw threads below 100 as
+/// real-time threads, and also threads without a priority.
 const UNKNOWN_PRIORITY: u64 = i32::MAX as u64;
 
-/// Appends a thread name. Appends nothing if it is unknown, because viewers would rename the thread.
+/// Appends a thread name, or nothing if it is unknown, because viewers would rename the thread.
 pub(super) fn push_name(out: &mut Vec<u8>, field: u32, name: &str) {
     if !name.is_empty() {
         push_bytes(out, field, name.as_bytes());
@@ -22,8 +22,8 @@ pub(super) fn push_name(out: &mut Vec<u8>, field: u32, name: &str) {
 }
 
 impl PacketWriter<'_> {
-    /// Writes that a processor runs another thread, or that a thread can run. Returns `false` if a number is unknown or
-    /// does not fit, for instance in the 31 bits that ftrace has for threads.
+    /// Writes that a processor runs another thread, or that a thread can run. Returns `false` if a number is unknown
+    /// or too large. For example, ftrace thread numbers have 31 bits.
     pub(super) fn scheduling(
         &mut self,
         event: &Event<'_>,
@@ -32,7 +32,7 @@ impl PacketWriter<'_> {
     ) -> bool {
         let place = &location.place;
         let Some(next) = next_thread(event, class, place) else { return false };
-        // The only processor of a trace needs a number that those of other traces do not have.
+        // The only processor of a trace needs a number that other traces do not use.
         let only = (!location.has_processors).then_some(u64::from(self.sequence.trace));
         let processor = place.processor.or(only);
         let Some(processor) = processor.filter(|processor| *processor < MOST_PROCESSORS) else {
@@ -53,7 +53,7 @@ impl PacketWriter<'_> {
             }
             (EventForm::Switch, _) => self.run(processor, previous.zip(state), next),
             (_, Some(waker)) => self.waking(processor, waker, next),
-            // Of a thread that runs, it would end the slice of its processor.
+            // For a running thread, it would end the processor slice.
             (_, None) => !location.is_running && self.can_run(processor, next),
         };
         if !is_written {
@@ -62,7 +62,7 @@ impl PacketWriter<'_> {
         is_written
     }
 
-    /// Writes that a processor runs another thread.
+    /// Writes a thread switch.
     fn switch(
         &mut self,
         processor: u64,
@@ -91,7 +91,7 @@ impl PacketWriter<'_> {
         })
     }
 
-    /// Writes an event of the first of two threads. Returns `false` if a number does not fit.
+    /// Writes an event of the first thread. Returns `false` if a number does not fit.
     fn ftrace_event(
         &mut self,
         processor: u64,

@@ -1,4 +1,4 @@
-//! Lines of logs as those of Android's log, for which viewers have a panel.
+//! Log lines as Android log lines, because viewers have a panel for those.
 
 use ichnos_model::{Event, LogLevel};
 
@@ -8,7 +8,7 @@ use super::sequence::PerfettoClass;
 use crate::protobuf::{begin, end, push_bytes, push_unsigned};
 use ichnos_analysis::events::class::EventPlace;
 
-/// Returns the number of a level in Android.
+/// Returns the Android priority of a log level.
 fn priority(level: LogLevel) -> u64 {
     match level {
         LogLevel::Trace => 2,
@@ -21,7 +21,8 @@ fn priority(level: LogLevel) -> u64 {
 }
 
 impl PacketWriter<'_> {
-    /// Writes an event as a log line. Leaves out an unknown priority, and a thread that is unknown or needs more than 31 bits.
+    /// Writes an event as a log line. Omits an unknown priority, and a thread number that is unknown or needs more
+    /// than 31 bits.
     pub(super) fn log_line(
         &mut self,
         event: &Event<'_>,

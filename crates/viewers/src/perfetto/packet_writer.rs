@@ -1,4 +1,4 @@
-//! Writes the packets of events.
+//! Writes event packets.
 
 use ichnos_model::{DataStream, Event};
 
@@ -11,7 +11,7 @@ use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
 use ichnos_analysis::events::losses::END_MISSING;
 use ichnos_analysis::events::tracks::{TrackKind, Tracks, name_key, track_id};
 
-/// Writes the description of a track.
+/// Writes a track description.
 pub(super) fn describe(
     out: &mut Vec<u8>,
     sequence: SequenceId,
@@ -31,7 +31,7 @@ pub(super) fn describe(
     end(out, at);
 }
 
-/// Writes the packets of an event.
+/// Writer of event packets.
 pub(super) struct PacketWriter<'w> {
     pub(super) out: &'w mut Vec<u8>,
     pub(super) tracks: &'w mut Tracks,
@@ -40,24 +40,24 @@ pub(super) struct PacketWriter<'w> {
     pub(super) time: u64,
 }
 
-/// Numbers of a process and a thread, if both are known and fit: Perfetto has 31 bits for processes, 63 for threads.
+/// Process and thread number, if both are known and fit: Perfetto has 31 bits for processes, 63 bits for threads.
 pub(super) fn process_and_thread(place: &EventPlace<'_>) -> Option<(u64, u64)> {
     let process = place.process.filter(|process| i32::try_from(*process).is_ok())?;
     Some((process, place.thread.filter(|thread| i64::try_from(*thread).is_ok())?))
 }
 
-/// Track on which an event is shown.
+/// Track that shows an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShownTrack {
     pub(super) id: u64,
-    /// `true` for the end of a span with a key that has no begin.
+    /// `true` for the end of a span with a key that has no start.
     pub(super) is_unbegun: bool,
-    /// `true` for the begin of a span with a key that is open: that has no end.
+    /// `true` for the start of a span whose key is already open, so that the open span has no end.
     pub(super) is_again: bool,
 }
 
 impl PacketWriter<'_> {
-    /// Returns the track on which an event of this form is shown, described. `name` is the own name of the event.
+    /// Describes and returns the track that shows an event. `name` is the name of the event itself.
     pub(super) fn event_track(
         &mut self,
         class: &PerfettoClass,
@@ -85,23 +85,23 @@ impl PacketWriter<'_> {
         shown
     }
 
-    /// Returns the number of the track of a thread; `None` without a thread.
+    /// Returns the track number of a thread, or `None` without a thread.
     pub(super) fn thread_track(&self, place: &EventPlace<'_>) -> Option<u64> {
         let number = self.sequence.id;
         Some(match process_and_thread(place) {
-            Some((process, thread)) => track_id(TrackKind::Thread, [number.own(process), thread]),
+            Some((process, thread)) => track_id(TrackKind::Thread, [number.unique_process(process), thread]),
             None => {
                 let process = place.process.map_or(0, |process| self.process_track(process));
-                track_id(TrackKind::LoneThread, [number.own(process), place.thread?])
+                track_id(TrackKind::LoneThread, [number.unique_process(process), place.thread?])
             }
         })
     }
 
     fn process_track(&self, process: u64) -> u64 {
-        track_id(TrackKind::Process, [self.sequence.id.own(process), 0])
+        track_id(TrackKind::Process, [self.sequence.id.unique_process(process), 0])
     }
 
-    /// Returns the track of the thread of an event, or of what it has instead, described.
+    /// Describes and returns the track of the thread, or of the process, processor or data stream.
     pub(super) fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> u64 {
         let Some(id) = self.thread_track(place) else {
             return self.track_without_thread(stream, place);
@@ -139,7 +139,7 @@ impl PacketWriter<'_> {
         id
     }
 
-    /// Returns the track of the process of an event, described.
+    /// Describes and returns the process track of an event.
     fn process(&mut self, place: &EventPlace<'_>) -> Option<u64> {
         let process = place.process?;
         let id = self.process_track(process);
@@ -162,7 +162,7 @@ impl PacketWriter<'_> {
         Some(id)
     }
 
-    /// Returns the track of the processor of an event, or else of its process or data stream, described.
+    /// Describes and returns the processor track of an event, or else the track of its process or data stream.
     fn track_without_thread(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> u64 {
         if let Some(process) = self.process(place) {
             return process;
@@ -182,7 +182,7 @@ impl PacketWriter<'_> {
         id
     }
 
-    /// Begins a packet of the sequence.
+    /// Starts a packet of the sequence.
     pub(super) fn begin_packet(&mut self) -> usize {
         let at = begin(self.out, trace::PACKET);
         push_unsigned(self.out, packet::TIMESTAMP, self.time);
@@ -193,7 +193,7 @@ impl PacketWriter<'_> {
         at
     }
 
-    /// Begins the packet of an event of this form, up to its arguments; returns the positions of packet and event.
+    /// Starts the packet of an event up to its arguments. Returns the positions of packet and event.
     pub(super) fn begin_event(
         &mut self,
         (class, form): (&PerfettoClass, EventForm),
@@ -241,13 +241,13 @@ impl PacketWriter<'_> {
         [packet_at, at]
     }
 
-    /// Writes the end of a slice that begins at the time of the event.
+    /// Writes the end of a slice that starts at the event time.
     pub(super) fn end_complete(&mut self, track: u64, duration: u64) {
         self.time = self.time.saturating_add(duration).min(i64::MAX as u64);
         self.end_slice(track, false);
     }
 
-    /// Writes the end of a slice, which has none in the trace if it `is_lost`.
+    /// Writes the end of a slice. If it `is_lost`, the trace lacks the end.
     pub(super) fn end_slice(&mut self, track: u64, is_lost: bool) {
         let packet_at = self.begin_packet();
         let at = begin(self.out, packet::TRACK_EVENT);
@@ -259,7 +259,7 @@ impl PacketWriter<'_> {
         self.end_packet([packet_at, at]);
     }
 
-    /// Writes an argument of an event that is `true`.
+    /// Writes an event argument with the value `true`.
     pub(super) fn mark(&mut self, name: &str) {
         let at = begin(self.out, track_event::ANNOTATIONS);
         push_bytes(self.out, annotation::NAME, name.as_bytes());
@@ -267,8 +267,8 @@ impl PacketWriter<'_> {
         end(self.out, at);
     }
 
-    /// Returns the track of a slice with a key, described, and `true` if a slice is open there. Returns `None` for the end of
-    /// a slice that has no begin.
+    /// Describes and returns the track of a slice with a key, and `true` if a slice is open there. Returns `None` for
+    /// an end without a start.
     fn slice(
         &mut self,
         class: &PerfettoClass,
@@ -276,10 +276,10 @@ impl PacketWriter<'_> {
         place: &EventPlace<'_>,
         name: Option<&str>,
     ) -> Option<(u64, bool)> {
-        // Spans can end on another thread than they began.
+        // A span can end on another thread.
         let parent = self.process(place);
-        let around = self.sequence.id.own(parent.unwrap_or(0));
-        // Keys are those of a trace.
+        let around = self.sequence.id.unique_process(parent.unwrap_or(0));
+        // Keys are unique within a trace.
         let trace = u64::from(self.sequence.trace);
         let track = |key: u64| track_id(TrackKind::Slice, [around, key ^ trace]);
         let class_of = &class.class;
@@ -299,7 +299,7 @@ impl PacketWriter<'_> {
         Some((id, is_open || class_of.form == EventForm::Frame && !is_new))
     }
 
-    /// Writes the names of a class that the sequence did not announce.
+    /// Writes the class names that the sequence has not announced.
     fn announce(&mut self, class: &PerfettoClass, names: &AllNames) {
         let Sequence { events, categories, annotations, .. } = &mut *self.sequence;
         let mut push = |field, number: u32, name: &str| push_interned(self.out, field, number.into(), name);
@@ -316,12 +316,12 @@ impl PacketWriter<'_> {
         }
     }
 
-    /// Ends the packet of an event; returns `false` if it is too large.
+    /// Ends the packet of an event. Returns `false` if it is too large.
     pub(super) fn end_packet(&mut self, [packet, event]: [usize; 2]) -> bool {
         end(self.out, event) & end(self.out, packet)
     }
 
-    /// Writes the values of counters.
+    /// Writes counter values.
     pub(super) fn counters(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) {
         let around = match self.process(place) {
             Some(process) => process,

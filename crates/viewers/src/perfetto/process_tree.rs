@@ -1,12 +1,11 @@
-//! Processes and names of threads: those of threads that only the scheduler mentions are not known from tracks, and names
-//! change.
+//! Processes and thread names. Some threads appear only in scheduling events and have no track, and names change.
 
 use super::schema::{packet, process_tree, trace};
 use super::sequence::SequenceId;
 use crate::protobuf::{begin, end, push_bytes, push_unsigned};
 use ichnos_analysis::events::scheduling::Scheduling;
 
-/// Writes the threads whose process or name is new.
+/// Writes the threads with a new process or name.
 #[inline]
 pub(super) fn push_changes(out: &mut Vec<u8>, sequence: SequenceId, time: u64, scheduling: &mut Scheduling) {
     while let Some((thread, process, name)) = scheduling.take_change() {
@@ -14,7 +13,7 @@ pub(super) fn push_changes(out: &mut Vec<u8>, sequence: SequenceId, time: u64, s
     }
 }
 
-/// Writes the process and the name of a thread, and this name as that of the process if it is its first thread.
+/// Writes the process and name of a thread. The first thread of a process also names the process.
 fn push_thread(
     out: &mut Vec<u8>,
     sequence: SequenceId,
@@ -22,7 +21,7 @@ fn push_thread(
     (thread, process): (u64, u64),
     name: &str,
 ) {
-    // Perfetto has 31 bits for both. Thread 0 is that of each idle processor.
+    // Perfetto has 31 bits for both. Thread 0 is the idle thread of every processor.
     let fits = |number: u64| i32::try_from(number).is_ok();
     if thread == 0 || !fits(thread) || !fits(process) {
         return;

@@ -1,4 +1,4 @@
-//! Samples of call stacks.
+//! Call stack samples.
 
 use ichnos_model::Event;
 
@@ -8,16 +8,16 @@ use super::sequence::SampleNames;
 use crate::protobuf::{begin, end, push_bytes, push_unsigned};
 use ichnos_analysis::events::class::{EventPlace, ViewerClass};
 
-/// Number of processors that Perfetto can have.
+/// Maximum number of processors in Perfetto.
 pub(super) const MOST_PROCESSORS: u64 = 4096;
 
 impl PacketWriter<'_> {
-    /// Writes a sample, without a processor as one that Perfetto has since July 2026. Returns `false` if it lacks its call
-    /// stack, process or thread.
+    /// Writes a sample. Without a processor, it uses the message that Perfetto added in July 2026. Returns `false` if
+    /// the call stack, process or thread is missing.
     pub(super) fn sample(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) -> bool {
         let stack = self.stack(event, class);
         let (Some(stack), Some((process, thread))) = (stack, process_and_thread(place)) else { return false };
-        // It names process and thread.
+        // The track names process and thread.
         self.track(event.stream, place);
         let at = self.begin_packet();
         if !self.sequence.samples.has(stack) {
@@ -43,7 +43,7 @@ impl PacketWriter<'_> {
                 push_unsigned(out, task_context::THREAD, thread);
                 end(out, task);
                 push_unsigned(out, stack_sample::CALL_STACK, call_stack);
-                // What a sample stands for is unknown: each counts 1.
+                // The sample weight is unknown: each sample counts 1.
                 let counter = begin(out, stack_sample::COUNTER);
                 push_bytes(out, counter_descriptor::NAME, b"samples");
                 push_unsigned(out, counter_descriptor::UNIT, counter_descriptor::UNIT_COUNT);
@@ -55,7 +55,7 @@ impl PacketWriter<'_> {
         self.end_packet([at, sample])
     }
 
-    /// Returns the number of the call stack of an event, if there is such a call stack: a trace can have any number.
+    /// Returns the call stack number of an event, if that call stack exists. A trace can contain invalid numbers.
     #[inline]
     pub(super) fn stack(&self, event: &Event<'_>, class: &ViewerClass) -> Option<u32> {
         let stack = class.stack(event)?;
@@ -68,12 +68,12 @@ impl PacketWriter<'_> {
         self.sequence.samples.add(stack);
         let stacks = event.stream.stacks();
         let time = event.nanoseconds().unwrap_or(i128::MAX);
-        // Loading them can read the trace, which uses the table.
+        // Loading symbols can read the trace, which uses the table.
         let symbols = stacks.symbols();
         let view = stacks.table.view();
         let SampleNames { frames, functions, modules, .. } = &mut self.sequence.samples;
         let out = &mut *self.out;
-        // The outermost frame first.
+        // The outermost frame comes first.
         let mut numbers: Vec<u32> = Vec::new();
         for (number, frame) in view.frames(stack) {
             numbers.push(number);

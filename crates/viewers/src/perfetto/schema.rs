@@ -1,4 +1,4 @@
-//! Numbers of the fields of Perfetto's messages (`protos/perfetto/trace` of its repository).
+//! Field numbers of Perfetto messages (`protos/perfetto/trace` in its repository).
 
 /// `Trace`
 pub(super) mod trace {
@@ -21,13 +21,13 @@ pub(super) mod packet {
     pub(crate) const STACK_SAMPLE: u32 = 135;
     pub(crate) const MACHINE_ID: u32 = 98;
     pub(crate) const TASK_STATE: u32 = 117;
-    /// Flag of a packet after which nothing is known of earlier names.
+    /// Packet flag that clears all earlier names.
     pub(crate) const CLEARED: u64 = 1;
-    /// Flag of a packet that needs names of earlier ones.
+    /// Packet flag for use of earlier names.
     pub(crate) const NEEDS_NAMES: u64 = 2;
 }
 
-/// `ClockSnapshot`, and `Clock` in it
+/// `ClockSnapshot` with `Clock`
 pub(super) mod clock {
     pub(crate) const CLOCKS: u32 = 1;
     pub(crate) const ID: u32 = 1;
@@ -36,7 +36,7 @@ pub(super) mod clock {
     pub(crate) const BOOTTIME: u64 = 6;
 }
 
-/// `ProcessTree`, and `Process` and `Thread` in it
+/// `ProcessTree` with `Process` and `Thread`
 pub(super) mod process_tree {
     pub(crate) const PROCESSES: u32 = 1;
     pub(crate) const THREADS: u32 = 2;
@@ -47,7 +47,7 @@ pub(super) mod process_tree {
     pub(crate) const THREAD_PROCESS: u32 = 3;
 }
 
-/// `TrackDescriptor`, and `ProcessDescriptor`, `ThreadDescriptor` and `CounterDescriptor` in it
+/// `TrackDescriptor` with `ProcessDescriptor`, `ThreadDescriptor` and `CounterDescriptor`
 pub(super) mod track {
     pub(crate) const ID: u32 = 1;
     pub(crate) const NAME: u32 = 2;
@@ -95,7 +95,7 @@ pub(super) mod annotation {
     pub(crate) const ARRAY: u32 = 12;
 }
 
-/// `InternedData`, and the messages in it
+/// `InternedData` and its messages
 pub(super) mod interned {
     pub(crate) const CATEGORIES: u32 = 1;
     pub(crate) const EVENT_NAMES: u32 = 2;
@@ -114,7 +114,7 @@ pub(super) mod interned {
     pub(crate) const MAPPING_PATH: u32 = 7;
 }
 
-/// `FtraceEventBundle`, `FtraceEvent` in it, and the events `SchedSwitchFtraceEvent` and `SchedWakingFtraceEvent` in that
+/// `FtraceEventBundle` with `FtraceEvent`, `SchedSwitchFtraceEvent` and `SchedWakingFtraceEvent`
 pub(super) mod ftrace {
     pub(crate) const PROCESSOR: u32 = 1;
     pub(crate) const EVENT: u32 = 2;

@@ -1,4 +1,4 @@
-//! Sequences of packets: names that they have announced.
+//! Packet sequences and the names that they announced.
 
 use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
@@ -11,7 +11,7 @@ use ichnos_analysis::events::class::{EventForm, ViewerClass};
 use ichnos_analysis::events::losses::{record_class_losses, record_loss};
 use ichnos_analysis::events::names::{NumberBits, NumberedNames};
 
-/// All names, by their kind.
+/// All names by kind.
 #[derive(Debug, Default)]
 pub(super) struct AllNames {
     pub(super) events: NumberedNames,
@@ -20,7 +20,7 @@ pub(super) struct AllNames {
     classes: u32,
 }
 
-/// Number of a sequence, and that of its machine: 0 for the first one, and where it is unknown.
+/// Sequence number and machine number. Machine 0 is the first or an unknown machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SequenceId {
     pub(super) number: u32,
@@ -28,7 +28,7 @@ pub(super) struct SequenceId {
 }
 
 impl SequenceId {
-    /// Appends what a packet of the sequence says of it.
+    /// Appends the sequence and machine fields of a packet.
     #[inline]
     pub(super) fn push(self, out: &mut Vec<u8>) {
         push_unsigned(out, packet::SEQUENCE_ID, self.number.into());
@@ -37,20 +37,20 @@ impl SequenceId {
         }
     }
 
-    /// Returns a number that distinguishes a process of the machine from those of others.
+    /// Returns a process number that is unique across machines.
     #[inline]
-    pub(super) fn own(self, number: u64) -> u64 {
+    pub(super) fn unique_process(self, number: u64) -> u64 {
         number ^ u64::from(self.machine) << 40
     }
 }
 
-/// State of the sequence of a data stream.
+/// Sequence state of a data stream.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     pub(super) id: SequenceId,
-    /// Number of the trace.
+    /// Trace number.
     pub(super) trace: u32,
-    /// `true` if a packet was written.
+    /// `true` after the first packet.
     pub(super) has_begun: bool,
     /// Classes whose names were announced, and those names.
     pub(super) classes: NumberBits,
@@ -60,27 +60,27 @@ pub(super) struct Sequence {
     pub(super) samples: SampleNames,
 }
 
-/// An event record class with numbers of names.
+/// Event record class with name numbers.
 #[derive(Debug)]
 pub(super) struct PerfettoClass {
     pub(super) class: ViewerClass,
     pub(super) number: u32,
     pub(super) name: u32,
-    /// 0 without one.
+    /// Category name number, 0 without a category.
     pub(super) category: u32,
     pub(super) scopes: Vec<ScopeNames>,
     pub(super) log: LogFields,
 }
 
 impl PerfettoClass {
-    /// Makes the class of an event.
-    pub(super) fn of(event: &Event<'_>, names: &mut AllNames, losses: &mut LossTable) -> Self {
+    /// Creates the class of an event.
+    pub(super) fn for_event(event: &Event<'_>, names: &mut AllNames, losses: &mut LossTable) -> Self {
         let class = ViewerClass::from_event(event);
         record_class_losses(losses, event, &class);
         if matches!(class.form, EventForm::Switch | EventForm::Wakeup) {
             record_loss(losses, event, LossKind::Lowered, "", "scheduling without other fields");
             if !class.has_processor() {
-                record_loss(losses, event, LossKind::Lowered, "", "no processor -> number of the trace");
+                record_loss(losses, event, LossKind::Lowered, "", "missing processor -> trace number");
             }
         }
         if class.form == EventForm::Sample && class.stack(event).is_some() {
@@ -96,13 +96,13 @@ impl PerfettoClass {
                 category => names.categories.number(category),
             },
             scopes,
-            log: LogFields::of(event),
+            log: LogFields::for_event(event),
             class,
         }
     }
 }
 
-/// Stacks, frames and names that a sequence has announced.
+/// Announced stacks, frames and names of a sequence.
 #[derive(Debug, Default)]
 pub(super) struct SampleNames {
     stacks: NumberBits,
@@ -112,7 +112,7 @@ pub(super) struct SampleNames {
 }
 
 impl Sequence {
-    /// Forgets what was announced: the next packet has the flag for readers to do so, too.
+    /// Forgets all announced names. The next packet has the flag for readers to forget them.
     pub(super) fn restart(&mut self) {
         *self = Self { id: self.id, trace: self.trace, ..Self::default() };
     }
@@ -124,7 +124,7 @@ impl SampleNames {
         self.stacks.has(stack)
     }
 
-    /// Notes that a call stack is announced.
+    /// Marks a call stack as announced.
     pub(super) fn add(&mut self, stack: u32) {
         self.stacks.add(stack);
     }

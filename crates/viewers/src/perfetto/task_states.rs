@@ -6,7 +6,7 @@ use super::schema::{packet, task_state, trace};
 use crate::protobuf::{begin, end, push_unsigned};
 use ichnos_analysis::events::thread_fields::{NamedThread, PreviousState, linux};
 
-/// Returns the number of a state, unless Perfetto lacks it.
+/// Returns the Perfetto number of a state, or `None` if Perfetto lacks it.
 fn number(state: PreviousState) -> Option<u64> {
     Some(match state {
         PreviousState::Runnable | PreviousState::Linux(0 | linux::PREEMPTED) => task_state::RUNNABLE,
@@ -23,8 +23,8 @@ fn number(state: PreviousState) -> Option<u64> {
 }
 
 impl PacketWriter<'_> {
-    /// Writes that a processor runs another thread than `previous`, if that and its state are known. Returns `false` if a
-    /// number does not fit.
+    /// Writes a thread switch, and the state of `previous` if both are known. Returns `false` if a number does not
+    /// fit.
     pub(super) fn run(
         &mut self,
         processor: u64,
@@ -36,7 +36,7 @@ impl PacketWriter<'_> {
             && self.task_state(processor, next, task_state::RUNNING)
     }
 
-    /// Writes that a thread can run, which no processor runs.
+    /// Writes that a thread is ready but not running.
     pub(super) fn can_run(&mut self, processor: u64, thread: NamedThread<'_>) -> bool {
         self.task_state(processor, thread, task_state::RUNNABLE)
     }

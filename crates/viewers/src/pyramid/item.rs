@@ -1,52 +1,52 @@
-//! Items of lanes.
+//! Lane items.
 
-/// Item that others can be merged with.
+/// Item that can be merged.
 pub(super) trait LaneItem: Copy {
-    /// Time at which it begins.
+    /// Start time.
     fn begin(&self) -> u64;
-    /// Time at which it ends.
+    /// End time.
     fn end(&self) -> u64;
-    /// Returns `true` if it can be merged within bins of a width.
+    /// Returns `true` if the item can be merged within bins of a width.
     fn is_narrow(&self, width: u64) -> bool;
-    /// Adds an item that begins later. Returns `false` if it cannot count so many.
+    /// Adds a later item. Returns `false` if the count would overflow.
     fn absorb(&mut self, later: &Self) -> bool;
 }
 
-/// A span, an instant, or several of them.
+/// Span or instant, or several merged spans and instants.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpanItem {
-    /// Begin of the first one, in nanoseconds.
+    /// Start of the first span or instant, in nanoseconds.
     pub begin: u64,
-    /// End of the last one, in nanoseconds; that of an instant is its begin.
+    /// End of the last span in nanoseconds. For an instant, its time.
     pub end: u64,
-    /// Length of the longest one, in nanoseconds; 0 of instants and of spans without an end.
+    /// Length of the longest span in nanoseconds. 0 for instants and for spans without an end.
     pub longest: u64,
-    /// Time in spans of the dominant name in nanoseconds, plus the number of these spans and instants. It is approximate where
+    /// Time in nanoseconds under the dominant name, plus the number of its spans and instants. It is approximate if
     /// names alternate.
     pub weight: u64,
     /// Number of spans and instants.
     pub count: u32,
-    /// Number of the dominant name: that of most of the time.
+    /// Number of the dominant name, which covers most of the time.
     pub name: u32,
 }
 
 impl SpanItem {
-    /// Makes a single one.
+    /// Creates an item for a single span or instant.
     #[must_use]
     pub fn new(begin: u64, end: u64, name: u32) -> Self {
         let longest = end.saturating_sub(begin);
         Self { begin, end, longest, weight: longest.saturating_add(1), count: 1, name }
     }
 
-    /// Makes a span without an end, which is shown up to a time.
+    /// Creates a span without an end, shown until a time.
     #[must_use]
     pub fn open(begin: u64, until: u64, name: u32) -> Self {
         Self { longest: 0, ..Self::new(begin, until, name) }
     }
 
-    /// Returns `true` for a single span that has no end: no length of it is known.
+    /// Returns `true` for a single span without an end, whose length is unknown.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.count == 1 && self.longest == 0 && self.end > self.begin
@@ -75,7 +75,7 @@ impl LaneItem for SpanItem {
         self.count = count;
         self.end = self.end.max(later.end);
         self.longest = self.longest.max(later.longest);
-        // Of many names, the one that has more than half of the time always remains.
+        // A name with more than half of the time always remains.
         if self.name == later.name {
             self.weight = self.weight.saturating_add(later.weight);
         } else if later.weight > self.weight {
@@ -87,14 +87,14 @@ impl LaneItem for SpanItem {
     }
 }
 
-/// A value of a counter, or several of them.
+/// Counter value, or several merged values.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CounterItem {
-    /// Time of the first one, in nanoseconds.
+    /// Time of the first value, in nanoseconds.
     pub begin: u64,
-    /// Time of the last one, in nanoseconds.
+    /// Time of the last value, in nanoseconds.
     pub end: u64,
     /// Smallest value.
     pub minimum: f64,
@@ -107,7 +107,7 @@ pub struct CounterItem {
 }
 
 impl CounterItem {
-    /// Makes a single one.
+    /// Creates an item for a single value.
     #[must_use]
     pub fn new(time: u64, value: f64) -> Self {
         Self { begin: time, end: time, minimum: value, maximum: value, last: value, count: 1 }
@@ -133,7 +133,7 @@ impl LaneItem for CounterItem {
     #[inline]
     fn absorb(&mut self, later: &Self) -> bool {
         self.end = self.end.max(later.end);
-        // Numbers that are none are ignored by these.
+        // `min` and `max` ignore NaN.
         self.minimum = self.minimum.min(later.minimum);
         self.maximum = self.maximum.max(later.maximum);
         self.last = later.last;

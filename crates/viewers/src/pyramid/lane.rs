@@ -1,27 +1,27 @@
-//! Items of a lane, with levels of them that are merged more and more.
+//! Lane items, with increasingly merged levels.
 
 use super::FACTOR;
 use super::item::LaneItem;
 
-/// Width of the bins of the first level, in nanoseconds.
+/// Bin width of the first level, in nanoseconds.
 const FIRST_LEVEL: u64 = 1 << 8;
 
-/// Number of items that need no further level.
+/// Number of items without further levels.
 const FEW: usize = 64;
 
-/// Number of items that can follow those with levels before the levels are made again.
+/// Maximum number of items after the levels. With more, the levels are rebuilt.
 const MOST_AFTER: usize = 4 << 10;
 
-/// Items in order of their begins.
+/// Items of a lane, sorted by start.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", serde(bound(deserialize = "T: serde::Deserialize<'de>")))]
 pub(super) struct ItemLane<T> {
     items: Vec<T>,
-    /// Merged copies of the first items, each with at most a third as many as the one before.
+    /// Merged copies of the first items. Each level has at most a third of the previous level's items.
     #[cfg_attr(feature = "serde", serde(skip))]
     levels: Vec<LaneLevel<T>>,
-    /// Number of items that the levels are made of. The last item can still change, and is never one of them.
+    /// Number of items that the levels cover. The last item can still change and is never covered.
     #[cfg_attr(feature = "serde", serde(skip))]
     covered: usize,
     /// Length of the longest item, in nanoseconds.
@@ -43,21 +43,21 @@ impl<T> Default for ItemLane<T> {
     }
 }
 
-/// Returns `true` if `later` can be added to `earlier` in bins of a width that are counted from an origin.
+/// Returns `true` if `later` can be merged into `earlier`, with bins of a width counted from an origin.
 #[inline]
 fn belong_together<T: LaneItem>(earlier: &T, later: &T, width: u64, origin: u64) -> bool {
     let bin = |item: &T| item.begin().saturating_sub(origin) / width.max(1);
     earlier.is_narrow(width) && later.is_narrow(width) && bin(earlier) == bin(later)
 }
 
-/// Adds `later` to `earlier` if both are in one bin.
+/// Merges `later` into `earlier` if both are in one bin.
 #[inline]
 fn merge<T: LaneItem>(earlier: &mut T, later: &T, width: u64, origin: u64) -> bool {
     belong_together(earlier, later, width, origin) && earlier.absorb(later)
 }
 
 impl<T: LaneItem> ItemLane<T> {
-    /// Returns the time at which the first item begins.
+    /// Returns the start of the first item.
     pub(super) fn begin(&self) -> Option<u64> {
         match self.is_sorted {
             true => self.items.first().map(LaneItem::begin),
@@ -65,7 +65,7 @@ impl<T: LaneItem> ItemLane<T> {
         }
     }
 
-    /// Adds an item. Returns `true` if it was not merged with the last one.
+    /// Adds an item. Returns `true` if it was not merged into the last item.
     #[inline]
     pub(super) fn push(&mut self, item: T, resolution: u64) -> bool {
         if let Some(last) = self.items.last_mut() {
@@ -78,14 +78,14 @@ impl<T: LaneItem> ItemLane<T> {
         }
         self.longest = self.longest.max(item.end().saturating_sub(item.begin()));
         if self.items.len() == self.items.capacity() {
-            // By an eighth, as doubling would waste half of the memory.
+            // Grows by an eighth, because doubling would waste half of the memory.
             self.items.reserve_exact(self.items.len() / 8 + 4);
         }
         self.items.push(item);
         true
     }
 
-    /// Merges items within bins of a width. Returns the number of items that are left.
+    /// Merges items within bins of a width. Returns the number of remaining items.
     pub(super) fn coarsen(&mut self, width: u64) -> usize {
         self.sort();
         (self.levels, self.covered) = (Vec::new(), 0);
@@ -105,7 +105,7 @@ impl<T: LaneItem> ItemLane<T> {
         self.is_sorted = true;
     }
 
-    /// Makes the levels again if many items are without.
+    /// Rebuilds the levels if many items are not covered.
     fn make_levels(&mut self, resolution: u64) {
         self.sort();
         let after = self.items.len() - self.covered;
@@ -125,7 +125,7 @@ impl<T: LaneItem> ItemLane<T> {
             }
             let pairs = below.iter().zip(below.iter().skip(1));
             let merged = pairs.filter(|(earlier, later)| belong_together(*earlier, *later, width, 0)).count();
-            // Fewer levels need less memory, and those that are left are still small enough.
+            // Fewer levels need less memory, and the remaining levels are small enough.
             if below.len() - merged <= below.len() / 3 {
                 let mut items: Vec<T> = Vec::with_capacity(below.len() - merged);
                 for item in below {
@@ -142,7 +142,8 @@ impl<T: LaneItem> ItemLane<T> {
         }
     }
 
-    /// Passes the items that touch a range to `take`, merged to pixels. `before` also wants the last one before.
+    /// Passes the items that touch a range to `take`, merged to pixels. With `before`, also passes the last earlier
+    /// item.
     pub(super) fn query(
         &mut self,
         (begin, end): (u64, u64),
@@ -178,14 +179,14 @@ impl<T: LaneItem> ItemLane<T> {
         before: bool,
     ) -> impl Iterator<Item = &'i T> {
         let to = items.partition_point(|item| item.begin() <= end);
-        // Items that do not overlap end in the order in which they begin. Merged ones are up to two bins long.
+        // Without overlaps, ends have the same order as starts. Merged items are up to two bins long.
         let earliest = if self.has_overlaps { begin.saturating_sub(self.longest) } else { begin };
         let from = items.partition_point(|item| item.begin() < earliest).saturating_sub(1);
         let found = items.get(from..to).unwrap_or_default();
         found.iter().filter(move |item| before || item.end() >= begin)
     }
 
-    /// Returns the last item that begins at a time or before it.
+    /// Returns the last item that starts at or before a time.
     pub(super) fn latest(&mut self, time: u64) -> Option<T> {
         self.sort();
         let items = self.items.as_slice();

@@ -6,7 +6,7 @@ use ichnos_analysis::stats::TimeHistogram;
 
 use super::*;
 
-/// Items that a lane has, as they were added.
+/// Items of a lane as they were added.
 #[derive(Default)]
 struct Naive(Vec<SpanItem>);
 
@@ -39,7 +39,7 @@ fn query(pyramid: &mut Pyramid, track: u32, range: (u64, u64), pixels: u32) -> V
     found
 }
 
-/// Checks what every answer has to be.
+/// Checks every required property of the answer.
 fn check(found: &[SpanItem], naive: &Naive, range: (u64, u64), pixels: u32, margin: u64) {
     assert!(found.len() <= 4 * pixels as usize + 4, "{} items for {pixels} pixels", found.len());
     assert!(found.is_sorted_by_key(|item| item.begin));
@@ -97,7 +97,7 @@ fn items_are_exact_within_the_budget() {
         let count = |items: &[SpanItem]| items.iter().map(|item| u64::from(item.count)).sum::<u64>();
         assert_eq!(count(&found), count(&expected));
         assert!(single.iter().all(|item| expected.contains(item)));
-        // Only instants at the same time, or spans of no pixel, are one.
+        // Only instants at the same time or spans narrower than a pixel are merged.
         let distinct = expected.windows(2).filter(|pair| pair[0].begin != pair[1].begin).count() + 1;
         assert!(found.len() >= distinct.min(expected.len()));
     });
@@ -178,7 +178,7 @@ fn counters_keep_their_extremes() {
         assert_eq!(found.iter().map(|item| item.maximum).fold(0.0, f64::max), maximum);
         assert_eq!(pyramid.extremes(0).map(|(_, maximum)| maximum), Some(maximum));
         assert_eq!(found.last().map(|item| item.last), values.last().copied());
-        // The value that holds at the begin.
+        // The value at the start of the range.
         found.clear();
         pyramid.values(0, 250_050, 250_060, 50, |item| found.push(item));
         assert!(!found.is_empty());
@@ -210,8 +210,8 @@ fn the_begin_of_a_track_is_that_of_its_first_item() {
     assert_eq!([0, 1, 2, 3].map(|track| pyramid.begin(track)), [Some(30), None, Some(20), None]);
 }
 
-/// Tiles of `ichnos view` show what `--timeline` counts as long as all items are kept; then only the sum is the same, as
-/// merged items are on one side of an edge between bins.
+/// `ichnos view` tiles and `--timeline` counts are equal as long as all items are kept. After that only the sums are
+/// equal, because a merged item is on one side of a bin edge.
 #[test]
 fn pyramids_count_the_same_while_they_are_exact() {
     let times: Vec<u64> = (0..20_000).map(|i| 7_919 * i + (i * i) % 977).collect();
@@ -225,7 +225,7 @@ fn pyramids_count_the_same_while_they_are_exact() {
         assert_eq!(pyramid.resolution() == 0, is_exact);
         let width = timeline.width() as u64;
         let mut counted = vec![0_u64; timeline.counts().len()];
-        // As many pixels as nanoseconds: nothing is merged for the query.
+        // With one pixel per nanosecond, the query merges nothing.
         pyramid.spans(0, 0, 1 << 31, 1 << 31, |_, item| {
             counted[((item.begin - timeline.begin() as u64) / width) as usize] += u64::from(item.count);
         });

@@ -7,16 +7,16 @@ use ichnos_analysis::events::keyed_spans::KeyedSpans;
 use ichnos_analysis::events::nested_spans::spans_within;
 use ichnos_analysis::events::span_edge::SpanEdge;
 
-/// Maximum number of open spans of a track. Deeper spans become instants.
+/// Maximum number of open spans on a track. Deeper spans become instants.
 const MOST_OPEN: usize = MOST_LANES as usize;
 
 /// Span without an end so far.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug)]
-struct OpenSpan {
+struct BoardSpan {
     begin: u64,
     name: u32,
-    /// Class name number, equal for begin and end, while the event itself can have another name. `None` for a span from
+    /// Class name number, equal for start and end. The event itself can have another name. `None` for a span from
     /// another timeline.
     kind: Option<u32>,
     lane: u16,
@@ -24,14 +24,14 @@ struct OpenSpan {
     known_end: Option<u64>,
     /// `true` if no event ends the span at its known end.
     is_lost: bool,
-    /// `true` if the span began before the part. Then its end is known, or it never ends.
+    /// `true` if the span started before the part. Its end is known, or it never ends.
     is_earlier: bool,
 }
 
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Default)]
 struct TrackState {
-    open: Vec<OpenSpan>,
+    open: Vec<BoardSpan>,
     /// Time until which each lane is used.
     busy: Vec<u64>,
     /// Number of open keyed spans.
@@ -63,7 +63,7 @@ impl TrackState {
     }
 }
 
-impl OpenSpan {
+impl BoardSpan {
     fn new(begin: u64, name: u32, kind: u32, lane: u16) -> Self {
         Self { begin, name, kind: Some(kind), lane, known_end: None, is_lost: false, is_earlier: false }
     }
@@ -76,7 +76,7 @@ impl OpenSpan {
         }
     }
 
-    /// Returns `true` if an event ends this span at a time; `None` if names decide.
+    /// Returns `true` if an event ends this span at a time, or `None` if names decide.
     fn is_ended_at(&self, time: u64) -> Option<bool> {
         // Other ends belong to short spans before the part, which are unknown.
         self.is_earlier.then_some(self.known_end == Some(time) && !self.is_lost)
@@ -98,7 +98,7 @@ pub(super) struct Board {
     pub(super) pyramid: Pyramid,
     states: Vec<TrackState>,
     /// Open spans by key, with their tracks.
-    keyed: KeyedSpans<(u32, OpenSpan), u32>,
+    keyed: KeyedSpans<(u32, BoardSpan), u32>,
     pub(super) counts: TimelineCounts,
     /// `true` for a part: spans can have begun before it.
     is_part: bool,
@@ -151,11 +151,11 @@ impl Board {
         }
         let lane = state.free_lane(state.depth(), time);
         state.use_lane(lane, u64::MAX);
-        state.open.push(OpenSpan::new(time, name, kind, lane));
+        state.open.push(BoardSpan::new(time, name, kind, lane));
         self.counts.begun += 1;
     }
 
-    /// Ends the innermost span with a name. Spans nested in it never ended.
+    /// Ends the innermost span with a name. The ends of its inner spans are missing.
     pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEdge<u32>) {
         let (state, pyramid) = self.state(track, time);
         let searched = spans_within(state.open.iter().rev(), |open| open.is_ended_by(end, time));
@@ -168,7 +168,7 @@ impl Board {
         self.counts.ended += 1;
     }
 
-    /// Ends all spans of an exiting thread, which never ended themselves.
+    /// Ends all open spans of an exiting thread. Their own ends are missing.
     pub(super) fn end_thread(&mut self, track: u32, time: u64) {
         let (state, pyramid) = self.state(track, time);
         for span in std::mem::take(&mut state.open) {
@@ -199,7 +199,7 @@ impl Board {
         let lane = state.free_lane(0, time);
         state.use_lane(lane, u64::MAX);
         state.keyed += 1;
-        let again = self.keyed.begin(key, edge, (track, OpenSpan::new(time, name, kind, lane)));
+        let again = self.keyed.begin(key, edge, (track, BoardSpan::new(time, name, kind, lane)));
         if let Some((track, span)) = again {
             let (state, pyramid) = self.state(track, time);
             state.use_lane(span.lane, time);
@@ -209,10 +209,10 @@ impl Board {
         self.counts.begun += 1;
     }
 
-    /// Ends the keyed span of an end event. Returns its track; `None` without such a span.
+    /// Ends the keyed span of an end event. Returns its track, or `None` without such a span.
     pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEdge<u32>) -> Option<u32> {
         let ended = self.keyed.end(key, end, |(_, open)| open.is_ended_at(time));
-        let (track, OpenSpan { begin, name, lane, .. }) = ended?;
+        let (track, BoardSpan { begin, name, lane, .. }) = ended?;
         let (state, pyramid) = self.state(track, time);
         state.use_lane(lane, time);
         state.keyed = state.keyed.saturating_sub(1);
@@ -221,32 +221,32 @@ impl Board {
         Some(track)
     }
 
-    /// Adds an end without a begin.
+    /// Adds an end without a start.
     pub(super) fn end_of_nothing(&mut self, track: u32, time: u64, name: u32) {
-        // In a part, the begin can be earlier.
+        // In a part, the start can be earlier.
         match self.is_part {
             true => self.counts.ended_before += 1,
             false => self.instant(track, time, name),
         }
     }
 
-    /// Ends the running thread of a processor, and begins the next one.
+    /// Ends the running thread of a processor and starts the next thread.
     pub(super) fn run(&mut self, track: u32, time: u64, next: Option<u32>) {
         let (state, pyramid) = self.state(track, time);
-        for OpenSpan { begin, name, lane, .. } in std::mem::take(&mut state.open) {
+        for BoardSpan { begin, name, lane, .. } in std::mem::take(&mut state.open) {
             pyramid.span(track, lane, begin, time, name);
         }
         if let Some(name) = next {
-            state.open.push(OpenSpan::new(time, name, name, 0));
+            state.open.push(BoardSpan::new(time, name, name, 0));
         }
     }
 
-    /// Returns the number of open spans of a track.
+    /// Returns the number of open spans on a track.
     pub(super) fn open_number(&self, track: u32) -> u64 {
         self.states.get(track as usize).map_or(0, |state| state.open.len() as u64 + u64::from(state.keyed))
     }
 
-    /// Returns the number of lanes of a track.
+    /// Returns the number of lanes on a track.
     pub(super) fn lanes(&self, track: u32) -> usize {
         let state = self.states.get(track as usize);
         state.map_or(0, |state| state.busy.len()).max(self.pyramid.lanes(track))
@@ -267,7 +267,7 @@ impl Board {
 
     /// Starts with the spans of another board that are open at a time. `is_keyed` returns `true` for tracks of keyed
     /// spans. On other tracks, `taken` gets the name of each open span, or `None` if all spans of the track have ended.
-    pub(super) fn take_open(
+    pub(super) fn copy_open(
         &mut self,
         from: &mut Self,
         time: u64,
@@ -291,7 +291,7 @@ impl Board {
                 }
                 continue;
             }
-            let known = around.into_iter().map(|(lane, item)| OpenSpan {
+            let known = around.into_iter().map(|(lane, item)| BoardSpan {
                 begin: item.begin,
                 name: item.name,
                 kind: None,
@@ -302,7 +302,7 @@ impl Board {
             });
             let still = from.states.get(track as usize).into_iter().flat_map(|state| &state.open);
             let still = still.filter(|open| open.begin <= time);
-            let still = still.map(|open| OpenSpan { is_earlier: true, ..*open });
+            let still = still.map(|open| BoardSpan { is_earlier: true, ..*open });
             let mut open: Vec<_> = known.chain(still).collect();
             open.sort_by_key(|open| open.lane);
             open.dedup_by_key(|open| open.lane);
@@ -322,7 +322,7 @@ impl Board {
             state.use_lane(open.lane, u64::MAX);
             state.keyed += 1;
             // Its key and names are unique.
-            let _ = self.keyed.begin(key, edge, (*track, OpenSpan { is_earlier: true, ..*open }));
+            let _ = self.keyed.begin(key, edge, (*track, BoardSpan { is_earlier: true, ..*open }));
         }
     }
 

@@ -1,25 +1,25 @@
 //! Event counts of a timeline.
 
-/// Numbers of events that a [`Timeline`](super::Timeline) has taken.
+/// Event counts of a [`Timeline`](super::Timeline).
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineCounts {
     /// Number of events: the sum of the following counts.
     pub events: u64,
-    /// Number of events that began a span.
+    /// Number of events that started a span.
     pub begun: u64,
     /// Number of events that ended a span.
     pub ended: u64,
-    /// Number of events that ended a frame, and began the next one.
+    /// Number of events that ended a frame and started the next frame.
     pub frames: u64,
     /// Number of events that are whole spans.
     pub complete: u64,
-    /// Number of instants: all other events, including ends without a begin.
+    /// Number of instants: all other events, including ends without a start.
     pub instants: u64,
     /// Number of events with counter values.
     pub counters: u64,
-    /// Number of ends whose spans began before the part.
+    /// Number of ends whose spans started before the part.
     pub ended_before: u64,
     /// Number of events that cannot be shown, because their times are before the clock origin or too late.
     pub not_shown: u64,

@@ -10,7 +10,7 @@ use ichnos_analysis::events::flows::FlowEnd;
 use ichnos_analysis::events::place::TimelinePlace;
 use ichnos_analysis::tasks::EventContent;
 
-/// Maximum number of flows, of known operations and messages, and of effects that wait for their cause.
+/// Maximum number of flows, of known operations and messages, and of effects waiting for their cause.
 const MOST_FLOWS: usize = 1 << 17;
 const MOST_OPERATIONS: usize = 1 << 17;
 const MOST_WAITING: usize = 1 << 14;
@@ -20,7 +20,7 @@ const MOST_WAITING: usize = 1 << 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlowKind {
-    /// The operation of the first event caused the operation of the second event.
+    /// The first event's operation caused the second event's operation.
     Cause(#[cfg_attr(feature = "serde", serde(with = "cause_kind"))] CauseKind),
     /// The second event receives the message that the first event sent.
     Message,
@@ -88,7 +88,7 @@ pub(super) struct FlowTable {
     operations: HashMap<u64, TimelinePlace>,
     /// Last sending event by message key.
     messages: HashMap<u64, TimelinePlace>,
-    /// Effects by the operation that they name, while it has no event yet.
+    /// Effects by the operation that they name, until it has an event.
     #[cfg_attr(feature = "serde", serde(skip))]
     waiting: HashMap<u64, Vec<(TimelinePlace, CauseKind)>>,
     #[cfg_attr(feature = "serde", serde(skip))]

@@ -2,7 +2,7 @@
 
 use super::{ThreadState, Timeline};
 
-/// Ranges of time in which a thread ran.
+/// Time ranges in which a thread ran.
 #[derive(Debug, Default)]
 pub struct RunningTimes {
     times: Vec<RunningTime>,

@@ -2,20 +2,20 @@
 
 use super::{RunningTimes, Timeline, TimelineTrackKind};
 
-/// Receives the spans of a timeline as nested calls.
+/// Visitor of timeline spans as nested calls.
 ///
 /// # For implementations
 ///
-/// After [`track`](Self::track), each [`begin`](Self::begin) is followed by an [`end`](Self::end), with nested spans between
-/// them. [`own_time`](Self::own_time) is about the last span that began and did not end.
+/// After [`track`](Self::track), each [`begin`](Self::begin) is followed by an [`end`](Self::end), with nested spans
+/// between them. [`own_time`](Self::own_time) belongs to the innermost open span.
 pub trait SpanVisitor {
     /// Starts the spans of a track. Returns `false` to skip them.
     fn track(&mut self, timeline: &Timeline, track: u32) -> bool;
 
-    /// Begins a span inside the open ones.
+    /// Starts a span inside the open spans.
     fn begin(&mut self, name: &str);
 
-    /// Receives a piece of the innermost open span outside nested spans: its start and its length in nanoseconds.
+    /// Receives a time range of the innermost open span outside nested spans: start and length in nanoseconds.
     fn own_time(&mut self, begin: u64, length: u64);
 
     /// Ends the innermost open span.
@@ -25,7 +25,7 @@ pub trait SpanVisitor {
 /// Selection of spans in a timeline.
 #[derive(Clone, Copy, Debug)]
 pub struct SpanWalk {
-    /// Range of times, in nanoseconds.
+    /// Time range in nanoseconds.
     pub range: (u64, u64),
     /// Number of pixels for the range. Spans of a track within a pixel are merged.
     pub pixels: u64,
@@ -39,7 +39,7 @@ pub struct SpanWalk {
 pub struct WalkedSpans {
     /// Number of spans.
     pub spans: u64,
-    /// Number of events and spans that were merged into others because they are too short.
+    /// Number of events and spans that were merged because they are too short.
     pub merged: u64,
     /// Number of tracks that were skipped because the running times of their threads are unknown.
     pub without_states: u64,
@@ -83,7 +83,7 @@ impl Timeline {
             }
             // Outermost spans first.
             spans.sort_by_key(|(lane, item)| (item.begin, *lane));
-            let mut open = OpenSpans { spans: Vec::new(), running };
+            let mut open = WalkStack { spans: Vec::new(), running };
             for (_, item) in spans {
                 let (from, to) = (item.begin.max(begin), item.end.min(end));
                 walked.spans += u64::from(item.count);
@@ -106,14 +106,14 @@ impl Timeline {
 }
 
 /// Open spans of a track, the innermost last.
-struct OpenSpans {
+struct WalkStack {
     spans: Vec<WalkedSpan>,
     /// Running times of the thread, if only they count.
     running: Option<RunningTimes>,
 }
 
-impl OpenSpans {
-    /// Reports the time of the innermost span up to the start of a nested span.
+impl WalkStack {
+    /// Reports the innermost span's time up to the start of a nested span.
     fn pause(&mut self, begin: u64, end: u64, visitor: &mut impl SpanVisitor) {
         let Some(span) = self.spans.last_mut() else { return };
         let since = span.since;

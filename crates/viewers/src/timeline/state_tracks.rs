@@ -1,4 +1,4 @@
-//! Tracks of thread states, and causes of wakeups.
+//! Thread state tracks, and wakeup causes.
 
 use std::collections::HashMap;
 
@@ -93,7 +93,7 @@ impl StateTracks {
         }
     }
 
-    /// Returns the running time of the thread of a state track, in nanoseconds.
+    /// Returns the running time of a state track's thread, in nanoseconds.
     pub(super) fn running(&self, track: u32) -> Option<u64> {
         self.running.get(&track).copied()
     }
@@ -114,12 +114,12 @@ impl StateTracks {
         self.waits.ended_by(ThreadWaker::Thread(thread), range, is_of_trace, most)
     }
 
-    /// Returns the longest waits that touch a range, the longest first, with their tracks.
+    /// Returns the longest waits that touch a range with their tracks, longest first.
     pub(super) fn longest_waits(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, KnownWait)> {
         self.waits.longest(begin, end, most)
     }
 
-    /// Starts with the known states at a time. `of` returns the state of a state track at that time.
+    /// Starts with the known states at a time. `of` returns the state on a state track at that time.
     pub(super) fn begin_at(
         &mut self,
         from: &Self,

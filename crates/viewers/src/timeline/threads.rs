@@ -18,15 +18,15 @@ pub struct TimelineState {
     pub name: u32,
     /// Name number of the span in which the thread waits, if it waits.
     pub waits_in: Option<u32>,
-    /// Cause of the end of the wait.
+    /// Cause that ended the wait.
     pub waker: Option<ThreadWaker>,
     /// Track of the thread that ended the wait.
     pub woken_by: Option<u32>,
 }
 
 impl Timeline {
-    /// Returns the running time of the thread of a state track, in nanoseconds. `None` for other tracks, and for
-    /// threads that never ran.
+    /// Returns the running time of a state track's thread, in nanoseconds. `None` for other tracks, and for threads
+    /// that never ran.
     #[must_use]
     pub fn running(&self, track: u32) -> Option<u64> {
         self.states.running(track)
@@ -99,7 +99,7 @@ impl Timeline {
             .collect()
     }
 
-    /// Returns the track of the thread that ended a wait of a state track.
+    /// Returns the track of the thread that ended a wait on a state track.
     fn waker_track(&self, track: u32, waker: Option<ThreadWaker>) -> Option<u32> {
         match waker {
             Some(ThreadWaker::Thread(thread)) => self.track_of_thread(self.states.trace_of(track)?, thread),
@@ -142,8 +142,8 @@ impl Timeline {
         thread.map_or_else(Vec::new, |thread| self.states.ended_by(thread, range, most))
     }
 
-    /// Returns the program of a thread with a name number on a processor track: the process track, or the thread track
-    /// if the process is unknown.
+    /// Returns the program of a thread with a name number on a processor track: the process track, or the thread
+    /// track of an unknown process.
     #[must_use]
     pub fn program_of_name(&self, track: u32, name: u32) -> Option<u32> {
         let states = self.states_of_name(track, name)?;

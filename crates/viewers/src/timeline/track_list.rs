@@ -1,4 +1,4 @@
-//! Tracks of a timeline, in the order in which they occur.
+//! Timeline tracks in order of occurrence.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,14 +10,14 @@ use crate::event_track::event_track;
 use ichnos_analysis::events::class::{EventPlace, is_named_process};
 use ichnos_analysis::events::tracks::{TrackKind, track_id};
 
-/// Maximum number of tracks. Events of further tracks are on the track of their trace.
+/// Maximum number of tracks. Events of further tracks are on their trace track.
 const MOST_TRACKS: usize = 1 << 16;
 
 /// Maximum length of track names in bytes.
 const MOST_NAME: usize = 256;
 
 ichnos_model::named_enum! {
-    /// Kinds of tracks of a [`Timeline`](super::Timeline).
+    /// Kind of a [`Timeline`](super::Timeline) track.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[non_exhaustive]
@@ -79,12 +79,12 @@ impl TimelineTrack {
 pub(super) struct TrackList {
     pub(super) tracks: Vec<TimelineTrack>,
     numbers: HashMap<u64, u32>,
-    /// Trace tracks by trace number; `None` for traces without an event so far.
+    /// Trace tracks by trace number. `None` for traces without an event so far.
     traces: Vec<Option<u32>>,
     /// Threads with a new track: trace, number and process.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) new_threads: Vec<(u32, u64, u64)>,
-    /// Trace track by name; `None` if several traces have this name.
+    /// Trace track by name. `None` if several traces have this name.
     trace_names: HashMap<Arc<str>, Option<u32>>,
     /// Number that grows when a track is added or renamed.
     pub(super) changes: u64,
@@ -194,7 +194,7 @@ impl TrackList {
         track
     }
 
-    /// Returns the track of an event. The data stream number is the same each time that the trace is opened.
+    /// Returns the track of an event. The data stream number is stable across openings of the trace.
     pub(super) fn of_event(
         &mut self,
         (stream, number): (&DataStream, u32),

@@ -52,7 +52,7 @@ impl WaitTable {
         }
     }
 
-    /// Returns the longest waits that touch a range, the longest first, with their tracks.
+    /// Returns the longest waits that touch a range with their tracks, longest first.
     pub(super) fn longest(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, KnownWait)> {
         let all = self.tracks.iter().flat_map(|(track, waits)| waits.iter().map(move |wait| (*track, *wait)));
         let key = |(track, wait): &(u32, KnownWait)| (Reverse(wait.end - wait.begin), wait.begin, *track);
@@ -65,7 +65,8 @@ impl WaitTable {
         found
     }
 
-    /// Returns the first waits that `waker` ended in a range, sorted by end, with their tracks. Only some tracks count.
+    /// Returns the first waits that `waker` ended in a range, sorted by end, with their tracks. Only selected tracks
+    /// count.
     pub(super) fn ended_by(
         &self,
         waker: ThreadWaker,
