@@ -79,7 +79,7 @@ pub(crate) struct LowArgs {
     pub(crate) verb: Verb,
 }
 
-/// Options of every verb.
+/// Options that every verb accepts.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
     /// Use colors
@@ -194,12 +194,12 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Returns `true` if `--fail-on` names this.
+    /// Returns `true` if `--fail-on` names this reason.
     pub(crate) fn fails_on(&self, what: FailOn) -> bool {
         self.fail_on.contains(&what)
     }
 
-    /// Returns `true` if `--fail-on` is about data streams.
+    /// Returns `true` if `--fail-on` names a reason found only in data streams.
     pub(crate) fn needs_data(&self) -> bool {
         self.fails_on(FailOn::Loss) || self.fails_on(FailOn::Damage)
     }
@@ -291,7 +291,7 @@ mod tests {
         LowArgs::command().debug_assert();
     }
 
-    /// Every argument has a help text.
+    /// Every argument must have a help text.
     #[test]
     fn everything_is_explained() {
         fn check(command: &clap::Command) {

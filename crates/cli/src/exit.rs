@@ -10,7 +10,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Success.
     Success = 0,
-    /// Nothing was found, or a check found problems.
+    /// No event was selected, or a check found problems.
     Nothing = 1,
     /// Invalid usage, or the operation failed.
     Failure = 2,
@@ -39,9 +39,9 @@ pub(crate) struct Failure {
     pub(crate) details: Vec<String>,
     /// Suggested fix.
     pub(crate) help: Option<String>,
-    /// The reader of the output has closed it, which is no error.
+    /// `true` if the reader closed the output. This must not be reported as an error.
     pub(crate) broken_pipe: bool,
-    /// Exit code of an early end without an error.
+    /// Exit code for ending early without an error.
     pub(crate) exit: Option<Exit>,
     /// Further errors.
     pub(crate) others: Vec<Self>,
@@ -69,7 +69,7 @@ impl Failure {
         self
     }
 
-    /// Combines all failures into one; returns `None` if there are none.
+    /// Combines all failures into one. Returns `None` without failures.
     pub(crate) fn all(failures: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut failures = failures.into_iter();
         let mut first = failures.next()?;

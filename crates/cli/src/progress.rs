@@ -1,4 +1,4 @@
-//! What the command reports while it works: progress, warnings, damage, and signals that end it.
+//! Reports during a run: progress, warnings and damage. Also handles signals.
 
 mod console;
 pub(crate) mod damage;

@@ -68,7 +68,7 @@ pub(crate) struct Cat {
 }
 
 impl Cat {
-    /// Returns the number of threads to read with, given the number of processors.
+    /// Returns the number of reading threads, by default one per processor.
     pub(crate) fn threads(&self, processors: usize) -> usize {
         self.threads.map_or(processors, usize::from)
     }

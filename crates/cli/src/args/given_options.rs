@@ -1,4 +1,4 @@
-//! Options of reading and selecting as they were given, for commands that do the same.
+//! Original text of the reading and selection options, to show commands with the same options.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
@@ -6,16 +6,16 @@ use clap::{ArgMatches, Args as _, Command};
 use super::reading::Reading;
 use super::selecting::Selecting;
 
-/// An option of a command line.
+/// An option from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GivenOption {
-    /// Its long name.
+    /// Long name.
     pub(crate) name: String,
-    /// `None` for one without a value.
+    /// Value, or `None` for a flag.
     pub(crate) value: Option<String>,
 }
 
-/// Returns the options of reading and selecting that a verb was given.
+/// Returns the reading and selection options from a verb's command line.
 pub(crate) fn given_options(matches: &ArgMatches) -> Vec<GivenOption> {
     let mut given = Vec::new();
     let known = Selecting::augment_args(Reading::augment_args(Command::new("")));

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use ichnos::export::{Integers, JsonTime};
 
-/// Report as JSON, and the form of its integers.
+/// Options for a report in JSON.
 #[derive(Args, Debug)]
 pub(crate) struct JsonReport {
     /// Print JSON; docs/cli-json.md describes it

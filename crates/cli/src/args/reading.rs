@@ -133,7 +133,7 @@ impl Reading {
         self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// Returns all limits: the defaults, changed by `--max`.
+    /// Returns the default limits with the changes from `--max`.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         self.max.iter().for_each(|maximum| maximum.apply(&mut limits));
@@ -149,7 +149,7 @@ pub(crate) enum Arithmetic {
     Babeltrace,
 }
 
-/// Parses the address of a socket.
+/// Parses a socket address.
 fn address(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("unixgram:").filter(|path| !path.is_empty());
     path.map(PathBuf::from).ok_or_else(|| format!("expected unixgram:PATH, found `{text}`"))
@@ -164,7 +164,7 @@ fn format_option(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Parses a pattern of paths and the time at which their clocks were 0.
+/// Parses a path pattern and the clock offset for the matching paths.
 fn offset(text: &str) -> Result<(Glob, Offset), String> {
     let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
     let glob = Glob::new(path).map_err(|error| format!("invalid pattern `{path}`: {error}"))?;

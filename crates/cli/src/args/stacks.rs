@@ -121,7 +121,7 @@ pub(crate) enum StacksFormat {
     Svg,
 }
 
-/// Frames of stacks to keep.
+/// Stack frames to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FramesKept {
     /// All of them.
@@ -132,7 +132,7 @@ pub(crate) enum FramesKept {
     Managed,
 }
 
-/// Roots of stacks.
+/// Stack roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RootsShown {
     /// Nothing.

@@ -149,7 +149,7 @@ fn group_by(text: &str) -> Result<GroupBy, String> {
 }
 
 impl Stats {
-    /// Returns the properties that make a row, or none for one row of all events.
+    /// Returns the properties that define the rows. Without properties, one row covers all events.
     pub(crate) fn groups(&self) -> Vec<GroupBy> {
         let is_about_all =
             self.histogram.is_some() || self.timeline || self.gaps.is_some() || self.has_pairs();
@@ -159,12 +159,12 @@ impl Stats {
         }
     }
 
-    /// Returns `true` if latencies are measured.
+    /// Returns `true` if the options ask for latencies.
     pub(crate) fn has_pairs(&self) -> bool {
         self.pair.is_some() || self.spans
     }
 
-    /// Returns `true` if rows have a distribution of numbers.
+    /// Returns `true` if each row has a distribution of numbers.
     pub(crate) fn has_numbers(&self) -> bool {
         self.histogram.is_some() || self.has_pairs()
     }

@@ -43,7 +43,7 @@ pub(crate) enum TaskVerb {
 }
 
 impl Task {
-    /// Sets options that are not given.
+    /// Sets the default output of `task export`.
     pub(crate) fn set_defaults(&mut self) {
         if let TaskVerb::Export(export) = &mut self.verb {
             let writing = &mut export.convert.writing;
@@ -78,7 +78,7 @@ pub(crate) struct TaskDecodeArgs {
     pub(crate) text: String,
 }
 
-/// Events to read for tasks.
+/// Options for the events that tasks are read from.
 #[derive(Args, Debug)]
 pub(crate) struct TaskReading {
     #[command(flatten)]
@@ -113,7 +113,7 @@ pub(crate) struct TaskListArgs {
     pub(crate) report: JsonReport,
 }
 
-/// Sort order of tasks. Those with equal values are in the order of their first events.
+/// Sort order for tasks. Tasks with equal values are sorted by their first events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TaskSortBy {
     /// Time of the first event, the earliest first.
@@ -125,7 +125,7 @@ pub(crate) enum TaskSortBy {
     Operations,
 }
 
-/// Task to read.
+/// Options that name one task.
 #[derive(Args, Debug)]
 pub(crate) struct TaskChoice {
     /// Identifier of the task, or its first digits; `latest`

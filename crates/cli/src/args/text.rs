@@ -1,4 +1,4 @@
-//! Formats of text: for `cat`, and for the verbs that write traces.
+//! Text formats, for `cat` and for the verbs that write traces.
 
 mod format;
 mod options;

@@ -58,12 +58,12 @@ pub(crate) struct ViewVerb {
     pub(crate) keep: bool,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    /// Options of reading and selecting as they were given.
+    /// Original text of the reading and selection options.
     #[arg(skip)]
     pub(crate) given: Vec<GivenOption>,
 }
 
-/// Viewers with a page that reads files of this machine.
+/// Viewers whose page can read files from this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ViewIn {
     /// <https://ui.perfetto.dev>

@@ -1,4 +1,4 @@
-//! Checks that options apply: one without an effect is an error, since it was given for a reason.
+//! Rejects options without an effect, because users give an option for a reason.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
@@ -9,7 +9,7 @@ use crate::args::{
 use crate::exit::Failure;
 use crate::suggestions::{alternatives, nearest};
 
-/// Checks that the given options apply to the output format.
+/// Checks that all options on the command line have an effect.
 pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -44,7 +44,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
     wrong.map_or(Ok(()), Err)
 }
 
-/// Returns the error of an option that does not apply to a format.
+/// Returns the error for an option that does not apply to a format.
 fn not_applying(id: &str, format: &TextFormat) -> Failure {
     let formats: Vec<&str> = formats_of(id).map(|format| format.name).collect();
     let plural = if formats.len() > 1 { "s" } else { "" };
@@ -67,13 +67,13 @@ fn formats_of(id: &str) -> impl Iterator<Item = &'static TextFormat> {
     TextFormat::all().filter(move |format| format.has_option(id))
 }
 
-/// Returns the error of the width of a picture, if the output is none.
+/// Returns the error for `--width` if the output is not a picture.
 fn no_picture() -> Failure {
     Failure::new("`--width` only applies to the format `svg`")
         .help("leave it out, or choose the format with --format or by the name of FILE")
 }
 
-/// Returns the error of `--fields` in the format pretty, whose properties are known without a trace.
+/// Returns the error for an unknown property in `--fields`. Only for the format pretty, which has fixed properties.
 fn no_property(cat: &Cat) -> Option<Failure> {
     let wrong = cat
         .text
@@ -96,14 +96,14 @@ fn no_property(cat: &Cat) -> Option<Failure> {
     Some(failure.help(format!("{help}; event fields are columns in the formats `csv` and `tsv`")))
 }
 
-/// Returns `true` if an option of `cat` applies to the chosen format.
+/// Returns `true` if a `cat` option applies to the selected format.
 fn applies(id: &str, cat: &Cat) -> bool {
     // The time zone is also used for reading times.
     let has_times = has_times(&cat.selecting);
     cat.format().has_option(id) || (id == "clock_gmt" && has_times)
 }
 
-/// Returns `true` if times are read or may be: an expression may contain some.
+/// Returns `true` if the selection can contain times. Filter expressions can.
 fn has_times(selecting: &Selecting) -> bool {
     selecting.begin().is_some() || selecting.end().is_some() || selecting.filter.is_some()
 }
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns an example of the values of an option.
+    /// Returns an example value for an option.
     fn example(id: &str) -> &'static [&'static str] {
         match id {
             "fields" => &["all"],
@@ -139,7 +139,7 @@ mod tests {
         check(&LowArgs::from_arg_matches(&matches).unwrap(), &matches)
     }
 
-    /// Every option with every format: those in the table are errors where they do not apply.
+    /// Checks every option with every format. Options from the table must be errors where they do not apply.
     #[test]
     fn every_option_with_every_format() {
         for id in TextFormat::limited_options() {
@@ -159,8 +159,7 @@ mod tests {
         }
     }
 
-    /// Every option of `cat` is in the table or applies to all formats; a new one has to be in one of both
-    /// lists.
+    /// Every `cat` option must be in the table, or apply to all formats and be in the list below.
     #[test]
     fn every_option_is_known() {
         // `--force` needs `--output`, which is checked.
@@ -186,7 +185,7 @@ mod tests {
             let verb = command.find_subcommand(verb).unwrap();
             verb.get_arguments().map(|argument| argument.get_id().to_string()).collect()
         };
-        // Options of all verbs that read traces.
+        // Options shared by all verbs that read traces.
         let reading: BTreeSet<String> = ids("schema").intersection(&ids("check")).cloned().collect();
         let limited = TextFormat::limited_options();
         for id in ids("cat").difference(&reading) {

@@ -1,4 +1,4 @@
-//! `ichnos check`: reports all problems, with remedies.
+//! `ichnos check`: reports all problems, with fixes.
 
 mod findings;
 mod text_check;

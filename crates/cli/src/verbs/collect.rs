@@ -1,4 +1,4 @@
-//! `ichnos collect`: stores reports that programs send in a directory.
+//! `ichnos collect`: receives reports from programs, and stores them in a directory.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
 use crate::progress::{Console, interrupt};
 
-/// Maximum time until a signal to end is noticed.
+/// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
     options.idle = args.idle;
     options.segment_bytes = args.segment_size;
     options.segment_age = args.segment_age;
-    // A signal during the start also ends it properly.
+    // Signals must also be handled during the start.
     interrupt::watch();
     let begun = Instant::now();
     let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
     Ok(if has_failed || statistics.not_written > 0 { Exit::Damaged } else { Exit::Success })
 }
 
-/// Returns the format of the reports.
+/// Returns the report format.
 fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure> {
     let mut formats = ichnos::collect::formats();
     if let Some(wanted) = &args.from {
@@ -95,7 +95,7 @@ fn failure(error: CollectError) -> Failure {
     }
 }
 
-/// Prints the addresses at which reports are received.
+/// Prints the addresses that receive reports.
 fn print_addresses(collector: &Collector, args: &Collect, console: Console) -> Result<(), Failure> {
     let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (udp, tcp) = (texts(collector.udp()), texts(collector.tcp()));
@@ -177,7 +177,7 @@ fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
     Ok(output::print_as_it_is(&format!("the index has {}\n", count(tasks, "task")))?)
 }
 
-/// Prints a JSON document in one line.
+/// Prints a JSON document on one line.
 fn print_line(args: &Collect, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Result<(), Failure> {
     let mut line = Vec::new();
     let mut object = json_document::begin(&mut line, "collect");

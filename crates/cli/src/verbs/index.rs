@@ -1,4 +1,4 @@
-//! `ichnos index`: writes packet indexes next to the files of traces.
+//! `ichnos index`: writes packet indexes next to trace files.
 
 use ichnos::OpenOptions;
 use ichnos::export::text::{count, grouped};

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     let session = OpenRequest::new(&args.reading).open(console)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let mut selected = opened.trace_selection()?;
-    // Events of a time or a name can only be counted by reading.
+    // Events in a time range, or with a name, can only be counted by reading.
     let counted = args.count || selected.selection.has_times() || !selected.selection.wants_all_events();
     let mut progress = opened.progress(false);
     let mut traces = Vec::new();
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     Ok(if traces.is_empty() { Exit::Nothing } else { opened.exit(is_nothing) })
 }
 
-/// Number of data streams of a trace that are shown; the others are summed up.
+/// Maximum number of data streams to show per trace. Further data streams are summed up.
 const SHOWN_STREAMS: usize = 10_000;
 
 /// Information about a data stream.
@@ -76,7 +76,7 @@ struct Stream {
     discarded_events: u64,
     discarded_unknown: bool,
     discarded_packets: u64,
-    /// Number of events of each class of its data stream class.
+    /// Number of events, by event record class.
     counts: Vec<u64>,
 }
 
@@ -84,7 +84,7 @@ struct Stream {
 struct Summary<'a> {
     input: &'a dyn OpenedTrace,
     streams: Vec<Stream>,
-    /// Sums of the data streams that are not shown, by class.
+    /// Sums over data streams that are not shown, one per data stream class.
     rest: Vec<Stream>,
     /// Number of data streams.
     number: u64,
@@ -109,7 +109,7 @@ impl<'a> Summary<'a> {
         let selection = selected.selection.clone();
         let (streams, rest) = (Vec::new(), Vec::new());
         let mut found = Self { input, streams, rest, number: 0, counted, damage, selection };
-        // One after the other: there can be very many.
+        // Data streams are opened one by one, because there can be very many.
         let mut all = counted.then(|| selected.streams(number, input));
         let shown = if args.report.json { usize::MAX } else { SHOWN_STREAMS };
         let mut indexes = 0..;
@@ -133,7 +133,7 @@ impl<'a> Summary<'a> {
         found
     }
 
-    /// Adds a data stream to the shown ones, or to the sum of its class.
+    /// Adds a data stream to the list, or to the sum for its class if the list is full.
     fn add(&mut self, stream: Stream, shown: usize) {
         self.number += 1;
         if self.streams.len() < shown {
@@ -147,7 +147,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Returns the data streams that are shown, and the sums of the others.
+    /// Returns the listed data streams, then the sums over further data streams.
     fn all(&self) -> impl Iterator<Item = &Stream> {
         self.streams.iter().chain(&self.rest)
     }
@@ -167,7 +167,7 @@ impl<'a> Summary<'a> {
         self.streams.iter().all(Stream::has_dates)
     }
 
-    /// Returns the title of the format, and how it is recognized.
+    /// Returns the format title, and a description of its detection.
     fn format(&self) -> (&'static str, &'static str) {
         let format = ichnos::formats().find(|format| format.name == self.input.format());
         format.map_or((self.input.format(), ""), |format| (format.title, format.detection))
@@ -194,7 +194,7 @@ impl Stream {
         }
     }
 
-    /// Adds the information about another data stream of the class.
+    /// Adds another data stream with the same class.
     fn join(&mut self, other: Self) {
         let earlier = |a: Option<i128>, b: Option<i128>| a.into_iter().chain(b).min();
         self.events += other.events;
@@ -283,7 +283,7 @@ fn write_json(
     object.member("problems").strings(input::problems(session));
 }
 
-/// Writes first and last time, and the duration; `has_dates` if times count from the Unix epoch.
+/// Writes the first time, the last time and the duration. `has_dates` is `true` if times count from the Unix epoch.
 fn write_range(object: &mut ObjectWriter<'_>, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
     let times =
         [("begin_ns", "begin", range.map(|range| range.0)), ("end_ns", "end", range.map(|range| range.1))];
@@ -341,33 +341,32 @@ impl Summary<'_> {
         object.end();
     }
 
-    /// Number of events of a class, by its index and that of its data stream class.
+    /// Returns the number of events in an event record class. Both classes are indexes.
     fn count_of(&self, data_stream_class: usize, class: usize) -> u64 {
         let is_of = |stream: &Stream| stream.summary.stream.class_index == data_stream_class;
         self.sum(|stream| if is_of(stream) { stream.counts.get(class).copied().unwrap_or(0) } else { 0 })
     }
 
-    /// Returns the known event record classes: the id of their data stream class, the class, and its number
-    /// of events.
+    /// Returns the known event record classes, each with the id of its data stream class and its number of events.
     fn classes(&self) -> Vec<(u128, Arc<EventRecordClass>, u64)> {
         let trace = self.input.trace();
         let mut classes = Vec::new();
         let of_streams: HashSet<usize> = self.all().map(|stream| stream.summary.stream.class_index).collect();
         for (i, stream) in trace.class.data_streams.iter().enumerate() {
-            // Without a selection, also classes without a data stream.
+            // Without a selection, classes without a data stream are also shown.
             if self.selection.streams.is_some() && !of_streams.contains(&i) {
                 continue;
             }
             let wants = |record: &Arc<EventRecordClass>| self.selection.wants_class(record);
             let begin = classes.len() + stream.event_records.iter().filter(|record| wants(record)).count();
             let records = trace.event_records(i).enumerate().filter(|(_, record)| wants(record));
-            // Only keep what is shown: there may be many classes found while reading.
+            // Other members are dropped, because reading can find many classes.
             let shown = |record: Arc<EventRecordClass>| {
                 let record = EventRecordClass::clone(&record);
                 Arc::new(EventRecordClass { specific_context: None, payload: None, log: None, ..record })
             };
             classes.extend(records.map(|(j, record)| (stream.id, shown(record), self.count_of(i, j))));
-            // Hide the order in which classes were found while reading.
+            // Classes found while reading must not depend on the reading order.
             if let Some(dynamic) = classes.get_mut(begin..) {
                 dynamic.sort_by_key(|(_, record, _)| record.id);
             }
@@ -483,7 +482,7 @@ impl Summary<'_> {
         root
     }
 
-    /// Adds the attributes of the trace, and the files that some of them come from.
+    /// Adds the trace attributes, and the files that contain some of them.
     fn attributes_branch(&self, root: &mut Branch, paint: Paint) {
         attributes_tree(root, &self.input.trace().class.attributes, paint);
         let auxiliary = self.input.auxiliary_files();
@@ -494,7 +493,7 @@ impl Summary<'_> {
         }
     }
 
-    /// Returns a path without that of the trace.
+    /// Returns a path relative to the trace.
     fn relative<'b>(&self, path: &'b str) -> &'b str {
         path.strip_prefix(self.input.path())
             .map(|rest| rest.trim_start_matches('/'))
@@ -554,7 +553,7 @@ impl Summary<'_> {
             Branch::new(count(number as u64, "event record class"))
         };
         if self.counted {
-            // Most frequent first; equal ones in the order of the metadata.
+            // Most frequent first. Classes with equal counts keep the metadata order.
             list.sort_by_key(|entry| std::cmp::Reverse(entry.2));
             for (stream, record, number) in list.iter().filter(|entry| entry.2 > 0) {
                 let name = record.name.as_deref().map(safe);
@@ -615,7 +614,7 @@ impl Summary<'_> {
     }
 }
 
-/// Returns the events per second, as the end of a line; empty if below one, or if times are unknown.
+/// Returns the events per second, as the end of a line. Empty if the rate is below 1 or unknown.
 fn rate(events: u64, (begin, end): (i128, i128)) -> String {
     let duration = end.saturating_sub(begin);
     let events = i128::from(events).checked_mul(1_000_000_000);
@@ -625,7 +624,7 @@ fn rate(events: u64, (begin, end): (i128, i128)) -> String {
     }
 }
 
-/// Describes losses in one line; returns `None` if nothing was lost.
+/// Describes losses in one line. Returns `None` if nothing was lost.
 pub(crate) fn losses(events: u64, unknown: bool, packets: u64) -> Option<String> {
     let mut parts = Vec::new();
     if events > 0 {

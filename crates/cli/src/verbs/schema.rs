@@ -1,4 +1,4 @@
-//! `ichnos schema`: describes the event classes of a trace.
+//! `ichnos schema`: describes the event record classes of a trace.
 
 mod language;
 mod proposed_map;

@@ -1,4 +1,4 @@
-//! `ichnos split`: writes a trace for each part.
+//! `ichnos split`: writes one trace per part.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -24,11 +24,12 @@ use crate::verbs::convert::NamedTarget;
 use crate::verbs::convert::write_report::{self, InputReport};
 use crate::verbs::{cat, convert};
 
-/// Maximum number of parts: each one takes a directory, and some hundred bytes of memory.
+/// Maximum number of parts. Each part takes a directory and some hundred bytes of memory.
 const MOST_PARTS: usize = 100_000;
 
-/// Names of the part for events without a time, and for losses of data streams without events.
+/// Part name for events without a time.
 const WITHOUT_TIME: &str = "without-time";
+/// Part name for losses in data streams without events.
 const WITHOUT_EVENT: &str = "without-event";
 
 pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     output_path.check_new()?;
     let named = NamedTarget::new(&args.convert, true)?;
     let selection = Selection::new(&args.convert.selecting, None)?;
-    // A name is an expression, too.
+    // A field name is also an expression.
     let field = match &args.by {
         SplitBy::Field(name) => Some(name.as_str()),
         _ => None,
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
         && target.dialect.take().is_some()
     {
         console.notice(&format!("{error}; the output is {}", convert::default_dialect(target.writer)));
-        // Remove the partial output first.
+        // The partial output must be removed first.
         drop(directory.take());
         directory = splitter.create_directory(target.writer)?;
         parts = SplitParts::new(&args.by, &times, target.writer);
@@ -109,7 +110,7 @@ fn check_output(writing: &Writing) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the result of a conversion that failed or was stopped.
+/// Returns the result for a conversion that failed or was stopped.
 fn failure(error: ConvertError, console: Console) -> Result<Exit, Failure> {
     let failure = Failure::new(error.to_string());
     match error {
@@ -133,7 +134,7 @@ enum Problem {
     Convert(ConvertError),
 }
 
-/// Parts found so far, with their names.
+/// Parts that exist so far, with their names.
 struct SplitParts<'a> {
     by: &'a SplitBy,
     digits: usize,
@@ -143,9 +144,9 @@ struct SplitParts<'a> {
     names: RefCell<FileNames>,
     /// Names of the existing parts, by number.
     created: RefCell<HashMap<usize, String>>,
-    /// Data streams, by number.
+    /// Data stream names, by number.
     streams: Vec<String>,
-    /// Parts of which no event could be written.
+    /// Parts without written events.
     without_events: Vec<(String, WriteReport)>,
     too_many: Cell<bool>,
 }
@@ -170,7 +171,7 @@ impl<'a> SplitParts<'a> {
         }
     }
 
-    /// Returns the property that the events of a part have in common.
+    /// Returns the property shared by all events in a part.
     fn label(&self, number: usize) -> String {
         match self.by {
             SplitBy::Size(_) | SplitBy::Time(_) if number > self.begins => WITHOUT_TIME.to_owned(),
@@ -187,7 +188,7 @@ impl<'a> SplitParts<'a> {
         }
     }
 
-    /// Creates the name of a part's trace.
+    /// Creates the name for a part's trace.
     fn create(&self, number: usize) -> String {
         let name = self.names.borrow_mut().add(&self.label(number));
         let name = match self.writer.extensions().first().filter(|_| !self.writer.is_directory()) {
@@ -198,7 +199,7 @@ impl<'a> SplitParts<'a> {
         name
     }
 
-    /// Returns the names of all existing parts, in order.
+    /// Returns the names of all existing parts, sorted by value and number.
     fn names(self) -> Vec<String> {
         let keys = &self.keys;
         let mut created: Vec<_> = self.created.into_inner().into_iter().collect();
@@ -206,7 +207,7 @@ impl<'a> SplitParts<'a> {
         created.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Returns `true` if there are events, but none with the field.
+    /// Returns `true` if there are events, but all lack the field.
     fn have_no_value(&self) -> bool {
         let created = self.created.borrow();
         !created.is_empty() && created.keys().all(|number| self.keys.label(*number).is_none())
@@ -219,7 +220,7 @@ struct Splitter<'a> {
 }
 
 impl Splitter<'_> {
-    /// Creates the directory of the parts, unless nothing is written.
+    /// Creates the directory for the parts, unless this is a dry run.
     fn create_directory(
         &self,
         writer: &'static dyn WriterFactory,
@@ -232,7 +233,7 @@ impl Splitter<'_> {
         directory.map(Some).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
     }
 
-    /// Finishes the output, and reports what was written.
+    /// Finishes and reports the output.
     fn finish(
         mut self,
         mut written: WriteReport,
@@ -302,7 +303,7 @@ impl Splitter<'_> {
     ) -> Result<WriteReport, Problem> {
         let args = self.args;
         let reader = match args.by {
-            // Data streams are not merged: their clocks may be unrelated.
+            // Data streams are not merged, because their clocks can be unrelated.
             SplitBy::Stream => {
                 let wants = |stream: &DataStream| self.opened.selection.wants_file(&stream.name);
                 let mut reader = self.opened.session.stream_reader_of(self.opened.window, wants);
@@ -322,7 +323,7 @@ impl Splitter<'_> {
         convert::set_options(&mut options, &args.convert, target).map_err(Problem::Failure)?;
         options.pass = Pass::new(self.opened.selection.selected.clone()).stop(interrupt::flag());
         options.observer = progress;
-        // Used by both functions below, one after the other.
+        // Shared by the functions below, which never run at the same time.
         let parts = RefCell::new(parts);
         let mut part_of = |event: &Event<'_>| {
             let mut parts = parts.borrow_mut();

@@ -1,4 +1,4 @@
-//! `ichnos stacks`: writes the call stacks of events as a profile.
+//! `ichnos stacks`: writes event call stacks as a profile.
 
 use std::io::Write as _;
 
@@ -19,7 +19,7 @@ use crate::progress::Console;
 use crate::select::{Patterns, Selection, field_names, running_threads};
 
 pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
-    // Before reading anything: errors in patterns should not take an hour to be reported.
+    // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
     let threads = ThreadSelection::new(args)?;
     let output = OutputPath::for_file(&args.output);
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
     Ok(opened.exit(false))
 }
 
-/// Reads the call stacks of events.
+/// Reads event call stacks.
 fn read_samples(
     args: &Stacks,
     threads: Option<ThreadSelection>,
@@ -204,7 +204,7 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
     Ok(output.write_buffered(|output| profile.write(format, roots, output))?)
 }
 
-/// Prints a table of the functions that count most.
+/// Prints a table of the heaviest functions.
 fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Console) -> Result<(), Failure> {
     let weight = options(args).weight;
     if args.output.path.is_none() {
@@ -219,7 +219,7 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Consol
     Ok(())
 }
 
-/// Reports samples that count nothing.
+/// Reports samples that are not counted.
 fn report_skipped(profile: &StackProfile, args: &Stacks, console: Console) {
     let SkippedSamples { without_frames, without_time, without_weight, .. } = profile.skipped();
     for (name, number) in profile.not_counted() {
@@ -241,7 +241,7 @@ fn report_skipped(profile: &StackProfile, args: &Stacks, console: Console) {
     }
 }
 
-/// Reports why there is nothing to write.
+/// Explains an empty profile.
 fn report_nothing(profile: &StackProfile, args: &Stacks, console: Console) {
     if profile.samples() > 0 {
         let samples = count(profile.samples(), "sample");

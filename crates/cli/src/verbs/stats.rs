@@ -1,4 +1,4 @@
-//! `ichnos stats`: counts, distributions and latencies of events.
+//! `ichnos stats`: event counts, distributions and latencies.
 
 use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
@@ -15,7 +15,7 @@ use crate::select::{Patterns, Selection, classes, field_names, no_match_help, ru
 
 pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
     check(args)?;
-    // Before reading anything: errors in patterns should not take an hour to be reported.
+    // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
     let mut pairs = pair_options(args)?;
     let session = OpenRequest::new(&args.reading).running(running_parts(args)).open(console)?;
@@ -65,8 +65,8 @@ pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
 }
 
-/// Bytes of trace data in a chunk: the same for any number of threads, so that sums of floating-point numbers
-/// and approximate results are the same, too.
+/// Chunk size in bytes. It must not depend on the number of threads, so that approximate results and sums of
+/// floating-point numbers are always the same.
 const CHUNK: u64 = 8 << 20;
 
 fn pass_options(args: &Stats) -> PassOptions {
@@ -77,7 +77,7 @@ fn pass_options(args: &Stats) -> PassOptions {
     options
 }
 
-/// Checks combinations of options.
+/// Checks that the options can be combined.
 fn check(args: &Stats) -> Result<(), Failure> {
     let needs = match args.sort {
         SortBy::P50 | SortBy::P99 | SortBy::Max | SortBy::Mean if !args.has_numbers() => {
@@ -101,14 +101,14 @@ fn check(args: &Stats) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that the field of the histogram has numbers.
+/// Checks that the histogram field is a number.
 fn check_histogram(args: &Stats, session: &Session, after: bool) -> Result<(), Failure> {
     let Some(name) = &args.histogram else { return Ok(()) };
     let instead = format!("`--by {}` counts its values", safe(name));
     field_names::check_numbers(session, "--histogram", name, &instead, after)
 }
 
-/// Returns the fields named by options, with the options.
+/// Returns pairs of an option and the field it names.
 fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
     let by = args.by.iter().filter_map(|by| match by {
         GroupBy::Field(name) => Some(("--by", name.as_str())),
@@ -119,14 +119,14 @@ fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
     by.chain(histogram).chain(keys)
 }
 
-/// Returns what is added to events.
+/// Returns the parts of the running thread to add to events.
 fn running_parts(args: &Stats) -> RunningParts {
     let groups = args.by.iter().filter_map(|by| match by {
         GroupBy::Field(field) => Some(field.as_str()),
         _ => None,
     });
     let names = groups.chain(args.key.iter().chain(&args.histogram).map(|name| name.trim()));
-    // Pairs without a key are those of threads.
+    // Pairs without a key are paired by thread.
     let is_by_thread = args.pair.is_some() && args.key.is_empty();
     let names = names.chain(is_by_thread.then_some(running_threads::THREAD));
     running_threads::named_parts(&args.selecting, names, None)
@@ -134,7 +134,7 @@ fn running_parts(args: &Stats) -> RunningParts {
 
 fn options(args: &Stats) -> StatsOptions {
     let mut options = StatsOptions::default();
-    // Pairs have rows of their own.
+    // For pairs, `PairOptions` defines the rows.
     options.by = if args.has_pairs() { Vec::new() } else { args.groups() };
     options.histogram.clone_from(&args.histogram);
     options.timeline = args.timeline;
@@ -178,11 +178,11 @@ fn limited(mut options: PairOptions, args: &Stats) -> PairOptions {
     options
 }
 
-/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something. Reads
-/// traces whose classes are only known after reading, as they contain the roles.
+/// Pairs begin and end events by thread or processor, unless `--key` names fields. If classes are only known after
+/// reading, the traces must be read first, because classes contain the event roles.
 fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console) {
     if pairs.keys.is_empty() {
-        // Classes of live traces are known when their events arrive.
+        // Classes in live traces are known when their events arrive.
         if !session.is_live() {
             classes::read_dynamic(session, console);
         }
@@ -192,7 +192,7 @@ fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console)
     }
 }
 
-/// Warns about names of pairs that no event has.
+/// Warns about names in `--pair` without matching events.
 fn warn_of_names(args: &Stats, opened: &OpenedRun<'_>) -> Result<(), Failure> {
     for name in args.pair.iter().flatten() {
         let mut named = opened.selection.clone();

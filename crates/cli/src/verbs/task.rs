@@ -1,4 +1,4 @@
-//! `ichnos task`: shows tasks, with the causes of their operations.
+//! `ichnos task`: shows tasks, their operations and causes.
 
 mod collected;
 mod decode;

@@ -1,4 +1,4 @@
-//! `ichnos threads`: what ran, what waited and why.
+//! `ichnos threads`: shows running and waiting threads.
 
 use ichnos::Session;
 use ichnos::analysis::{PathOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
@@ -12,7 +12,7 @@ use crate::progress::Console;
 use crate::select::{Selection, TimeRange, running_threads};
 
 pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
-    // Before reading anything: errors in patterns should not take an hour to be reported.
+    // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
     let running = running_threads::named_parts(&args.selecting, [], None);
     let session = OpenRequest::new(&args.reading).running(running).open(console)?;

@@ -1,4 +1,4 @@
-//! The table of the formats of text, which is all that the command knows about each of them.
+//! Table of text formats. The command knows nothing else about a text format.
 
 use std::io::Write;
 
@@ -11,25 +11,25 @@ use ichnos::{BlockWriter, TextOutput};
 use super::settings::TextSettings;
 use crate::args::{Arithmetic, time};
 
-/// Starts a text.
+/// Function that starts a text in a format.
 type StartText = for<'o> fn(&TextSettings, Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o>;
 
-/// A format of text.
+/// A text format.
 #[derive(Debug)]
 pub(crate) struct TextFormat {
     /// Name in `cat --format` and `convert --to`.
     pub(crate) name: &'static str,
-    /// Description in help texts.
+    /// Description for the help.
     pub(crate) about: &'static str,
     /// Options that apply to this format, but not to all others.
     options: &'static [&'static str],
     /// `true` if the option `stacks` applies.
     has_stacks: bool,
-    /// Extensions of its files.
+    /// File name extensions.
     pub(crate) extensions: &'static [&'static str],
-    /// `true` if `convert` chooses the format by the extension of the output.
+    /// `true` if `convert` recognizes the format from the output's extension.
     pub(crate) is_by_extension: bool,
-    /// Arithmetic of clocks, unless an option names one.
+    /// Default clock arithmetic.
     pub(crate) arithmetic: Arithmetic,
     /// `true` if all events have the same columns.
     pub(crate) has_columns: bool,
@@ -37,16 +37,16 @@ pub(crate) struct TextFormat {
     pub(crate) is_trace: bool,
     /// `true` if the text contains losses.
     pub(crate) has_losses: bool,
-    /// `true` unless there is no text.
+    /// `true` unless the format only reads events.
     pub(crate) is_printed: bool,
     /// Returns `true` if the text has local times.
     has_local_times: fn(&TextSettings) -> bool,
-    /// Returns the kind of text on a terminal, with or without colors.
+    /// Returns the kind of text for a terminal, with or without colors.
     pub(crate) terminal_text: fn(bool) -> TerminalText,
     start: StartText,
 }
 
-/// Values of most formats.
+/// Properties shared by most formats.
 const COMMON: TextFormat = TextFormat {
     name: "",
     about: "",
@@ -154,14 +154,14 @@ static NULL: TextFormat = TextFormat {
     ..COMMON
 };
 
-/// All formats, in the order of help texts.
+/// All formats, in help order.
 static ALL: [&TextFormat; 8] = [&PRETTY, &DETAILS, &JSON_LINES, &LOG, &LOG_JSON, &CSV, &TSV, &NULL];
 
-/// Formats that the verbs of traces write, too. Of several with an extension, the first one is the default.
+/// Formats that `convert` and similar verbs also write. The first format with an extension is its default.
 static WRITTEN: [&TextFormat; 5] = [&CSV, &TSV, &PRETTY, &LOG, &LOG_JSON];
 
 impl TextFormat {
-    /// JSON Lines, which have an option of their own.
+    /// Returns JSON Lines, for `cat --json`.
     pub(crate) fn json_lines() -> &'static Self {
         &JSON_LINES
     }
@@ -171,12 +171,12 @@ impl TextFormat {
         ALL.into_iter()
     }
 
-    /// Returns the formats that the verbs of traces write.
+    /// Returns the formats that `convert` and similar verbs also write.
     pub(crate) fn written() -> impl Iterator<Item = &'static Self> {
         WRITTEN.into_iter()
     }
 
-    /// Returns `true` if an option of `cat` applies. `id` is its name with `_` for each `-`.
+    /// Returns `true` if a `cat` option applies to this format. `id` is its name with `_` for each `-`.
     pub(crate) fn has_option(&self, id: &str) -> bool {
         match id {
             "stacks" => self.has_stacks,
@@ -185,7 +185,7 @@ impl TextFormat {
         }
     }
 
-    /// Returns the options of `cat` that do not apply to all formats.
+    /// Returns the `cat` options that do not apply to all formats.
     pub(crate) fn limited_options() -> Vec<&'static str> {
         let mut options = Vec::new();
         for option in Self::all().flat_map(|format| format.options).chain(&["stacks", "output"]) {
@@ -196,14 +196,14 @@ impl TextFormat {
         options
     }
 
-    /// Warns of an unknown time zone if the text has local times.
+    /// Warns about an unknown time zone if the text has local times.
     pub(crate) fn warn_of_zone(&self, text: &TextSettings) {
         if (self.has_local_times)(text) {
             time::warn_of_zone();
         }
     }
 
-    /// Starts a text.
+    /// Starts a text in this format.
     pub(crate) fn start<'o>(
         &self,
         text: &TextSettings,
@@ -213,7 +213,7 @@ impl TextFormat {
     }
 }
 
-/// Returns the parser of the names of formats.
+/// Returns the parser for format names.
 pub(crate) fn parser() -> impl TypedValueParser<Value = &'static TextFormat> {
     let values = TextFormat::all().map(|format| PossibleValue::new(format.name).help(format.about));
     PossibleValuesParser::new(values)

@@ -1,10 +1,10 @@
-//! Options of formats of text.
+//! Text format options.
 
 use clap::{Args, ValueEnum};
 
 use crate::args::{IntegerForm, TimeForm};
 
-/// Options that apply to some formats of text only.
+/// Options that apply only to some text formats.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TextOptions {
     /// Print times in clock cycles (pretty)
@@ -57,7 +57,10 @@ pub(crate) struct TextOptions {
 }
 
 impl TextOptions {
-    /// Returns the properties to print before each event in the format pretty, or the first invalid name.
+    /// Returns the properties to print before each event in the format pretty.
+    ///
+    /// # Errors
+    /// The first invalid name.
     pub(crate) fn properties(&self) -> Result<Vec<FieldName>, &str> {
         self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
     }

@@ -1,4 +1,4 @@
-//! Settings of sinks of text.
+//! Settings for text sinks.
 
 use std::io::{self, Write};
 
@@ -10,26 +10,26 @@ use ichnos::jsonl::JsonLinesOptions;
 
 use super::options::{Detail, FieldName, NameScope, TextOptions};
 
-/// How a text is printed: its options, and properties of the output.
+/// Settings for a text: its options, and properties of the output.
 #[derive(Clone, Debug)]
 pub(crate) struct TextSettings {
     pub(crate) options: TextOptions,
     /// `true` to print call stacks.
     pub(crate) stacks: bool,
     pub(crate) clock_gmt: bool,
-    /// Columns of a table.
+    /// Table columns.
     pub(crate) columns: Option<Vec<CsvColumn>>,
     pub(crate) has_colors: bool,
     pub(crate) has_colored_warnings: bool,
     /// `true` if the output is a terminal.
     pub(crate) to_terminal: bool,
-    /// `true` to print no warnings of sinks.
+    /// `true` to suppress warnings from sinks.
     pub(crate) is_quiet: bool,
     pub(crate) is_verbose: bool,
 }
 
 impl TextSettings {
-    /// Returns the destination of warnings.
+    /// Returns the destination for warnings.
     pub(crate) fn warnings(&self) -> Box<dyn Write + Send> {
         if self.is_quiet { Box::new(io::sink()) } else { Box::new(io::stderr()) }
     }
@@ -50,7 +50,7 @@ impl TextSettings {
         if !self.options.fields.is_empty() {
             options.fields = PrettyFields::NONE;
         }
-        // Invalid names were refused before.
+        // Invalid names were already refused.
         for field in self.options.properties().unwrap_or_default() {
             let fields = &mut options.fields;
             match field {

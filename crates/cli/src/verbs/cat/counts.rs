@@ -1,4 +1,4 @@
-//! Counts of `cat --stats`.
+//! Counts for `cat --stats`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ichnos::io::WriteReport;
 
 use crate::progress::Console;
 
-/// Prints the number of printed messages and the time, and the checksum of a format that has one.
+/// Prints the number of messages, the elapsed time, and the checksum if the format has one.
 pub(crate) fn print(counts: &PassCounts, printed: &WriteReport, elapsed: Duration, console: Console) {
     let seconds = elapsed.as_secs_f64();
     // No rate for times too short to measure.

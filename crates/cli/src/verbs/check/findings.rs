@@ -20,7 +20,7 @@ use crate::progress::{ReadProgress, damage};
 use crate::select::TraceSelection;
 use crate::verbs::info::losses;
 
-/// Severity of a finding.
+/// Finding severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Error,
@@ -36,9 +36,9 @@ struct Finding {
     place: String,
     message: String,
     remedy: Option<Cow<'static, str>>,
-    /// `true` if only shown with --verbose.
+    /// `true` to show the finding only with --verbose.
     is_minor: bool,
-    /// JSON without level, trace and remedy; with them, once it is added.
+    /// JSON members. Level, trace and remedy are added later.
     json: Vec<u8>,
 }
 
@@ -53,15 +53,17 @@ impl Finding {
     }
 }
 
-/// Findings of a check, and what was checked.
+/// Findings from a check, and counts of the checked input.
 #[derive(Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
     errors: u64,
     warnings: u64,
-    /// Numbers of damaged places in the list, allowed in it, and omitted from it.
+    /// Number of damaged places in the list.
     damages: u64,
+    /// Maximum number of damaged places in the list.
     most_damages: u64,
+    /// Number of damaged places omitted from the list.
     left_out: u64,
     traces: u64,
     streams: u64,
@@ -82,12 +84,12 @@ struct DiscardedCounts {
     is_unknown: bool,
 }
 
-/// Checks the messages of a data stream.
+/// Sink that checks the messages of a data stream.
 struct StreamCheck<'c, 'p> {
     findings: &'c mut Findings,
     trace: &'c str,
     lost: DiscardedCounts,
-    /// `None` if texts are not checked.
+    /// `None` to skip texts.
     texts: Option<TextCheck>,
     progress: &'p mut ReadProgress,
 }
@@ -136,7 +138,7 @@ impl DiscardedCounts {
         self.is_unknown |= other.is_unknown;
     }
 
-    /// Returns the losses among `events` read events for display, or `None` if nothing was lost.
+    /// Describes the losses, with the number of `events` that were read. Returns `None` if nothing was lost.
     fn text(self, events: u64) -> Option<String> {
         let mut parts = Vec::new();
         if self.events > 0 {
@@ -154,7 +156,7 @@ impl DiscardedCounts {
 }
 
 impl Findings {
-    /// Allows a number of damaged places in the list.
+    /// Creates empty findings that can list a number of damaged places.
     pub(super) fn new(most_damages: u64) -> Self {
         Self { most_damages, ..Self::default() }
     }
@@ -182,7 +184,7 @@ impl Findings {
         self.list.push(finding);
     }
 
-    /// Returns `true` if the findings make the check fail.
+    /// Returns `true` if the check must fail because of the findings.
     pub(super) fn is_bad(&self, args: &Check) -> bool {
         let fails = |what: FailOn| args.fails_on(what);
         !fails(FailOn::Never)
@@ -192,7 +194,7 @@ impl Findings {
                 || (self.lost.is_some() && fails(FailOn::Loss)))
     }
 
-    /// Adds an error of opening: finding unreadable traces is the purpose of a check.
+    /// Adds an error from opening. A check should find unreadable traces, not fail because of them.
     pub(super) fn failed(&mut self, error: &OpenError) -> Result<(), Failure> {
         match error {
             OpenError::Refused(refused) => {
@@ -219,7 +221,7 @@ impl Findings {
         self.input(message, help.map(Cow::Owned));
     }
 
-    /// Adds a problem of the whole input.
+    /// Adds a problem with the whole input.
     fn input(&mut self, message: String, remedy: Option<Cow<'static, str>>) {
         let json = members(|json| {
             json.member("kind").string("input");
@@ -262,7 +264,7 @@ impl Findings {
             }
             // Other formats report invalid texts themselves.
             let check_texts = !trace.reports_invalid_texts();
-            // One after the other: there can be very many.
+            // Data streams are opened one by one, because there can be very many.
             let mut streams = selected.streams(number, trace.as_ref());
             trace.for_each_stream(&mut |summary| {
                 let (name, messages) = (&summary.stream.name, streams.next());
@@ -291,7 +293,7 @@ impl Findings {
         }
     }
 
-    /// Adds the known tracer bugs after everything was read: those without an effect are minor.
+    /// Adds the known tracer bugs after reading. Bugs without an effect are minor.
     fn quirks(&mut self, session: &Session) {
         let applied = session.applied_quirks();
         for (i, trace) in session.traces().iter().enumerate() {
@@ -358,7 +360,7 @@ impl Findings {
         }
     }
 
-    /// Adds the invalid texts of a data stream.
+    /// Adds the invalid texts in a data stream.
     fn texts(&mut self, trace: &str, name: &str, texts: &TextCheck) {
         let Some(first) = &texts.first else { return };
         let field = if first.field.is_empty() {
@@ -437,7 +439,7 @@ impl Findings {
         self.add(finding.remedy(remedy(&damage.kind)));
     }
 
-    /// Writes the members of the document.
+    /// Writes the members of the JSON document.
     pub(super) fn write_json(&self, object: &mut ObjectWriter<'_>, metadata_only: bool) {
         let notes = (self.list.len() as u64 + self.left_out) - self.errors - self.warnings;
         object.member("errors").unsigned(self.errors);
@@ -458,7 +460,7 @@ impl Findings {
         findings.end();
     }
 
-    /// Returns the text of the answer.
+    /// Returns the findings and a summary as text.
     pub(super) fn text(&self, metadata_only: bool, paint: Paint, verbose: bool) -> String {
         let mut text = String::new();
         for finding in self.list.iter().filter(|finding| verbose || !finding.is_minor) {
@@ -508,14 +510,14 @@ impl Findings {
     }
 }
 
-/// Returns members of an object, each with the comma before it.
+/// Returns JSON object members, each with a comma before it.
 fn members(write: impl FnOnce(&mut ObjectWriter<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut ObjectWriter::resume(&mut out, true));
     out
 }
 
-/// Returns the remedy for damage.
+/// Returns the fix for damage.
 fn remedy(kind: &DamageKind) -> &'static str {
     limits::remedy_for_damage(kind).unwrap_or_else(|| kind.remedy())
 }

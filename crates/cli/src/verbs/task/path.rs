@@ -29,7 +29,7 @@ pub(super) fn run(args: &TaskPathArgs, console: Console) -> Result<Exit, Failure
     Ok(found.exit)
 }
 
-/// Returns the operation for an identifier on the command line.
+/// Finds the operation for an identifier from the command line.
 fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
     match &graph.find(name)[..] {
         [node] => Ok(*node),

@@ -1,4 +1,4 @@
-//! `ichnos view --in`: shows traces on the page of a viewer.
+//! `ichnos view --in`: shows traces on the page of another viewer.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -27,7 +27,7 @@ impl ViewIn {
         }
     }
 
-    /// Returns the name of the file.
+    /// Returns the name of the served file.
     fn file_name(self) -> &'static str {
         match self {
             Self::Perfetto => "trace.pftrace",
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<E
     Ok(Exit::Success)
 }
 
-/// Binds the server before anything is written: an error should not take an hour to be reported.
+/// Binds the server. Must be called before writing, so that errors are reported at once.
 fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Failure> {
     let (page, origin) = (viewer.page(), viewer.page().origin());
     let port = match (args.port, page.port()) {
@@ -97,7 +97,7 @@ fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Fail
     })
 }
 
-/// Writes the file of a viewer.
+/// Writes the file for a viewer.
 fn write(format: &str, opened: &OpenedRun<'_>, path: &Path) -> Result<(), Failure> {
     let Some(target) = target(Some(format), path, None) else {
         return Err(Failure::new("no format can be written"));
@@ -118,11 +118,11 @@ fn write(format: &str, opened: &OpenedRun<'_>, path: &Path) -> Result<(), Failur
     }
 }
 
-/// Writes the call stacks of events.
+/// Writes event call stacks for a viewer.
 fn write_stacks(opened: &mut OpenedRun<'_>, path: &Path) -> Result<(), Failure> {
     let mut options = StackOptions::default();
     options.with_times = true;
-    // Damage is no reason to show nothing.
+    // Readable stacks should be shown even if the trace is damaged.
     opened.is_strict = false;
     let profile = opened.collect(StackCollector::new(options))?.finish();
     if profile.weight() == 0 {
