@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ichnos::export::JsonTime;
 
 pub(crate) use self::cat::Cat;
 pub(crate) use self::collect::Collect;
@@ -13,22 +14,23 @@ pub(crate) use self::convert::{
 pub(crate) use self::examples::command;
 #[cfg(feature = "view")]
 pub(crate) use self::given_options::{GivenOption, given_options};
-pub(crate) use self::json::{IntegerForm, JsonReport, TimeForm};
+pub(crate) use self::json::JsonReport;
 pub(crate) use self::output_file::OutputArgs;
-pub(crate) use self::reading::{Arithmetic, Reading, quirks};
+pub(crate) use self::reading::{Reading, quirks};
 pub(crate) use self::selecting::Selecting;
-pub(crate) use self::stacks::{FramesKept, RootsShown, Stacks, StacksFormat};
-pub(crate) use self::stats::{SortBy, Stats};
+pub(crate) use self::stacks::Stacks;
+pub(crate) use self::stats::Stats;
 pub(crate) use self::task::{
-    Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs,
-    TaskOne, TaskPathArgs, TaskReading, TaskSortBy, TaskVerb,
+    Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskListArgs, TaskPathArgs,
+    TaskReading, TaskShowArgs, TaskSortBy, TaskVerb,
 };
 pub(crate) use self::text::{FieldName, NameScope, TextFormat, TextOptions, TextSettings};
 pub(crate) use self::threads::Threads;
 #[cfg(feature = "view")]
-pub(crate) use self::view::{ViewIn, ViewVerb};
+pub(crate) use self::view::ViewVerb;
 
 mod cat;
+mod choice;
 mod collect;
 mod color;
 mod convert;
@@ -168,8 +170,8 @@ pub(crate) struct Info {
     /// Form of times since the Unix epoch in JSON
     ///
     /// Times from other clocks are always in nanoseconds.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
-    pub(crate) time: TimeForm,
+    #[arg(long, value_parser = choice::parser(json::TIMES), value_name = "FORM", default_value = "ns", requires = "json")]
+    pub(crate) time: JsonTime,
 }
 
 #[derive(Args, Debug)]

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use globset::Glob;
-use ichnos::model::TracerQuirk;
+use ichnos::model::{ClockArithmetic, TracerQuirk};
 
+use super::choice::{self, Choice};
 use crate::args::format_flags::FormatFlags;
 use crate::args::limits::{Limits, Maximum};
 use crate::args::time;
@@ -103,8 +104,8 @@ pub(crate) struct Reading {
     /// Conversion of clock cycles to nanoseconds
     ///
     /// Default: `babeltrace` for `pretty` and `details`, so that their text equals Babeltrace's, otherwise `exact`.
-    #[arg(long, value_enum, value_name = "HOW", hide_short_help = true, help_heading = "Reading")]
-    pub(crate) clock_arithmetic: Option<Arithmetic>,
+    #[arg(long, value_parser = choice::parser(ARITHMETIC), value_name = "HOW", hide_short_help = true, help_heading = "Reading")]
+    pub(crate) clock_arithmetic: Option<ClockArithmetic>,
     /// Do not work around this known tracer bug
     ///
     /// `ichnos info` lists the bugs that ichnos works around in a trace. Can be repeated.
@@ -141,13 +142,14 @@ impl Reading {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Arithmetic {
-    /// In integers, rounded down.
-    Exact,
-    /// In floating point, like `babeltrace2`: a few nanoseconds off unless the clock has 1 GHz.
-    Babeltrace,
-}
+const ARITHMETIC: &[Choice<ClockArithmetic>] = &[
+    ("exact", "In integers, rounded down", ClockArithmetic::Exact),
+    (
+        "babeltrace",
+        "In floating point, like `babeltrace2`: a few nanoseconds off unless the clock has 1 GHz",
+        ClockArithmetic::Double,
+    ),
+];
 
 /// Parses a socket address.
 fn address(text: &str) -> Result<PathBuf, String> {

@@ -2,10 +2,9 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
+use ichnos::analysis::{GraphFormat, StackFormat};
 
-use crate::args::{
-    Cat, FieldName, LowArgs, Selecting, StacksFormat, TaskGraphFormat, TaskVerb, TextFormat, Verb,
-};
+use crate::args::{Cat, FieldName, LowArgs, Selecting, TaskVerb, TextFormat, Verb};
 use crate::exit::Failure;
 use crate::suggestions::{alternatives, nearest};
 
@@ -30,12 +29,10 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
             )
             .help("leave out one of them"),
         ),
-        Verb::Stacks(stacks) if stacks.width.is_some() && stacks.format() != StacksFormat::Svg => {
-            Some(no_picture())
-        }
+        Verb::Stacks(stacks) if !matches!(stacks.format(), StackFormat::Svg(_)) => no_picture(stacks.width),
         Verb::Task(task) => match &task.verb {
-            TaskVerb::Graph(graph) if graph.width.is_some() && graph.format() != TaskGraphFormat::Svg => {
-                Some(no_picture())
+            TaskVerb::Graph(graph) if !matches!(graph.format(), GraphFormat::Svg(_)) => {
+                no_picture(graph.width)
             }
             _ => None,
         },
@@ -67,10 +64,12 @@ fn formats_of(id: &str) -> impl Iterator<Item = &'static TextFormat> {
     TextFormat::all().filter(move |format| format.has_option(id))
 }
 
-/// Returns the error for `--width` if the output is not a picture.
-fn no_picture() -> Failure {
-    Failure::new("`--width` only applies to the format `svg`")
-        .help("leave it out, or choose the format with --format or by the name of FILE")
+/// Returns the error for `--width` with an output that is not a picture.
+fn no_picture(width: Option<u16>) -> Option<Failure> {
+    width.map(|_| {
+        Failure::new("`--width` only applies to the format `svg`")
+            .help("leave it out, or choose the format with --format or by the name of FILE")
+    })
 }
 
 /// Returns the error for an unknown property in `--fields`. Only for the format pretty, which has fixed properties.

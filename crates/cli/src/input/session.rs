@@ -11,7 +11,7 @@ use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
 use super::manifest::Manifest;
 use super::{check_reading, event_map, failure};
-use crate::args::{self, Arithmetic, Reading};
+use crate::args::{self, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt, scan_progress};
 
@@ -19,18 +19,19 @@ use crate::progress::{Console, interrupt, scan_progress};
 #[derive(Clone, Copy)]
 pub(crate) struct OpenRequest<'a> {
     reading: &'a Reading,
-    arithmetic: Arithmetic,
+    arithmetic: ClockArithmetic,
     running: RunningParts,
     all_problems: bool,
 }
 
 impl<'a> OpenRequest<'a> {
     pub(crate) fn new(reading: &'a Reading) -> Self {
-        Self { reading, arithmetic: Arithmetic::Exact, running: RunningParts::Nothing, all_problems: false }
+        let (arithmetic, running) = (ClockArithmetic::Exact, RunningParts::Nothing);
+        Self { reading, arithmetic, running, all_problems: false }
     }
 
     /// Sets the default clock arithmetic.
-    pub(crate) fn arithmetic(self, arithmetic: Arithmetic) -> Self {
+    pub(crate) fn arithmetic(self, arithmetic: ClockArithmetic) -> Self {
         Self { arithmetic, ..self }
     }
 
@@ -129,10 +130,7 @@ impl<'a> OpenRequest<'a> {
         options.assume_correlated = reading.assume_correlated;
         options.read.strict = reading.strict;
         options.read.unsorted = reading.unsorted;
-        options.read.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(self.arithmetic) {
-            Arithmetic::Exact => ClockArithmetic::Exact,
-            Arithmetic::Babeltrace => ClockArithmetic::Double,
-        };
+        options.read.clock_arithmetic = reading.clock_arithmetic.unwrap_or(self.arithmetic);
         options.read.clock_offsets.all =
             i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
         add_clock_offsets(&mut options, reading, manifest)?;

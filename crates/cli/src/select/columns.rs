@@ -26,7 +26,7 @@ pub(crate) fn find(
                 .help("name the columns with `--fields time,event,FIELD,...`"));
         }
         classes::read_dynamic(session, console);
-        return selection.selected.csv_columns(session, options.time.into()).ok_or_else(|| {
+        return selection.selected.csv_columns(session, options.time).ok_or_else(|| {
             Failure::new(format!(
                 "the selected events have more than {} fields, one column each",
                 CsvColumns::MOST

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Check, console: Console) -> Result<Exit, Failure> {
     let bad = found.is_bad(args);
     if args.report.json {
         let write = |object: &mut ObjectWriter<'_>| found.write_json(object, args.metadata_only);
-        output::print_document("check", args.report.integers.into(), write)?;
+        output::print_document("check", args.report.integers, write)?;
     } else {
         let paint = console.paint();
         output::print(&found.text(args.metadata_only, paint, console.verbose), paint)?;

@@ -185,5 +185,5 @@ fn print_line(args: &Collect, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Resu
     object.end();
     line.push(b'\n');
     let line = String::from_utf8_lossy(&line);
-    Ok(output::print_as_it_is(&with_integers(&line, args.report.integers.into()))?)
+    Ok(output::print_as_it_is(&with_integers(&line, args.report.integers))?)
 }

@@ -43,7 +43,7 @@ fn options_of(names: &[&str]) -> Vec<&'static FormatOption> {
 }
 
 fn print_json(args: &Formats) -> Result<(), Failure> {
-    Ok(output::print_document("formats", args.report.integers.into(), |object| {
+    Ok(output::print_document("formats", args.report.integers, |object| {
         let mut list = object.member("formats").array();
         for format in ichnos::formats() {
             let mut entry = list.element().object();

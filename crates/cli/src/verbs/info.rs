@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use ichnos::analysis::schema::{attributes_tree, clock_text, value_text, write_clocks};
 use ichnos::export::documents::{write_attributes, write_damages, write_entries, write_file_diagnostics};
-use ichnos::export::rfc3339;
 use ichnos::export::text::{Branch, Paint, count, seconds, size};
+use ichnos::export::{JsonTime, rfc3339};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{
     ClockOrigin, Damage, EventCounts, EventRecordClass, Message, OpenedTrace, StreamSummary,
 };
 use ichnos::{Session, StreamMessages};
 
+use crate::args::Info;
 use crate::args::time::show;
-use crate::args::{Info, TimeForm};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::opened_run::OpenedRun;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     input::report_empty_traces(&session, console);
     if args.report.json {
         let write = |object: &mut ObjectWriter<'_>| write_json(object, &traces, &session, counted, args.time);
-        output::print_document("info", args.report.integers.into(), write)?;
+        output::print_document("info", args.report.integers, write)?;
     } else {
         let paint = console.paint();
         if let Some(clocks) = session.uncorrelated() {
@@ -256,7 +256,7 @@ fn write_json(
     traces: &[Summary<'_>],
     session: &Session,
     counted: bool,
-    form: TimeForm,
+    form: JsonTime,
 ) {
     let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
     let ranges = traces.iter().filter_map(Summary::range);
@@ -284,20 +284,20 @@ fn write_json(
 }
 
 /// Writes the first time, the last time and the duration. `has_dates` is `true` if times count from the Unix epoch.
-fn write_range(object: &mut ObjectWriter<'_>, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
+fn write_range(object: &mut ObjectWriter<'_>, range: Option<(i128, i128)>, has_dates: bool, form: JsonTime) {
     let times =
         [("begin_ns", "begin", range.map(|range| range.0)), ("end_ns", "end", range.map(|range| range.1))];
     for (number, text, time) in times {
-        let date = time.filter(|_| has_dates && form != TimeForm::Ns).and_then(rfc3339);
+        let date = time.filter(|_| has_dates && form != JsonTime::Nanoseconds).and_then(rfc3339);
         // Times without a date are kept as numbers.
-        object.integer(number, time.filter(|_| form != TimeForm::Iso || date.is_none()));
+        object.integer(number, time.filter(|_| form != JsonTime::Iso || date.is_none()));
         object.string(text, date.as_deref());
     }
     object.integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
 }
 
 impl Summary<'_> {
-    fn write_json(&self, place: ValueWriter<'_>, form: TimeForm) {
+    fn write_json(&self, place: ValueWriter<'_>, form: JsonTime) {
         let class = &self.input.trace().class;
         let mut object = place.object();
         object.member("path").string(self.input.path());
@@ -393,7 +393,7 @@ impl Summary<'_> {
 }
 
 impl Stream {
-    fn write_json(&self, place: ValueWriter<'_>, counted: bool, form: TimeForm) {
+    fn write_json(&self, place: ValueWriter<'_>, counted: bool, form: JsonTime) {
         let mut object = place.object();
         let stream = &self.summary.stream;
         object.member("name").string(&stream.name);

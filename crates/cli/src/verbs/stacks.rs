@@ -3,14 +3,14 @@
 use std::io::Write as _;
 
 use ichnos::analysis::{
-    FieldValues, SkippedSamples, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
-    StackRoots, StackThread, StackWeight,
+    FieldValues, SkippedSamples, StackCollector, StackFormat, StackOptions, StackProfile, StackThread,
+    StackWeight,
 };
 use ichnos::export::TerminalText;
 use ichnos::export::text::{LineWidth, Paint, count};
 use ichnos::viewers::SpanStackCollector;
 
-use crate::args::{FramesKept, RootsShown, Stacks, StacksFormat};
+use crate::args::Stacks;
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
@@ -164,12 +164,8 @@ fn options(args: &Stacks) -> StackOptions {
             None => options.only.push(FieldValues { path: path.clone(), values: vec![value.clone()] }),
         }
     }
-    options.frames = match args.frames {
-        FramesKept::All => StackFrames::All,
-        FramesKept::Named => StackFrames::Named,
-        FramesKept::Managed => StackFrames::Managed,
-    };
-    options.with_times = args.top.is_none() && format(args).has_times();
+    options.frames = args.frames;
+    options.with_times = args.top.is_none() && args.format().has_times();
     options.with_states = args.cpu;
     if args.spans {
         options.weight = StackWeight::Time;
@@ -178,30 +174,15 @@ fn options(args: &Stacks) -> StackOptions {
     options
 }
 
-fn format(args: &Stacks) -> StackFormat {
-    match args.format() {
-        StacksFormat::Folded => StackFormat::Folded,
-        StacksFormat::Speedscope => StackFormat::Speedscope,
-        StacksFormat::Pprof => StackFormat::Pprof,
-        StacksFormat::Firefox => StackFormat::Firefox,
-        StacksFormat::Svg => StackFormat::Svg(args.width),
-    }
-}
-
 fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
     let output = OutputPath::for_file(&args.output).create()?;
-    let format = format(args);
-    if output.is_terminal() && args.format() == StacksFormat::Pprof {
+    let format = args.format();
+    if output.is_terminal() && format == StackFormat::Pprof {
         return Err(Failure::new("the format pprof is binary, and the output is a terminal")
             .help("write it to a file: `-o FILE.pb.gz`"));
     }
-    let roots = match args.roots {
-        RootsShown::None => StackRoots::None,
-        RootsShown::Process => StackRoots::Process,
-        RootsShown::Thread => StackRoots::Thread,
-    };
     let output = Destination::new(output, TerminalText::Lines { colors: false });
-    Ok(output.write_buffered(|output| profile.write(format, roots, output))?)
+    Ok(output.write_buffered(|output| profile.write(format, args.roots, output))?)
 }
 
 /// Prints a table of the heaviest functions.

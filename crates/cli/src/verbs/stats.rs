@@ -1,11 +1,11 @@
 //! `ichnos stats`: event counts, distributions and latencies.
 
-use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
+use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsOrder, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{PassCounts, PassOptions, Session, StatsOutput, StatsResult};
 
-use crate::args::{SortBy, Stats, time};
+use crate::args::{Stats, time};
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
@@ -47,11 +47,11 @@ pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
         warn_of_names(args, &opened)?;
     }
     let with_options = paired.as_ref().zip(pairs.as_ref());
-    let found = StatsReport::new(&stats, &options, with_options, args.sort.into());
+    let found = StatsReport::new(&stats, &options, with_options, args.sort);
     let found = found.top(args.top.unwrap_or(usize::MAX));
     if args.report.json {
         let write = |object: &mut ObjectWriter<'_>| found.write_json(object, events, damages);
-        output::print_document("stats", args.report.integers.into(), write)?;
+        output::print_document("stats", args.report.integers, write)?;
     } else if args.csv {
         output::print_source(&found.to_csv())?;
     } else {
@@ -80,12 +80,14 @@ fn pass_options(args: &Stats) -> PassOptions {
 /// Checks that the options can be combined.
 fn check(args: &Stats) -> Result<(), Failure> {
     let needs = match args.sort {
-        SortBy::P50 | SortBy::P99 | SortBy::Max | SortBy::Mean if !args.has_numbers() => {
+        StatsOrder::P50 | StatsOrder::P99 | StatsOrder::Max | StatsOrder::Mean if !args.has_numbers() => {
             "--histogram or --pair"
         }
-        SortBy::Total if !args.has_pairs() => "--pair or --spans",
-        SortBy::Own if !args.spans => "--spans",
-        SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.has_pairs() => {
+        StatsOrder::Total if !args.has_pairs() => "--pair or --spans",
+        StatsOrder::Own if !args.spans => "--spans",
+        StatsOrder::Bytes | StatsOrder::First | StatsOrder::Last | StatsOrder::Gap | StatsOrder::Loss
+            if args.has_pairs() =>
+        {
             return Err(Failure::new("--sort: this column does not apply to pairs")
                 .help("sort them by events, name, total, mean, p50, p99 or max"));
         }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
         console
             .warning_with_help(&format!("nothing is known about thread {thread} in this time range"), help);
     } else if args.report.json {
-        output::print_document("threads", args.report.integers.into(), |object| {
+        output::print_document("threads", args.report.integers, |object| {
             found.write_json(object, args.top);
         })?;
     } else if args.csv {

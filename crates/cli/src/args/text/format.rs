@@ -6,10 +6,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ichnos::export::{Csv, CsvForm, Details, Log, LogForm, Null, Pretty, TerminalText};
 use ichnos::io::Output;
 use ichnos::jsonl::JsonLines;
+use ichnos::model::ClockArithmetic;
 use ichnos::{BlockWriter, TextOutput};
 
 use super::settings::TextSettings;
-use crate::args::{Arithmetic, time};
+use crate::args::time;
 
 /// Function that starts a text in a format.
 type StartText = for<'o> fn(&TextSettings, Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o>;
@@ -30,7 +31,7 @@ pub(crate) struct TextFormat {
     /// `true` if `convert` recognizes the format from the output's extension.
     pub(crate) is_by_extension: bool,
     /// Default clock arithmetic.
-    pub(crate) arithmetic: Arithmetic,
+    pub(crate) arithmetic: ClockArithmetic,
     /// `true` if all events have the same columns.
     pub(crate) has_columns: bool,
     /// `true` if the text can be read as a trace.
@@ -54,7 +55,7 @@ const COMMON: TextFormat = TextFormat {
     has_stacks: true,
     extensions: &[],
     is_by_extension: false,
-    arithmetic: Arithmetic::Exact,
+    arithmetic: ClockArithmetic::Exact,
     has_columns: false,
     is_trace: false,
     has_losses: false,
@@ -70,7 +71,7 @@ static PRETTY: TextFormat = TextFormat {
     options: &["clock_cycles", "clock_date", "clock_gmt", "clock_seconds", "no_delta", "fields", "names"],
     extensions: &["txt"],
     is_by_extension: true,
-    arithmetic: Arithmetic::Babeltrace,
+    arithmetic: ClockArithmetic::Double,
     // As in `babeltrace2`.
     has_losses: true,
     has_local_times: |text| !(text.clock_gmt || text.options.clock_seconds || text.options.clock_cycles),
@@ -82,7 +83,7 @@ static DETAILS: TextFormat = TextFormat {
     name: "details",
     about: "All properties of each message on several lines, as in the `details` sink of `babeltrace2`",
     options: &["details"],
-    arithmetic: Arithmetic::Babeltrace,
+    arithmetic: ClockArithmetic::Double,
     start: start_details,
     ..COMMON
 };

@@ -1,8 +1,9 @@
 //! Text format options.
 
 use clap::{Args, ValueEnum};
+use ichnos::export::{DetailsOptions, Integers, JsonTime};
 
-use crate::args::{IntegerForm, TimeForm};
+use crate::args::{choice, json};
 
 /// Options that apply only to some text formats.
 #[derive(Args, Clone, Debug, Default)]
@@ -37,7 +38,7 @@ pub(crate) struct TextOptions {
     /// The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name,
     /// with-stream-name, with-time, with-trace-name, with-uid or with-uuid.
     #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail, hide_short_help = true)]
-    pub(crate) details: Vec<(Detail, bool)>,
+    pub(crate) details: Vec<(DetailSwitch, bool)>,
 
     /// Also print packets, with their headers and contexts (jsonl)
     #[arg(long, hide_short_help = true)]
@@ -46,14 +47,16 @@ pub(crate) struct TextOptions {
     /// Form of integers (jsonl, log-json)
     ///
     /// Some readers, such as jq 1.6 and JavaScript, keep only 53 bits of a number.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, hide_short_help = true)]
-    pub(crate) integers: IntegerForm,
+    #[arg(long, value_parser = choice::parser(json::INTEGERS), value_name = "FORM", default_value = "number",
+          hide_short_help = true)]
+    pub(crate) integers: Integers,
     // Applies to the formats `jsonl`, `log-json`, `csv` and `tsv`.
     /// Form of times since the Unix epoch (jsonl, log-json, csv, tsv)
     ///
     /// Times from other clocks are always in nanoseconds.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, hide_short_help = true)]
-    pub(crate) time: TimeForm,
+    #[arg(long, value_parser = choice::parser(json::TIMES), value_name = "FORM", default_value = "ns",
+          hide_short_help = true)]
+    pub(crate) time: JsonTime,
 }
 
 impl TextOptions {
@@ -114,37 +117,31 @@ pub(crate) enum NameScope {
     None,
 }
 
-/// Properties that the details format can print or omit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
-    Compact,
-    Data,
-    Metadata,
-    StreamClassName,
-    StreamName,
-    Time,
-    TraceName,
-    Uid,
-    Uuid,
-}
+/// Switch for a property that the details format can print or omit.
+pub(crate) type DetailSwitch = fn(&mut DetailsOptions) -> &mut bool;
 
-fn detail(text: &str) -> Result<(Detail, bool), String> {
+/// Switches of the details format, by name.
+const DETAILS: [(&str, DetailSwitch); 9] = [
+    ("compact", |options| &mut options.compact),
+    ("with-data", |options| &mut options.data),
+    ("with-metadata", |options| &mut options.metadata),
+    ("with-stream-class-name", |options| &mut options.stream_class_name),
+    ("with-stream-name", |options| &mut options.stream_name),
+    ("with-time", |options| &mut options.time),
+    ("with-trace-name", |options| &mut options.trace_name),
+    ("with-uid", |options| &mut options.uid),
+    ("with-uuid", |options| &mut options.uuid),
+];
+
+fn detail(text: &str) -> Result<(DetailSwitch, bool), String> {
     let (name, value) = text.split_once('=').unwrap_or((text, "yes"));
-    let detail = match name.trim() {
-        "compact" => Detail::Compact,
-        "with-data" => Detail::Data,
-        "with-metadata" => Detail::Metadata,
-        "with-stream-class-name" => Detail::StreamClassName,
-        "with-stream-name" => Detail::StreamName,
-        "with-time" => Detail::Time,
-        "with-trace-name" => Detail::TraceName,
-        "with-uid" => Detail::Uid,
-        "with-uuid" => Detail::Uuid,
-        name => return Err(format!("unknown property `{name}`; `ichnos cat --help` lists them")),
-    };
+    let name = name.trim();
+    let detail = DETAILS.iter().find(|(known, _)| *known == name);
+    let (_, switch) =
+        detail.ok_or_else(|| format!("unknown property `{name}`; `ichnos cat --help` lists them"))?;
     match value.trim() {
-        "yes" | "true" | "TRUE" | "1" => Ok((detail, true)),
-        "no" | "false" | "FALSE" | "0" => Ok((detail, false)),
+        "yes" | "true" | "TRUE" | "1" => Ok((*switch, true)),
+        "no" | "false" | "FALSE" | "0" => Ok((*switch, false)),
         value => Err(format!("expected yes or no, found `{value}`")),
     }
 }
@@ -155,8 +152,13 @@ mod tests {
 
     #[test]
     fn reads_details() {
-        assert_eq!(detail("with-uuid=no"), Ok((Detail::Uuid, false)));
-        assert_eq!(detail("compact"), Ok((Detail::Compact, true)));
+        let mut options = DetailsOptions::default();
+        for (text, expected) in [("compact", true), ("with-uuid=no", false)] {
+            let (switch, value) = detail(text).unwrap();
+            *switch(&mut options) = value;
+            assert_eq!(value, expected);
+        }
+        assert!(options.compact && !options.uuid);
         assert!(detail("x=yes").is_err());
         assert!(detail("compact=maybe").is_err());
     }

@@ -8,7 +8,7 @@ use ichnos::export::{
 };
 use ichnos::jsonl::JsonLinesOptions;
 
-use super::options::{Detail, FieldName, NameScope, TextOptions};
+use super::options::{FieldName, NameScope, TextOptions};
 
 /// Settings for a text: its options, and properties of the output.
 #[derive(Clone, Debug)]
@@ -88,19 +88,8 @@ impl TextSettings {
         options.stacks = self.stacks;
         options.color = self.has_colors;
         options.printable_only = self.to_terminal;
-        for (detail, value) in &self.options.details {
-            let option = match detail {
-                Detail::Compact => &mut options.compact,
-                Detail::Data => &mut options.data,
-                Detail::Metadata => &mut options.metadata,
-                Detail::StreamClassName => &mut options.stream_class_name,
-                Detail::StreamName => &mut options.stream_name,
-                Detail::Time => &mut options.time,
-                Detail::TraceName => &mut options.trace_name,
-                Detail::Uid => &mut options.uid,
-                Detail::Uuid => &mut options.uuid,
-            };
-            *option = *value;
+        for (switch, value) in &self.options.details {
+            *switch(&mut options) = *value;
         }
         options
     }
@@ -109,8 +98,8 @@ impl TextSettings {
         let mut options = JsonLinesOptions::default();
         options.stacks = self.stacks;
         options.packets = self.options.packets;
-        options.time = self.options.time.into();
-        options.integers = self.options.integers.into();
+        options.time = self.options.time;
+        options.integers = self.options.integers;
         options
     }
 
@@ -120,8 +109,8 @@ impl TextSettings {
         options.form = form;
         options.color = self.has_colors;
         options.printable_only = self.to_terminal;
-        options.time = self.options.time.into();
-        options.integers = self.options.integers.into();
+        options.time = self.options.time;
+        options.integers = self.options.integers;
         options.clock_date = self.options.clock_date;
         options.clock_gmt = self.clock_gmt;
         options
@@ -133,7 +122,7 @@ impl TextSettings {
         if let Some(columns) = &self.columns {
             options.columns = columns.clone().into();
         }
-        options.time = self.options.time.into();
+        options.time = self.options.time;
         options.printable_only = self.to_terminal;
         options
     }

@@ -5,9 +5,10 @@ use std::path::Path;
 use ichnos::Session;
 use ichnos::convert::Target;
 use ichnos::io::{OptionValue, WriterFactory};
+use ichnos::model::ClockArithmetic;
 
 use super::text_target::TextTarget;
-use crate::args::{Arithmetic, Convert, Writing, written_formats};
+use crate::args::{Convert, Writing, written_formats};
 use crate::exit::Failure;
 use crate::opened_run::OpenedRun;
 use crate::output::safe;
@@ -43,10 +44,10 @@ impl NamedTarget {
     }
 
     /// Returns the default clock arithmetic.
-    pub(crate) fn arithmetic(&self) -> Arithmetic {
+    pub(crate) fn arithmetic(&self) -> ClockArithmetic {
         match self {
             Self::Text(text) => text.arithmetic(),
-            Self::Trace(_) | Self::Kept => Arithmetic::Exact,
+            Self::Trace(_) | Self::Kept => ClockArithmetic::Exact,
         }
     }
 

@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 
 use ichnos::convert::{Target, TextFileWriter};
+use ichnos::model::ClockArithmetic;
 
-use crate::args::{Arithmetic, Convert, TextFormat, TextOptions, Writing};
+use crate::args::{Convert, TextFormat, TextOptions, Writing};
 use crate::exit::Failure;
 use crate::opened_run::OpenedRun;
 use crate::select::columns;
@@ -33,7 +34,7 @@ impl TextTarget {
     }
 
     /// Returns the same default clock arithmetic as for `cat`.
-    pub(crate) fn arithmetic(&self) -> Arithmetic {
+    pub(crate) fn arithmetic(&self) -> ClockArithmetic {
         self.format.arithmetic
     }
 

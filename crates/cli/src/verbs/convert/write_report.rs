@@ -37,7 +37,7 @@ pub(crate) fn print(
     let has_output = !writing.prints_trace();
     let is_listed = writing.report.json || writing.losses;
     if writing.report.json {
-        let integers = writing.report.integers.into();
+        let integers = writing.report.integers;
         let write = |object: &mut ObjectWriter<'_>| write_json(object, written, read);
         if has_output {
             output::print_document("convert", integers, write)?;

@@ -15,7 +15,7 @@ pub(super) fn run(args: &TaskDiffArgs, console: Console) -> Result<Exit, Failure
     let diff = TaskDiff::new(&first, &second);
     let graphs = [&first, &second];
     if args.report.json {
-        let integers = args.report.integers.into();
+        let integers = args.report.integers;
         output::print_document("task-diff", integers, |object| diff.write_json(graphs, args.top, object))?;
     } else {
         let paint = console.paint();

@@ -51,7 +51,7 @@ pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure
         warn_of_uncorrected_clocks(&count(not_corrected, "task"), console);
     }
     if args.report.json {
-        output::print_long_document("task-list", args.report.integers.into(), |object, out| {
+        output::print_long_document("task-list", args.report.integers, |object, out| {
             let mut list = object.member("tasks").array();
             for task in summaries() {
                 let mut entry = list.element().object();

@@ -19,7 +19,7 @@ pub(super) fn run(args: &TaskPathArgs, console: Console) -> Result<Exit, Failure
         None => graph.critical_path(),
     };
     if args.report.json {
-        let integers = args.report.integers.into();
+        let integers = args.report.integers;
         output::print_document("task-path", integers, |object| graph.write_path_json(&path, object))?;
     } else {
         let paint = console.paint();

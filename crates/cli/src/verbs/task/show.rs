@@ -3,17 +3,17 @@
 use ichnos::analysis::GraphFormat;
 
 use super::read_tasks::{find, graph, read_some, text_options};
-use crate::args::TaskOne;
+use crate::args::TaskShowArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
 use crate::progress::Console;
 
-pub(super) fn run(args: &TaskOne, console: Console) -> Result<Exit, Failure> {
+pub(super) fn run(args: &TaskShowArgs, console: Console) -> Result<Exit, Failure> {
     let found = read_some(&args.choice.input, &[&args.choice.id], true, console)?;
     let task = find(&found.tasks, &args.choice.id)?;
     let graph = graph(&found, task, console);
     if args.report.json {
-        output::print_long_document("task-show", args.report.integers.into(), |object, out| {
+        output::print_long_document("task-show", args.report.integers, |object, out| {
             if let Some(id) = found.tasks.id(task) {
                 object.member("id").display(id);
             }

@@ -10,7 +10,7 @@ use ichnos::convert::{ConvertError, ConvertOptions, target};
 use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
 
 use super::browser;
-use crate::args::{ViewIn, ViewVerb};
+use crate::args::ViewVerb;
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
@@ -18,26 +18,16 @@ use crate::output;
 use crate::progress::{Console, Follower, interrupt};
 use crate::select::{Selection, running_threads};
 
-impl ViewIn {
-    fn page(self) -> ViewerPage {
-        match self {
-            Self::Perfetto => ViewerPage::Perfetto,
-            Self::Firefox => ViewerPage::Firefox,
-            Self::Speedscope => ViewerPage::Speedscope,
-        }
-    }
-
-    /// Returns the name of the served file.
-    fn file_name(self) -> &'static str {
-        match self {
-            Self::Perfetto => "trace.pftrace",
-            Self::Firefox => "profile.json",
-            Self::Speedscope => "stacks.speedscope.json",
-        }
+/// Returns the name of the served file.
+fn file_name(page: ViewerPage) -> &'static str {
+    match page {
+        ViewerPage::Perfetto => "trace.pftrace",
+        ViewerPage::Firefox => "profile.json",
+        _ => "stacks.speedscope.json",
     }
 }
 
-pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ViewVerb, page: ViewerPage, console: Console) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
     let running = running_threads::named_parts(&args.selecting, [], None);
     let session = OpenRequest::new(&args.reading).running(running).open(console)?;
@@ -53,16 +43,16 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<E
         Failure::new(format!("{place}: cannot create a directory for the viewer's file: {error}"))
             .help("--temp-dir names another place")
     })?;
-    let path = directory.path().join(viewer.file_name());
-    let server = bind(args, viewer, &path)?;
+    let path = directory.path().join(file_name(page));
+    let server = bind(args, page, &path)?;
     interrupt::watch();
-    match viewer {
-        ViewIn::Perfetto => write("perfetto", &opened, &path)?,
-        ViewIn::Firefox => write("firefox", &opened, &path)?,
-        ViewIn::Speedscope => write_stacks(&mut opened, &path)?,
+    match page {
+        ViewerPage::Perfetto => write("perfetto", &opened, &path)?,
+        ViewerPage::Firefox => write("firefox", &opened, &path)?,
+        _ => write_stacks(&mut opened, &path)?,
     }
-    directory.restrict(viewer.file_name())?;
-    let origin = viewer.page().origin();
+    directory.restrict(file_name(page))?;
+    let origin = page.origin();
     console.notice(&format!(
         "the page comes from {origin}; the trace stays on this machine: the page reads it from {}",
         server.address()
@@ -75,8 +65,8 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<E
 }
 
 /// Binds the server. Must be called before writing, so that errors are reported at once.
-fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Failure> {
-    let (page, origin) = (viewer.page(), viewer.page().origin());
+fn bind(args: &ViewVerb, page: ViewerPage, path: &Path) -> Result<FileServer, Failure> {
+    let origin = page.origin();
     let port = match (args.port, page.port()) {
         (0, own) => own.unwrap_or(0),
         (port, Some(own)) if port != own => {
@@ -85,7 +75,7 @@ fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Fail
         }
         (port, _) => port,
     };
-    FileServer::bind(page, path, viewer.file_name(), port).map_err(|error| {
+    FileServer::bind(page, path, file_name(page), port).map_err(|error| {
         let failure = Failure::new(format!("cannot listen on port {port} of 127.0.0.1: {error}"));
         match page.port() {
             Some(_) => failure.help(format!(
