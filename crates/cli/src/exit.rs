@@ -64,9 +64,19 @@ impl Failure {
         Self { exit: Some(exit), ..Self::new("") }
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+        self.maybe_help(Some(help))
+    }
+
+    /// Sets the help, unless `help` is `None`.
+    pub(crate) fn maybe_help(mut self, help: Option<impl Into<String>>) -> Self {
+        self.help = help.map(Into::into).or(self.help);
         self
+    }
+
+    /// Returns an error that combines all failures, if there are any.
+    pub(crate) fn check(failures: impl IntoIterator<Item = Self>) -> Result<(), Self> {
+        Self::all(failures).map_or(Ok(()), Err)
     }
 
     /// Combines all failures into one. Returns `None` without failures.

@@ -40,6 +40,12 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
     found.into_iter().map(|(_, name)| name).collect()
 }
 
+/// Suggests the names most similar to `wanted`. Returns `None` without similar names.
+pub(crate) fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let near = nearest(wanted, names);
+    (!near.is_empty()).then(|| format!("did you mean {}?", alternatives(near)))
+}
+
 /// Joins names in quotes, as in "`a`, `b` or `c`".
 pub(crate) fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     quoted(names, "or")

@@ -68,11 +68,6 @@ pub(crate) struct Cat {
 }
 
 impl Cat {
-    /// Returns the number of reading threads, by default one per processor.
-    pub(crate) fn threads(&self, processors: usize) -> usize {
-        self.threads.map_or(processors, usize::from)
-    }
-
     /// Returns the output format.
     pub(crate) fn format(&self) -> &'static TextFormat {
         if self.json { TextFormat::json_lines() } else { self.format }

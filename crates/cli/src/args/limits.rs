@@ -186,8 +186,8 @@ impl Maximum {
             .split_once('=')
             .ok_or("expected NAME=VALUE, for example unpacked=32G; `ichnos help limits` lists the names")?;
         let Some(limit) = LIMITS.iter().find(|limit| limit.name == name.trim()) else {
-            let names = nearest(name, LIMITS.iter().map(|limit| limit.name));
-            let similar = names.first().map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+            let similar = nearest(name, LIMITS.iter().map(|limit| limit.name));
+            let similar = similar.first().map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
             return Err(format!("unknown limit `{name}`; {similar}`ichnos help limits` lists them"));
         };
         let value = if limit.is_bytes {

@@ -361,30 +361,9 @@ mod tests {
 
     #[test]
     fn refuses_the_rest() {
-        for text in [
-            "",
-            "x",
-            "1:2",
-            "25:00",
-            "2020-02-30",
-            "2020-02-29 7:00",
-            "23:30.5",
-            "5.",
-            ".5",
-            "5.1234567890",
-            "@1.5",
-            "@+1",
-            "+",
-            "+-1s",
-            "+3 parsecs",
-            "2020-02-29x",
-            "--5",
-            "-",
-            "--5s",
-            "-+5s",
-            "-5 parsecs",
-            "é2020-02-29",
-        ] {
+        let texts = "|x|1:2|25:00|2020-02-30|2020-02-29 7:00|23:30.5|5.|.5|5.1234567890|@1.5|@+1|+|+-1s|+3 parsecs|\
+            2020-02-29x|--5|-|--5s|-+5s|-5 parsecs|é2020-02-29";
+        for text in texts.split('|') {
             let error = text.parse::<TimePoint>().unwrap_err().to_string();
             assert!(error.contains("a time is one of"), "{text}: {error}");
         }

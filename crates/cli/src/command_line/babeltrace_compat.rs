@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::{FieldName, NameScope};
 use crate::exit::Failure;
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::did_you_mean;
 
 /// Puts the verb first, as the parser expects. A command line with only a path gets the verb `cat`.
 ///
@@ -62,11 +62,8 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
 
 /// Suggests commands with a similar name, or explains how to list all commands.
 fn similar_command(name: &str, command: &Command) -> String {
-    let commands = command.get_subcommands().map(Command::get_name);
-    match nearest(name, commands).as_slice() {
-        [] => "`ichnos --help` lists the commands; `ichnos PATH` prints a trace".to_owned(),
-        similar => format!("did you mean {}?", alternatives(similar.iter().copied())),
-    }
+    did_you_mean(name, command.get_subcommands().map(Command::get_name))
+        .unwrap_or_else(|| "`ichnos --help` lists the commands; `ichnos PATH` prints a trace".to_owned())
 }
 
 /// Returns `true` if a word that is not a verb can only be a path.
@@ -89,7 +86,8 @@ enum CommandWord {
 fn scan(words: &[OsString], command: &Command) -> Vec<(usize, CommandWord)> {
     let takes_value = |name: &str| {
         let argument = command.get_arguments().find(|argument| is_called(argument, name));
-        argument.map_or_else(|| FOREIGN_WITH_VALUE.contains(&name), |found| found.get_action().takes_values())
+        let is_foreign = || FOREIGN_WITH_VALUE.split(' ').any(|known| known == name);
+        argument.map_or_else(is_foreign, |found| found.get_action().takes_values())
     };
     let mut scanned = Vec::new();
     let mut rest = words.iter().enumerate().skip(1);
@@ -147,22 +145,9 @@ fn has_option(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|argument| is_called(argument, name))
 }
 
-/// Options with a value that only `babeltrace2` has.
-const FOREIGN_WITH_VALUE: &[&str] = &[
-    "--component",
-    "-c",
-    "--connect",
-    "-x",
-    "--params",
-    "-p",
-    "--log-level",
-    "-l",
-    "--plugin-path",
-    "--retry-duration",
-    "--debug-info-dir",
-    "--debug-info-target-prefix",
-    "--output-format",
-];
+/// Options with a value that only `babeltrace2` has, separated by spaces.
+const FOREIGN_WITH_VALUE: &str = "--component -c --connect -x --params -p --log-level -l --plugin-path \
+    --retry-duration --debug-info-dir --debug-info-target-prefix --output-format";
 
 /// Checks a command line for options that only `babeltrace2` has.
 fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), Failure> {
@@ -482,59 +467,14 @@ mod tests {
         let mut command = LowArgs::command();
         command.build();
         let cat = command.find_subcommand("cat").unwrap();
-        for option in [
-            "-d",
-            "--debug",
-            "-l",
-            "--log-level",
-            "--omit-home-plugin-path",
-            "--omit-system-plugin-path",
-            "--plugin-path",
-            "-v",
-            "--verbose",
-            "-c",
-            "--component",
-            "-p",
-            "--params",
-            "-i",
-            "--input-format",
-            "-o",
-            "--output-format",
-            "--clock-force-correlate",
-            "--clock-offset",
-            "--clock-offset-s",
-            "--clock-offset-ns",
-            "-b",
-            "--begin",
-            "-e",
-            "--end",
-            "-t",
-            "--timerange",
-            "--debug-info",
-            "--debug-info-dir",
-            "--debug-info-full-path",
-            "--debug-info-target-prefix",
-            "--clock-cycles",
-            "--clock-date",
-            "--clock-gmt",
-            "--clock-seconds",
-            "--color",
-            "-f",
-            "--fields",
-            "-n",
-            "--names",
-            "--no-delta",
-            "-w",
-            "--output",
-            "--run-args",
-            "--run-args-0",
-            "--retry-duration",
-            "--stream-intersection",
-            "-h",
-            "--help",
-            "--connect",
-            "-x",
-        ] {
+        for option in "-d --debug -l --log-level --omit-home-plugin-path --omit-system-plugin-path --plugin-path \
+            -v --verbose -c --component -p --params -i --input-format -o --output-format --clock-force-correlate \
+            --clock-offset --clock-offset-s --clock-offset-ns -b --begin -e --end -t --timerange --debug-info \
+            --debug-info-dir --debug-info-full-path --debug-info-target-prefix --clock-cycles --clock-date \
+            --clock-gmt --clock-seconds --color -f --fields -n --names --no-delta -w --output --run-args \
+            --run-args-0 --retry-duration --stream-intersection -h --help --connect -x"
+            .split(' ')
+        {
             let is_known = has_option(cat, option);
             assert!(is_known || super::option(option, "x").is_some(), "{option}");
             if !is_known {

@@ -6,7 +6,7 @@ use ichnos::analysis::{GraphFormat, StackFormat};
 
 use crate::args::{Cat, FieldName, LowArgs, Selecting, TaskVerb, TextFormat, Verb};
 use crate::exit::Failure;
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::{alternatives, did_you_mean};
 
 /// Checks that all options on the command line have an effect.
 pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -85,12 +85,7 @@ fn no_property(cat: &Cat) -> Option<Failure> {
         .map(|value| value.get_name().to_owned())
         .collect();
     let known = || known.iter().map(String::as_str);
-    let near = nearest(wrong, known());
-    let help = if near.is_empty() {
-        format!("use {}", alternatives(known()))
-    } else {
-        format!("did you mean {}?", alternatives(near))
-    };
+    let help = did_you_mean(wrong, known()).unwrap_or_else(|| format!("use {}", alternatives(known())));
     let failure = Failure::new(format!("`--fields`: unknown property `{wrong}` for the format `pretty`"));
     Some(failure.help(format!("{help}; event fields are columns in the formats `csv` and `tsv`")))
 }
@@ -162,23 +157,10 @@ mod tests {
     #[test]
     fn every_option_is_known() {
         // `--force` needs `--output`, which is checked.
-        const EVERYWHERE: &[&str] = &[
-            "force",
-            "format",
-            "json",
-            "begin",
-            "end",
-            "timerange",
-            "stream",
-            "event",
-            "around",
-            "limit",
-            "tail",
-            "stream_intersection",
-            "threads",
-            "chunk_size",
-            "stats",
-        ];
+        let everywhere: Vec<&str> = "force format json begin end timerange stream event around limit tail \
+            stream_intersection threads chunk_size stats"
+            .split(' ')
+            .collect();
         let command = LowArgs::command();
         let ids = |verb: &str| -> BTreeSet<String> {
             let verb = command.find_subcommand(verb).unwrap();
@@ -189,7 +171,7 @@ mod tests {
         let limited = TextFormat::limited_options();
         for id in ids("cat").difference(&reading) {
             let is_limited = limited.contains(&id.as_str());
-            assert!(is_limited != EVERYWHERE.contains(&id.as_str()), "{id}");
+            assert!(is_limited != everywhere.contains(&id.as_str()), "{id}");
         }
         for id in limited {
             assert!(ids("cat").contains(id), "{id}");

@@ -13,9 +13,9 @@ use ichnos::model::{
 use toml::de::DeTable;
 
 use crate::exit::Failure;
-use crate::input::toml_text::{TomlText, TomlValue, suggest};
+use crate::input::toml_text::{TomlText, TomlValue};
 use crate::progress::Console;
-use crate::suggestions::alternatives;
+use crate::suggestions::{alternatives, did_you_mean};
 
 /// Keys at the top level of the file, and in an event's table.
 const KEYS: [&str; 1] = ["event"];
@@ -215,7 +215,7 @@ fn named<'t>(
     if known.contains(&name) {
         return Ok(Some(name));
     }
-    Err(suggest(text.wrong(value, &expected), name, known.iter().copied()))
+    Err(text.wrong(value, &expected).maybe_help(did_you_mean(name, known.iter().copied())))
 }
 
 /// Adds fields by meaning. Each meaning has a field name, or a list of field names.
@@ -231,11 +231,9 @@ fn add_fields(
         let Some(meaning) = short.or_else(|| name.parse().ok()) else {
             let names = SHORT.map(|(short, _)| short).into_iter().chain(Meaning::ALL.map(Meaning::name));
             let failure = text.failure(key.span().start, &format!("unknown meaning `{name}`"));
-            let near = suggest(failure, name, names);
-            return Err(match near.help {
-                Some(_) => near,
-                None => near.help("`ichnos help map` lists the meanings"),
-            });
+            return Err(failure
+                .help("`ichnos help map` lists the meanings")
+                .maybe_help(did_you_mean(name, names)));
         };
         let mut add = |value: &TomlValue<'_>| -> Result<(), Failure> {
             let field = value.get_ref().as_str().filter(|field| !field.is_empty());

@@ -17,7 +17,6 @@ const SHOWN: usize = 20;
 /// Converts an error from opening traces, and adds a suggested fix.
 pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
-    let at_limit = limits::remedy_for_opening(error);
     let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => not_found(message, path),
         OpenError::Io(IoError::Temporary { .. }) => {
@@ -47,10 +46,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
         }
         _ => Failure::new(message),
     };
-    match at_limit {
-        Some(remedy) => failure.help(remedy),
-        None => failure,
-    }
+    failure.maybe_help(limits::remedy_for_opening(error))
 }
 
 /// Returns the error for a path that does not exist.
@@ -62,10 +58,7 @@ fn not_found(message: String, path: &str) -> Failure {
             "a killed process left `{replaced}`: rename it, or write `{path}` again: this also renames it"
         ));
     }
-    match similar(Path::new(path)) {
-        Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
-        None => failure,
-    }
+    failure.maybe_help(similar(Path::new(path)).map(|path| format!("did you mean `{}`?", path.display())))
 }
 
 /// Returns the first diagnostics from refused traces, and the number of further diagnostics.

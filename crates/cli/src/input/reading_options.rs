@@ -59,5 +59,5 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, console: Conso
             ));
         }
     }
-    Failure::all(failures).map_or(Ok(()), Err)
+    Failure::check(failures)
 }

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::exit::Failure;
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::{alternatives, did_you_mean};
 
 /// Maximum file size in bytes.
 const LONGEST: u64 = 16 << 20;
@@ -86,7 +86,7 @@ impl TomlText {
         let name = key.get_ref();
         let expected = alternatives(known.iter().copied());
         let failure = self.failure(key.span().start, &format!("expected {expected}, found the key `{name}`"));
-        Err(suggest(failure, name, known.iter().copied()))
+        Err(failure.maybe_help(did_you_mean(name, known.iter().copied())))
     }
 
     /// Returns the error for a value with the wrong type.
@@ -105,10 +105,4 @@ impl TomlText {
     pub(crate) fn failure(&self, at: usize, what: &str) -> Failure {
         Failure::new(format!("{}: {what}", self.place(at)))
     }
-}
-
-/// Adds a suggestion of known names to the error about an unknown name.
-pub(crate) fn suggest<'k>(failure: Failure, name: &str, known: impl Iterator<Item = &'k str>) -> Failure {
-    let near = nearest(name, known);
-    if near.is_empty() { failure } else { failure.help(format!("did you mean {}?", alternatives(near))) }
 }

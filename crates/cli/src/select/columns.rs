@@ -9,7 +9,7 @@ use crate::args::TextOptions;
 use crate::exit::Failure;
 use crate::progress::Console;
 use crate::select::{Selection, classes};
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::did_you_mean;
 
 /// Returns the named columns, or a column for each field of the selected classes. If the classes are only known after
 /// reading, but needed, reads all events first.
@@ -59,17 +59,16 @@ pub(crate) fn find(
     known.sort_unstable();
     let nowhere = self::unknown(&columns, session, all);
     let failures = unknown.into_iter().map(|name| {
-        let near = nearest(name, known.iter().copied());
-        let help = if !nowhere.contains(&name) {
-            "only events that --event or --stream excludes have it".to_owned()
-        } else if near.is_empty() {
-            "`ichnos schema` lists the fields of each event".to_owned()
-        } else {
-            format!("did you mean {}?", alternatives(near))
-        };
-        Failure::new(format!("`--fields`: no selected event has a field `{name}`")).help(help)
+        let failure = Failure::new(format!("`--fields`: no selected event has a field `{name}`"));
+        if !nowhere.contains(&name) {
+            return failure.help("only events that --event or --stream excludes have it");
+        }
+        failure
+            .help("`ichnos schema` lists the fields of each event")
+            .maybe_help(did_you_mean(name, known.iter().copied()))
     });
-    Err(Failure::all(failures).unwrap_or_else(|| Failure::new("`--fields`: unknown field")))
+    Failure::check(failures)?;
+    Ok(columns)
 }
 
 /// Returns the columns that all classes lack.

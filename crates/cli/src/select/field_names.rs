@@ -11,7 +11,7 @@ use ichnos::model::{
 use crate::exit::Failure;
 use crate::output::safe;
 use crate::select::Selection;
-use crate::suggestions::{alternatives, list, nearest};
+use crate::suggestions::{did_you_mean, list};
 
 /// Maximum number of names to list in an error.
 const LISTED: usize = 8;
@@ -52,7 +52,7 @@ pub(crate) fn check<'n>(
         }
         Some(failure(option, name, &elsewhere, classes.iter().map(|class| &**class)))
     });
-    Failure::all(wrong).map_or(Ok(()), Err)
+    Failure::check(wrong)
 }
 
 /// Checks that a field named by an option is a number in some events. `after` has the same meaning as in [`check`].
@@ -140,14 +140,13 @@ fn failure<'c>(
     let rest = scoped.map_or(name, |(_, rest)| rest);
     // These names are rows, but not fields.
     let rows = if option == "--by" { &["event", "stream", "host"][..] } else { &[] };
-    let near = nearest(rest, names.iter().map(String::as_str).chain(rows.iter().copied()));
-    let near: Vec<String> = near.into_iter().map(|name| safe(name).into_owned()).collect();
+    let similar = did_you_mean(rest, names.iter().map(String::as_str).chain(rows.iter().copied()));
     let all: Vec<String> = names.iter().take(LISTED + 1).map(|name| safe(name).into_owned()).collect();
-    let help = match (near.len(), all.len()) {
-        (0, 0) => "events have no fields".to_owned(),
-        (0, few) if few <= LISTED => format!("there are {}", list(all.iter().map(String::as_str))),
-        (0, _) => "`ichnos schema` lists all fields".to_owned(),
-        _ => format!("did you mean {}?", alternatives(near.iter().map(String::as_str))),
+    let help = match (similar, all.len()) {
+        (Some(similar), _) => safe(&similar).into_owned(),
+        (None, 0) => "events have no fields".to_owned(),
+        (None, few) if few <= LISTED => format!("there are {}", list(all.iter().map(String::as_str))),
+        (None, _) => "`ichnos schema` lists all fields".to_owned(),
     };
     Failure::new(message).help(help)
 }

@@ -6,7 +6,7 @@ use crate::args::time::TimePoint;
 use crate::exit::Failure;
 use crate::progress::Console;
 use crate::select::TimeBounds;
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::{did_you_mean, list, nearest};
 
 /// Checks an expression against the opened traces. If `gmt` is set, times of day are in GMT.
 pub(crate) fn filter(
@@ -52,7 +52,7 @@ pub(crate) fn review(filter: &Filter, option: &str, console: Console) -> bool {
 fn warn(warnings: &[FilterWarning], option: &str, console: Console) {
     for warning in warnings {
         let failure = Failure::new(format!("{option}: {}", warning.message));
-        console.doubt(&Failure { help: warning_help(warning), ..failure });
+        console.doubt(&failure.maybe_help(warning_help(warning)));
     }
 }
 
@@ -60,7 +60,7 @@ fn warn(warnings: &[FilterWarning], option: &str, console: Console) {
 pub(crate) fn warning_help(warning: &FilterWarning) -> Option<String> {
     let (name, names) = warning.unknown.as_ref()?;
     let plain: String = name.chars().filter(|c| *c != '*').collect();
-    did_you_mean(&plain, names)
+    did_you_mean(&plain, names.iter().map(String::as_str))
 }
 
 /// Parses the expression in an option.
@@ -70,10 +70,7 @@ pub(crate) fn parse(text: &str, option: &str) -> Result<Expression, Failure> {
 
 fn failure(error: &FilterError, option: &str) -> Failure {
     let failure = Failure::new(format!("{option}: {error}")).details(error.excerpt().into());
-    match error_help(error) {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    failure.maybe_help(error_help(error))
 }
 
 /// Suggests a correction for an invalid expression.
@@ -81,21 +78,13 @@ pub(crate) fn error_help(error: &FilterError) -> Option<String> {
     let near = match &error.kind {
         FilterErrorKind::UnknownName { name, candidates } => near_names(name, candidates),
         FilterErrorKind::UnknownLabel { name, candidates } => {
-            did_you_mean(name, candidates).or_else(|| few(candidates))
+            let names = || candidates.iter().map(String::as_str);
+            let are_few = (1..=8).contains(&candidates.len());
+            did_you_mean(name, names()).or_else(|| are_few.then(|| format!("there are {}", list(names()))))
         }
         _ => None,
     };
-    error.help.as_deref().map(str::to_owned).or(near)
-}
-
-fn did_you_mean(name: &str, names: &[String]) -> Option<String> {
-    let near = nearest(name, names.iter().map(String::as_str));
-    (!near.is_empty()).then(|| format!("did you mean {}?", alternatives(near)))
-}
-
-fn few(names: &[String]) -> Option<String> {
-    let are_few = !names.is_empty() && names.len() <= 8;
-    are_few.then(|| format!("there are {}", crate::suggestions::list(names.iter().map(String::as_str))))
+    error.help.clone().map(Into::into).or(near)
 }
 
 /// Suggests similar field names, with their scopes.

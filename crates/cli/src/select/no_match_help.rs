@@ -12,7 +12,7 @@ use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
 use crate::args::time::show;
 use crate::progress::{Console, interrupt};
 use crate::select::{Patterns, Selection};
-use crate::suggestions::{alternatives, list, nearest};
+use crate::suggestions::{alternatives, did_you_mean, list};
 
 /// Maximum number of names to list in help.
 const LISTED: usize = 8;
@@ -141,9 +141,8 @@ fn advice<'a>(
     listed: impl IntoIterator<Item = &'a str>,
 ) -> String {
     let plain: String = pattern.chars().filter(|c| !matches!(c, '*' | '?')).collect();
-    let near = nearest(&plain, names);
-    if !near.is_empty() {
-        return format!("did you mean {}?", alternatives(near));
+    if let Some(similar) = did_you_mean(&plain, names) {
+        return similar;
     }
     let mut listed: Vec<&str> = listed.into_iter().collect();
     listed.sort_unstable();

@@ -4,7 +4,8 @@
 use ichnos::Expression;
 use ichnos::model::running_thread::RunningParts;
 
-use crate::args::Selecting;
+use crate::args::{Reading, Selecting};
+use crate::input::OpenRequest;
 
 /// Field name that needs the thread.
 pub(crate) const THREAD: &str = NAMES[0];
@@ -17,6 +18,11 @@ const NAMES: [&str; 6] = ["thread", "thread_name", "tid", "comm", "procname", "r
 
 /// Names that also need the process.
 const PROCESS_NAMES: [&str; 2] = ["process", "pid"];
+
+/// Returns the request to open traces, with the parts that the selection names.
+pub(crate) fn open_request<'a>(reading: &'a Reading, selecting: &Selecting) -> OpenRequest<'a> {
+    OpenRequest::new(reading).running(named_parts(selecting, [], None))
+}
 
 /// Returns the parts to add to events: those that the selection, the field paths or the expression name.
 pub(crate) fn named_parts<'n>(

@@ -84,29 +84,36 @@ impl Selection {
     /// Returns a reader that merges the selected data streams in a window.
     ///
     /// # Errors
-    /// If the clocks of the traces are unrelated, or as for [`Self::intersect`].
+    /// If the clocks of the traces are unrelated, or as for [`Self::stream_reader`].
     pub(crate) fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, Failure> {
         let wants = |stream: &DataStream| self.wants_file(&stream.name);
-        let mut reader = session.reader_of(window, wants).map_err(|error| input::failure(&error))?;
-        self.intersect(&mut reader)?;
-        self.selected.exclude(&mut reader);
-        Ok(reader)
+        self.restrict(session.reader_of(window, wants).map_err(|error| input::failure(&error))?)
     }
 
-    /// Restricts a reader to the time when all data streams of a trace are active, if that is selected.
+    /// Returns a reader for the selected data streams in a window, one after the other. Their clocks can be unrelated.
     ///
     /// # Errors
-    /// If that time is unknown or empty.
-    pub(crate) fn intersect(&self, reader: &mut Reader<'_>) -> Result<(), Failure> {
-        if !self.stream_intersection {
-            return Ok(());
+    /// If only the time when all data streams of a trace are active is selected, but unknown or empty.
+    pub(crate) fn stream_reader<'s>(
+        &self,
+        session: &'s Session,
+        window: Window,
+    ) -> Result<Reader<'s>, Failure> {
+        self.restrict(session.stream_reader_of(window, |stream| self.wants_file(&stream.name)))
+    }
+
+    /// Restricts a reader to the selected times and classes.
+    fn restrict<'s>(&self, mut reader: Reader<'s>) -> Result<Reader<'s>, Failure> {
+        if self.stream_intersection {
+            reader.intersect_streams().map_err(|error| {
+                Failure::new(format!("--stream-intersection: {error}")).help(
+                    "leave it out, or leave out this trace; `ichnos info` shows when each data stream starts \
+                    and ends",
+                )
+            })?;
         }
-        reader.intersect_streams().map_err(|error| {
-            Failure::new(format!("--stream-intersection: {error}")).help(
-                "leave it out, or leave out this trace; `ichnos info` shows when each data stream starts \
-                and ends",
-            )
-        })
+        self.selected.exclude(&mut reader);
+        Ok(reader)
     }
 
     /// Selects only events in time windows. `hull` contains all windows, and selects losses.

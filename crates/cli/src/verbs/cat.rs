@@ -163,7 +163,7 @@ const NULL_CHUNK: u64 = 16 << 20;
 
 fn pass_options(args: &Cat) -> PassOptions {
     let mut options = PassOptions::default();
-    options.threads = args.threads(options.threads);
+    options.threads = args.threads.map_or(options.threads, usize::from);
     options.chunk_bytes = args.chunk_size.or((!args.format().is_printed).then_some(NULL_CHUNK));
     options
 }

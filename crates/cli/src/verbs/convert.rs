@@ -12,13 +12,13 @@ use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
 use ichnos::io::{CreateError, ExistingPart, MessageOrder, WriteReport};
 use ichnos::model::running_thread::RunningParts;
-use ichnos::model::{DataStream, StreamSummary, Window};
+use ichnos::model::{StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
 pub(crate) use self::target::{NamedTarget, default_dialect};
 use self::target::{check_shard, note_output};
 use self::write_report::InputReport;
-use crate::args::{Align, Convert, Cut, Filter, Merge, Repair, Writing};
+use crate::args::{Align, Convert, Cut, Filter, Merge, Repair};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::opened_run::OpenedRun;
@@ -268,18 +268,20 @@ impl<'a> ConvertRun<'a> {
         let (session, selection) = (self.opened.session, &self.opened.selection);
         let is_wide = self.edit.whole_packets || self.keeps_rundown;
         let read = if is_wide { Window::default() } else { self.opened.window };
-        let wants = |stream: &DataStream| selection.wants_file(&stream.name);
         // Data streams can have unrelated clocks if they are not merged by time.
         let by_stream = self.target.writer.order() == MessageOrder::ByStream
             && !self.edit.merges
             && !selection.times.is_some();
         let mut reader = match by_stream {
-            true => session.stream_reader_of(read, wants),
-            false => session.reader_of(read, wants).map_err(|error| input::failure(&error))?,
+            true => selection.stream_reader(session, read)?,
+            false => selection.reader(session, read)?,
         };
-        selection.intersect(&mut reader)?;
-        selection.selected.exclude(&mut reader);
-        select_shard(&mut reader, session, &self.args.writing)?;
+        if let Some(shard) = self.args.writing.shard {
+            if session.is_live() {
+                return Err(Failure::new("--shard: live input cannot be divided: it can only be read once"));
+            }
+            reader.select_shard(shard);
+        }
         Ok(reader)
     }
 
@@ -450,7 +452,8 @@ pub(crate) fn set_options(
     options.write.temp_dir.clone_from(&args.reading.temp_dir);
     options.verify = writing.verify;
     options.strict = args.reading.strict;
-    options.threads = threads(args);
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    options.threads = writing.threads.map_or_else(processors, usize::from);
     Ok(())
 }
 
@@ -471,20 +474,4 @@ fn check_packets(opened: &OpenedRun<'_>) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
-}
-
-/// Returns the number of worker threads.
-fn threads(args: &Convert) -> usize {
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    args.writing.threads.map_or_else(processors, usize::from)
-}
-
-/// Restricts a reader to the shard from `--shard`.
-fn select_shard(reader: &mut Reader<'_>, session: &Session, writing: &Writing) -> Result<(), Failure> {
-    let Some(shard) = writing.shard else { return Ok(()) };
-    if session.is_live() {
-        return Err(Failure::new("--shard: live input cannot be divided: it can only be read once"));
-    }
-    reader.select_shard(shard);
-    Ok(())
 }

@@ -10,7 +10,7 @@ use ichnos::convert::{
 };
 use ichnos::export::text::grouped;
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteReport, WriterFactory};
-use ichnos::model::{DataStream, Event};
+use ichnos::model::Event;
 use ichnos::{Pass, SplitBy as By};
 
 use crate::args::{Split, SplitBy, Writing};
@@ -303,16 +303,10 @@ impl Splitter<'_> {
     ) -> Result<WriteReport, Problem> {
         let args = self.args;
         let reader = match args.by {
-            // Data streams are not merged, because their clocks can be unrelated.
-            SplitBy::Stream => {
-                let wants = |stream: &DataStream| self.opened.selection.wants_file(&stream.name);
-                let mut reader = self.opened.session.stream_reader_of(self.opened.window, wants);
-                self.opened.selection.intersect(&mut reader).map_err(Problem::Failure)?;
-                self.opened.selection.selected.exclude(&mut reader);
-                reader
-            }
-            _ => self.opened.reader().map_err(Problem::Failure)?,
+            SplitBy::Stream => self.opened.selection.stream_reader(self.opened.session, self.opened.window),
+            _ => self.opened.reader(),
         };
+        let reader = reader.map_err(Problem::Failure)?;
         if let SplitBy::Stream = args.by {
             parts.streams = reader.data_streams().iter().map(|stream| stream.name.to_string()).collect();
             if parts.streams.len() > MOST_PARTS {

@@ -12,7 +12,6 @@ use ichnos::viewers::SpanStackCollector;
 
 use crate::args::Stacks;
 use crate::exit::{Exit, Failure};
-use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
 use crate::progress::Console;
@@ -24,8 +23,7 @@ pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
     let threads = ThreadSelection::new(args)?;
     let output = OutputPath::for_file(&args.output);
     output.check_new()?;
-    let running = running_threads::named_parts(&args.selecting, [], None);
-    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     output.check_apart(&session)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     check_fields(args, &opened, false)?;

@@ -5,7 +5,6 @@ use ichnos::analysis::{PathOptions, ThreadCollector, ThreadOptions, ThreadTextOp
 
 use crate::args::{Threads, time};
 use crate::exit::{Exit, Failure};
-use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output;
 use crate::progress::Console;
@@ -14,8 +13,7 @@ use crate::select::{Selection, TimeRange, running_threads};
 pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
-    let running = running_threads::named_parts(&args.selecting, [], None);
-    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let options = options(args, &session)?;
     opened.start();

@@ -18,7 +18,7 @@ use ichnos_view::{PrivateDirectory, ResolveTime, TimelineCache, ViewOptions, Vie
 use self::view_traces::ViewTraces;
 use crate::args::{Reading, Selecting, ViewVerb};
 use crate::exit::{Exit, Failure};
-use crate::input::{self, InputState, OpenRequest};
+use crate::input::{self, InputState};
 use crate::output::{self, OutputPath};
 use crate::progress::{Console, interrupt};
 use crate::select::{Selection, filters, running_threads};
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
     let paths = input::paths(&args.reading)?;
     // Read before the traces are opened, so that data added meanwhile count as a change.
     let mut state = args.follow.then(|| InputState::new(&paths));
-    let session = open_request(&args.reading, &args.selecting).open(console)?;
+    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     input::report_problems(&session, console);
     let session = Arc::new(session);
     let source = select(&args.selecting, &session, console)?;
@@ -132,13 +132,9 @@ fn export(
     Ok(if is_damaged || page.is_damaged { Exit::Damaged } else { Exit::Success })
 }
 
-fn open_request<'a>(reading: &'a Reading, selecting: &Selecting) -> OpenRequest<'a> {
-    OpenRequest::new(reading).running(running_threads::named_parts(selecting, [], None))
-}
-
 /// Opens the traces again.
 fn open_again(reading: &Reading, selecting: &Selecting, console: Console) -> Result<ViewSource, Failure> {
-    let opened = open_request(reading, selecting).try_open(ScanProgress::default())?;
+    let opened = running_threads::open_request(reading, selecting).try_open(ScanProgress::default())?;
     let session = opened.map_err(|error| input::failure(&error))?;
     select(selecting, &Arc::new(session), console)
 }

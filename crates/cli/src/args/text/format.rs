@@ -62,7 +62,7 @@ const COMMON: TextFormat = TextFormat {
     is_printed: true,
     has_local_times: |_| false,
     terminal_text: |colors| TerminalText::Lines { colors },
-    start: start_null,
+    start: |_, writer| Box::new(TextOutput::new(writer, |_| Null::new()).without_damage()),
 };
 
 static PRETTY: TextFormat = TextFormat {
@@ -106,7 +106,7 @@ static LOG: TextFormat = TextFormat {
     extensions: &["txt"],
     has_losses: true,
     has_local_times: |text| text.options.clock_date && !text.clock_gmt,
-    start: start_log,
+    start: |text, writer| start_log(LogForm::Text, text, writer),
     ..COMMON
 };
 
@@ -117,7 +117,7 @@ static LOG_JSON: TextFormat = TextFormat {
     extensions: &["json"],
     has_losses: true,
     terminal_text: |_| TerminalText::Json,
-    start: start_log_json,
+    start: |text, writer| start_log(LogForm::Json, text, writer),
     ..COMMON
 };
 
@@ -130,7 +130,7 @@ static CSV: TextFormat = TextFormat {
     is_by_extension: true,
     has_columns: true,
     terminal_text: |_| TerminalText::Lines { colors: false },
-    start: start_csv,
+    start: |text, writer| start_table(CsvForm::Comma, text, writer),
     ..COMMON
 };
 
@@ -143,7 +143,7 @@ static TSV: TextFormat = TextFormat {
     is_by_extension: true,
     has_columns: true,
     terminal_text: |_| TerminalText::Tabs,
-    start: start_tsv,
+    start: |text, writer| start_table(CsvForm::Tab, text, writer),
     ..COMMON
 };
 
@@ -244,29 +244,13 @@ fn start_json_lines<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>)
     Box::new(TextOutput::new(writer, move |writer| JsonLines::new(writer, options.clone())))
 }
 
-fn start_log<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    start_log_form(LogForm::Text, text, writer)
-}
-
-fn start_log_json<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    start_log_form(LogForm::Json, text, writer)
-}
-
-fn start_log_form<'o>(
+fn start_log<'o>(
     form: LogForm,
     text: &TextSettings,
     writer: Box<dyn Write + Send + 'o>,
 ) -> Box<dyn Output + 'o> {
     let options = text.log(form);
     Box::new(TextOutput::new(writer, move |writer| Log::new(writer, options.clone())))
-}
-
-fn start_csv<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    start_table(CsvForm::Comma, text, writer)
-}
-
-fn start_tsv<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    start_table(CsvForm::Tab, text, writer)
 }
 
 fn start_table<'o>(
@@ -276,8 +260,4 @@ fn start_table<'o>(
 ) -> Box<dyn Output + 'o> {
     let options = text.table(form);
     Box::new(TextOutput::new(writer, move |writer| Csv::new(writer, options.clone())).without_damage())
-}
-
-fn start_null<'o>(_: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    Box::new(TextOutput::new(writer, |_| Null::new()).without_damage())
 }

@@ -12,7 +12,6 @@ use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
 use super::browser;
 use crate::args::ViewVerb;
 use crate::exit::{Exit, Failure};
-use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output;
 use crate::progress::{Console, Follower, interrupt};
@@ -29,8 +28,7 @@ fn file_name(page: ViewerPage) -> &'static str {
 
 pub(crate) fn run(args: &ViewVerb, page: ViewerPage, console: Console) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
-    let running = running_threads::named_parts(&args.selecting, [], None);
-    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     if session.is_live() {
         return Err(
             Failure::new("--in: live input does not end").help("record them into a file, or leave out --in")
