@@ -8,9 +8,7 @@ use ichnos::export::JsonTime;
 pub(crate) use self::cat::Cat;
 pub(crate) use self::collect::Collect;
 pub(crate) use self::color::When;
-pub(crate) use self::convert::{
-    Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing, written_formats,
-};
+pub(crate) use self::convert::{Align, Convert, Cut, Filter, Split, SplitBy, Writing, written_formats};
 pub(crate) use self::examples::command;
 #[cfg(feature = "view")]
 pub(crate) use self::given_options::{GivenOption, given_options};
@@ -24,7 +22,7 @@ pub(crate) use self::task::{
     Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskListArgs, TaskPathArgs,
     TaskReading, TaskShowArgs, TaskSortBy, TaskVerb,
 };
-pub(crate) use self::text::{FieldName, NameScope, TextFormat, TextOptions, TextSettings};
+pub(crate) use self::text::{PROPERTIES, SCOPES, TextFormat, TextOptions, TextSettings};
 pub(crate) use self::threads::Threads;
 #[cfg(feature = "view")]
 pub(crate) use self::view::ViewVerb;
@@ -121,11 +119,18 @@ pub(crate) enum Verb {
     /// Write the events that match an expression
     Filter(Box<Filter>),
     /// Write several traces as one
-    Merge(Box<Merge>),
+    #[command(
+        after_long_help = "--offset PATH=TIME sets the clock offset of one trace, and --manifest FILE of \
+        several traces. --help describes both."
+    )]
+    Merge(Box<Convert>),
     /// Split a trace into several traces
     Split(Box<Split>),
     /// Salvage a damaged trace: write the readable part as a valid trace
-    Repair(Box<Repair>),
+    #[command(
+        after_long_help = "Skipped damage is listed on standard error and, with --json, in `left_out`."
+    )]
+    Repair(Box<Convert>),
     /// Write packet indexes next to trace files
     Index(Index),
     /// Write the call stacks of events as a profile

@@ -139,13 +139,6 @@ pub(crate) enum Align {
 }
 
 #[derive(Args, Debug)]
-#[command(after_long_help = "Skipped damage is listed on standard error and, with --json, in `left_out`.")]
-pub(crate) struct Repair {
-    #[command(flatten)]
-    pub(crate) convert: Convert,
-}
-
-#[derive(Args, Debug)]
 #[command(
     after_long_help = "OUT is a directory with a trace for each part, named after the part. Each event is \
         in exactly one part."
@@ -206,14 +199,6 @@ pub(crate) struct Filter {
     /// Events to write: an expression as for --filter
     #[arg(value_name = "EXPRESSION")]
     pub(crate) expression: String,
-    #[command(flatten)]
-    pub(crate) convert: Convert,
-}
-
-#[derive(Args, Debug)]
-#[command(after_long_help = "--offset PATH=TIME sets the clock offset of one trace, and --manifest FILE of \
-        several traces. --help describes both.")]
-pub(crate) struct Merge {
     #[command(flatten)]
     pub(crate) convert: Convert,
 }

@@ -5,8 +5,7 @@
 
 use std::fmt::Write as _;
 
-use ichnos::io::{IoError, IoLimits, TreeProblem};
-use ichnos::model::{DamageKind, Diagnostic};
+use ichnos::io::IoLimits;
 use ichnos::{OpenError, model};
 
 use crate::args::size;
@@ -223,38 +222,29 @@ pub(crate) fn help() -> String {
     text
 }
 
-fn find(family: Family, member: &str) -> Option<&'static str> {
+fn find(family: Family, member: Option<&str>) -> Option<&'static str> {
+    let member = member?;
     let found = LIMITS.iter().find(|limit| limit.family == family && limit.members.contains(&member));
     found.map(|limit| limit.remedy)
 }
 
-/// Returns advice for a metadata problem caused by a limit.
-pub(crate) fn remedy_for_diagnostic(diagnostic: &Diagnostic) -> Option<&'static str> {
-    find(Family::Model, diagnostic.limit?)
+/// Returns advice for a metadata problem or damage caused by a limit for traces.
+pub(crate) fn model_remedy(limit: Option<&str>) -> Option<&'static str> {
+    find(Family::Model, limit)
 }
 
-/// Returns advice for damage caused by a limit.
-pub(crate) fn remedy_for_damage(kind: &DamageKind) -> Option<&'static str> {
-    find(Family::Model, kind.limit()?)
-}
-
-/// Returns advice for input that was refused because of a limit.
-pub(crate) fn remedy_for_io(error: &IoError) -> Option<&'static str> {
-    find(Family::Io, error.limit()?)
-}
-
-/// Returns advice for files in a tree that were skipped because of a limit.
-pub(crate) fn remedy_for_problem(problem: &TreeProblem) -> Option<&'static str> {
-    find(Family::Io, problem.limit?)
+/// Returns advice for a problem caused by a limit for files and archives.
+pub(crate) fn io_remedy(limit: Option<&str>) -> Option<&'static str> {
+    find(Family::Io, limit)
 }
 
 /// Returns advice for traces that cannot be opened because of a limit.
 pub(crate) fn remedy_for_opening(error: &OpenError) -> Option<&'static str> {
     match error {
-        OpenError::Io(error) => remedy_for_io(error),
+        OpenError::Io(error) => io_remedy(error.limit()),
         OpenError::Refused(refused) => {
             let mut diagnostics = refused.iter().flat_map(|trace| &trace.diagnostics);
-            diagnostics.find_map(|problem| remedy_for_diagnostic(&problem.diagnostic))
+            diagnostics.find_map(|problem| model_remedy(problem.diagnostic.limit))
         }
         _ => None,
     }

@@ -5,5 +5,5 @@ mod options;
 mod settings;
 
 pub(crate) use self::format::{TextFormat, parser};
-pub(crate) use self::options::{FieldName, NameScope, TextOptions};
+pub(crate) use self::options::{PROPERTIES, SCOPES, TextOptions};
 pub(crate) use self::settings::TextSettings;

@@ -4,10 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::Command;
-use clap::ValueEnum;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::args::{FieldName, NameScope};
+use crate::args::{PROPERTIES, SCOPES};
 use crate::exit::Failure;
 use crate::suggestions::did_you_mean;
 
@@ -354,7 +353,9 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             error.remove(ContextKind::Usage);
             None
         }
-        ErrorKind::InvalidValue if argument.starts_with("--format") && are_all::<FieldName>(&value) => {
+        ErrorKind::InvalidValue
+            if argument.starts_with("--format") && are_all(&value, &PROPERTIES.map(|(name, _)| name)) =>
+        {
             error.remove(ContextKind::SuggestedValue);
             Some(format!("select the printed properties with `--fields {value}`"))
         }
@@ -371,7 +372,10 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
                 false => format!("if `{value}` is a field, not a format, print its column with {fields}"),
             })
         }
-        ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameScope>(&value) => {
+        ErrorKind::ValueValidation
+            if argument.starts_with("--limit <")
+                && are_all(&value, &SCOPES.iter().map(|(name, ..)| *name).collect::<Vec<_>>()) =>
+        {
             Some(format!("select the scopes of printed names with `--names {value}`"))
         }
         _ => None,
@@ -382,9 +386,9 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns `true` if a comma-separated list contains only values of a type.
-fn are_all<T: ValueEnum>(list: &str) -> bool {
-    !list.is_empty() && list.split(',').all(|value| T::from_str(value, true).is_ok())
+/// Returns `true` if a comma-separated list contains only known names.
+fn are_all(list: &str, known: &[&str]) -> bool {
+    list.split(',').all(|name| known.iter().any(|known| known.eq_ignore_ascii_case(name)))
 }
 
 /// Returns `true` if a value looks like a comma-separated list of field names.

@@ -1,10 +1,10 @@
 //! Rejects options without an effect, because users give an option for a reason.
 
+use clap::ArgMatches;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, ValueEnum};
 use ichnos::analysis::{GraphFormat, StackFormat};
 
-use crate::args::{Cat, FieldName, LowArgs, Selecting, TaskVerb, TextFormat, Verb};
+use crate::args::{Cat, LowArgs, PROPERTIES, Selecting, TaskVerb, TextFormat, Verb};
 use crate::exit::Failure;
 use crate::suggestions::{alternatives, did_you_mean};
 
@@ -79,12 +79,7 @@ fn no_property(cat: &Cat) -> Option<Failure> {
         .properties()
         .err()
         .filter(|_| !cat.format().has_columns && cat.format().has_option("fields"))?;
-    let known: Vec<String> = FieldName::value_variants()
-        .iter()
-        .filter_map(|field| field.to_possible_value())
-        .map(|value| value.get_name().to_owned())
-        .collect();
-    let known = || known.iter().map(String::as_str);
+    let known = || PROPERTIES.iter().map(|(name, _)| *name);
     let help = did_you_mean(wrong, known()).unwrap_or_else(|| format!("use {}", alternatives(known())));
     let failure = Failure::new(format!("`--fields`: unknown property `{wrong}` for the format `pretty`"));
     Some(failure.help(format!("{help}; event fields are columns in the formats `csv` and `tsv`")))

@@ -16,7 +16,7 @@ pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
     }
     print_notices(session, console);
     for problem in session.problems() {
-        match limits::remedy_for_problem(problem) {
+        match limits::io_remedy(problem.limit) {
             Some(remedy) => console.warning(&format!("{problem}; {remedy}")),
             None if problem.leads_out => {
                 console.warning(&format!("{problem}; `--follow-links` follows them"))
@@ -30,7 +30,7 @@ pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
             console.answer(&format!("  {}", safe(&diagnostic.to_string())));
         }
         let at_limit =
-            refused.diagnostics.iter().find_map(|problem| limits::remedy_for_diagnostic(&problem.diagnostic));
+            refused.diagnostics.iter().find_map(|problem| limits::model_remedy(problem.diagnostic.limit));
         if let Some(remedy) = at_limit {
             console.help(remedy);
         }

@@ -25,34 +25,33 @@ pub(crate) struct OutputPath<'a> {
 }
 
 impl<'a> OutputPath<'a> {
+    /// Returns a path, or standard output for `-`.
+    fn new(path: Option<&'a Path>, force: bool, kind: OutputKind) -> Self {
+        let path = path.filter(|path| *path != Path::new("-"));
+        Self { path, force, appends: false, kind, is_shard: false }
+    }
+
     /// Returns the path for an output that is not a trace.
     pub(crate) fn for_file(output: &'a OutputArgs) -> Self {
-        let (path, force) = (output.path.as_deref(), output.force);
-        Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
+        Self::new(output.path.as_deref(), output.force, OutputKind::Other)
     }
 
     /// Returns the path for an HTML page.
     #[cfg(feature = "view")]
     pub(crate) fn for_page(path: &'a Path, force: bool) -> Self {
-        let path = Some(path);
-        Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
+        Self::new(Some(path), force, OutputKind::Other)
     }
 
     /// Returns the path for a text that can be read as a trace.
     pub(crate) fn for_trace_file(output: &'a OutputArgs) -> Self {
-        Self { kind: OutputKind::Trace, ..Self::for_file(output) }
+        Self::new(output.path.as_deref(), output.force, OutputKind::Trace)
     }
 
     /// Returns the path for one or several traces.
     pub(crate) fn for_trace(writing: &'a Writing) -> Self {
         let path = writing.output.as_deref().filter(|_| !writing.dry_run);
-        let (force, appends) = (writing.force, writing.writer_flags.append());
-        let is_shard = writing.shard.is_some();
-        Self { path, force, appends, kind: OutputKind::Trace, is_shard }.without_stdout()
-    }
-
-    fn without_stdout(self) -> Self {
-        Self { path: self.path.filter(|path| *path != Path::new("-")), ..self }
+        let (appends, is_shard) = (writing.writer_flags.append(), writing.shard.is_some());
+        Self { appends, is_shard, ..Self::new(path, writing.force, OutputKind::Trace) }
     }
 
     /// Returns the action for an existing file.
@@ -65,14 +64,11 @@ impl<'a> OutputPath<'a> {
         let is_special = |path: &Path| {
             std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
         };
-        match verify && self.path.is_none_or(is_special) {
-            true => Err(Failure::new(
-                "--verify must read the output back, but a pipe or a device cannot be read \
-                back",
-            )
-            .help("name a file or a directory, -o OUT")),
-            false => Ok(()),
+        if verify && self.path.is_none_or(is_special) {
+            let message = "--verify must read the output back, but a pipe or a device cannot be read back";
+            return Err(Failure::new(message).help("name a file or a directory, -o OUT"));
         }
+        Ok(())
     }
 
     /// Completes or undoes the output that a killed run left.
@@ -101,15 +97,12 @@ impl<'a> OutputPath<'a> {
             true => std::fs::read_dir(path).is_ok_and(|mut items| items.next().is_none()),
             false => !metadata.is_file() || metadata.len() == 0,
         };
-        let kind = if metadata.is_dir() { "directory" } else { "file" };
-        match is_empty {
-            true => Ok(()),
-            false => {
-                let message =
-                    format!("{}: the {kind} exists and is not empty", safe(&path.display().to_string()));
-                Err(Failure::new(message).help("choose a new name, or replace it with --force"))
-            }
+        if is_empty {
+            return Ok(());
         }
+        let kind = if metadata.is_dir() { "directory" } else { "file" };
+        let message = format!("{}: the {kind} exists and is not empty", safe(&path.display().to_string()));
+        Err(Failure::new(message).help("choose a new name, or replace it with --force"))
     }
 
     /// Checks that the output would not change the input.

@@ -60,7 +60,7 @@ pub(crate) fn message(damage: &Damage) -> String {
 /// Returns the position and the message in one line.
 pub(crate) fn line(damage: &Damage) -> String {
     let line = format!("{}: {}", damage.location(), message(damage));
-    match limits::remedy_for_damage(&damage.kind) {
+    match limits::model_remedy(damage.kind.limit()) {
         Some(remedy) => format!("{line}; {remedy}"),
         None => line,
     }

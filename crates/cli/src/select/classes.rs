@@ -25,7 +25,7 @@ pub(crate) fn selected_classes<'s>(
     let has_filter = selected.selection.filter.is_some();
     let of_trace = |(number, trace): (usize, &'s dyn OpenedTrace)| {
         let streams = trace.data_streams();
-        let wanted = streams.iter().map(|stream| selected.wants_stream(&stream.name));
+        let wanted = streams.iter().map(|stream| selected.selection.wants_file(&stream.name));
         // By data stream class: `true` for each event record class with events.
         let mut occurring: HashMap<usize, Vec<bool>> = HashMap::new();
         // By data stream class: for each data stream, the indexes of event record classes without selected events.
@@ -68,7 +68,7 @@ pub(crate) fn selected_classes<'s>(
             stream.event_records.retain(|record| {
                 ids.as_ref().is_none_or(|ids| ids.contains(&record.id))
                     && excluded_ids.as_ref().is_none_or(|ids| !ids.contains(&record.id))
-                    && selected.selection.wants_class(record)
+                    && selected.selection.selected.wants_class(record)
             });
         }
         let mut indexes = 0..;

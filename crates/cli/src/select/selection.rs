@@ -1,7 +1,7 @@
 //! Selection of data streams and events.
 
 use ichnos::analysis::TaskEvents;
-use ichnos::model::{DataStream, EventRecordClass, Window};
+use ichnos::model::{DataStream, Window};
 use ichnos::{Expression, Reader, Session};
 
 use crate::args::Selecting;
@@ -157,11 +157,6 @@ impl Selection {
     /// Returns `true` if the data stream with this name is selected.
     pub(crate) fn wants_file(&self, path: &str) -> bool {
         self.selected.wants_stream(path)
-    }
-
-    /// Returns `true` if events of a class can be selected.
-    pub(crate) fn wants_class(&self, class: &EventRecordClass) -> bool {
-        self.selected.wants_class(class)
     }
 
     /// Reports names in the filter that all classes lack, if everything was read. Returns `true` if something was

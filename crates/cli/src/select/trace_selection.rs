@@ -37,9 +37,4 @@ impl TraceSelection {
     ) -> impl Iterator<Item = StreamMessages> + use<> {
         StreamMessages::of_trace(trace, self.windows.get(number).copied().unwrap_or_default())
     }
-
-    /// Returns `true` if the data stream with this name is selected.
-    pub(crate) fn wants_stream(&self, name: &str) -> bool {
-        self.selection.wants_file(name)
-    }
 }

@@ -18,7 +18,7 @@ use ichnos::{Pass, Reader, Session};
 pub(crate) use self::target::{NamedTarget, default_dialect};
 use self::target::{check_shard, note_output};
 use self::write_report::InputReport;
-use crate::args::{Align, Convert, Cut, Filter, Merge, Repair};
+use crate::args::{Align, Convert, Cut, Filter};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::opened_run::OpenedRun;
@@ -59,13 +59,13 @@ pub(crate) fn filter(args: &Filter, console: Console) -> Result<Exit, Failure> {
 }
 
 /// `ichnos merge`.
-pub(crate) fn merge(args: &Merge, console: Console) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { merges: true, ..Edit::KEEPING }, console)
+pub(crate) fn merge(args: &Convert, console: Console) -> Result<Exit, Failure> {
+    write(args, Edit { merges: true, ..Edit::KEEPING }, console)
 }
 
 /// `ichnos repair`.
-pub(crate) fn repair(args: &Repair, console: Console) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { repairs: true, ..Edit::KEEPING }, console)
+pub(crate) fn repair(args: &Convert, console: Console) -> Result<Exit, Failure> {
+    write(args, Edit { repairs: true, ..Edit::KEEPING }, console)
 }
 
 /// `ichnos task export`.

@@ -104,7 +104,7 @@ impl<'a> Summary<'a> {
     ) -> Self {
         let most = args.reading.limits().report.damage;
         let mut damage = Damages::default();
-        let of_no_stream = input.damage().iter().filter(|damage| selected.wants_stream(&damage.file));
+        let of_no_stream = input.damage().iter().filter(|damage| selected.selection.wants_file(&damage.file));
         of_no_stream.for_each(|found| damage.add(found, most));
         let selection = selected.selection.clone();
         let (streams, rest) = (Vec::new(), Vec::new());
@@ -115,7 +115,7 @@ impl<'a> Summary<'a> {
         let mut indexes = 0..;
         input.for_each_stream(&mut |summary| {
             let (index, messages) = (indexes.next().unwrap_or(0), all.as_mut().and_then(Iterator::next));
-            if !selected.wants_stream(&summary.stream.name) {
+            if !selected.selection.wants_file(&summary.stream.name) {
                 return;
             }
             let mut stream = Stream::new(summary);
@@ -357,7 +357,7 @@ impl Summary<'_> {
             if self.selection.streams.is_some() && !of_streams.contains(&i) {
                 continue;
             }
-            let wants = |record: &Arc<EventRecordClass>| self.selection.wants_class(record);
+            let wants = |record: &Arc<EventRecordClass>| self.selection.selected.wants_class(record);
             let begin = classes.len() + stream.event_records.iter().filter(|record| wants(record)).count();
             let records = trace.event_records(i).enumerate().filter(|(_, record)| wants(record));
             // Other members are dropped, because reading can find many classes.

@@ -1,9 +1,10 @@
 //! Text format options.
 
-use clap::{Args, ValueEnum};
-use ichnos::export::{DetailsOptions, Integers, JsonTime};
+use clap::Args;
+use ichnos::export::{DetailsOptions, Integers, JsonTime, PrettyFields, PrettyNames};
 
-use crate::args::{choice, json};
+use crate::args::choice::{self, Choice};
+use crate::args::json;
 
 /// Options that apply only to some text formats.
 #[derive(Args, Clone, Debug, Default)]
@@ -30,8 +31,8 @@ pub(crate) struct TextOptions {
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
     /// Scopes in which to print names, comma-separated (pretty)
-    #[arg(long, value_name = "SCOPE", value_enum, value_delimiter = ',', hide_short_help = true)]
-    pub(crate) names: Vec<NameScope>,
+    #[arg(long, value_name = "SCOPE", value_parser = choice::parser(SCOPES), value_delimiter = ',', hide_short_help = true)]
+    pub(crate) names: Vec<ScopeSwitch>,
 
     /// Properties to print, comma-separated (details)
     ///
@@ -64,58 +65,45 @@ impl TextOptions {
     ///
     /// # Errors
     /// The first invalid name.
-    pub(crate) fn properties(&self) -> Result<Vec<FieldName>, &str> {
-        self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
+    pub(crate) fn properties(&self) -> Result<Vec<PropertySwitch>, &str> {
+        let switch =
+            |name: &str| PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, switch)| *switch);
+        self.fields.iter().map(|name| switch(name).ok_or(&**name)).collect()
     }
 }
 
-/// Properties that the format pretty can print before an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FieldName {
-    /// Name of the trace.
-    Trace,
-    /// Host name (default).
-    #[value(name = "trace:hostname")]
-    TraceHostname,
-    /// Tracing domain.
-    #[value(name = "trace:domain")]
-    TraceDomain,
-    /// Process name (default).
-    #[value(name = "trace:procname")]
-    TraceProcname,
-    /// Process id (default).
-    #[value(name = "trace:vpid")]
-    TraceVpid,
-    /// Log level of the event.
-    Loglevel,
-    /// EMF URI of the event.
-    Emf,
-    /// Call site of the event.
-    Callsite,
-    /// All of them.
-    All,
-    /// None of them.
-    None,
-}
+/// Switch for a property that the format pretty can print before an event.
+pub(crate) type PropertySwitch = fn(&mut PrettyFields);
 
-/// Scopes in which names are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NameScope {
-    /// Payload fields (default).
-    #[value(aliases = ["arg", "args"])]
-    Payload,
-    /// Context fields (default).
-    #[value(alias = "ctx")]
-    Context,
-    /// Scopes.
-    Scope,
-    /// Header: timestamp, delta and so on.
-    Header,
-    /// All of them.
-    All,
-    /// None of them.
-    None,
-}
+/// Switches for properties before an event, by name.
+pub(crate) const PROPERTIES: [(&str, PropertySwitch); 10] = [
+    ("trace", |fields| fields.trace = true),
+    ("trace:hostname", |fields| fields.hostname = true),
+    ("trace:domain", |fields| fields.domain = true),
+    ("trace:procname", |fields| fields.procname = true),
+    ("trace:vpid", |fields| fields.vpid = true),
+    ("loglevel", |fields| fields.log_level = true),
+    ("emf", |fields| fields.emf = true),
+    ("callsite", |fields| fields.call_site = true),
+    ("all", |fields| *fields = PrettyFields::ALL),
+    ("none", |_| {}),
+];
+
+/// Switch for the names in a scope.
+pub(crate) type ScopeSwitch = fn(&mut PrettyNames);
+
+/// Switches for the scopes in which names are printed.
+pub(crate) const SCOPES: &[Choice<ScopeSwitch>] = &[
+    ("payload", "Payload fields (default)", |names| names.payload = true),
+    ("arg", "", |names| names.payload = true),
+    ("args", "", |names| names.payload = true),
+    ("context", "Context fields (default)", |names| names.context = true),
+    ("ctx", "", |names| names.context = true),
+    ("scope", "Scopes", |names| names.scope = true),
+    ("header", "Header: timestamp, delta and so on", |names| names.header = true),
+    ("all", "All of them", |names| *names = PrettyNames::ALL),
+    ("none", "None of them", |_| {}),
+];
 
 /// Switch for a property that the details format can print or omit.
 pub(crate) type DetailSwitch = fn(&mut DetailsOptions) -> &mut bool;

@@ -8,7 +8,7 @@ use ichnos::export::{
 };
 use ichnos::jsonl::JsonLinesOptions;
 
-use super::options::{FieldName, NameScope, TextOptions};
+use super::options::TextOptions;
 
 /// Settings for a text: its options, and properties of the output.
 #[derive(Clone, Debug)]
@@ -51,35 +51,13 @@ impl TextSettings {
             options.fields = PrettyFields::NONE;
         }
         // Invalid names were already refused.
-        for field in self.options.properties().unwrap_or_default() {
-            let fields = &mut options.fields;
-            match field {
-                FieldName::Trace => fields.trace = true,
-                FieldName::TraceHostname => fields.hostname = true,
-                FieldName::TraceDomain => fields.domain = true,
-                FieldName::TraceProcname => fields.procname = true,
-                FieldName::TraceVpid => fields.vpid = true,
-                FieldName::Loglevel => fields.log_level = true,
-                FieldName::Emf => fields.emf = true,
-                FieldName::Callsite => fields.call_site = true,
-                FieldName::All => *fields = PrettyFields::ALL,
-                FieldName::None => {}
-            }
+        for switch in self.options.properties().unwrap_or_default() {
+            switch(&mut options.fields);
         }
         if !self.options.names.is_empty() {
             options.names = PrettyNames::NONE;
         }
-        for name in &self.options.names {
-            let names = &mut options.names;
-            match name {
-                NameScope::Payload => names.payload = true,
-                NameScope::Context => names.context = true,
-                NameScope::Scope => names.scope = true,
-                NameScope::Header => names.header = true,
-                NameScope::All => *names = PrettyNames::ALL,
-                NameScope::None => {}
-            }
-        }
+        self.options.names.iter().for_each(|switch| switch(&mut options.names));
         options
     }
 

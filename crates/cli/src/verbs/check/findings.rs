@@ -242,7 +242,7 @@ impl Findings {
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
         session.left_out().iter().for_each(|error| self.left_out_path(error));
         for problem in session.problems() {
-            let remedy = limits::remedy_for_problem(problem).unwrap_or(REMEDY);
+            let remedy = limits::io_remedy(problem.limit).unwrap_or(REMEDY);
             self.input(problem.to_string(), Some(remedy.into()));
         }
         for refused in session.refused() {
@@ -255,11 +255,11 @@ impl Findings {
             }
             if metadata_only {
                 let streams = trace.data_streams();
-                let selected = streams.iter().filter(|stream| selected.wants_stream(&stream.name));
+                let selected = streams.iter().filter(|stream| selected.selection.wants_file(&stream.name));
                 self.streams += selected.count() as u64;
                 continue;
             }
-            for damage in trace.damage().iter().filter(|damage| selected.wants_stream(&damage.file)) {
+            for damage in trace.damage().iter().filter(|damage| selected.selection.wants_file(&damage.file)) {
                 self.damage(trace.path(), damage);
             }
             // Other formats report invalid texts themselves.
@@ -268,7 +268,7 @@ impl Findings {
             let mut streams = selected.streams(number, trace.as_ref());
             trace.for_each_stream(&mut |summary| {
                 let (name, messages) = (&summary.stream.name, streams.next());
-                if !selected.wants_stream(name) {
+                if !selected.selection.wants_file(name) {
                     return;
                 }
                 self.streams += 1;
@@ -408,7 +408,7 @@ impl Findings {
             }
             _ => (Level::Note, None),
         };
-        let remedy = limits::remedy_for_diagnostic(diagnostic).or(remedy);
+        let remedy = limits::model_remedy(diagnostic.limit).or(remedy);
         let json = members(|json| {
             json.member("kind").string(if is_index { "index" } else { "metadata" });
             json.member("file").string(&problem.file);
@@ -436,7 +436,8 @@ impl Findings {
             _ => Level::Error,
         };
         let finding = Finding::new(level, trace, damage.location(), message, json);
-        self.add(finding.remedy(remedy(&damage.kind)));
+        let remedy = limits::model_remedy(damage.kind.limit()).unwrap_or_else(|| damage.kind.remedy());
+        self.add(finding.remedy(remedy));
     }
 
     /// Writes the members of the JSON document.
@@ -515,9 +516,4 @@ fn members(write: impl FnOnce(&mut ObjectWriter<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut ObjectWriter::resume(&mut out, true));
     out
-}
-
-/// Returns the fix for damage.
-fn remedy(kind: &DamageKind) -> &'static str {
-    limits::remedy_for_damage(kind).unwrap_or_else(|| kind.remedy())
 }
