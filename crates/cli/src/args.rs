@@ -6,24 +6,26 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ichnos::export::JsonTime;
 
 pub(crate) use self::cat::Cat;
-pub(crate) use self::collect::Collect;
+pub(crate) use self::collect::CollectArgs;
 pub(crate) use self::color::When;
-pub(crate) use self::convert::{Align, Convert, Cut, Filter, Split, SplitBy, Writing, written_formats};
+pub(crate) use self::convert::{
+    Align, Convert, Cut, FilterArgs, SplitArgs, SplitBy, Writing, written_formats,
+};
 pub(crate) use self::examples::command;
-#[cfg(feature = "view")]
-pub(crate) use self::given_options::{GivenOption, given_options};
 pub(crate) use self::json::JsonReport;
+#[cfg(feature = "view")]
+pub(crate) use self::option_texts::{OptionText, option_texts};
 pub(crate) use self::output_file::OutputArgs;
 pub(crate) use self::reading::{Reading, quirks};
 pub(crate) use self::selecting::Selecting;
-pub(crate) use self::stacks::Stacks;
-pub(crate) use self::stats::Stats;
+pub(crate) use self::stacks::StacksArgs;
+pub(crate) use self::stats::StatsArgs;
 pub(crate) use self::task::{
-    Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskListArgs, TaskPathArgs,
+    TaskArgs, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskListArgs, TaskPathArgs,
     TaskReading, TaskShowArgs, TaskSortBy, TaskVerb,
 };
 pub(crate) use self::text::{PROPERTIES, SCOPES, TextFormat, TextOptions, TextSettings};
-pub(crate) use self::threads::Threads;
+pub(crate) use self::threads::ThreadsArgs;
 #[cfg(feature = "view")]
 pub(crate) use self::view::ViewVerb;
 
@@ -34,10 +36,10 @@ mod color;
 mod convert;
 mod examples;
 pub(crate) mod format_flags;
-#[cfg(feature = "view")]
-mod given_options;
 mod json;
 pub(crate) mod limits;
+#[cfg(feature = "view")]
+mod option_texts;
 mod output_file;
 mod reading;
 pub(crate) mod schema_language;
@@ -117,7 +119,7 @@ pub(crate) enum Verb {
     /// Write a time range of traces
     Cut(Box<Cut>),
     /// Write the events that match an expression
-    Filter(Box<Filter>),
+    Filter(Box<FilterArgs>),
     /// Write several traces as one
     #[command(
         after_long_help = "--offset PATH=TIME sets the clock offset of one trace, and --manifest FILE of \
@@ -125,29 +127,29 @@ pub(crate) enum Verb {
     )]
     Merge(Box<Convert>),
     /// Split a trace into several traces
-    Split(Box<Split>),
+    Split(Box<SplitArgs>),
     /// Salvage a damaged trace: write the readable part as a valid trace
     #[command(
         after_long_help = "Skipped damage is listed on standard error and, with --json, in `left_out`."
     )]
     Repair(Box<Convert>),
     /// Write packet indexes next to trace files
-    Index(Index),
+    Index(IndexArgs),
     /// Write the call stacks of events as a profile
-    Stacks(Box<Stacks>),
+    Stacks(Box<StacksArgs>),
     /// Count events by name or by a field, with rates, gaps and latencies
-    Stats(Box<Stats>),
+    Stats(Box<StatsArgs>),
     /// Show tasks across traces: operations and their causes
-    Task(Box<Task>),
+    Task(Box<TaskArgs>),
     /// Show what ran, what waited and why, from scheduler events
-    Threads(Box<Threads>),
+    Threads(Box<ThreadsArgs>),
     /// Show traces in a browser
     #[cfg(feature = "view")]
     View(Box<ViewVerb>),
     /// Collect reports from programs over UDP and TCP into a directory
-    Collect(Box<Collect>),
+    Collect(Box<CollectArgs>),
     /// Report all problems of a trace, and suggest fixes
-    Check(Check),
+    Check(CheckArgs),
     /// Print the event record classes of a trace and their fields
     Schema(Schema),
     /// List the formats for reading, writing and printing
@@ -185,7 +187,7 @@ pub(crate) struct Info {
   1  errors, including unreadable metadata, or problems named by --fail-on; with --strict also warnings\n  \
   2  usage error, or no trace found\n  \
   3  one of several paths cannot be read")]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
@@ -200,7 +202,7 @@ pub(crate) struct Check {
     pub(crate) report: JsonReport,
 }
 
-impl Check {
+impl CheckArgs {
     /// Returns `true` if `--fail-on` names this reason.
     pub(crate) fn fails_on(&self, what: FailOn) -> bool {
         self.fail_on.contains(&what)
@@ -253,7 +255,7 @@ pub(crate) struct Formats {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "An existing index is only replaced if it differs.")]
-pub(crate) struct Index {
+pub(crate) struct IndexArgs {
     /// Trace directories, searched at any depth
     #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) directories: Vec<PathBuf>,

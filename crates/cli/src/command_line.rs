@@ -45,7 +45,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
         Ok((args, matches)) => {
             option_check::check(&args, &matches)?;
             #[cfg(feature = "view")]
-            let args = with_given_options(args, &matches);
+            let args = with_option_texts(args, &matches);
             Ok(args)
         }
         Err(error) if let Some(failure) = babeltrace_compat::missing_pair(&error, &words) => Err(failure),
@@ -62,9 +62,9 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
 
 /// Stores the original option text for `view`, which shows equivalent commands.
 #[cfg(feature = "view")]
-fn with_given_options(mut args: LowArgs, matches: &ArgMatches) -> LowArgs {
+fn with_option_texts(mut args: LowArgs, matches: &ArgMatches) -> LowArgs {
     if let (args::Verb::View(view), Some((_, given))) = (&mut args.verb, matches.subcommand()) {
-        view.given = args::given_options(given);
+        view.option_texts = args::option_texts(given);
     }
     args
 }

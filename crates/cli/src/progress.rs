@@ -11,6 +11,6 @@ mod write_progress;
 
 pub(crate) use self::console::Console;
 pub(crate) use self::damage::Damages;
-pub(crate) use self::follower::{Follower, Steps};
+pub(crate) use self::follower::{Follower, ProgressSink};
 pub(crate) use self::read_progress::ReadProgress;
 pub(crate) use self::write_progress::WriteProgress;

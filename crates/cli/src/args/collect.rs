@@ -21,7 +21,7 @@ Exit codes:\n  \
   2  usage error, or reports cannot be collected\n  \
   3  accepted reports could not be written"
 )]
-pub(crate) struct Collect {
+pub(crate) struct CollectArgs {
     /// Directory for the reports, created if missing
     #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) output: PathBuf,

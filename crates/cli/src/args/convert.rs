@@ -143,7 +143,7 @@ pub(crate) enum Align {
     after_long_help = "OUT is a directory with a trace for each part, named after the part. Each event is \
         in exactly one part."
 )]
-pub(crate) struct Split {
+pub(crate) struct SplitArgs {
     /// Criterion: size=100M, time=10s, stream, event, or a field name
     ///
     /// With `size`, each part has about this much data. With `time=10s`, parts start at the first event and every 10
@@ -195,7 +195,7 @@ impl SplitBy {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "docs/expressions.md describes expressions.")]
-pub(crate) struct Filter {
+pub(crate) struct FilterArgs {
     /// Events to write: an expression as for --filter
     #[arg(value_name = "EXPRESSION")]
     pub(crate) expression: String,

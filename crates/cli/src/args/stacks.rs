@@ -17,7 +17,7 @@ use super::selecting::Selecting;
 Without --format, the name of the output FILE selects the format: *.speedscope.json, *.pb.gz (pprof), \
 *.svg, other *.json (firefox), else folded."
 )]
-pub(crate) struct Stacks {
+pub(crate) struct StacksArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Output format [default: by the name of FILE, or folded]
@@ -85,7 +85,7 @@ pub(crate) struct Stacks {
     pub(crate) only: Vec<(String, String)>,
 }
 
-impl Stacks {
+impl StacksArgs {
     /// Returns the output format.
     pub(crate) fn format(&self) -> StackFormat {
         let format = self.format.unwrap_or_else(|| {

@@ -13,7 +13,7 @@ use crate::args::{size, time};
 #[command(after_long_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \
     `packet.cpu_id`), or a meaning (`process`, `thread`, `cpu`, `severity`, ...). docs/stats.md describes \
     the columns.")]
-pub(crate) struct Stats {
+pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Rows: one per event, stream, host, span or FIELD [default: event]
@@ -114,7 +114,7 @@ fn group_by(text: &str) -> Result<GroupBy, String> {
     })
 }
 
-impl Stats {
+impl StatsArgs {
     /// Returns the properties that define the rows. Without properties, one row covers all events.
     pub(crate) fn groups(&self) -> Vec<GroupBy> {
         let is_about_all =

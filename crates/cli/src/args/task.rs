@@ -21,7 +21,7 @@ use super::selecting::Selecting;
         task or one of its operations.\n\n\
 ID is the identifier of a task, or its unique first digits. `latest` is the task that started last."
 )]
-pub(crate) struct Task {
+pub(crate) struct TaskArgs {
     #[command(subcommand)]
     pub(crate) verb: TaskVerb,
 }
@@ -44,7 +44,7 @@ pub(crate) enum TaskVerb {
     Decode(TaskDecodeArgs),
 }
 
-impl Task {
+impl TaskArgs {
     /// Sets the default output of `task export`.
     pub(crate) fn set_defaults(&mut self) {
         if let TaskVerb::Export(export) = &mut self.verb {

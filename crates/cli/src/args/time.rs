@@ -38,32 +38,32 @@ s, min, h), `-3s` (before the end of the trace; always with a unit)";
 
 /// Error for an invalid time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NoTime(String);
+pub(crate) struct TimeError(String);
 
-impl fmt::Display for NoTime {
+impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {NOTATIONS}", self.0)
     }
 }
 
-impl std::error::Error for NoTime {}
+impl std::error::Error for TimeError {}
 
 impl FromStr for TimePoint {
-    type Err = NoTime;
+    type Err = TimeError;
 
-    fn from_str(text: &str) -> Result<Self, NoTime> {
+    fn from_str(text: &str) -> Result<Self, TimeError> {
         let text = text.trim();
         if let Some(nanoseconds) = text.strip_prefix('@') {
             let digits = nanoseconds.strip_prefix('-').unwrap_or(nanoseconds);
             let value = nanoseconds.parse().ok().filter(|_| is_digits(digits));
             return value
                 .map(Self::Nanoseconds)
-                .ok_or_else(|| NoTime(format!("`{text}`: expected a whole number after `@`")));
+                .ok_or_else(|| TimeError(format!("`{text}`: expected a whole number after `@`")));
         }
         if let Some(duration) = text.strip_prefix('+') {
             return duration_from(duration)
                 .map(Self::FromStart)
-                .ok_or_else(|| NoTime(format!("`{text}`: expected a duration such as 1.5s after `+`")));
+                .ok_or_else(|| TimeError(format!("`{text}`: expected a duration such as 1.5s after `+`")));
         }
         if let Some(nanoseconds) = seconds_from(text) {
             return Ok(Self::Nanoseconds(nanoseconds));
@@ -90,7 +90,7 @@ impl FromStr for TimePoint {
                 }
             }
         }
-        Err(NoTime(format!("`{text}` is not a time")))
+        Err(TimeError(format!("`{text}` is not a time")))
     }
 }
 
@@ -169,7 +169,7 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// Parses `YYYY-MM-DD`. Returns `None` for other forms.
-fn date_from(text: &str) -> Option<Result<Date, NoTime>> {
+fn date_from(text: &str) -> Option<Result<Date, TimeError>> {
     let mut parts = text.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
     let widths = [(year, 4), (month, 2), (day, 2)];
@@ -177,11 +177,11 @@ fn date_from(text: &str) -> Option<Result<Date, NoTime>> {
         return None;
     }
     let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
-    Some(date.map_err(|_| NoTime(format!("`{text}` is not a calendar date"))))
+    Some(date.map_err(|_| TimeError(format!("`{text}` is not a calendar date"))))
 }
 
 /// Parses `hh:mm[:ss[.n]]`. Returns `None` for other forms.
-fn time_from(text: &str) -> Option<Result<Time, NoTime>> {
+fn time_from(text: &str) -> Option<Result<Time, TimeError>> {
     let (whole, fraction) = match text.split_once('.') {
         Some((whole, fraction)) => (whole, fraction_from(fraction)?),
         None => (text, 0),
@@ -193,7 +193,7 @@ fn time_from(text: &str) -> Option<Result<Time, NoTime>> {
     }
     let number = |index: usize| parts.get(index).and_then(|part| part.parse::<i8>().ok()).unwrap_or(0);
     let time = Time::new(number(0), number(1), number(2), fraction);
-    Some(time.map_err(|_| NoTime(format!("`{text}` is not a time of day"))))
+    Some(time.map_err(|_| TimeError(format!("`{text}` is not a time of day"))))
 }
 
 /// Parses up to nine decimals as nanoseconds.

@@ -6,7 +6,7 @@ use clap::Args;
 use ichnos_view::ViewerPage;
 
 use super::choice::{self, Choice};
-use super::given_options::GivenOption;
+use super::option_texts::OptionText;
 use super::reading::Reading;
 use super::selecting::Selecting;
 
@@ -62,7 +62,7 @@ pub(crate) struct ViewVerb {
     pub(crate) selecting: Selecting,
     /// Original text of the reading and selection options.
     #[arg(skip)]
-    pub(crate) given: Vec<GivenOption>,
+    pub(crate) option_texts: Vec<OptionText>,
 }
 
 /// Viewers whose page can read files from this machine.

@@ -27,7 +27,7 @@ pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
     for refused in session.refused() {
         console.error(&format!("{}: the trace is skipped: it cannot be read", refused.path));
         for diagnostic in &refused.diagnostics {
-            console.answer(&format!("  {}", safe(&diagnostic.to_string())));
+            console.print(&format!("  {}", safe(&diagnostic.to_string())));
         }
         let at_limit =
             refused.diagnostics.iter().find_map(|problem| limits::model_remedy(problem.diagnostic.limit));

@@ -80,7 +80,7 @@ impl Console {
     }
 
     /// Prints a failure as a warning, with its details and help.
-    pub(crate) fn doubt(self, failure: &Failure) {
+    pub(crate) fn warn_failure(self, failure: &Failure) {
         if self.is_quiet {
             return;
         }
@@ -134,7 +134,7 @@ impl Console {
     }
 
     /// Prints a line that an option asks for, for example `--stats`.
-    pub(crate) fn answer(self, text: &str) {
+    pub(crate) fn print(self, text: &str) {
         self.line(text);
     }
 

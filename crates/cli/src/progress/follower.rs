@@ -10,9 +10,9 @@ use ichnos::{PassNote, PassObserver};
 use crate::progress::{Console, ReadProgress, damage};
 
 /// Sink that only shows progress.
-pub(crate) struct Steps<'p>(pub(crate) &'p mut ReadProgress);
+pub(crate) struct ProgressSink<'p>(pub(crate) &'p mut ReadProgress);
 
-impl Sink for Steps<'_> {
+impl Sink for ProgressSink<'_> {
     fn message(&mut self, _: &Message<'_>) -> io::Result<ControlFlow<()>> {
         Ok(ControlFlow::Continue(()))
     }

@@ -67,7 +67,7 @@ impl Meter {
                 self.next = now + REDRAW;
             }
             Display::Lines(console) => {
-                console.answer(&match permille {
+                console.print(&match permille {
                     Some(permille) => format!("{}.{} %, {message}", permille / 10, permille % 10),
                     None => message,
                 });

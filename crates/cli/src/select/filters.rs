@@ -43,7 +43,7 @@ pub(crate) fn review(filter: &Filter, option: &str, console: Console) -> bool {
             !warnings.is_empty()
         }
         Err(error) => {
-            console.doubt(&failure(&error, option));
+            console.warn_failure(&failure(&error, option));
             true
         }
     }
@@ -52,7 +52,7 @@ pub(crate) fn review(filter: &Filter, option: &str, console: Console) -> bool {
 fn warn(warnings: &[FilterWarning], option: &str, console: Console) {
     for warning in warnings {
         let failure = Failure::new(format!("{option}: {}", warning.message));
-        console.doubt(&failure.maybe_help(warning_help(warning)));
+        console.warn_failure(&failure.maybe_help(warning_help(warning)));
     }
 }
 

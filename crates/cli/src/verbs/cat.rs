@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output::{Destination, OutputPath};
-use crate::progress::{Console, Follower, Steps, interrupt};
+use crate::progress::{Console, Follower, ProgressSink, interrupt};
 use crate::select::{AroundOption, Selection, columns, intersection, running_threads};
 
 pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     if let Some(wanted) = args.tail {
         let mut progress = opened.progress(false);
         let all = opened.pass().strict(false);
-        let events = reader.begin_at_last(&all, wanted, &mut Steps(&mut progress));
+        let events = reader.begin_at_last(&all, wanted, &mut ProgressSink(&mut progress));
         pass = pass.skip(events.ok_or_else(interrupt::end)?);
     }
     let output = if format.is_printed { output_path.create()? } else { OutputFile::nowhere() };

@@ -9,7 +9,7 @@ use ichnos::export::text::{count, grouped, size};
 use ichnos::export::with_integers;
 use ichnos::json::write::ObjectWriter;
 
-use crate::args::Collect;
+use crate::args::CollectArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
 use crate::progress::{Console, interrupt};
@@ -17,7 +17,7 @@ use crate::progress::{Console, interrupt};
 /// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &CollectArgs, console: Console) -> Result<Exit, Failure> {
     let (format, collect) = format(args)?;
     let notify = move |notice: &Notice| console.warning(&notice.to_string());
     if args.rebuild_index {
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Returns the report format.
-fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure> {
+fn format(args: &CollectArgs) -> Result<(&'static str, ichnos::io::Collect), Failure> {
     let mut formats = ichnos::collect::formats();
     if let Some(wanted) = &args.from {
         let found = formats.find(|(name, _)| name == wanted);
@@ -96,7 +96,7 @@ fn failure(error: CollectError) -> Failure {
 }
 
 /// Prints the addresses that receive reports.
-fn print_addresses(collector: &Collector, args: &Collect, console: Console) -> Result<(), Failure> {
+fn print_addresses(collector: &Collector, args: &CollectArgs, console: Console) -> Result<(), Failure> {
     let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (udp, tcp) = (texts(collector.udp()), texts(collector.tcp()));
     if args.report.json {
@@ -115,7 +115,7 @@ fn print_addresses(collector: &Collector, args: &Collect, console: Console) -> R
     Ok(())
 }
 
-fn print(statistics: &Statistics, state: &str, begun: Instant, args: &Collect) -> Result<(), Failure> {
+fn print(statistics: &Statistics, state: &str, begun: Instant, args: &CollectArgs) -> Result<(), Failure> {
     let it = statistics;
     if args.report.json {
         return print_line(args, |object| {
@@ -167,7 +167,7 @@ fn print(statistics: &Statistics, state: &str, begun: Instant, args: &Collect) -
     Ok(output::print_as_it_is(&line)?)
 }
 
-fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
+fn print_index(tasks: u64, args: &CollectArgs) -> Result<(), Failure> {
     if args.report.json {
         return print_line(args, |object| {
             object.member("state").string("indexed");
@@ -178,7 +178,7 @@ fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
 }
 
 /// Prints a JSON document on one line.
-fn print_line(args: &Collect, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Result<(), Failure> {
+fn print_line(args: &CollectArgs, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Result<(), Failure> {
     let mut line = Vec::new();
     let mut object = json_document::begin(&mut line, "collect");
     write(&mut object);

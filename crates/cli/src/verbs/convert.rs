@@ -18,7 +18,7 @@ use ichnos::{Pass, Reader, Session};
 pub(crate) use self::target::{NamedTarget, default_dialect};
 use self::target::{check_shard, note_output};
 use self::write_report::InputReport;
-use crate::args::{Align, Convert, Cut, Filter};
+use crate::args::{Align, Convert, Cut, FilterArgs};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::opened_run::OpenedRun;
@@ -48,7 +48,7 @@ pub(crate) fn cut(args: &Cut, console: Console) -> Result<Exit, Failure> {
 }
 
 /// `ichnos filter`.
-pub(crate) fn filter(args: &Filter, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn filter(args: &FilterArgs, console: Console) -> Result<Exit, Failure> {
     if args.convert.selecting.filter.is_some() {
         return Err(Failure::new("the expression is given twice: as an argument and with --filter")
             .help("join them with `&&`"));

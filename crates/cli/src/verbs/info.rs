@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     let mut progress = opened.progress(false);
     let mut traces = Vec::new();
     for (number, trace) in session.traces().iter().enumerate() {
-        let found = Summary::new(trace.as_ref(), number, args, counted, &mut selected, &mut progress);
+        let found = TraceInfo::new(trace.as_ref(), number, args, counted, &mut selected, &mut progress);
         opened.is_damaged |= found.damage.count > 0;
         if args.reading.strict
             && let Some(damage) = found.damage.list.first()
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
         traces.push(found);
     }
     drop(progress);
-    let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
+    let sum = |value: &dyn Fn(&TraceInfo<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
     let events = sum(&|trace| trace.sum(|stream| stream.events));
     let is_nothing = selected.selection.is_some()
         && (if counted { events == 0 } else { traces.iter().all(|trace| trace.number == 0) });
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
 const SHOWN_STREAMS: usize = 10_000;
 
 /// Information about a data stream.
-struct Stream {
+struct StreamInfo {
     summary: StreamSummary,
     events: u64,
     begin: Option<i128>,
@@ -81,11 +81,11 @@ struct Stream {
 }
 
 /// Information about a trace.
-struct Summary<'a> {
+struct TraceInfo<'a> {
     input: &'a dyn OpenedTrace,
-    streams: Vec<Stream>,
+    streams: Vec<StreamInfo>,
     /// Sums over data streams that are not shown, one per data stream class.
-    rest: Vec<Stream>,
+    rest: Vec<StreamInfo>,
     /// Number of data streams.
     number: u64,
     counted: bool,
@@ -93,7 +93,7 @@ struct Summary<'a> {
     selection: Selection,
 }
 
-impl<'a> Summary<'a> {
+impl<'a> TraceInfo<'a> {
     fn new(
         input: &'a dyn OpenedTrace,
         number: usize,
@@ -118,7 +118,7 @@ impl<'a> Summary<'a> {
             if !selected.selection.wants_file(&summary.stream.name) {
                 return;
             }
-            let mut stream = Stream::new(summary);
+            let mut stream = StreamInfo::new(summary);
             match messages {
                 Some(messages) => {
                     stream.count(messages, selected, |damage| found.damage.add(damage, most), progress);
@@ -134,7 +134,7 @@ impl<'a> Summary<'a> {
     }
 
     /// Adds a data stream to the list, or to the sum for its class if the list is full.
-    fn add(&mut self, stream: Stream, shown: usize) {
+    fn add(&mut self, stream: StreamInfo, shown: usize) {
         self.number += 1;
         if self.streams.len() < shown {
             self.streams.push(stream);
@@ -148,11 +148,11 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns the listed data streams, then the sums over further data streams.
-    fn all(&self) -> impl Iterator<Item = &Stream> {
+    fn all(&self) -> impl Iterator<Item = &StreamInfo> {
         self.streams.iter().chain(&self.rest)
     }
 
-    fn sum(&self, value: impl Fn(&Stream) -> u64) -> u64 {
+    fn sum(&self, value: impl Fn(&StreamInfo) -> u64) -> u64 {
         self.all().map(value).fold(0, u64::saturating_add)
     }
 
@@ -164,7 +164,7 @@ impl<'a> Summary<'a> {
 
     /// Returns `true` if all times count from the Unix epoch.
     fn has_dates(&self) -> bool {
-        self.streams.iter().all(Stream::has_dates)
+        self.streams.iter().all(StreamInfo::has_dates)
     }
 
     /// Returns the format title, and a description of its detection.
@@ -174,7 +174,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-impl Stream {
+impl StreamInfo {
     /// Returns `true` if all times count from the Unix epoch.
     fn has_dates(&self) -> bool {
         let clock = self.summary.stream.clock();
@@ -253,15 +253,15 @@ impl Stream {
 
 fn write_json(
     object: &mut ObjectWriter<'_>,
-    traces: &[Summary<'_>],
+    traces: &[TraceInfo<'_>],
     session: &Session,
     counted: bool,
     form: JsonTime,
 ) {
-    let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
-    let ranges = traces.iter().filter_map(Summary::range);
+    let sum = |value: &dyn Fn(&TraceInfo<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
+    let ranges = traces.iter().filter_map(TraceInfo::range);
     let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    write_range(object, range, traces.iter().all(Summary::has_dates), form);
+    write_range(object, range, traces.iter().all(TraceInfo::has_dates), form);
     object.unsigned("events", counted.then(|| sum(&|trace| trace.sum(|stream| stream.events))));
     object.member("packets").unsigned(sum(&|trace| trace.sum(|stream| stream.summary.packets)));
     object.member("bytes").unsigned(sum(&|trace| trace.sum(|stream| stream.summary.bytes)));
@@ -296,7 +296,7 @@ fn write_range(object: &mut ObjectWriter<'_>, range: Option<(i128, i128)>, has_d
     object.integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
 }
 
-impl Summary<'_> {
+impl TraceInfo<'_> {
     fn write_json(&self, place: ValueWriter<'_>, form: JsonTime) {
         let class = &self.input.trace().class;
         let mut object = place.object();
@@ -343,7 +343,7 @@ impl Summary<'_> {
 
     /// Returns the number of events in an event record class. Both classes are indexes.
     fn count_of(&self, data_stream_class: usize, class: usize) -> u64 {
-        let is_of = |stream: &Stream| stream.summary.stream.class_index == data_stream_class;
+        let is_of = |stream: &StreamInfo| stream.summary.stream.class_index == data_stream_class;
         self.sum(|stream| if is_of(stream) { stream.counts.get(class).copied().unwrap_or(0) } else { 0 })
     }
 
@@ -392,7 +392,7 @@ impl Summary<'_> {
     }
 }
 
-impl Stream {
+impl StreamInfo {
     fn write_json(&self, place: ValueWriter<'_>, counted: bool, form: JsonTime) {
         let mut object = place.object();
         let stream = &self.summary.stream;
@@ -418,7 +418,7 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // Text
 
-impl Summary<'_> {
+impl TraceInfo<'_> {
     fn branch(&self, gmt: bool, paint: Paint) -> Branch {
         let class = &self.input.trace().class;
         let mut root = Branch::new(paint.title(&safe(self.input.path())));

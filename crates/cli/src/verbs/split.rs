@@ -13,7 +13,7 @@ use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteRepo
 use ichnos::model::Event;
 use ichnos::{Pass, SplitBy as By};
 
-use crate::args::{Split, SplitBy, Writing};
+use crate::args::{SplitArgs, SplitBy, Writing};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::opened_run::OpenedRun;
@@ -32,7 +32,7 @@ const WITHOUT_TIME: &str = "without-time";
 /// Part name for losses in data streams without events.
 const WITHOUT_EVENT: &str = "without-event";
 
-pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &SplitArgs, console: Console) -> Result<Exit, Failure> {
     let writing = &args.convert.writing;
     check_output(writing)?;
     let output_path = OutputPath::for_trace(writing);
@@ -57,42 +57,43 @@ pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     let mut target = named.target(&args.convert, &opened)?;
     input::report_empty_traces(&session, console);
     interrupt::watch_writing(console);
-    let mut splitter = Splitter { args, opened };
-    let times = splitter.times()?;
+    let mut run = SplitRun { args, opened };
+    let times = run.times()?;
     if interrupt::is_requested() {
         return Ok(interrupt::exit());
     }
-    let mut directory = splitter.create_directory(target.writer)?;
+    let mut directory = run.create_directory(target.writer)?;
     let by_event = matches!(args.by, SplitBy::Event | SplitBy::Field(_));
     let progress = WriteProgress::new(None, false, console)
-        .count_events(by_event || !splitter.opened.selection.wants_all_events())
+        .count_events(by_event || !run.opened.selection.wants_all_events())
         .limit_damage(args.convert.reading.limits().report.damage);
     let mut parts = SplitParts::new(&args.by, &times, target.writer);
-    let mut written = splitter.write(&times, target, &mut parts, directory.as_ref(), &progress);
+    let mut written = run.write(&times, target, &mut parts, directory.as_ref(), &progress);
     if is_kept
-        && let Err(Problem::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) = &written
+        && let Err(SplitError::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) =
+            &written
         && target.dialect.take().is_some()
     {
         console.notice(&format!("{error}; the output is {}", convert::default_dialect(target.writer)));
         // The partial output must be removed first.
         drop(directory.take());
-        directory = splitter.create_directory(target.writer)?;
+        directory = run.create_directory(target.writer)?;
         parts = SplitParts::new(&args.by, &times, target.writer);
         progress.forget_damage();
-        written = splitter.write(&times, target, &mut parts, directory.as_ref(), &progress);
+        written = run.write(&times, target, &mut parts, directory.as_ref(), &progress);
     }
     let written = match written {
         Ok(written) => written,
         Err(_) if parts.too_many.get() => {
             return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
         }
-        Err(Problem::Failure(failure)) => return Err(failure),
-        Err(Problem::Convert(error)) => return failure(error, console),
+        Err(SplitError::Failure(failure)) => return Err(failure),
+        Err(SplitError::Convert(error)) => return failure(error, console),
     };
     let mut damages = progress.finish();
     damages.warn(console);
-    splitter.opened.is_damaged |= damages.count > 0;
-    splitter.finish(written, parts, directory)
+    run.opened.is_damaged |= damages.count > 0;
+    run.finish(written, parts, directory)
 }
 
 /// Checks that the output is a directory.
@@ -129,7 +130,7 @@ fn failure(error: ConvertError, console: Console) -> Result<Exit, Failure> {
     }
 }
 
-enum Problem {
+enum SplitError {
     Failure(Failure),
     Convert(ConvertError),
 }
@@ -214,12 +215,12 @@ impl<'a> SplitParts<'a> {
     }
 }
 
-struct Splitter<'a> {
-    args: &'a Split,
+struct SplitRun<'a> {
+    args: &'a SplitArgs,
     opened: OpenedRun<'a>,
 }
 
-impl Splitter<'_> {
+impl SplitRun<'_> {
     /// Creates the directory for the parts, unless this is a dry run.
     fn create_directory(
         &self,
@@ -300,21 +301,21 @@ impl Splitter<'_> {
         parts: &mut SplitParts<'_>,
         directory: Option<&OutputDirectory>,
         progress: &WriteProgress,
-    ) -> Result<WriteReport, Problem> {
+    ) -> Result<WriteReport, SplitError> {
         let args = self.args;
         let reader = match args.by {
             SplitBy::Stream => self.opened.selection.stream_reader(self.opened.session, self.opened.window),
             _ => self.opened.reader(),
         };
-        let reader = reader.map_err(Problem::Failure)?;
+        let reader = reader.map_err(SplitError::Failure)?;
         if let SplitBy::Stream = args.by {
             parts.streams = reader.data_streams().iter().map(|stream| stream.name.to_string()).collect();
             if parts.streams.len() > MOST_PARTS {
-                return Err(Problem::Failure(too_many(&grouped(parts.streams.len() as u64))));
+                return Err(SplitError::Failure(too_many(&grouped(parts.streams.len() as u64))));
             }
         }
         let mut options = ConvertOptions::default();
-        convert::set_options(&mut options, &args.convert, target).map_err(Problem::Failure)?;
+        convert::set_options(&mut options, &args.convert, target).map_err(SplitError::Failure)?;
         options.pass = Pass::new(self.opened.selection.selected.clone()).stop(interrupt::flag());
         options.observer = progress;
         // Shared by the functions below, which never run at the same time.
@@ -349,7 +350,7 @@ impl Splitter<'_> {
             }
         };
         let targets = SplitTargets { path: &mut path, selected_by: &selected_by, finished: &mut finished };
-        let written = reader.split(target.writer, by, targets, &options).map_err(Problem::Convert);
+        let written = reader.split(target.writer, by, targets, &options).map_err(SplitError::Convert);
         parts.into_inner().without_events = without_events;
         written
     }

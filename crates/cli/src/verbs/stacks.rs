@@ -10,17 +10,17 @@ use ichnos::export::TerminalText;
 use ichnos::export::text::{LineWidth, Paint, count};
 use ichnos::viewers::SpanStackCollector;
 
-use crate::args::Stacks;
+use crate::args::StacksArgs;
 use crate::exit::{Exit, Failure};
 use crate::opened_run::OpenedRun;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
 use crate::progress::Console;
 use crate::select::{Patterns, Selection, field_names, running_threads};
 
-pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &StacksArgs, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
-    let threads = ThreadSelection::new(args)?;
+    let threads = ThreadPatterns::new(args)?;
     let output = OutputPath::for_file(&args.output);
     output.check_new()?;
     let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
 
 /// Reads event call stacks.
 fn read_samples(
-    args: &Stacks,
-    threads: Option<ThreadSelection>,
+    args: &StacksArgs,
+    threads: Option<ThreadPatterns>,
     opened: &mut OpenedRun<'_>,
 ) -> Result<StackProfile, Failure> {
     let mut collector = StackCollector::new(options(args));
@@ -71,8 +71,8 @@ fn read_samples(
 
 /// Reads spans.
 fn read_spans(
-    args: &Stacks,
-    threads: Option<ThreadSelection>,
+    args: &StacksArgs,
+    threads: Option<ThreadPatterns>,
     opened: &mut OpenedRun<'_>,
 ) -> Result<StackProfile, Failure> {
     let mut collector = SpanStackCollector::new(&options(args), args.running);
@@ -105,7 +105,7 @@ fn read_spans(
 }
 
 /// Checks the fields named by options.
-fn check_fields(args: &Stacks, opened: &OpenedRun<'_>, after: bool) -> Result<(), Failure> {
+fn check_fields(args: &StacksArgs, opened: &OpenedRun<'_>, after: bool) -> Result<(), Failure> {
     let (session, selection) = (opened.session, &opened.selection);
     let weight = match args.weight.as_str() {
         "samples" | "time" | "time-before" => None,
@@ -123,14 +123,14 @@ fn check_fields(args: &Stacks, opened: &OpenedRun<'_>, after: bool) -> Result<()
 }
 
 /// Selected processes and threads.
-struct ThreadSelection {
+struct ThreadPatterns {
     processes: Option<Patterns>,
     threads: Option<Patterns>,
 }
 
-impl ThreadSelection {
+impl ThreadPatterns {
     /// Returns `None` if all threads are selected.
-    fn new(args: &Stacks) -> Result<Option<Self>, Failure> {
+    fn new(args: &StacksArgs) -> Result<Option<Self>, Failure> {
         let processes = Patterns::new(&args.process, "--process")?;
         let threads = Patterns::new(&args.thread, "--thread")?;
         let selects = processes.is_some() || threads.is_some();
@@ -148,7 +148,7 @@ impl ThreadSelection {
     }
 }
 
-fn options(args: &Stacks) -> StackOptions {
+fn options(args: &StacksArgs) -> StackOptions {
     let mut options = StackOptions::default();
     options.weight = match args.weight.as_str() {
         "samples" => StackWeight::Samples,
@@ -172,7 +172,7 @@ fn options(args: &Stacks) -> StackOptions {
     options
 }
 
-fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
+fn write(profile: &StackProfile, args: &StacksArgs) -> Result<(), Failure> {
     let output = OutputPath::for_file(&args.output).create()?;
     let format = args.format();
     if output.is_terminal() && format == StackFormat::Pprof {
@@ -184,7 +184,12 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
 }
 
 /// Prints a table of the heaviest functions.
-fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Console) -> Result<(), Failure> {
+fn print_top(
+    profile: &StackProfile,
+    most: usize,
+    args: &StacksArgs,
+    console: Console,
+) -> Result<(), Failure> {
     let weight = options(args).weight;
     if args.output.path.is_none() {
         let paint = console.paint();
@@ -199,7 +204,7 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Consol
 }
 
 /// Reports samples that are not counted.
-fn report_skipped(profile: &StackProfile, args: &Stacks, console: Console) {
+fn report_skipped(profile: &StackProfile, args: &StacksArgs, console: Console) {
     let SkippedSamples { without_frames, without_time, without_weight, .. } = profile.skipped();
     for (name, number) in profile.not_counted() {
         let (name, samples) = (safe(name), count(*number, "sample"));
@@ -221,7 +226,7 @@ fn report_skipped(profile: &StackProfile, args: &Stacks, console: Console) {
 }
 
 /// Explains an empty profile.
-fn report_nothing(profile: &StackProfile, args: &Stacks, console: Console) {
+fn report_nothing(profile: &StackProfile, args: &StacksArgs, console: Console) {
     if profile.samples() > 0 {
         let samples = count(profile.samples(), "sample");
         let help = match args.weight.as_str() {

@@ -5,7 +5,7 @@ use ichnos::json::write::ObjectWriter;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{PassCounts, PassOptions, Session, StatsOutput, StatsResult};
 
-use crate::args::{Stats, time};
+use crate::args::{StatsArgs, time};
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
@@ -13,7 +13,7 @@ use crate::output::{self, safe};
 use crate::progress::{Console, Follower};
 use crate::select::{Patterns, Selection, classes, field_names, no_match_help, running_threads};
 
-pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     check(args)?;
     // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
 /// floating-point numbers are always the same.
 const CHUNK: u64 = 8 << 20;
 
-fn pass_options(args: &Stats) -> PassOptions {
+fn pass_options(args: &StatsArgs) -> PassOptions {
     let mut options = PassOptions::default();
     options.threads = args.threads.map_or(options.threads, usize::from);
     options.chunk_bytes = Some(args.chunk_size.unwrap_or(CHUNK));
@@ -78,7 +78,7 @@ fn pass_options(args: &Stats) -> PassOptions {
 }
 
 /// Checks that the options can be combined.
-fn check(args: &Stats) -> Result<(), Failure> {
+fn check(args: &StatsArgs) -> Result<(), Failure> {
     let needs = match args.sort {
         StatsOrder::P50 | StatsOrder::P99 | StatsOrder::Max | StatsOrder::Mean if !args.has_numbers() => {
             "--histogram or --pair"
@@ -104,14 +104,14 @@ fn check(args: &Stats) -> Result<(), Failure> {
 }
 
 /// Checks that the histogram field is a number.
-fn check_histogram(args: &Stats, session: &Session, after: bool) -> Result<(), Failure> {
+fn check_histogram(args: &StatsArgs, session: &Session, after: bool) -> Result<(), Failure> {
     let Some(name) = &args.histogram else { return Ok(()) };
     let instead = format!("`--by {}` counts its values", safe(name));
     field_names::check_numbers(session, "--histogram", name, &instead, after)
 }
 
 /// Returns pairs of an option and the field it names.
-fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
+fn field_names_of(args: &StatsArgs) -> impl Iterator<Item = (&str, &str)> {
     let by = args.by.iter().filter_map(|by| match by {
         GroupBy::Field(name) => Some(("--by", name.as_str())),
         _ => None,
@@ -122,7 +122,7 @@ fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Returns the parts of the running thread to add to events.
-fn running_parts(args: &Stats) -> RunningParts {
+fn running_parts(args: &StatsArgs) -> RunningParts {
     let groups = args.by.iter().filter_map(|by| match by {
         GroupBy::Field(field) => Some(field.as_str()),
         _ => None,
@@ -134,7 +134,7 @@ fn running_parts(args: &Stats) -> RunningParts {
     running_threads::named_parts(&args.selecting, names, None)
 }
 
-fn options(args: &Stats) -> StatsOptions {
+fn options(args: &StatsArgs) -> StatsOptions {
     let mut options = StatsOptions::default();
     // For pairs, `PairOptions` defines the rows.
     options.by = if args.has_pairs() { Vec::new() } else { args.groups() };
@@ -145,7 +145,7 @@ fn options(args: &Stats) -> StatsOptions {
     options
 }
 
-fn text_options(args: &Stats, opened: &OpenedRun<'_>) -> StatsTextOptions {
+fn text_options(args: &StatsArgs, opened: &OpenedRun<'_>) -> StatsTextOptions {
     let mut options = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
     options.hints.groups = "--max groups=N";
     options.hints.open_pairs = "--max open-pairs=N";
@@ -153,7 +153,7 @@ fn text_options(args: &Stats, opened: &OpenedRun<'_>) -> StatsTextOptions {
     options
 }
 
-fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
+fn pair_options(args: &StatsArgs) -> Result<Option<PairOptions>, Failure> {
     if args.spans {
         let mut options = PairOptions::spans();
         options.by = if args.by.is_empty() { vec![GroupBy::Span] } else { args.groups() };
@@ -172,7 +172,7 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     Ok(Some(limited(options, args)))
 }
 
-fn limited(mut options: PairOptions, args: &Stats) -> PairOptions {
+fn limited(mut options: PairOptions, args: &StatsArgs) -> PairOptions {
     let limits = args.reading.limits().report;
     options.slowest = args.slowest;
     options.longer_than = args.longer_than;
@@ -195,7 +195,7 @@ fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console)
 }
 
 /// Warns about names in `--pair` without matching events.
-fn warn_of_names(args: &Stats, opened: &OpenedRun<'_>) -> Result<(), Failure> {
+fn warn_of_names(args: &StatsArgs, opened: &OpenedRun<'_>) -> Result<(), Failure> {
     for name in args.pair.iter().flatten() {
         let mut named = opened.selection.clone();
         named.select_events(Patterns::new(std::slice::from_ref(name), "--pair")?);

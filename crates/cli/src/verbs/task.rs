@@ -10,11 +10,11 @@ mod path;
 mod read_tasks;
 mod show;
 
-use crate::args::{Task, TaskVerb};
+use crate::args::{TaskArgs, TaskVerb};
 use crate::exit::{Exit, Failure};
 use crate::progress::Console;
 
-pub(crate) fn run(args: &Task, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &TaskArgs, console: Console) -> Result<Exit, Failure> {
     match &args.verb {
         TaskVerb::List(args) => list::run(args, console),
         TaskVerb::Show(args) => show::run(args, console),

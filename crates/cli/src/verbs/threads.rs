@@ -3,14 +3,14 @@
 use ichnos::Session;
 use ichnos::analysis::{PathOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
 
-use crate::args::{Threads, time};
+use crate::args::{ThreadsArgs, time};
 use crate::exit::{Exit, Failure};
 use crate::opened_run::OpenedRun;
 use crate::output;
 use crate::progress::Console;
 use crate::select::{Selection, TimeRange, running_threads};
 
-pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ThreadsArgs, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
     let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
     Ok(opened.exit(is_empty))
 }
 
-fn options(args: &Threads, session: &Session) -> Result<ThreadOptions, Failure> {
+fn options(args: &ThreadsArgs, session: &Session) -> Result<ThreadOptions, Failure> {
     let mut options = ThreadOptions::default();
     options.waits = args.top;
     let Some(thread) = args.path else { return Ok(options) };
@@ -61,7 +61,7 @@ fn options(args: &Threads, session: &Session) -> Result<ThreadOptions, Failure> 
     Ok(options)
 }
 
-fn text_options(args: &Threads, opened: &OpenedRun<'_>) -> ThreadTextOptions {
+fn text_options(args: &ThreadsArgs, opened: &OpenedRun<'_>) -> ThreadTextOptions {
     let mut options = ThreadTextOptions::default();
     options.shown = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
     options.top = args.top;

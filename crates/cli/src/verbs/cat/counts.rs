@@ -17,15 +17,15 @@ pub(crate) fn print(counts: &PassCounts, printed: &WriteReport, elapsed: Duratio
     } else {
         String::new()
     };
-    console.answer(&format!("{} in {seconds:.3} s{rate}", count(counts.events, "event")));
-    console.answer(&format!(
+    console.print(&format!("{} in {seconds:.3} s{rate}", count(counts.events, "event")));
+    console.print(&format!(
         "{} and {} discarded by the tracer, {}",
         count(counts.discarded_events, "event"),
         count(counts.discarded_packets, "packet"),
         count(counts.damages, "damaged place")
     ));
     if let Some(checksum) = printed.checksum {
-        console.answer(&format!(
+        console.print(&format!(
             "{}, {}, checksum {checksum:016x}",
             count(printed.packets, "packet"),
             count(printed.bytes, "byte"),

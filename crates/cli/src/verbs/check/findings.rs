@@ -12,7 +12,7 @@ use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Sever
 use ichnos::{OpenError, Pass, Session, StreamMessages};
 
 use super::text_check::TextCheck;
-use crate::args::{Check, FailOn, limits};
+use crate::args::{CheckArgs, FailOn, limits};
 use crate::exit::Failure;
 use crate::input;
 use crate::output::safe;
@@ -22,7 +22,7 @@ use crate::verbs::info::losses;
 
 /// Finding severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
+enum FindingLevel {
     Error,
     Warning,
     Note,
@@ -30,7 +30,7 @@ enum Level {
 
 /// A problem to report.
 struct Finding {
-    level: Level,
+    level: FindingLevel,
     trace: String,
     /// `file:line:column` or `file: byte N`.
     place: String,
@@ -38,12 +38,18 @@ struct Finding {
     remedy: Option<Cow<'static, str>>,
     /// `true` to show the finding only with --verbose.
     is_minor: bool,
-    /// JSON members. Level, trace and remedy are added later.
+    /// JSON members. FindingLevel, trace and remedy are added later.
     json: Vec<u8>,
 }
 
 impl Finding {
-    fn new(level: Level, trace: &str, place: impl Into<String>, message: String, json: Vec<u8>) -> Self {
+    fn new(
+        level: FindingLevel,
+        trace: &str,
+        place: impl Into<String>,
+        message: String,
+        json: Vec<u8>,
+    ) -> Self {
         let (trace, place) = (trace.to_owned(), place.into());
         Self { level, trace, place, message, remedy: None, is_minor: false, json }
     }
@@ -163,15 +169,15 @@ impl Findings {
 
     fn add(&mut self, mut finding: Finding) {
         let level = match finding.level {
-            Level::Error => {
+            FindingLevel::Error => {
                 self.errors += 1;
                 "error"
             }
-            Level::Warning => {
+            FindingLevel::Warning => {
                 self.warnings += 1;
                 "warning"
             }
-            Level::Note => "note",
+            FindingLevel::Note => "note",
         };
         let mut json = Vec::new();
         let mut object = ValueWriter::new(&mut json).object();
@@ -185,7 +191,7 @@ impl Findings {
     }
 
     /// Returns `true` if the check must fail because of the findings.
-    pub(super) fn is_bad(&self, args: &Check) -> bool {
+    pub(super) fn is_bad(&self, args: &CheckArgs) -> bool {
         let fails = |what: FailOn| args.fails_on(what);
         !fails(FailOn::Never)
             && (self.errors > 0
@@ -227,14 +233,14 @@ impl Findings {
             json.member("kind").string("input");
             json.member("message").string(&message);
         });
-        self.add(Finding { remedy, ..Finding::new(Level::Error, "", "", message, json) });
+        self.add(Finding { remedy, ..Finding::new(FindingLevel::Error, "", "", message, json) });
     }
 
     /// Checks the traces of a session.
     pub(super) fn session(
         &mut self,
         session: &Session,
-        args: &Check,
+        args: &CheckArgs,
         selected: &mut TraceSelection,
         progress: &mut ReadProgress,
     ) {
@@ -286,7 +292,7 @@ impl Findings {
                 json.member("message").string(&message);
             });
             let trace = &clocks.first_trace;
-            self.add(Finding::new(Level::Error, trace, trace, message, json).remedy(
+            self.add(Finding::new(FindingLevel::Error, trace, trace, message, json).remedy(
                 "read the traces one by one, set clock offsets with --offset PATH=TIME or --manifest \
                     FILE, or force one timeline with --assume-correlated",
             ));
@@ -306,7 +312,7 @@ impl Findings {
                     json.member("message").string(quirk.message);
                 });
                 let path = trace.path();
-                let finding = Finding::new(Level::Note, path, path, quirk.to_string(), json);
+                let finding = Finding::new(FindingLevel::Note, path, path, quirk.to_string(), json);
                 self.add(Finding { is_minor: !is_applied, ..finding });
             }
         }
@@ -354,7 +360,7 @@ impl Findings {
             });
             let place = format!("{trace}: {name}");
             self.add(
-                Finding::new(Level::Note, trace, place, message, json)
+                Finding::new(FindingLevel::Note, trace, place, message, json)
                     .remedy("when recording, give the tracer more or larger buffers, or enable fewer events"),
             );
         }
@@ -381,7 +387,7 @@ impl Findings {
         });
         let place = format!("{trace}: {name}");
         self.add(
-            Finding::new(Level::Warning, trace, place, message, json)
+            Finding::new(FindingLevel::Warning, trace, place, message, json)
                 .remedy("invalid text is shown as U+FFFD or as bytes; fix the program that wrote it"),
         );
     }
@@ -391,11 +397,11 @@ impl Findings {
         let is_index = problem.role == FileRole::Index;
         let (level, remedy) = match diagnostic.severity {
             Severity::Warning if is_index => (
-                Level::Warning,
+                FindingLevel::Warning,
                 Some("remove the packet index, or copy the trace again when the recording has ended"),
             ),
             Severity::Error => (
-                Level::Error,
+                FindingLevel::Error,
                 Some(if diagnostic.position.is_unknown() {
                     "record the trace again, or copy its metadata from the recording machine"
                 } else {
@@ -404,9 +410,9 @@ impl Findings {
                 }),
             ),
             Severity::Warning => {
-                (Level::Warning, Some("ichnos reads it as intended; fix the program that wrote it"))
+                (FindingLevel::Warning, Some("ichnos reads it as intended; fix the program that wrote it"))
             }
-            _ => (Level::Note, None),
+            _ => (FindingLevel::Note, None),
         };
         let remedy = limits::model_remedy(diagnostic.limit).or(remedy);
         let json = members(|json| {
@@ -431,9 +437,9 @@ impl Findings {
         });
         let message = damage::message(damage);
         let level = match &damage.kind {
-            DamageKind::Rule(rule) if !rule.fatal => Level::Warning,
-            DamageKind::UnknownMember { .. } => Level::Warning,
-            _ => Level::Error,
+            DamageKind::Rule(rule) if !rule.fatal => FindingLevel::Warning,
+            DamageKind::UnknownMember { .. } => FindingLevel::Warning,
+            _ => FindingLevel::Error,
         };
         let finding = Finding::new(level, trace, damage.location(), message, json);
         let remedy = limits::model_remedy(damage.kind.limit()).unwrap_or_else(|| damage.kind.remedy());
@@ -466,9 +472,9 @@ impl Findings {
         let mut text = String::new();
         for finding in self.list.iter().filter(|finding| verbose || !finding.is_minor) {
             let level = match finding.level {
-                Level::Error => paint.error("error"),
-                Level::Warning => paint.warning("warning"),
-                Level::Note => paint.title("note"),
+                FindingLevel::Error => paint.error("error"),
+                FindingLevel::Warning => paint.warning("warning"),
+                FindingLevel::Note => paint.title("note"),
             };
             let place = if finding.place.is_empty() {
                 String::new()
@@ -477,7 +483,7 @@ impl Findings {
             };
             let _ = writeln!(text, "{place}{level}: {}", safe(&finding.message));
             if let Some(remedy) = &finding.remedy
-                && (verbose || finding.level != Level::Warning)
+                && (verbose || finding.level != FindingLevel::Warning)
             {
                 let _ = writeln!(text, "  {}", paint.faint(&format!("help: {}", safe(remedy))));
             }

@@ -47,7 +47,7 @@ pub(crate) fn print(
                 write(object);
                 Ok(())
             })?;
-            console.answer(String::from_utf8_lossy(&text).trim_end());
+            console.print(String::from_utf8_lossy(&text).trim_end());
         }
     } else if writing.losses {
         let mut text = String::new();
@@ -56,7 +56,7 @@ pub(crate) fn print(
         }
         match has_output {
             true => output::print(&text, Paint::PLAIN)?,
-            false => text.lines().for_each(|line| console.answer(line)),
+            false => text.lines().for_each(|line| console.print(line)),
         }
     }
     match read.repeated_packets {

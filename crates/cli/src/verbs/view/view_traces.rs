@@ -7,7 +7,7 @@ use ichnos::Session;
 use ichnos_view::ViewArguments;
 
 use crate::args::time::Offset;
-use crate::args::{GivenOption, Reading, Selecting, ViewVerb};
+use crate::args::{OptionText, Reading, Selecting, ViewVerb};
 
 /// Options that select a time range.
 const TIMES: [&str; 3] = ["begin", "end", "timerange"];
@@ -17,7 +17,7 @@ const TIMES: [&str; 3] = ["begin", "end", "timerange"];
 pub(crate) struct ViewTraces {
     pub(crate) reading: Reading,
     pub(crate) selecting: Selecting,
-    given: Vec<GivenOption>,
+    option_texts: Vec<OptionText>,
 }
 
 /// Quotes a word for a shell.
@@ -33,18 +33,18 @@ fn quoted(word: String) -> String {
 impl ViewTraces {
     /// Returns the traces and options from the command line.
     pub(crate) fn new(args: &ViewVerb) -> Self {
-        let ViewVerb { reading, selecting, given, .. } = args;
-        Self { reading: reading.clone(), selecting: selecting.clone(), given: given.clone() }
+        let ViewVerb { reading, selecting, option_texts, .. } = args;
+        Self { reading: reading.clone(), selecting: selecting.clone(), option_texts: option_texts.clone() }
     }
 
     /// Returns the arguments for commands with the same traces and selection.
     pub(crate) fn arguments(&self) -> ViewArguments {
-        let word = |GivenOption { name, value }: &GivenOption| match value {
+        let word = |OptionText { name, value }: &OptionText| match value {
             Some(value) => quoted(format!("--{name}={value}")),
             None => format!("--{name}"),
         };
         let (times, others): (Vec<_>, Vec<_>) =
-            self.given.iter().partition(|option| TIMES.contains(&option.name.as_str()));
+            self.option_texts.iter().partition(|option| TIMES.contains(&option.name.as_str()));
         let options = others.into_iter().filter(|option| option.name != "filter").map(word);
         let paths = self.reading.paths.iter().map(|path| quoted(path.display().to_string()));
         let mut arguments = ViewArguments::new(options.chain(paths).collect::<Vec<_>>().join(" "));
@@ -127,7 +127,7 @@ impl ViewTraces {
         let pattern = escape(&path.to_string_lossy());
         let glob = Glob::new(&pattern).map_err(|error| error.to_string())?;
         let value = Some(format!("{pattern}={nanoseconds}ns"));
-        self.given.push(GivenOption { name: "offset".to_owned(), value });
+        self.option_texts.push(OptionText { name: "offset".to_owned(), value });
         self.reading.offset.push((glob, Offset::Duration(nanoseconds.into())));
         Ok(())
     }
