@@ -111,7 +111,7 @@ pub(crate) struct Global {
 pub(crate) enum Verb {
     /// Describe a trace: its streams, clocks, environment and time
     Info(Info),
-    /// Print the events of traces, merged by time
+    /// Print trace events, merged by time
     #[command(visible_alias = "dump")]
     Cat(Box<Cat>),
     /// Write traces in another format or dialect, or parts of them
@@ -135,7 +135,7 @@ pub(crate) enum Verb {
     Repair(Box<Convert>),
     /// Write packet indexes next to trace files
     Index(IndexArgs),
-    /// Write the call stacks of events as a profile
+    /// Write event call stacks as a profile
     Stacks(Box<StacksArgs>),
     /// Count events by name or by a field, with rates, gaps and latencies
     Stats(Box<StatsArgs>),
@@ -238,7 +238,7 @@ pub(crate) struct Schema {
     /// If LANGUAGE cannot express the whole schema, an error lists the problems, and nothing is printed.
     #[arg(long = "as", value_name = "LANGUAGE", value_parser = schema_language::parser(), conflicts_with = "json")]
     pub(crate) language: Option<String>,
-    /// Propose a map for --map, from the names of events and fields
+    /// Propose a map for --map, from event and field names
     #[arg(long = "propose-map", alias = "map-proposal", conflicts_with_all = ["json", "language"])]
     pub(crate) proposes_map: bool,
     #[command(flatten)]

@@ -58,7 +58,7 @@ pub(crate) struct StacksArgs {
     /// Frames to keep
     #[arg(long, value_parser = choice::parser(FRAMES), value_name = "WHICH", default_value = "all", hide_short_help = true)]
     pub(crate) frames: StackFrames,
-    /// Roots of stacks (folded and svg; other formats have threads)
+    /// Stack roots (only folded and svg)
     #[arg(long, value_parser = choice::parser(ROOTS), value_name = "WHAT", default_value = "none", hide_short_help = true)]
     pub(crate) roots: StackRoots,
     /// Width of the flame graph in pixels, with --format svg [default: 1200]
