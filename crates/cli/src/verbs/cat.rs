@@ -1,12 +1,13 @@
 //! `ichnos cat`: prints trace events, sorted by time.
 
 mod beginnings;
-mod counts;
 
-use ichnos::export::text::count;
+use std::time::Duration;
+
+use ichnos::export::text::{count, grouped};
 use ichnos::export::{CsvColumn, Undecoded};
-use ichnos::io::OutputFile;
-use ichnos::{Pass, PassOptions, Reader, Session};
+use ichnos::io::{OutputFile, WriteReport};
+use ichnos::{Pass, PassCounts, PassOptions, Reader, Session};
 
 use crate::args::Cat;
 use crate::exit::{Exit, Failure};
@@ -133,7 +134,7 @@ fn print(
     opened.report_more_damage(counts.damages);
     opened.is_damaged |= report_undecoded(printed.undecoded, console);
     if args.stats {
-        counts::print(&counts, &printed, elapsed, console);
+        print_counts(&counts, &printed, elapsed, console);
     }
     Ok(())
 }
@@ -148,6 +149,31 @@ fn pass(args: &Cat, opened: &OpenedRun<'_>) -> Pass {
         pass = pass.limit(limit);
     }
     pass
+}
+
+/// Prints the number of messages, the elapsed time, and the checksum if the format has one.
+fn print_counts(counts: &PassCounts, printed: &WriteReport, elapsed: Duration, console: Console) {
+    let seconds = elapsed.as_secs_f64();
+    // No rate for times too short to measure.
+    let rate = if seconds >= 0.1 {
+        format!(" ({} per second)", grouped((counts.events as f64 / seconds) as u64))
+    } else {
+        String::new()
+    };
+    console.print(&format!("{} in {seconds:.3} s{rate}", count(counts.events, "event")));
+    console.print(&format!(
+        "{} and {} discarded by the tracer, {}",
+        count(counts.discarded_events, "event"),
+        count(counts.discarded_packets, "packet"),
+        count(counts.damages, "damaged place")
+    ));
+    if let Some(checksum) = printed.checksum {
+        console.print(&format!(
+            "{}, {}, checksum {checksum:016x}",
+            count(printed.packets, "packet"),
+            count(printed.bytes, "byte"),
+        ));
+    }
 }
 
 /// Returns the request to open the traces.
