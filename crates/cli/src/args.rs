@@ -177,7 +177,8 @@ pub(crate) struct Info {
     /// Form of times since the Unix epoch in JSON
     ///
     /// Times from other clocks are always in nanoseconds.
-    #[arg(long, value_parser = choice::parser(json::TIMES), value_name = "FORM", default_value = "ns", requires = "json")]
+    #[arg(long, value_parser = choice::parser(json::TIMES), value_name = "FORM", default_value = "ns",
+          requires = "json")]
     pub(crate) time: JsonTime,
 }
 

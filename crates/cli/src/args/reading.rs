@@ -104,7 +104,8 @@ pub(crate) struct Reading {
     /// Conversion of clock cycles to nanoseconds
     ///
     /// Default: `babeltrace` for `pretty` and `details`, so that their text equals Babeltrace's, otherwise `exact`.
-    #[arg(long, value_parser = choice::parser(ARITHMETIC), value_name = "HOW", hide_short_help = true, help_heading = "Reading")]
+    #[arg(long, value_parser = choice::parser(ARITHMETIC), value_name = "HOW", hide_short_help = true,
+          help_heading = "Reading")]
     pub(crate) clock_arithmetic: Option<ClockArithmetic>,
     /// Do not work around this known tracer bug
     ///

@@ -56,10 +56,12 @@ pub(crate) struct StacksArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) cpu: bool,
     /// Frames to keep
-    #[arg(long, value_parser = choice::parser(FRAMES), value_name = "WHICH", default_value = "all", hide_short_help = true)]
+    #[arg(long, value_parser = choice::parser(FRAMES), value_name = "WHICH", default_value = "all",
+          hide_short_help = true)]
     pub(crate) frames: StackFrames,
     /// Stack roots (only folded and svg)
-    #[arg(long, value_parser = choice::parser(ROOTS), value_name = "WHAT", default_value = "none", hide_short_help = true)]
+    #[arg(long, value_parser = choice::parser(ROOTS), value_name = "WHAT", default_value = "none",
+          hide_short_help = true)]
     pub(crate) roots: StackRoots,
     /// Width of the flame graph in pixels, with --format svg [default: 1200]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..), hide_short_help = true)]

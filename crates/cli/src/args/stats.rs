@@ -58,7 +58,8 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Column to sort by
-    #[arg(long, value_parser = choice::parser(SORT), value_name = "COLUMN", default_value = "events", hide_short_help = true)]
+    #[arg(long, value_parser = choice::parser(SORT), value_name = "COLUMN", default_value = "events",
+          hide_short_help = true)]
     pub(crate) sort: StatsOrder,
     #[command(flatten)]
     pub(crate) report: JsonReport,

@@ -31,7 +31,8 @@ pub(crate) struct TextOptions {
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
     /// Scopes in which to print names, comma-separated (pretty)
-    #[arg(long, value_name = "SCOPE", value_parser = choice::parser(SCOPES), value_delimiter = ',', hide_short_help = true)]
+    #[arg(long, value_name = "SCOPE", value_parser = choice::parser(SCOPES), value_delimiter = ',',
+          hide_short_help = true)]
     pub(crate) names: Vec<ScopeSwitch>,
 
     /// Properties to print, comma-separated (details)
