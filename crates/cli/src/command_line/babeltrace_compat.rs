@@ -354,7 +354,8 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             None
         }
         ErrorKind::InvalidValue
-            if argument.starts_with("--format") && are_all(&value, &PROPERTIES.map(|(name, _)| name)) =>
+            if argument.starts_with("--format")
+                && are_all(&value, PROPERTIES.iter().map(|(name, _)| *name)) =>
         {
             error.remove(ContextKind::SuggestedValue);
             Some(format!("select the printed properties with `--fields {value}`"))
@@ -374,7 +375,7 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
         }
         ErrorKind::ValueValidation
             if argument.starts_with("--limit <")
-                && are_all(&value, &SCOPES.iter().map(|(name, ..)| *name).collect::<Vec<_>>()) =>
+                && are_all(&value, SCOPES.iter().map(|(name, ..)| *name)) =>
         {
             Some(format!("select the scopes of printed names with `--names {value}`"))
         }
@@ -387,8 +388,8 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
 }
 
 /// Returns `true` if a comma-separated list contains only known names.
-fn are_all(list: &str, known: &[&str]) -> bool {
-    list.split(',').all(|name| known.iter().any(|known| known.eq_ignore_ascii_case(name)))
+fn are_all<'k>(list: &str, known: impl Iterator<Item = &'k str> + Clone) -> bool {
+    list.split(',').all(|name| known.clone().any(|known| known.eq_ignore_ascii_case(name)))
 }
 
 /// Returns `true` if a value looks like a comma-separated list of field names.

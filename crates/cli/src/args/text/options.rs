@@ -77,7 +77,7 @@ impl TextOptions {
 pub(crate) type PropertySwitch = fn(&mut PrettyFields);
 
 /// Switches for properties before an event, by name.
-pub(crate) const PROPERTIES: [(&str, PropertySwitch); 10] = [
+pub(crate) const PROPERTIES: &[(&str, PropertySwitch)] = &[
     ("trace", |fields| fields.trace = true),
     ("trace:hostname", |fields| fields.hostname = true),
     ("trace:domain", |fields| fields.domain = true),
@@ -110,7 +110,7 @@ pub(crate) const SCOPES: &[Choice<ScopeSwitch>] = &[
 pub(crate) type DetailSwitch = fn(&mut DetailsOptions) -> &mut bool;
 
 /// Switches of the details format, by name.
-const DETAILS: [(&str, DetailSwitch); 9] = [
+const DETAILS: &[(&str, DetailSwitch)] = &[
     ("compact", |options| &mut options.compact),
     ("with-data", |options| &mut options.data),
     ("with-metadata", |options| &mut options.metadata),
