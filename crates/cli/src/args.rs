@@ -3,41 +3,43 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ichnos::export::JsonTime;
 
 pub(crate) use self::cat::Cat;
-pub(crate) use self::collect::Collect;
+pub(crate) use self::collect::CollectArgs;
 pub(crate) use self::color::When;
 pub(crate) use self::convert::{
-    Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing, written_formats,
+    Align, Convert, Cut, FilterArgs, SplitArgs, SplitBy, Writing, written_formats,
 };
 pub(crate) use self::examples::command;
+pub(crate) use self::json::JsonReport;
 #[cfg(feature = "view")]
-pub(crate) use self::given_options::{GivenOption, given_options};
-pub(crate) use self::json::{IntegerForm, JsonReport, TimeForm};
+pub(crate) use self::option_texts::{OptionText, option_texts};
 pub(crate) use self::output_file::OutputArgs;
-pub(crate) use self::reading::{Arithmetic, Reading, quirks};
+pub(crate) use self::reading::{Reading, quirks};
 pub(crate) use self::selecting::Selecting;
-pub(crate) use self::stacks::{FramesKept, RootsShown, Stacks, StacksFormat};
-pub(crate) use self::stats::{SortBy, Stats};
+pub(crate) use self::stacks::StacksArgs;
+pub(crate) use self::stats::StatsArgs;
 pub(crate) use self::task::{
-    Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs,
-    TaskOne, TaskPathArgs, TaskReading, TaskSortBy, TaskVerb,
+    TaskArgs, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskListArgs, TaskPathArgs,
+    TaskReading, TaskShowArgs, TaskSortBy, TaskVerb,
 };
-pub(crate) use self::text::{FieldName, NameScope, TextFormat, TextOptions, TextSettings};
-pub(crate) use self::threads::Threads;
+pub(crate) use self::text::{PROPERTIES, SCOPES, TextFormat, TextOptions, TextSettings};
+pub(crate) use self::threads::ThreadsArgs;
 #[cfg(feature = "view")]
-pub(crate) use self::view::{ViewIn, ViewVerb};
+pub(crate) use self::view::ViewVerb;
 
 mod cat;
+mod choice;
 mod collect;
 mod color;
 mod convert;
 mod examples;
 pub(crate) mod format_flags;
-#[cfg(feature = "view")]
-mod given_options;
 mod json;
 pub(crate) mod limits;
+#[cfg(feature = "view")]
+mod option_texts;
 mod output_file;
 mod reading;
 pub(crate) mod schema_language;
@@ -79,7 +81,7 @@ pub(crate) struct LowArgs {
     pub(crate) verb: Verb,
 }
 
-/// Options of every verb.
+/// Options that every verb accepts.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
     /// Use colors
@@ -109,7 +111,7 @@ pub(crate) struct Global {
 pub(crate) enum Verb {
     /// Describe a trace: its streams, clocks, environment and time
     Info(Info),
-    /// Print the events of traces, merged by time
+    /// Print trace events, merged by time
     #[command(visible_alias = "dump")]
     Cat(Box<Cat>),
     /// Write traces in another format or dialect, or parts of them
@@ -117,30 +119,37 @@ pub(crate) enum Verb {
     /// Write a time range of traces
     Cut(Box<Cut>),
     /// Write the events that match an expression
-    Filter(Box<Filter>),
+    Filter(Box<FilterArgs>),
     /// Write several traces as one
-    Merge(Box<Merge>),
+    #[command(
+        after_long_help = "--offset PATH=TIME sets the clock offset of one trace, and --manifest FILE of \
+        several traces. --help describes both."
+    )]
+    Merge(Box<Convert>),
     /// Split a trace into several traces
-    Split(Box<Split>),
+    Split(Box<SplitArgs>),
     /// Salvage a damaged trace: write the readable part as a valid trace
-    Repair(Box<Repair>),
+    #[command(
+        after_long_help = "Skipped damage is listed on standard error and, with --json, in `left_out`."
+    )]
+    Repair(Box<Convert>),
     /// Write packet indexes next to trace files
-    Index(Index),
-    /// Write the call stacks of events as a profile
-    Stacks(Box<Stacks>),
+    Index(IndexArgs),
+    /// Write event call stacks as a profile
+    Stacks(Box<StacksArgs>),
     /// Count events by name or by a field, with rates, gaps and latencies
-    Stats(Box<Stats>),
+    Stats(Box<StatsArgs>),
     /// Show tasks across traces: operations and their causes
-    Task(Box<Task>),
+    Task(Box<TaskArgs>),
     /// Show what ran, what waited and why, from scheduler events
-    Threads(Box<Threads>),
+    Threads(Box<ThreadsArgs>),
     /// Show traces in a browser
     #[cfg(feature = "view")]
     View(Box<ViewVerb>),
     /// Collect reports from programs over UDP and TCP into a directory
-    Collect(Box<Collect>),
+    Collect(Box<CollectArgs>),
     /// Report all problems of a trace, and suggest fixes
-    Check(Check),
+    Check(CheckArgs),
     /// Print the event record classes of a trace and their fields
     Schema(Schema),
     /// List the formats for reading, writing and printing
@@ -168,8 +177,9 @@ pub(crate) struct Info {
     /// Form of times since the Unix epoch in JSON
     ///
     /// Times from other clocks are always in nanoseconds.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
-    pub(crate) time: TimeForm,
+    #[arg(long, value_parser = choice::parser(json::TIMES), value_name = "FORM", default_value = "ns",
+          requires = "json")]
+    pub(crate) time: JsonTime,
 }
 
 #[derive(Args, Debug)]
@@ -178,7 +188,7 @@ pub(crate) struct Info {
   1  errors, including unreadable metadata, or problems named by --fail-on; with --strict also warnings\n  \
   2  usage error, or no trace found\n  \
   3  one of several paths cannot be read")]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
@@ -193,13 +203,13 @@ pub(crate) struct Check {
     pub(crate) report: JsonReport,
 }
 
-impl Check {
-    /// Returns `true` if `--fail-on` names this.
+impl CheckArgs {
+    /// Returns `true` if `--fail-on` names this reason.
     pub(crate) fn fails_on(&self, what: FailOn) -> bool {
         self.fail_on.contains(&what)
     }
 
-    /// Returns `true` if `--fail-on` is about data streams.
+    /// Returns `true` if `--fail-on` names a reason found only in data streams.
     pub(crate) fn needs_data(&self) -> bool {
         self.fails_on(FailOn::Loss) || self.fails_on(FailOn::Damage)
     }
@@ -229,7 +239,7 @@ pub(crate) struct Schema {
     /// If LANGUAGE cannot express the whole schema, an error lists the problems, and nothing is printed.
     #[arg(long = "as", value_name = "LANGUAGE", value_parser = schema_language::parser(), conflicts_with = "json")]
     pub(crate) language: Option<String>,
-    /// Propose a map for --map, from the names of events and fields
+    /// Propose a map for --map, from event and field names
     #[arg(long = "propose-map", alias = "map-proposal", conflicts_with_all = ["json", "language"])]
     pub(crate) proposes_map: bool,
     #[command(flatten)]
@@ -246,7 +256,7 @@ pub(crate) struct Formats {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "An existing index is only replaced if it differs.")]
-pub(crate) struct Index {
+pub(crate) struct IndexArgs {
     /// Trace directories, searched at any depth
     #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) directories: Vec<PathBuf>,
@@ -291,7 +301,7 @@ mod tests {
         LowArgs::command().debug_assert();
     }
 
-    /// Every argument has a help text.
+    /// Every argument must have a help text.
     #[test]
     fn everything_is_explained() {
         fn check(command: &clap::Command) {

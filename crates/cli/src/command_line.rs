@@ -1,4 +1,4 @@
-//! Reads the command line: arguments, habits from other programs, and options that do not apply.
+//! Parses the command line, with answers for options that come from other programs or do not apply.
 
 mod babeltrace_compat;
 mod option_check;
@@ -16,10 +16,10 @@ use crate::exit::{Exit, Failure};
 use crate::input::event_map;
 use crate::output::{self, safe};
 
-/// Reads the command line; ends the program if it is invalid or asks for help.
+/// Parses the command line. Ends the program if clap finds an error, or if help was requested.
 ///
 /// # Errors
-/// For errors that clap does not find: habits from other programs, and options that do not apply.
+/// For errors that clap does not find: options from other programs, and options that do not apply.
 pub(crate) fn parse() -> Result<LowArgs, Failure> {
     let mut command = args::command();
     command.build();
@@ -45,12 +45,12 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
         Ok((args, matches)) => {
             option_check::check(&args, &matches)?;
             #[cfg(feature = "view")]
-            let args = with_given_options(args, &matches);
+            let args = with_option_texts(args, &matches);
             Ok(args)
         }
         Err(error) if let Some(failure) = babeltrace_compat::missing_pair(&error, &words) => Err(failure),
         Err(error) if error.use_stderr() => end_by_usage(error, &words),
-        // Help is data, too: it must not get lost.
+        // Errors of writing the help must be reported.
         Err(help) => {
             ichnos::io::OutputFile::standard()?;
             help.print()?;
@@ -60,19 +60,18 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     }
 }
 
-/// Keeps the options as they were given for `view`, which shows commands.
+/// Stores the original option text for `view`, which shows equivalent commands.
 #[cfg(feature = "view")]
-fn with_given_options(mut args: LowArgs, matches: &ArgMatches) -> LowArgs {
+fn with_option_texts(mut args: LowArgs, matches: &ArgMatches) -> LowArgs {
     if let (args::Verb::View(view), Some((_, given))) = (&mut args.verb, matches.subcommand()) {
-        view.given = args::given_options(given);
+        view.option_texts = args::option_texts(given);
     }
     args
 }
 
-/// Prints the error of this command line, and ends the program.
+/// Prints a usage error and ends the program.
 fn end_by_usage(error: clap::Error, arguments: &[OsString]) -> ! {
-    // Arguments may be file names. Report the error for their printable form, so that the message needs no
-    // escaping.
+    // Arguments can be file names. Parsing their printable form again gives a message that needs no escaping.
     let printable: Vec<OsString> =
         arguments.iter().map(|argument| safe(&argument.to_string_lossy()).into_owned().into()).collect();
     let error = match LowArgs::try_parse_from(&printable) {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Success.
     Success = 0,
-    /// Nothing was found, or a check found problems.
+    /// No event was selected, or a check found problems.
     Nothing = 1,
     /// Invalid usage, or the operation failed.
     Failure = 2,
@@ -39,9 +39,9 @@ pub(crate) struct Failure {
     pub(crate) details: Vec<String>,
     /// Suggested fix.
     pub(crate) help: Option<String>,
-    /// The reader of the output has closed it, which is no error.
+    /// `true` if the reader closed the output. This must not be reported as an error.
     pub(crate) broken_pipe: bool,
-    /// Exit code of an early end without an error.
+    /// Exit code for ending early without an error.
     pub(crate) exit: Option<Exit>,
     /// Further errors.
     pub(crate) others: Vec<Self>,
@@ -64,12 +64,22 @@ impl Failure {
         Self { exit: Some(exit), ..Self::new("") }
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+        self.maybe_help(Some(help))
+    }
+
+    /// Sets the help, unless `help` is `None`.
+    pub(crate) fn maybe_help(mut self, help: Option<impl Into<String>>) -> Self {
+        self.help = help.map(Into::into).or(self.help);
         self
     }
 
-    /// Combines all failures into one; returns `None` if there are none.
+    /// Returns an error that combines all failures, if there are any.
+    pub(crate) fn check(failures: impl IntoIterator<Item = Self>) -> Result<(), Self> {
+        Self::all(failures).map_or(Ok(()), Err)
+    }
+
+    /// Combines all failures into one. Returns `None` without failures.
     pub(crate) fn all(failures: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut failures = failures.into_iter();
         let mut first = failures.next()?;

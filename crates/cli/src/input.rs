@@ -1,4 +1,4 @@
-//! The traces to read, and files about them.
+//! Opens the traces, and the files that describe them.
 
 pub(crate) mod event_map;
 #[cfg(feature = "view")]

@@ -1,7 +1,7 @@
 //! The `ichnos` command.
 //!
-//! `command_line` reads the arguments, which `args` declares. Each verb has a module in `verbs`. `input` opens traces,
-//! `select` finds what is read, `progress` reports to standard error, and `output` prints data to standard output.
+//! `args` declares the arguments, and `command_line` parses them. Each verb has a module in `verbs`. `input` opens
+//! traces, `select` selects events, `progress` reports on standard error, and `output` prints data on standard output.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
 fn end(result: Result<Exit, Failure>, console: Console) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
-        // The reader of the output has closed it.
+        // A reader that closed the output needs no error message.
         Err(failure) if failure.broken_pipe => Exit::Success.into(),
         Err(failure) => {
             console.failure(&failure);

@@ -1,4 +1,4 @@
-//! A run whose traces are open.
+//! State of a run after its traces were opened.
 
 use ichnos::analysis::StatsTextOptions;
 use ichnos::export::text::count;
@@ -12,25 +12,25 @@ use crate::output::line_width;
 use crate::progress::{Console, Follower, ReadProgress, damage, interrupt};
 use crate::select::{Selection, TraceSelection, no_match_help};
 
-/// Opened traces, what is selected of them, and what was found while reading.
+/// Opened traces, the selection, and the counts from reading.
 pub(crate) struct OpenedRun<'a> {
     pub(crate) console: Console,
     pub(crate) session: &'a Session,
     pub(crate) selection: Selection,
-    /// Time that contains the whole selection.
+    /// Time window that contains the whole selection.
     pub(crate) window: Window,
     /// `true` to refuse damage.
     pub(crate) is_strict: bool,
     /// Maximum number of damaged places to print.
     most_damages: u64,
-    /// Number of selected events that were read.
+    /// Number of selected events read so far.
     pub(crate) events: u64,
     /// `true` if some of the input is damaged or cannot be read.
     pub(crate) is_damaged: bool,
 }
 
 impl<'a> OpenedRun<'a> {
-    /// Reports problems of the traces, and applies a selection to them.
+    /// Reports problems with the traces, and applies a selection to them.
     ///
     /// # Errors
     /// If a time or the filter is invalid.
@@ -46,7 +46,7 @@ impl<'a> OpenedRun<'a> {
         Ok(Self { console, session, selection, window, is_strict, most_damages, events: 0, is_damaged })
     }
 
-    /// Prepares for reading: from now on, a signal ends it properly.
+    /// Prepares for reading. From now on, signals end the run properly.
     pub(crate) fn start(&self) {
         input::report_empty_traces(self.session, self.console);
         interrupt::watch();
@@ -60,10 +60,10 @@ impl<'a> OpenedRun<'a> {
         self.selection.reader(self.session, self.window)
     }
 
-    /// Returns the selection for traces that are read one by one.
+    /// Returns the selection for reading the traces one by one.
     ///
     /// # Errors
-    /// If a time is selected of traces whose clocks are unrelated.
+    /// If a time is selected, but the clocks of the traces are unrelated.
     pub(crate) fn trace_selection(&self) -> Result<TraceSelection, Failure> {
         TraceSelection::new(self.session, self.selection.clone(), self.window)
     }
@@ -71,11 +71,11 @@ impl<'a> OpenedRun<'a> {
     /// Returns the pass over the selected events.
     pub(crate) fn pass(&self) -> Pass {
         let pass = Pass::new(self.selection.selected.clone()).strict(self.is_strict);
-        // The input of live traces ends by a signal itself.
+        // A signal ends the input of live traces itself.
         if self.session.is_live() { pass } else { pass.stop(interrupt::flag()) }
     }
 
-    /// Returns a display of progress. `data_on_terminal` is `true` if data are printed where it would be.
+    /// Creates a progress display. `data_on_terminal` is `true` if the terminal also shows data.
     pub(crate) fn progress(&self, data_on_terminal: bool) -> ReadProgress {
         let mut progress = ReadProgress::new(self.session, data_on_terminal, self.console);
         progress.limit_damage(self.most_damages);
@@ -85,7 +85,7 @@ impl<'a> OpenedRun<'a> {
     /// Reads all selected events into a collector.
     ///
     /// # Errors
-    /// Damage that is refused, and interruption.
+    /// For damage with `--strict`, and for interruption.
     pub(crate) fn collect<S: Sink>(&mut self, mut collector: S) -> Result<S, Failure> {
         let reader = self.reader()?;
         let pass = if self.session.is_live() { self.pass().live() } else { self.pass() };
@@ -100,10 +100,10 @@ impl<'a> OpenedRun<'a> {
         Ok(collector)
     }
 
-    /// Takes the result of a pass.
+    /// Records the result of a pass.
     ///
     /// # Errors
-    /// Damage that was refused, and interruption.
+    /// For damage with `--strict`, and for interruption.
     pub(crate) fn counts(&mut self, summary: PassSummary) -> Result<PassCounts, Failure> {
         match summary.end {
             PassEnd::Interrupted if !self.session.is_live() => return Err(interrupt::end()),
@@ -123,12 +123,12 @@ impl<'a> OpenedRun<'a> {
         }
     }
 
-    /// Explains why nothing was selected, if nothing was.
+    /// Explains an empty selection.
     pub(crate) fn explain_no_match(&self) {
         no_match_help::explain(self.session, &self.selection, self.window, self.events, self.console);
     }
 
-    /// Returns the options of a text about times: only times since the Unix epoch have dates.
+    /// Returns the options for a text with times. Only times since the Unix epoch have dates.
     pub(crate) fn text_options(
         &self,
         clock_seconds: bool,
@@ -146,7 +146,7 @@ impl<'a> OpenedRun<'a> {
         options
     }
 
-    /// Returns the exit code of a verb that has read everything. `is_empty` is `true` if it has found nothing.
+    /// Returns the exit code after reading. `is_empty` is `true` if the result is empty.
     pub(crate) fn exit(&self, is_empty: bool) -> Exit {
         match (self.is_damaged, is_empty) {
             (true, _) => Exit::Damaged,
@@ -155,7 +155,7 @@ impl<'a> OpenedRun<'a> {
         }
     }
 
-    /// Returns the exit code of a signal that has ended live traces. Ctrl-C is their normal end.
+    /// Returns the exit code for a signal that ended live traces. Ctrl-C is their normal end.
     pub(crate) fn live_exit(&self) -> Option<Exit> {
         let exit = interrupt::exit();
         (self.session.is_live() && exit != Exit::Interrupted).then_some(exit)

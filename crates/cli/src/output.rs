@@ -1,4 +1,4 @@
-//! Where data go, and how texts look.
+//! Data output, and the appearance of text.
 
 pub(crate) mod charset;
 mod destination;

@@ -1,4 +1,4 @@
-//! What the command reports while it works: progress, warnings, damage, and signals that end it.
+//! Reports during a run: progress, warnings and damage. Also handles signals.
 
 mod console;
 pub(crate) mod damage;
@@ -11,6 +11,6 @@ mod write_progress;
 
 pub(crate) use self::console::Console;
 pub(crate) use self::damage::Damages;
-pub(crate) use self::follower::{Follower, Steps};
+pub(crate) use self::follower::{Follower, ProgressSink};
 pub(crate) use self::read_progress::ReadProgress;
 pub(crate) use self::write_progress::WriteProgress;

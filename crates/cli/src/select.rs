@@ -1,4 +1,4 @@
-//! What is read: data streams, events and times, and names of fields.
+//! Selection of data streams, events, times and fields.
 
 mod around_option;
 pub(crate) mod classes;

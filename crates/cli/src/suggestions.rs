@@ -1,16 +1,16 @@
-//! Suggestions for misspelt names.
+//! Suggestions for misspelled names.
 
 use strsim::osa_distance;
 
 /// Maximum number of suggestions.
 const MOST: usize = 3;
-/// Maximum length of names: comparing them takes the product of both lengths.
+/// Maximum length of names to compare. The time is proportional to the product of both lengths.
 const LONGEST: usize = 200;
 /// Maximum number of names to compare.
 const LOOKED_AT: usize = 100_000;
 
-/// Returns the names most similar to `wanted`, best first: names that differ only in case, that contain it,
-/// or that differ in up to a third of its characters.
+/// Returns the names most similar to `wanted`, best first. Similar names differ only in case, contain `wanted`, or
+/// differ in up to a third of its characters.
 pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if wanted.is_empty() || wanted.len() > LONGEST {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
         if name == lower {
             return Some(0);
         }
-        // Two letters occur in many names.
+        // Too many names contain one or two given letters.
         let is_part = lower.len() > 2 && name.contains(&lower);
         let is_long_enough = name.chars().count().abs_diff(lower.chars().count()) <= most;
         let distance =
@@ -38,6 +38,12 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
     found.dedup();
     found.truncate(MOST);
     found.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Suggests the names most similar to `wanted`. Returns `None` without similar names.
+pub(crate) fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let near = nearest(wanted, names);
+    (!near.is_empty()).then(|| format!("did you mean {}?", alternatives(near)))
 }
 
 /// Joins names in quotes, as in "`a`, `b` or `c`".

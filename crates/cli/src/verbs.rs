@@ -1,4 +1,4 @@
-//! The verbs of the command.
+//! Verbs of the command.
 
 pub(crate) mod cat;
 pub(crate) mod check;

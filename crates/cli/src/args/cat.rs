@@ -68,11 +68,6 @@ pub(crate) struct Cat {
 }
 
 impl Cat {
-    /// Returns the number of threads to read with, given the number of processors.
-    pub(crate) fn threads(&self, processors: usize) -> usize {
-        self.threads.map_or(processors, usize::from)
-    }
-
     /// Returns the output format.
     pub(crate) fn format(&self) -> &'static TextFormat {
         if self.json { TextFormat::json_lines() } else { self.format }

@@ -21,7 +21,7 @@ Exit codes:\n  \
   2  usage error, or reports cannot be collected\n  \
   3  accepted reports could not be written"
 )]
-pub(crate) struct Collect {
+pub(crate) struct CollectArgs {
     /// Directory for the reports, created if missing
     #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) output: PathBuf,
@@ -68,7 +68,7 @@ fn format_names() -> PossibleValuesParser {
     ichnos::collect::formats().map(|(name, _)| PossibleValue::new(name)).collect::<Vec<_>>().into()
 }
 
-/// Parses an address, or a port of this machine.
+/// Parses an address, or a port on this machine.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let of_port = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let address = text.parse().ok().or_else(|| text.parse().ok().map(of_port));

@@ -17,19 +17,19 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// Colors for standard output.
+    /// Returns the colors for standard output.
     pub(crate) fn stdout(self) -> Paint {
         let stdout = std::io::stdout();
         self.paint(|| anstream::AutoStream::choice(&stdout), stdout.is_terminal())
     }
 
-    /// Colors for standard error.
+    /// Returns the colors for standard error.
     pub(crate) fn stderr(self) -> Paint {
         let stderr = std::io::stderr();
         self.paint(|| anstream::AutoStream::choice(&stderr), stderr.is_terminal())
     }
 
-    /// Resolves `auto` by NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM, and by the output being a terminal.
+    /// Resolves `auto` from NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM, and whether the output is a terminal.
     fn paint(self, auto: impl Fn() -> anstream::ColorChoice, is_terminal: bool) -> Paint {
         Paint::new(match self {
             Self::Always => true,

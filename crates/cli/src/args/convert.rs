@@ -14,7 +14,7 @@ use super::text::TextFormat;
 use crate::args::format_flags::WriterFlags;
 use crate::args::{size, time};
 
-/// Output of traces.
+/// Options for writing traces.
 #[derive(Args, Debug)]
 pub(crate) struct Writing {
     /// Write to OUT, created when it is complete
@@ -83,7 +83,7 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Returns `true` if tables are written, by the name of the format or the extension of the output.
+    /// Returns `true` if `--to` or the output extension names a table format.
     pub(crate) fn is_table(&self) -> bool {
         let path = self.output.as_deref().unwrap_or(Path::new(""));
         let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
@@ -100,7 +100,7 @@ impl Writing {
 #[derive(Args, Debug)]
 #[command(after_long_help = "With --strict, nothing is written if anything is lost.")]
 pub(crate) struct Convert {
-    // Before `reading`, so that its options have the plain names.
+    // Before `reading`, so that these options get the names without a prefix.
     #[command(flatten)]
     pub(crate) writing: Writing,
     #[command(flatten)]
@@ -139,18 +139,11 @@ pub(crate) enum Align {
 }
 
 #[derive(Args, Debug)]
-#[command(after_long_help = "Skipped damage is listed on standard error and, with --json, in `left_out`.")]
-pub(crate) struct Repair {
-    #[command(flatten)]
-    pub(crate) convert: Convert,
-}
-
-#[derive(Args, Debug)]
 #[command(
     after_long_help = "OUT is a directory with a trace for each part, named after the part. Each event is \
         in exactly one part."
 )]
-pub(crate) struct Split {
+pub(crate) struct SplitArgs {
     /// Criterion: size=100M, time=10s, stream, event, or a field name
     ///
     /// With `size`, each part has about this much data. With `time=10s`, parts start at the first event and every 10
@@ -162,18 +155,18 @@ pub(crate) struct Split {
     pub(crate) convert: Convert,
 }
 
-/// Criterion for parts.
+/// Criterion that divides events into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SplitBy {
-    /// This many bytes.
+    /// Part size in bytes.
     Size(u64),
-    /// This many nanoseconds.
+    /// Part duration in nanoseconds.
     Time(i128),
-    /// Each data stream is a part.
+    /// One part per data stream.
     Stream,
-    /// Each event name is a part.
+    /// One part per event name.
     Event,
-    /// Each value of this field is a part.
+    /// One part per value of this field.
     Field(String),
 }
 
@@ -202,7 +195,7 @@ impl SplitBy {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "docs/expressions.md describes expressions.")]
-pub(crate) struct Filter {
+pub(crate) struct FilterArgs {
     /// Events to write: an expression as for --filter
     #[arg(value_name = "EXPRESSION")]
     pub(crate) expression: String,
@@ -210,21 +203,13 @@ pub(crate) struct Filter {
     pub(crate) convert: Convert,
 }
 
-#[derive(Args, Debug)]
-#[command(after_long_help = "--offset PATH=TIME sets the clock offset of one trace, and --manifest FILE of \
-        several traces. --help describes both.")]
-pub(crate) struct Merge {
-    #[command(flatten)]
-    pub(crate) convert: Convert,
-}
-
-/// Returns the names of the formats that can be written, of traces and of text.
+/// Returns the names of all formats that can be written, both traces and text.
 pub(crate) fn written_formats() -> Vec<String> {
     let texts = TextFormat::written().map(|format| format.name.to_owned());
     ichnos::convert::targets().map(|target| target.format.to_owned()).chain(texts).collect()
 }
 
-/// Returns the values of `--to`: those that need a feature are accepted, too, so that the error names the feature.
+/// Returns the values of `--to`. Formats of a missing feature are accepted too, so that the error names the feature.
 fn format_values() -> Vec<PossibleValue> {
     let missing = ichnos::convert::TABLE_FORMATS
         .into_iter()

@@ -1,10 +1,10 @@
-//! Examples at the end of the help of each verb.
+//! Examples at the end of each verb's help.
 
 use clap::{Command, CommandFactory as _};
 
 use super::LowArgs;
 
-/// Verbs and their examples.
+/// Example command lines by verb.
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("info", &["ichnos info TRACE", "ichnos info --count --begin -30s TRACE"]),
     (
@@ -54,7 +54,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("man", &["ichnos man cat | man -l -", "ichnos man --directory DIR"]),
 ];
 
-/// Returns the command with the examples of its verbs.
+/// Returns the command with examples for all verbs.
 pub(crate) fn command() -> Command {
     EXAMPLES.iter().fold(LowArgs::command(), |command, (verb, lines)| match verb.split_once(' ') {
         None => command.mut_subcommand(verb, |verb| with_examples(verb, lines)),
@@ -64,7 +64,7 @@ pub(crate) fn command() -> Command {
     })
 }
 
-/// Adds examples after the notes of a verb, which only the long help contains.
+/// Adds examples after a verb's notes. Only the long help contains the notes.
 fn with_examples(verb: Command, lines: &[&str]) -> Command {
     let heading = if lines.len() == 1 { "Example:" } else { "Examples:" };
     let examples = lines.iter().fold(heading.to_owned(), |text, line| format!("{text}\n  {line}"));
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// The help of each verb has the same sections, and fits on a screen.
+    /// The short help of every verb must have the same sections and fit on a screen.
     #[test]
     fn short_help_is_short() {
         const SECTIONS: [&str; 7] =

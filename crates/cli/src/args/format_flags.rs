@@ -1,5 +1,5 @@
-//! Options of single formats that are written without the format's name: `--dialect` instead of
-//! `-O FORMAT.dialect=`; also those for writing.
+//! Format options without the format's name, for reading and for writing. For example, `--dialect` is short
+//! for `-O FORMAT.dialect=`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -11,7 +11,7 @@ use ichnos::{FormatOption, OpenOptions, OptionError, OptionKind, OptionValue};
 
 use crate::exit::Failure;
 
-/// Given options, by name: for writing if `WRITES`, otherwise for reading.
+/// Option values by name, for writing if `WRITES`, otherwise for reading.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OptionFlags<const WRITES: bool> {
     given: Vec<(&'static str, OsString)>,
@@ -23,7 +23,10 @@ pub(crate) type FormatFlags = OptionFlags<false>;
 pub(crate) type WriterFlags = OptionFlags<true>;
 
 impl WriterFlags {
-    /// Returns the options for a format that is written.
+    /// Returns the options for an output format.
+    ///
+    /// # Errors
+    /// If the format lacks one of the options.
     pub(crate) fn for_target(&self, target: Target) -> Result<FormatOptions, Failure> {
         let mut options = FormatOptions::default();
         let declared = target.writer.options();
@@ -46,7 +49,7 @@ impl WriterFlags {
         self.given.iter().find(|(name, _)| *name == option).map(|(_, value)| &**value)
     }
 
-    /// Returns `true` if the output is added to a directory.
+    /// Returns `true` if the output should be added to an existing directory.
     pub(crate) fn append(&self) -> bool {
         self.value("append").is_some()
     }
@@ -58,7 +61,7 @@ impl FormatFlags {
         self.given.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the names of those that set a value which is otherwise detected.
+    /// Returns the names of the options whose values are otherwise detected from the trace.
     pub(crate) fn choices(&self) -> impl Iterator<Item = &'static str> {
         let is_choice =
             |name: &&str| declared(name).any(|(_, option)| matches!(option.kind, OptionKind::Choice(_)));
@@ -83,7 +86,7 @@ pub(crate) fn declared(name: &str) -> impl Iterator<Item = (&'static str, &'stat
     all::<false>().filter(move |(_, option)| option.name == name)
 }
 
-/// Returns a suggested option as written on the command line.
+/// Returns a suggested option as the user should write it.
 pub(crate) fn written(hint: &OptionHint) -> String {
     let is_unprefixed = all::<false>().any(|(format, option)| full_name(format, option) == hint.option);
     let (option, value) = (hint.option, &hint.value);
@@ -108,7 +111,7 @@ fn full_name(format: &str, option: &FormatOption) -> String {
     format!("{format}.{}", option.name)
 }
 
-/// Returns all options for writing, or all for reading, with the names of their formats.
+/// Returns all options for writing or for reading, each with its format name.
 fn all<const WRITES: bool>() -> impl Iterator<Item = (&'static str, &'static FormatOption)> {
     let read = ichnos::formats().map(|format| (format.name, format.options));
     let written = ichnos::convert::targets().map(|target| (target.format, target.writer.options()));
@@ -133,7 +136,7 @@ fn argument<const WRITES: bool>(option: &'static FormatOption) -> Arg {
         }
         OptionKind::Text => argument.value_parser(ValueParser::from(OsStringValueParser::new())),
         _ => {
-            // Formats that share the option may have other values.
+            // Formats that share the option can have different values.
             let same = all::<WRITES>().filter(|(_, option)| option.name == name);
             let mut values: Vec<&OptionValue> = Vec::new();
             for value in same.flat_map(|(_, option)| option.values()) {
@@ -155,7 +158,7 @@ impl<const WRITES: bool> clap::Args for OptionFlags<WRITES> {
             let mut same = all::<WRITES>().filter(|(_, other)| other.name == option.name);
             same.next().is_some_and(|(first, _)| first == *format)
         };
-        // A verb can have an option of the same name for its output.
+        // A verb can have an output option with the same name.
         let taken: Vec<String> =
             command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect();
         let argument = |option: &'static FormatOption| {

@@ -1,9 +1,11 @@
 //! Options for JSON output.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ichnos::export::{Integers, JsonTime};
 
-/// Report as JSON, and the form of its integers.
+use super::choice::{self, Choice};
+
+/// Options for a report in JSON.
 #[derive(Args, Debug)]
 pub(crate) struct JsonReport {
     /// Print JSON; docs/cli-json.md describes it
@@ -13,50 +15,25 @@ pub(crate) struct JsonReport {
     /// Form of integers
     ///
     /// Some readers, such as jq 1.6 and JavaScript, keep only 53 bits of a number.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json", hide_short_help = true)]
-    pub(crate) integers: IntegerForm,
+    #[arg(long, value_parser = choice::parser(INTEGERS), value_name = "FORM", default_value = "number",
+          requires = "json", hide_short_help = true)]
+    pub(crate) integers: Integers,
 }
 
-/// Form of integers in JSON.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum IntegerForm {
-    /// As strings if a reader could round them: below -(2^53 - 1) or above 2^53 - 1.
-    Auto,
-    /// As numbers with all their digits.
-    #[default]
-    Number,
-    /// All as strings.
-    String,
-}
+/// Forms of integers in JSON.
+pub(crate) const INTEGERS: &[Choice<Integers>] = &[
+    ("auto", "As strings if a reader could round them: below -(2^53 - 1) or above 2^53 - 1", Integers::Auto),
+    ("number", "As numbers with all their digits", Integers::Number),
+    ("string", "All as strings", Integers::String),
+];
 
-impl From<IntegerForm> for Integers {
-    fn from(form: IntegerForm) -> Self {
-        match form {
-            IntegerForm::Auto => Self::Auto,
-            IntegerForm::Number => Self::Number,
-            IntegerForm::String => Self::String,
-        }
-    }
-}
-
-/// Form of times in JSON.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TimeForm {
-    /// In nanoseconds.
-    #[default]
-    Ns,
-    /// As a date and a time of day in UTC, with nanoseconds: 2019-08-16T12:08:20.948091100Z.
-    Iso,
-    /// In nanoseconds, and as a date in a separate member.
-    Both,
-}
-
-impl From<TimeForm> for JsonTime {
-    fn from(form: TimeForm) -> Self {
-        match form {
-            TimeForm::Ns => Self::Nanoseconds,
-            TimeForm::Iso => Self::Iso,
-            TimeForm::Both => Self::Both,
-        }
-    }
-}
+/// Forms of times in JSON.
+pub(crate) const TIMES: &[Choice<JsonTime>] = &[
+    ("ns", "In nanoseconds", JsonTime::Nanoseconds),
+    (
+        "iso",
+        "As a date and a time of day in UTC, with nanoseconds: 2019-08-16T12:08:20.948091100Z",
+        JsonTime::Iso,
+    ),
+    ("both", "In nanoseconds, and as a date in a separate member", JsonTime::Both),
+];

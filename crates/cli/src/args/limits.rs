@@ -1,11 +1,11 @@
-//! Limits against hostile input, set by `--max NAME=VALUE`. This is their only table: the command line,
-//! `ichnos help limits` and the advice in messages are generated from it, and a test compares it with
-//! docs/limits.md.
+//! Limits against hostile input, set with `--max NAME=VALUE`.
+//!
+//! The command line, `ichnos help limits` and the advice in messages are generated from the table in this file. A
+//! test compares it with docs/limits.md.
 
 use std::fmt::Write as _;
 
-use ichnos::io::{IoError, IoLimits, TreeProblem};
-use ichnos::model::{DamageKind, Diagnostic};
+use ichnos::io::IoLimits;
 use ichnos::{OpenError, model};
 
 use crate::args::size;
@@ -26,9 +26,9 @@ pub(crate) struct Limits {
 pub(crate) struct ReportLimits {
     /// Maximum number of damaged places to list.
     pub(crate) damage: u64,
-    /// Maximum number of groups of events to count exactly.
+    /// Maximum number of event groups to count exactly.
     pub(crate) groups: u64,
-    /// Maximum number of events waiting for the end of their pair.
+    /// Maximum number of unfinished pairs.
     pub(crate) open_pairs: u64,
 }
 
@@ -42,7 +42,7 @@ impl Default for Limits {
     }
 }
 
-/// Struct with the limit.
+/// Struct that contains a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     /// A member of [`model::Limits`].
@@ -56,26 +56,26 @@ enum Family {
 /// A limit that `--max` sets.
 #[derive(Debug)]
 pub(crate) struct Limit {
-    /// The name in `--max NAME=VALUE`.
+    /// Name in `--max NAME=VALUE`.
     name: &'static str,
     family: Family,
     is_bytes: bool,
-    /// Description of what is limited.
+    /// Description of the limited quantity.
     about: &'static str,
     /// Remark about the default, after its number.
     default_note: &'static str,
-    /// Names of the members that it sets or describes.
+    /// Names of the struct members that the limit sets or describes.
     members: &'static [&'static str],
-    /// Advice if the limit was reached.
+    /// Advice for input that reached the limit.
     remedy: &'static str,
     get: fn(&Limits) -> u64,
     set: fn(&mut Limits, u64),
 }
 
-/// A member of a struct of limits.
+/// Type of a struct member that stores a limit.
 trait LimitValue: Copy {
     fn widen(self) -> u64;
-    /// Returns the value, or the largest one of the type.
+    /// Converts a value, at most to the maximum of the type.
     fn narrow(value: u64) -> Self;
 }
 
@@ -95,8 +95,8 @@ macro_rules! values {
 
 values!(u32, u64, usize);
 
-/// Generates the rows of the table: `name: first member to set, further members; about`, and names of members
-/// that it describes without setting them.
+/// Generates the table rows. Each row lists the family, the name, the members to set, the members that it describes
+/// without setting them, the description, and a note about the default.
 macro_rules! limits {
     ($($family:ident $of:ident $name:literal $is_bytes:literal
         [$first:ident $(, $member:ident)*] [$($further:literal)*] $about:literal $note:literal;)*) => {
@@ -117,8 +117,8 @@ macro_rules! limits {
     };
 }
 
-/// All limits, in display order. A given limit also applies to short metadata and small archives, which have
-/// lower defaults.
+/// All limits, in display order. A value from the command line also applies to short metadata and small archives,
+/// which have lower defaults.
 pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "metadata" true [metadata_bytes] []
         "size of a metadata text" "";
@@ -171,7 +171,7 @@ impl Limit {
     }
 }
 
-/// A limit with the value given by `--max`.
+/// A limit with its value from `--max`.
 #[derive(Clone, Debug)]
 pub(crate) struct Maximum {
     limit: &'static Limit,
@@ -185,8 +185,8 @@ impl Maximum {
             .split_once('=')
             .ok_or("expected NAME=VALUE, for example unpacked=32G; `ichnos help limits` lists the names")?;
         let Some(limit) = LIMITS.iter().find(|limit| limit.name == name.trim()) else {
-            let names = nearest(name, LIMITS.iter().map(|limit| limit.name));
-            let similar = names.first().map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+            let similar = nearest(name, LIMITS.iter().map(|limit| limit.name));
+            let similar = similar.first().map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
             return Err(format!("unknown limit `{name}`; {similar}`ichnos help limits` lists them"));
         };
         let value = if limit.is_bytes {
@@ -201,7 +201,7 @@ impl Maximum {
         Ok(Self { limit, value })
     }
 
-    /// Sets the limit.
+    /// Sets this limit.
     pub(crate) fn apply(&self, limits: &mut Limits) {
         (self.limit.set)(limits, self.value);
     }
@@ -222,38 +222,29 @@ pub(crate) fn help() -> String {
     text
 }
 
-fn find(family: Family, member: &str) -> Option<&'static str> {
+fn find(family: Family, member: Option<&str>) -> Option<&'static str> {
+    let member = member?;
     let found = LIMITS.iter().find(|limit| limit.family == family && limit.members.contains(&member));
     found.map(|limit| limit.remedy)
 }
 
-/// Returns advice if a metadata problem is a limit that was reached.
-pub(crate) fn remedy_for_diagnostic(diagnostic: &Diagnostic) -> Option<&'static str> {
-    find(Family::Model, diagnostic.limit?)
+/// Returns advice for a metadata problem or damage caused by a limit for traces.
+pub(crate) fn model_remedy(limit: Option<&str>) -> Option<&'static str> {
+    find(Family::Model, limit)
 }
 
-/// Returns advice if damage is a limit that was reached.
-pub(crate) fn remedy_for_damage(kind: &DamageKind) -> Option<&'static str> {
-    find(Family::Model, kind.limit()?)
+/// Returns advice for a problem caused by a limit for files and archives.
+pub(crate) fn io_remedy(limit: Option<&str>) -> Option<&'static str> {
+    find(Family::Io, limit)
 }
 
-/// Returns advice if the input was refused because of a limit.
-pub(crate) fn remedy_for_io(error: &IoError) -> Option<&'static str> {
-    find(Family::Io, error.limit()?)
-}
-
-/// Returns advice if files of a tree were skipped because of a limit.
-pub(crate) fn remedy_for_problem(problem: &TreeProblem) -> Option<&'static str> {
-    find(Family::Io, problem.limit?)
-}
-
-/// Returns advice if opening failed because of a limit.
+/// Returns advice for traces that cannot be opened because of a limit.
 pub(crate) fn remedy_for_opening(error: &OpenError) -> Option<&'static str> {
     match error {
-        OpenError::Io(error) => remedy_for_io(error),
+        OpenError::Io(error) => io_remedy(error.limit()),
         OpenError::Refused(refused) => {
             let mut diagnostics = refused.iter().flat_map(|trace| &trace.diagnostics);
-            diagnostics.find_map(|problem| remedy_for_diagnostic(&problem.diagnostic))
+            diagnostics.find_map(|problem| model_remedy(problem.diagnostic.limit))
         }
         _ => None,
     }
@@ -265,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the rows of a table of docs/limits.md: names of limits and their options.
+    /// Returns the rows of a table in docs/limits.md: member names and option names.
     fn documented(name: &str) -> BTreeSet<(String, String)> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/limits.md");
         let text = std::fs::read_to_string(path).unwrap();
@@ -306,7 +297,7 @@ mod tests {
         assert!(set("damage=0").unwrap_err().contains("at least 1"));
     }
 
-    /// Every limit sets a member, and its default is the library's.
+    /// Every limit must set a member.
     #[test]
     fn every_limit_sets_something() {
         for limit in LIMITS {

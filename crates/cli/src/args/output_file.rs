@@ -1,10 +1,10 @@
-//! Output file of verbs that do not write a trace.
+//! Output file for verbs that do not write a trace.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// File to write instead of standard output.
+/// Options for a file that replaces standard output.
 #[derive(Args, Debug)]
 pub(crate) struct OutputArgs {
     /// Write to FILE, created when the output is complete

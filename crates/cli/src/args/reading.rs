@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use globset::Glob;
-use ichnos::model::TracerQuirk;
+use ichnos::model::{ClockArithmetic, TracerQuirk};
 
+use super::choice::{self, Choice};
 use crate::args::format_flags::FormatFlags;
 use crate::args::limits::{Limits, Maximum};
 use crate::args::time;
@@ -103,8 +104,9 @@ pub(crate) struct Reading {
     /// Conversion of clock cycles to nanoseconds
     ///
     /// Default: `babeltrace` for `pretty` and `details`, so that their text equals Babeltrace's, otherwise `exact`.
-    #[arg(long, value_enum, value_name = "HOW", hide_short_help = true, help_heading = "Reading")]
-    pub(crate) clock_arithmetic: Option<Arithmetic>,
+    #[arg(long, value_parser = choice::parser(ARITHMETIC), value_name = "HOW", hide_short_help = true,
+          help_heading = "Reading")]
+    pub(crate) clock_arithmetic: Option<ClockArithmetic>,
     /// Do not work around this known tracer bug
     ///
     /// `ichnos info` lists the bugs that ichnos works around in a trace. Can be repeated.
@@ -133,7 +135,7 @@ impl Reading {
         self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// Returns all limits: the defaults, changed by `--max`.
+    /// Returns the default limits with the changes from `--max`.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         self.max.iter().for_each(|maximum| maximum.apply(&mut limits));
@@ -141,15 +143,16 @@ impl Reading {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Arithmetic {
-    /// In integers, rounded down.
-    Exact,
-    /// In floating point, like `babeltrace2`: a few nanoseconds off unless the clock has 1 GHz.
-    Babeltrace,
-}
+const ARITHMETIC: &[Choice<ClockArithmetic>] = &[
+    ("exact", "In integers, rounded down", ClockArithmetic::Exact),
+    (
+        "babeltrace",
+        "In floating point, like `babeltrace2`: a few nanoseconds off unless the clock has 1 GHz",
+        ClockArithmetic::Double,
+    ),
+];
 
-/// Parses the address of a socket.
+/// Parses a socket address.
 fn address(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("unixgram:").filter(|path| !path.is_empty());
     path.map(PathBuf::from).ok_or_else(|| format!("expected unixgram:PATH, found `{text}`"))
@@ -164,7 +167,7 @@ fn format_option(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Parses a pattern of paths and the time at which their clocks were 0.
+/// Parses a path pattern and the clock offset for the matching paths.
 fn offset(text: &str) -> Result<(Glob, Offset), String> {
     let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
     let glob = Glob::new(path).map_err(|error| format!("invalid pattern `{path}`: {error}"))?;

@@ -1,9 +1,9 @@
-//! Languages of `schema --as`, which formats declare.
+//! Languages for `schema --as`. Formats declare them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use ichnos::io::SchemaLanguage;
 
-/// Returns a parser of all languages' names.
+/// Returns the parser for language names.
 pub(crate) fn parser() -> PossibleValuesParser {
     PossibleValuesParser::new(languages().map(|language| {
         PossibleValue::new(language.name).aliases(language.aliases.iter().copied()).help(language.title)

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use ichnos::analysis::{StackFormat, StackFrames, StackRoots};
 
+use super::choice::{self, Choice};
 use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -15,12 +17,12 @@ use super::selecting::Selecting;
 Without --format, the name of the output FILE selects the format: *.speedscope.json, *.pb.gz (pprof), \
 *.svg, other *.json (firefox), else folded."
 )]
-pub(crate) struct Stacks {
+pub(crate) struct StacksArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Output format [default: by the name of FILE, or folded]
-    #[arg(short, long, value_enum, value_name = "FORMAT")]
-    pub(crate) format: Option<StacksFormat>,
+    #[arg(short, long, value_parser = choice::parser(FORMATS), value_name = "FORMAT")]
+    pub(crate) format: Option<StackFormat>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Print a table of the N heaviest functions instead
@@ -54,11 +56,13 @@ pub(crate) struct Stacks {
     #[arg(long, hide_short_help = true)]
     pub(crate) cpu: bool,
     /// Frames to keep
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = FramesKept::All, hide_short_help = true)]
-    pub(crate) frames: FramesKept,
-    /// Roots of stacks (folded and svg; other formats have threads)
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = RootsShown::None, hide_short_help = true)]
-    pub(crate) roots: RootsShown,
+    #[arg(long, value_parser = choice::parser(FRAMES), value_name = "WHICH", default_value = "all",
+          hide_short_help = true)]
+    pub(crate) frames: StackFrames,
+    /// Stack roots (only folded and svg)
+    #[arg(long, value_parser = choice::parser(ROOTS), value_name = "WHAT", default_value = "none",
+          hide_short_help = true)]
+    pub(crate) roots: StackRoots,
     /// Width of the flame graph in pixels, with --format svg [default: 1200]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..), hide_short_help = true)]
     pub(crate) width: Option<u16>,
@@ -83,22 +87,23 @@ pub(crate) struct Stacks {
     pub(crate) only: Vec<(String, String)>,
 }
 
-impl Stacks {
+impl StacksArgs {
     /// Returns the output format.
-    pub(crate) fn format(&self) -> StacksFormat {
-        self.format.unwrap_or_else(|| {
-            let ends = |end: &str| {
-                let name = self.output.path.as_deref().and_then(Path::file_name);
-                name.is_some_and(|name| name.to_string_lossy().to_lowercase().ends_with(end))
-            };
-            match () {
-                () if ends(".speedscope.json") => StacksFormat::Speedscope,
-                () if ends(".pb.gz") || ends(".pprof") => StacksFormat::Pprof,
-                () if ends(".svg") => StacksFormat::Svg,
-                () if ends(".json") => StacksFormat::Firefox,
-                () => StacksFormat::Folded,
+    pub(crate) fn format(&self) -> StackFormat {
+        let format = self.format.unwrap_or_else(|| {
+            let name = self.output.path.as_deref().and_then(Path::file_name).unwrap_or_default();
+            match name.to_string_lossy().to_lowercase() {
+                name if name.ends_with(".speedscope.json") => StackFormat::Speedscope,
+                name if name.ends_with(".pb.gz") || name.ends_with(".pprof") => StackFormat::Pprof,
+                name if name.ends_with(".svg") => StackFormat::Svg(None),
+                name if name.ends_with(".json") => StackFormat::Firefox,
+                _ => StackFormat::Folded,
             }
-        })
+        });
+        match format {
+            StackFormat::Svg(_) => StackFormat::Svg(self.width),
+            format => format,
+        }
     }
 }
 
@@ -107,38 +112,30 @@ fn field_value(text: &str) -> Result<(String, String), String> {
     Ok((field.trim().to_owned(), value.to_owned()))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StacksFormat {
-    /// A line per stack: frames separated by `;`, then the weight, for flamegraph.pl and other programs.
-    Folded,
-    /// JSON for <https://www.speedscope.app>, with a profile for each thread.
-    Speedscope,
-    /// Compressed profile for `pprof`.
-    Pprof,
-    /// JSON for <https://profiler.firefox.com>.
-    Firefox,
-    /// A flame graph for browsers.
-    Svg,
-}
+const FORMATS: &[Choice<StackFormat>] = &[
+    (
+        "folded",
+        "A line per stack: frames separated by `;`, then the weight, for flamegraph.pl and other programs",
+        StackFormat::Folded,
+    ),
+    (
+        "speedscope",
+        "JSON for <https://www.speedscope.app>, with a profile for each thread",
+        StackFormat::Speedscope,
+    ),
+    ("pprof", "Compressed profile for `pprof`", StackFormat::Pprof),
+    ("firefox", "JSON for <https://profiler.firefox.com>", StackFormat::Firefox),
+    ("svg", "A flame graph for browsers", StackFormat::Svg(None)),
+];
 
-/// Frames of stacks to keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FramesKept {
-    /// All of them.
-    All,
-    /// Frames with a known function.
-    Named,
-    /// Frames in code managed by a virtual machine.
-    Managed,
-}
+const FRAMES: &[Choice<StackFrames>] = &[
+    ("all", "All of them", StackFrames::All),
+    ("named", "Frames with a known function", StackFrames::Named),
+    ("managed", "Frames in code managed by a virtual machine", StackFrames::Managed),
+];
 
-/// Roots of stacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RootsShown {
-    /// Nothing.
-    None,
-    /// The process.
-    Process,
-    /// The process, and within it the thread.
-    Thread,
-}
+const ROOTS: &[Choice<StackRoots>] = &[
+    ("none", "Nothing", StackRoots::None),
+    ("process", "The process", StackRoots::Process),
+    ("thread", "The process, and within it the thread", StackRoots::Thread),
+];

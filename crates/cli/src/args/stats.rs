@@ -1,8 +1,9 @@
 //! Arguments of `stats`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ichnos::analysis::{GroupBy, StatsOrder};
 
+use super::choice::{self, Choice};
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -12,7 +13,7 @@ use crate::args::{size, time};
 #[command(after_long_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \
     `packet.cpu_id`), or a meaning (`process`, `thread`, `cpu`, `severity`, ...). docs/stats.md describes \
     the columns.")]
-pub(crate) struct Stats {
+pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Rows: one per event, stream, host, span or FIELD [default: event]
@@ -57,8 +58,9 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Column to sort by
-    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Events, hide_short_help = true)]
-    pub(crate) sort: SortBy,
+    #[arg(long, value_parser = choice::parser(SORT), value_name = "COLUMN", default_value = "events",
+          hide_short_help = true)]
+    pub(crate) sort: StatsOrder,
     #[command(flatten)]
     pub(crate) report: JsonReport,
     /// Print comma-separated values; times are in nanoseconds
@@ -84,58 +86,23 @@ pub(crate) struct Stats {
     pub(crate) clock_seconds: bool,
 }
 
-/// Sort order of rows: greatest first, except for names and first times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SortBy {
-    /// Number of events or pairs.
-    #[value(alias = "count")]
-    Events,
-    /// Number of bytes.
-    Bytes,
-    /// Time of the first event.
-    First,
-    /// Time of the last event.
-    Last,
-    /// The largest gap.
-    Gap,
-    /// Number of discarded events.
-    Loss,
-    /// Key of the row.
-    Name,
-    /// The median (--histogram, --pair).
-    P50,
-    /// The 99th percentile (--histogram, --pair).
-    P99,
-    /// The maximum (--histogram, --pair).
-    Max,
-    /// The mean (--histogram, --pair).
-    Mean,
-    /// The sum of the latencies (--pair, --spans).
-    Total,
-    /// The total without nested spans (--spans).
-    #[value(name = "self")]
-    Own,
-}
-
-impl From<SortBy> for StatsOrder {
-    fn from(column: SortBy) -> Self {
-        match column {
-            SortBy::Events => Self::Events,
-            SortBy::Bytes => Self::Bytes,
-            SortBy::First => Self::First,
-            SortBy::Last => Self::Last,
-            SortBy::Gap => Self::Gap,
-            SortBy::Loss => Self::Loss,
-            SortBy::Name => Self::Key,
-            SortBy::P50 => Self::P50,
-            SortBy::P99 => Self::P99,
-            SortBy::Max => Self::Max,
-            SortBy::Mean => Self::Mean,
-            SortBy::Total => Self::Total,
-            SortBy::Own => Self::Own,
-        }
-    }
-}
+/// Sort orders of rows: greatest first, except for names and first times.
+const SORT: &[Choice<StatsOrder>] = &[
+    ("events", "Number of events or pairs", StatsOrder::Events),
+    ("count", "", StatsOrder::Events),
+    ("bytes", "Number of bytes", StatsOrder::Bytes),
+    ("first", "Time of the first event", StatsOrder::First),
+    ("last", "Time of the last event", StatsOrder::Last),
+    ("gap", "The largest gap", StatsOrder::Gap),
+    ("loss", "Number of discarded events", StatsOrder::Loss),
+    ("name", "Key of the row", StatsOrder::Key),
+    ("p50", "The median (--histogram, --pair)", StatsOrder::P50),
+    ("p99", "The 99th percentile (--histogram, --pair)", StatsOrder::P99),
+    ("max", "The maximum (--histogram, --pair)", StatsOrder::Max),
+    ("mean", "The mean (--histogram, --pair)", StatsOrder::Mean),
+    ("total", "The sum of the latencies (--pair, --spans)", StatsOrder::Total),
+    ("self", "The total without nested spans (--spans)", StatsOrder::Own),
+];
 
 fn group_by(text: &str) -> Result<GroupBy, String> {
     Ok(match text.trim() {
@@ -148,8 +115,8 @@ fn group_by(text: &str) -> Result<GroupBy, String> {
     })
 }
 
-impl Stats {
-    /// Returns the properties that make a row, or none for one row of all events.
+impl StatsArgs {
+    /// Returns the properties that define the rows. Without properties, one row covers all events.
     pub(crate) fn groups(&self) -> Vec<GroupBy> {
         let is_about_all =
             self.histogram.is_some() || self.timeline || self.gaps.is_some() || self.has_pairs();
@@ -159,12 +126,12 @@ impl Stats {
         }
     }
 
-    /// Returns `true` if latencies are measured.
+    /// Returns `true` if the options ask for latencies.
     pub(crate) fn has_pairs(&self) -> bool {
         self.pair.is_some() || self.spans
     }
 
-    /// Returns `true` if rows have a distribution of numbers.
+    /// Returns `true` if each row has a distribution of numbers.
     pub(crate) fn has_numbers(&self) -> bool {
         self.histogram.is_some() || self.has_pairs()
     }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
+use ichnos::analysis::GraphFormat;
 
+use super::choice::{self, Choice};
 use super::convert::Convert;
 use super::json::JsonReport;
 use super::output_file::OutputArgs;
@@ -19,7 +21,7 @@ use super::selecting::Selecting;
         task or one of its operations.\n\n\
 ID is the identifier of a task, or its unique first digits. `latest` is the task that started last."
 )]
-pub(crate) struct Task {
+pub(crate) struct TaskArgs {
     #[command(subcommand)]
     pub(crate) verb: TaskVerb,
 }
@@ -29,7 +31,7 @@ pub(crate) enum TaskVerb {
     /// List tasks with their times, durations, and numbers of operations and edges
     List(TaskListArgs),
     /// Print the operations of a task in order, causes first, with their edges
-    Show(TaskOne),
+    Show(TaskShowArgs),
     /// Write the graph of a task for Graphviz, or as a picture
     Graph(TaskGraphArgs),
     /// Print the critical path of a task, and the duration of each step
@@ -42,8 +44,8 @@ pub(crate) enum TaskVerb {
     Decode(TaskDecodeArgs),
 }
 
-impl Task {
-    /// Sets options that are not given.
+impl TaskArgs {
+    /// Sets the default output of `task export`.
     pub(crate) fn set_defaults(&mut self) {
         if let TaskVerb::Export(export) = &mut self.verb {
             let writing = &mut export.convert.writing;
@@ -78,7 +80,7 @@ pub(crate) struct TaskDecodeArgs {
     pub(crate) text: String,
 }
 
-/// Events to read for tasks.
+/// Options for the events that tasks are read from.
 #[derive(Args, Debug)]
 pub(crate) struct TaskReading {
     #[command(flatten)]
@@ -113,7 +115,7 @@ pub(crate) struct TaskListArgs {
     pub(crate) report: JsonReport,
 }
 
-/// Sort order of tasks. Those with equal values are in the order of their first events.
+/// Sort order for tasks. Tasks with equal values are sorted by their first events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TaskSortBy {
     /// Time of the first event, the earliest first.
@@ -125,7 +127,7 @@ pub(crate) enum TaskSortBy {
     Operations,
 }
 
-/// Task to read.
+/// Options that name one task.
 #[derive(Args, Debug)]
 pub(crate) struct TaskChoice {
     /// Identifier of the task, or its first digits; `latest`
@@ -136,7 +138,7 @@ pub(crate) struct TaskChoice {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct TaskOne {
+pub(crate) struct TaskShowArgs {
     #[command(flatten)]
     pub(crate) choice: TaskChoice,
     #[command(flatten)]
@@ -161,8 +163,8 @@ pub(crate) struct TaskGraphArgs {
     #[command(flatten)]
     pub(crate) choice: TaskChoice,
     /// Output format [default: by the name of FILE, or dot]
-    #[arg(short, long, value_enum, value_name = "FORMAT")]
-    pub(crate) format: Option<TaskGraphFormat>,
+    #[arg(short, long, value_parser = choice::parser(GRAPH_FORMATS), value_name = "FORMAT")]
+    pub(crate) format: Option<GraphFormat>,
     /// Width of the picture in pixels, with --format svg [default: by the number of operations]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..))]
     pub(crate) width: Option<u16>,
@@ -172,15 +174,19 @@ pub(crate) struct TaskGraphArgs {
 
 impl TaskGraphArgs {
     /// Returns the output format.
-    pub(crate) fn format(&self) -> TaskGraphFormat {
-        self.format.unwrap_or_else(|| {
+    pub(crate) fn format(&self) -> GraphFormat {
+        let format = self.format.unwrap_or_else(|| {
             let extension = self.output.path.as_deref().and_then(Path::extension).unwrap_or_default();
             match extension.to_string_lossy().to_lowercase().as_str() {
-                "svg" => TaskGraphFormat::Svg,
-                "json" => TaskGraphFormat::Json,
-                _ => TaskGraphFormat::Dot,
+                "svg" => GraphFormat::Svg(None),
+                "json" => GraphFormat::Json,
+                _ => GraphFormat::Dot,
             }
-        })
+        });
+        match format {
+            GraphFormat::Svg(_) => GraphFormat::Svg(self.width.map(usize::from)),
+            format => format,
+        }
     }
 }
 
@@ -201,12 +207,8 @@ pub(crate) struct TaskDiffArgs {
     pub(crate) report: JsonReport,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TaskGraphFormat {
-    /// For Graphviz.
-    Dot,
-    /// A picture for browsers.
-    Svg,
-    /// An object with the lists `nodes` and `edges`.
-    Json,
-}
+const GRAPH_FORMATS: &[Choice<GraphFormat>] = &[
+    ("dot", "For Graphviz", GraphFormat::Dot),
+    ("svg", "A picture for browsers", GraphFormat::Svg(None)),
+    ("json", "An object with the lists `nodes` and `edges`", GraphFormat::Json),
+];

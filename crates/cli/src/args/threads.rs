@@ -17,7 +17,7 @@ With --path, the output is the critical path over wake-ups, followed backward fr
 thread runs or waits for a processor, it is on the path. While it waits for something else, the path \
 continues in the thread that woke it up."
 )]
-pub(crate) struct Threads {
+pub(crate) struct ThreadsArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Print what the thread with number THREAD waited for

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use ichnos_view::ViewerPage;
 
-use super::given_options::GivenOption;
+use super::choice::{self, Choice};
+use super::option_texts::OptionText;
 use super::reading::Reading;
 use super::selecting::Selecting;
 
@@ -21,8 +23,8 @@ pub(crate) struct ViewVerb {
     /// Show the traces on the internet page of another viewer
     ///
     /// The traces stay on this machine. The page reads them from 127.0.0.1.
-    #[arg(long = "in", value_enum, value_name = "VIEWER", conflicts_with = "keep")]
-    pub(crate) viewer: Option<ViewIn>,
+    #[arg(long = "in", value_parser = choice::parser(VIEWERS), value_name = "VIEWER", conflicts_with = "keep")]
+    pub(crate) viewer: Option<ViewerPage>,
     /// Write a one-page summary to FILE, for a mail or an issue, and exit
     ///
     /// A browser shows the page without ichnos and without a network: the timeline at one zoom level, statistics, the
@@ -58,18 +60,14 @@ pub(crate) struct ViewVerb {
     pub(crate) keep: bool,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    /// Options of reading and selecting as they were given.
+    /// Original text of the reading and selection options.
     #[arg(skip)]
-    pub(crate) given: Vec<GivenOption>,
+    pub(crate) option_texts: Vec<OptionText>,
 }
 
-/// Viewers with a page that reads files of this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ViewIn {
-    /// <https://ui.perfetto.dev>
-    Perfetto,
-    /// <https://profiler.firefox.com>
-    Firefox,
-    /// <https://www.speedscope.app>: call stacks
-    Speedscope,
-}
+/// Viewers whose page can read files from this machine.
+const VIEWERS: &[Choice<ViewerPage>] = &[
+    ("perfetto", "<https://ui.perfetto.dev>", ViewerPage::Perfetto),
+    ("firefox", "<https://profiler.firefox.com>", ViewerPage::Firefox),
+    ("speedscope", "<https://www.speedscope.app>: call stacks", ViewerPage::Speedscope),
+];

@@ -4,18 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::Command;
-use clap::ValueEnum;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::args::{FieldName, NameScope};
+use crate::args::{PROPERTIES, SCOPES};
 use crate::exit::Failure;
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::did_you_mean;
 
-/// Puts the words of a command line in the order that the parser expects: the verb first, which is `cat` if
-/// only a path is given.
+/// Puts the verb first, as the parser expects. A command line with only a path gets the verb `cat`.
 ///
 /// # Errors
-/// Answers to options that only `babeltrace2` has.
+/// For options that only `babeltrace2` has. The error explains the equivalent.
 pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec<OsString>, Failure> {
     let Some(cat) = command.find_subcommand("cat") else { return Ok(words) };
     let scanned = scan(&words, cat);
@@ -61,13 +59,10 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
     }
 }
 
-/// Suggests a command, or lists them.
+/// Suggests commands with a similar name, or explains how to list all commands.
 fn similar_command(name: &str, command: &Command) -> String {
-    let commands = command.get_subcommands().map(Command::get_name);
-    match nearest(name, commands).as_slice() {
-        [] => "`ichnos --help` lists the commands; `ichnos PATH` prints a trace".to_owned(),
-        similar => format!("did you mean {}?", alternatives(similar.iter().copied())),
-    }
+    did_you_mean(name, command.get_subcommands().map(Command::get_name))
+        .unwrap_or_else(|| "`ichnos --help` lists the commands; `ichnos PATH` prints a trace".to_owned())
 }
 
 /// Returns `true` if a word that is not a verb can only be a path.
@@ -76,9 +71,9 @@ fn is_path(word: &OsStr) -> bool {
     text == "-" || text.contains('/') || text.starts_with(['.', '~']) || Path::new(word).exists()
 }
 
-/// A word of a command line.
+/// A word on the command line.
 enum CommandWord {
-    /// An option as written, `--begin` or `-b`, and its value.
+    /// An option, `--begin` or `-b` as written, with its value.
     Option {
         name: String,
         value: Option<String>,
@@ -86,11 +81,12 @@ enum CommandWord {
     Path(OsString),
 }
 
-/// Splits a command line into words with their positions, as far as possible without errors.
+/// Splits a command line into words with their positions. Errors are left to the parser.
 fn scan(words: &[OsString], command: &Command) -> Vec<(usize, CommandWord)> {
     let takes_value = |name: &str| {
         let argument = command.get_arguments().find(|argument| is_called(argument, name));
-        argument.map_or_else(|| FOREIGN_WITH_VALUE.contains(&name), |found| found.get_action().takes_values())
+        let is_foreign = || FOREIGN_WITH_VALUE.split(' ').any(|known| known == name);
+        argument.map_or_else(is_foreign, |found| found.get_action().takes_values())
     };
     let mut scanned = Vec::new();
     let mut rest = words.iter().enumerate().skip(1);
@@ -148,24 +144,11 @@ fn has_option(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|argument| is_called(argument, name))
 }
 
-/// Options of `babeltrace2` with a value that ichnos lacks.
-const FOREIGN_WITH_VALUE: &[&str] = &[
-    "--component",
-    "-c",
-    "--connect",
-    "-x",
-    "--params",
-    "-p",
-    "--log-level",
-    "-l",
-    "--plugin-path",
-    "--retry-duration",
-    "--debug-info-dir",
-    "--debug-info-target-prefix",
-    "--output-format",
-];
+/// Options with a value that only `babeltrace2` has, separated by spaces.
+const FOREIGN_WITH_VALUE: &str = "--component -c --connect -x --params -p --log-level -l --plugin-path \
+    --retry-duration --debug-info-dir --debug-info-target-prefix --output-format";
 
-/// Finds options that only `babeltrace2` has.
+/// Checks a command line for options that only `babeltrace2` has.
 fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), Failure> {
     for (_, word) in scan(words, cat) {
         let answer = match &word {
@@ -189,7 +172,7 @@ fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), F
     Ok(())
 }
 
-/// Returns the answer to an option of `babeltrace2`.
+/// Returns the error for a `babeltrace2` option, with the equivalent.
 fn option(name: &str, value: &str) -> Option<Failure> {
     let (message, help) = match name {
         "-c" | "--component" => ("ichnos has no components", component(value)),
@@ -216,7 +199,7 @@ fn option(name: &str, value: &str) -> Option<Failure> {
     Some(Failure::new(format!("`{}`: {message}", written(name, value))).help(help))
 }
 
-/// Returns an option with its value, as written.
+/// Returns an option and its value as written.
 fn written(name: &str, value: &str) -> String {
     match value {
         "" => name.to_owned(),
@@ -272,7 +255,7 @@ const WRITING: &str = "`ichnos convert PATH -o OUT` writes traces";
 const NO_LIVE: &str =
     "let the tracer write to files, or read the output directory of the relay daemon: `ichnos cat PATH`";
 
-/// Returns the answer to `-o FORMAT` of `babeltrace2`; `-o` of ichnos is the output file.
+/// Returns the error for `-o FORMAT`, the output format in `babeltrace2`. In ichnos, `-o` is the output file.
 fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
     let help = match value {
         "text" if verb == "convert" => "`ichnos cat PATH` prints text",
@@ -294,7 +277,7 @@ fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
     Some(Failure::new(message).help(help))
 }
 
-/// Returns the answer to addresses of relay daemons.
+/// Returns the error for a relay daemon address.
 fn address(path: &str) -> Option<Failure> {
     const SCHEMES: [&str; 8] =
         ["lttng-live://", "lttng-live:", "net://", "net4://", "net6://", "tcp://", "tcp4://", "tcp6://"];
@@ -306,7 +289,7 @@ fn live(what: &str) -> Failure {
     Failure::new(format!("`{what}`: ichnos does not read from a running relay daemon yet")).help(NO_LIVE)
 }
 
-/// Returns the equivalent of a verb of other programs.
+/// Returns the equivalent of a verb from another program.
 fn foreign_verb(verb: &str) -> Option<&'static str> {
     Some(match verb {
         "trim" => "`ichnos cut --begin TIME --end TIME PATH -o OUT` writes the events between two times",
@@ -323,7 +306,7 @@ fn foreign_verb(verb: &str) -> Option<&'static str> {
     })
 }
 
-/// Suggests a replacement for an option that people expect.
+/// Suggests a replacement for an option that users may expect.
 fn missing_option(option: &str) -> Option<&'static str> {
     Some(match option {
         "--pid" | "--tid" | "--vpid" | "--vtid" | "--procname" | "--process" | "--cpu" | "--where"
@@ -336,7 +319,7 @@ fn missing_option(option: &str) -> Option<&'static str> {
     })
 }
 
-/// Improves the hints in errors of the parser.
+/// Improves the hints in a parser error.
 pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
     let text = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
@@ -349,28 +332,31 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             if hint.is_some() {
                 error.remove(ContextKind::SuggestedSubcommand);
             }
-            // The parser suggests passing a command as a value, which was not intended.
+            // The parser suggests passing the command as a value, which is rarely intended.
             let usage = error.get(ContextKind::Usage).map(ContextValue::to_string).unwrap_or_default();
             let command = if usage.contains("ichnos task ") { "ichnos task" } else { "ichnos" };
             Some(hint.map_or_else(|| format!("`{command} --help` lists the commands"), str::to_owned))
         }
         ErrorKind::UnknownArgument => {
-            // Remove "to pass it as a value": paths do not look like this.
+            // Remove the hint "to pass it as a value": paths rarely look like options.
             error.remove(ContextKind::Suggested);
             let hint = missing_option(&argument);
             if hint.is_some() {
-                // Options with similar names do something else.
+                // Options with similar names have another purpose.
                 error.remove(ContextKind::SuggestedArg);
                 error.remove(ContextKind::Usage);
             }
             hint.map(str::to_owned)
         }
         ErrorKind::ArgumentConflict => {
-            // It would be the usage of the reordered words.
+            // The usage would show the reordered words.
             error.remove(ContextKind::Usage);
             None
         }
-        ErrorKind::InvalidValue if argument.starts_with("--format") && are_all::<FieldName>(&value) => {
+        ErrorKind::InvalidValue
+            if argument.starts_with("--format")
+                && are_all(&value, PROPERTIES.iter().map(|(name, _)| *name)) =>
+        {
             error.remove(ContextKind::SuggestedValue);
             Some(format!("select the printed properties with `--fields {value}`"))
         }
@@ -381,13 +367,16 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
                 && is_field_list(&value) =>
         {
             let fields = format!("`--format csv --fields time,event,{value}`");
-            // A single word may as well be a format that ichnos lacks.
+            // A single word can also be a format that ichnos lacks.
             Some(match value.contains([',', '.']) {
                 true => format!("name table columns with `--fields`: {fields}"),
                 false => format!("if `{value}` is a field, not a format, print its column with {fields}"),
             })
         }
-        ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameScope>(&value) => {
+        ErrorKind::ValueValidation
+            if argument.starts_with("--limit <")
+                && are_all(&value, SCOPES.iter().map(|(name, ..)| *name)) =>
+        {
             Some(format!("select the scopes of printed names with `--names {value}`"))
         }
         _ => None,
@@ -398,19 +387,19 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns `true` if a list separated by commas has only these values.
-fn are_all<T: ValueEnum>(list: &str) -> bool {
-    !list.is_empty() && list.split(',').all(|value| T::from_str(value, true).is_ok())
+/// Returns `true` if a comma-separated list contains only known names.
+fn are_all<'k>(list: &str, known: impl Iterator<Item = &'k str> + Clone) -> bool {
+    list.split(',').all(|name| known.clone().any(|known| known.eq_ignore_ascii_case(name)))
 }
 
-/// Returns `true` if a value can only be a list of field names separated by commas.
+/// Returns `true` if a value looks like a comma-separated list of field names.
 fn is_field_list(list: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');
     list.split(',')
         .all(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(is_part))
 }
 
-/// Returns the answer to `--pair BEGIN PATH`, if the path was parsed as the second name.
+/// Returns the error for `--pair BEGIN PATH`, where the parser took the path as the second name.
 pub(crate) fn missing_pair(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     if error.kind() != ErrorKind::MissingRequiredArgument {
         return None;
@@ -476,66 +465,21 @@ mod tests {
         assert!(failure.message.contains("neither a command nor"), "{failure}");
     }
 
-    /// Every option of `babeltrace2 convert` and its general options, as in its manual page, exists in ichnos
-    /// or has an answer.
+    /// Every option from the manual page of `babeltrace2 convert`, including general options, must exist in ichnos or
+    /// have an answer.
     #[test]
     fn every_option_of_babeltrace() {
         let mut command = LowArgs::command();
         command.build();
         let cat = command.find_subcommand("cat").unwrap();
-        for option in [
-            "-d",
-            "--debug",
-            "-l",
-            "--log-level",
-            "--omit-home-plugin-path",
-            "--omit-system-plugin-path",
-            "--plugin-path",
-            "-v",
-            "--verbose",
-            "-c",
-            "--component",
-            "-p",
-            "--params",
-            "-i",
-            "--input-format",
-            "-o",
-            "--output-format",
-            "--clock-force-correlate",
-            "--clock-offset",
-            "--clock-offset-s",
-            "--clock-offset-ns",
-            "-b",
-            "--begin",
-            "-e",
-            "--end",
-            "-t",
-            "--timerange",
-            "--debug-info",
-            "--debug-info-dir",
-            "--debug-info-full-path",
-            "--debug-info-target-prefix",
-            "--clock-cycles",
-            "--clock-date",
-            "--clock-gmt",
-            "--clock-seconds",
-            "--color",
-            "-f",
-            "--fields",
-            "-n",
-            "--names",
-            "--no-delta",
-            "-w",
-            "--output",
-            "--run-args",
-            "--run-args-0",
-            "--retry-duration",
-            "--stream-intersection",
-            "-h",
-            "--help",
-            "--connect",
-            "-x",
-        ] {
+        for option in "-d --debug -l --log-level --omit-home-plugin-path --omit-system-plugin-path --plugin-path \
+            -v --verbose -c --component -p --params -i --input-format -o --output-format --clock-force-correlate \
+            --clock-offset --clock-offset-s --clock-offset-ns -b --begin -e --end -t --timerange --debug-info \
+            --debug-info-dir --debug-info-full-path --debug-info-target-prefix --clock-cycles --clock-date \
+            --clock-gmt --clock-seconds --color -f --fields -n --names --no-delta -w --output --run-args \
+            --run-args-0 --retry-duration --stream-intersection -h --help --connect -x"
+            .split(' ')
+        {
             let is_known = has_option(cat, option);
             assert!(is_known || super::option(option, "x").is_some(), "{option}");
             if !is_known {

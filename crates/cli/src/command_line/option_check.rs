@@ -1,15 +1,14 @@
-//! Checks that options apply: one without an effect is an error, since it was given for a reason.
+//! Rejects options without an effect, because users give an option for a reason.
 
+use clap::ArgMatches;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, ValueEnum};
+use ichnos::analysis::{GraphFormat, StackFormat};
 
-use crate::args::{
-    Cat, FieldName, LowArgs, Selecting, StacksFormat, TaskGraphFormat, TaskVerb, TextFormat, Verb,
-};
+use crate::args::{Cat, LowArgs, PROPERTIES, Selecting, TaskVerb, TextFormat, Verb};
 use crate::exit::Failure;
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::{alternatives, did_you_mean};
 
-/// Checks that the given options apply to the output format.
+/// Checks that all options on the command line have an effect.
 pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -30,12 +29,10 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
             )
             .help("leave out one of them"),
         ),
-        Verb::Stacks(stacks) if stacks.width.is_some() && stacks.format() != StacksFormat::Svg => {
-            Some(no_picture())
-        }
+        Verb::Stacks(stacks) if !matches!(stacks.format(), StackFormat::Svg(_)) => no_picture(stacks.width),
         Verb::Task(task) => match &task.verb {
-            TaskVerb::Graph(graph) if graph.width.is_some() && graph.format() != TaskGraphFormat::Svg => {
-                Some(no_picture())
+            TaskVerb::Graph(graph) if !matches!(graph.format(), GraphFormat::Svg(_)) => {
+                no_picture(graph.width)
             }
             _ => None,
         },
@@ -44,7 +41,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
     wrong.map_or(Ok(()), Err)
 }
 
-/// Returns the error of an option that does not apply to a format.
+/// Returns the error for an option that does not apply to a format.
 fn not_applying(id: &str, format: &TextFormat) -> Failure {
     let formats: Vec<&str> = formats_of(id).map(|format| format.name).collect();
     let plural = if formats.len() > 1 { "s" } else { "" };
@@ -67,43 +64,35 @@ fn formats_of(id: &str) -> impl Iterator<Item = &'static TextFormat> {
     TextFormat::all().filter(move |format| format.has_option(id))
 }
 
-/// Returns the error of the width of a picture, if the output is none.
-fn no_picture() -> Failure {
-    Failure::new("`--width` only applies to the format `svg`")
-        .help("leave it out, or choose the format with --format or by the name of FILE")
+/// Returns the error for `--width` with an output that is not a picture.
+fn no_picture(width: Option<u16>) -> Option<Failure> {
+    width.map(|_| {
+        Failure::new("`--width` only applies to the format `svg`")
+            .help("leave it out, or choose the format with --format or by the name of FILE")
+    })
 }
 
-/// Returns the error of `--fields` in the format pretty, whose properties are known without a trace.
+/// Returns the error for an unknown property in `--fields`. Only for the format pretty, which has fixed properties.
 fn no_property(cat: &Cat) -> Option<Failure> {
     let wrong = cat
         .text
         .properties()
         .err()
         .filter(|_| !cat.format().has_columns && cat.format().has_option("fields"))?;
-    let known: Vec<String> = FieldName::value_variants()
-        .iter()
-        .filter_map(|field| field.to_possible_value())
-        .map(|value| value.get_name().to_owned())
-        .collect();
-    let known = || known.iter().map(String::as_str);
-    let near = nearest(wrong, known());
-    let help = if near.is_empty() {
-        format!("use {}", alternatives(known()))
-    } else {
-        format!("did you mean {}?", alternatives(near))
-    };
+    let known = || PROPERTIES.iter().map(|(name, _)| *name);
+    let help = did_you_mean(wrong, known()).unwrap_or_else(|| format!("use {}", alternatives(known())));
     let failure = Failure::new(format!("`--fields`: unknown property `{wrong}` for the format `pretty`"));
     Some(failure.help(format!("{help}; event fields are columns in the formats `csv` and `tsv`")))
 }
 
-/// Returns `true` if an option of `cat` applies to the chosen format.
+/// Returns `true` if a `cat` option applies to the selected format.
 fn applies(id: &str, cat: &Cat) -> bool {
     // The time zone is also used for reading times.
     let has_times = has_times(&cat.selecting);
     cat.format().has_option(id) || (id == "clock_gmt" && has_times)
 }
 
-/// Returns `true` if times are read or may be: an expression may contain some.
+/// Returns `true` if the selection can contain times. Filter expressions can.
 fn has_times(selecting: &Selecting) -> bool {
     selecting.begin().is_some() || selecting.end().is_some() || selecting.filter.is_some()
 }
@@ -121,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns an example of the values of an option.
+    /// Returns an example value for an option.
     fn example(id: &str) -> &'static [&'static str] {
         match id {
             "fields" => &["all"],
@@ -139,7 +128,7 @@ mod tests {
         check(&LowArgs::from_arg_matches(&matches).unwrap(), &matches)
     }
 
-    /// Every option with every format: those in the table are errors where they do not apply.
+    /// Checks every option with every format. Options from the table must be errors where they do not apply.
     #[test]
     fn every_option_with_every_format() {
         for id in TextFormat::limited_options() {
@@ -159,39 +148,25 @@ mod tests {
         }
     }
 
-    /// Every option of `cat` is in the table or applies to all formats; a new one has to be in one of both
-    /// lists.
+    /// Every `cat` option must be in the table, or apply to all formats and be in the list below.
     #[test]
     fn every_option_is_known() {
         // `--force` needs `--output`, which is checked.
-        const EVERYWHERE: &[&str] = &[
-            "force",
-            "format",
-            "json",
-            "begin",
-            "end",
-            "timerange",
-            "stream",
-            "event",
-            "around",
-            "limit",
-            "tail",
-            "stream_intersection",
-            "threads",
-            "chunk_size",
-            "stats",
-        ];
+        let everywhere: Vec<&str> = "force format json begin end timerange stream event around limit tail \
+            stream_intersection threads chunk_size stats"
+            .split(' ')
+            .collect();
         let command = LowArgs::command();
         let ids = |verb: &str| -> BTreeSet<String> {
             let verb = command.find_subcommand(verb).unwrap();
             verb.get_arguments().map(|argument| argument.get_id().to_string()).collect()
         };
-        // Options of all verbs that read traces.
+        // Options shared by all verbs that read traces.
         let reading: BTreeSet<String> = ids("schema").intersection(&ids("check")).cloned().collect();
         let limited = TextFormat::limited_options();
         for id in ids("cat").difference(&reading) {
             let is_limited = limited.contains(&id.as_str());
-            assert!(is_limited != EVERYWHERE.contains(&id.as_str()), "{id}");
+            assert!(is_limited != everywhere.contains(&id.as_str()), "{id}");
         }
         for id in limited {
             assert!(ids("cat").contains(id), "{id}");

@@ -1,4 +1,4 @@
-//! Maps of events: files that say what events are to viewers, and what their fields mean.
+//! Event maps: files that assign roles to events and meanings to fields.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use ichnos::model::{
 use toml::de::DeTable;
 
 use crate::exit::Failure;
-use crate::input::toml_text::{TomlText, TomlValue, suggest};
+use crate::input::toml_text::{TomlText, TomlValue};
 use crate::progress::Console;
-use crate::suggestions::alternatives;
+use crate::suggestions::{alternatives, did_you_mean};
 
-/// Keys of the file, and of an event in it.
+/// Keys at the top level of the file, and in an event's table.
 const KEYS: [&str; 1] = ["event"];
 const KEYS_OF_EVENT: [&str; 8] = ["match", "role", "track", "name", "category", "color", "unit", "fields"];
 
-/// Short names of meanings.
+/// Short names for meanings.
 const SHORT: [(&str, Meaning); 5] = [
     ("name", Meaning::EventName),
     ("key", Meaning::PairKey),
@@ -30,17 +30,17 @@ const SHORT: [(&str, Meaning); 5] = [
     ("cause", Meaning::Cause(CauseKind::Predecessor)),
 ];
 
-/// Number of problems that are reported.
+/// Maximum number of problems to report.
 const MOST_PROBLEMS: usize = 20;
 
-/// The maps that are in use.
+/// Map that is applied to the traces.
 static LOADED: OnceLock<Arc<EventMap>> = OnceLock::new();
 
-/// Rules of one or more files.
+/// Rules from one or more files.
 #[derive(Debug, Default)]
 struct EventMap {
     rules: Vec<MapRule>,
-    /// Fields that events lack.
+    /// Messages about fields that events lack.
     problems: Mutex<Vec<String>>,
 }
 
@@ -49,13 +49,14 @@ struct EventMap {
 struct MapRule {
     events: GlobMatcher,
     rule: EventRule,
-    /// Position in the file, and those of the fields.
+    /// Position in the file.
     place: String,
+    /// Position of each field.
     field_places: Vec<String>,
     is_used: AtomicBool,
 }
 
-/// Reads files. Their rules apply in the order of the files, and in them of the tables.
+/// Reads map files. Rules apply in file order, then in table order.
 pub(crate) fn load(paths: &[PathBuf]) -> Result<Option<ClassMap>, Failure> {
     if paths.is_empty() {
         return Ok(None);
@@ -152,7 +153,7 @@ impl EventMap {
     }
 }
 
-/// Reads the rules of a file.
+/// Reads the rules in a file.
 fn read(path: &Path) -> Result<Vec<MapRule>, Failure> {
     let text = TomlText::read(path, "maps")?;
     let table = text.parse()?;
@@ -160,7 +161,7 @@ fn read(path: &Path) -> Result<Vec<MapRule>, Failure> {
     text.tables(table.get_ref(), "event")?.into_iter().map(|event| rule(&text, event)).collect()
 }
 
-/// Returns the rule of a table.
+/// Converts a table to a rule.
 fn rule(text: &TomlText, event: &TomlValue<'_>) -> Result<MapRule, Failure> {
     let table = event.get_ref().as_table().ok_or_else(|| text.wrong(event, "a table"))?;
     text.check_keys(table, &KEYS_OF_EVENT)?;
@@ -201,7 +202,7 @@ fn rule(text: &TomlText, event: &TomlValue<'_>) -> Result<MapRule, Failure> {
     Ok(MapRule { events: glob.compile_matcher(), rule, place, field_places, is_used: AtomicBool::new(false) })
 }
 
-/// Returns the value of a key that has one of some names.
+/// Returns the value for a key that must have a known name as its value.
 fn named<'t>(
     text: &TomlText,
     table: &'t DeTable<'_>,
@@ -214,10 +215,10 @@ fn named<'t>(
     if known.contains(&name) {
         return Ok(Some(name));
     }
-    Err(suggest(text.wrong(value, &expected), name, known.iter().copied()))
+    Err(text.wrong(value, &expected).maybe_help(did_you_mean(name, known.iter().copied())))
 }
 
-/// Adds the fields with meanings: a name, or a list of names.
+/// Adds fields by meaning. Each meaning has a field name, or a list of field names.
 fn add_fields(
     text: &TomlText,
     fields: &DeTable<'_>,
@@ -230,11 +231,9 @@ fn add_fields(
         let Some(meaning) = short.or_else(|| name.parse().ok()) else {
             let names = SHORT.map(|(short, _)| short).into_iter().chain(Meaning::ALL.map(Meaning::name));
             let failure = text.failure(key.span().start, &format!("unknown meaning `{name}`"));
-            let near = suggest(failure, name, names);
-            return Err(match near.help {
-                Some(_) => near,
-                None => near.help("`ichnos help map` lists the meanings"),
-            });
+            return Err(failure
+                .help("`ichnos help map` lists the meanings")
+                .maybe_help(did_you_mean(name, names)));
         };
         let mut add = |value: &TomlValue<'_>| -> Result<(), Failure> {
             let field = value.get_ref().as_str().filter(|field| !field.is_empty());

@@ -1,4 +1,4 @@
-//! State of the files of traces, to know when they have grown.
+//! State of trace files, to detect changes.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, Metadata};
@@ -6,10 +6,10 @@ use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Maximum number of files that are looked at.
+/// Maximum number of files to check.
 const MOST_FILES: usize = 100_000;
 
-/// State of all files below some paths, which differs if any of them has changed.
+/// State of all files below some paths. Two states differ if a file has changed.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub(crate) struct InputState {
     hash: u64,
@@ -17,7 +17,8 @@ pub(crate) struct InputState {
 }
 
 impl InputState {
-    /// Looks at all files below these paths. What cannot be read, as a file that was just removed, counts as nothing.
+    /// Reads the state of all files below these paths. Unreadable files, such as files that were just removed, are
+    /// skipped.
     pub(crate) fn new<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Self {
         let (mut hash, mut files) = (DefaultHasher::new(), 0);
         for path in paths {
@@ -44,7 +45,7 @@ fn add(hash: &mut DefaultHasher, path: &Path, metadata: &Metadata) {
     metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH).hash(hash);
 }
 
-/// Returns the entries of a directory in order of their names. Links are not followed.
+/// Lists a directory, sorted by name. Links are not followed.
 fn entries(path: &Path) -> Vec<(PathBuf, Metadata)> {
     let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
     let described = |entry: fs::DirEntry| Some((entry.path(), entry.metadata().ok()?));

@@ -1,4 +1,4 @@
-//! Manifests: files that list traces and the offsets of their clocks.
+//! Manifests: files that list traces and their clock offsets.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,18 +15,18 @@ use crate::input::toml_text::{TomlText, TomlValue};
 /// Maximum number of paths.
 const MOST_PATHS: usize = 1_000_000;
 
-/// Keys of the file, and of a trace in it.
+/// Keys at the top level of the file, and in a trace's table.
 const KEYS: [&str; 1] = ["trace"];
 const KEYS_OF_TRACE: [&str; 3] = ["path", "offset", "clocks"];
 
 /// Contents of a manifest.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
-    /// Paths to open, in the order of the file; matches of a pattern are sorted by name.
+    /// Paths to open, in file order. Paths that match a pattern are sorted by name.
     pub(crate) paths: Vec<PathBuf>,
-    /// Clock offsets of those paths.
+    /// Clock offsets for these paths.
     pub(crate) offsets: Vec<ClockOffset>,
-    /// Byte offset of each clock name.
+    /// Byte offset of each clock name in the file.
     clocks: HashMap<String, usize>,
     text: TomlText,
 }
@@ -42,7 +42,7 @@ impl Manifest {
         Ok(Self { text, ..manifest })
     }
 
-    /// Returns the position of a clock's name.
+    /// Returns the position of a clock name in the file.
     pub(crate) fn place_of_clock(&self, name: &str) -> Option<String> {
         Some(self.text.place(*self.clocks.get(name)?))
     }
@@ -50,9 +50,9 @@ impl Manifest {
 
 struct ManifestParser<'t> {
     text: &'t TomlText,
-    /// Base directory of relative paths.
+    /// Base directory for relative paths.
     directory: &'t Path,
-    /// Byte offset of each path in the file, by the path without links.
+    /// Byte offset of each path in the file, by canonical path.
     real: HashMap<PathBuf, usize>,
     manifest: Manifest,
 }
@@ -69,7 +69,7 @@ impl ManifestParser<'_> {
         Ok(self.manifest)
     }
 
-    /// Adds a trace, or the matches of a pattern.
+    /// Adds a trace, or all paths that match a pattern.
     fn add(&mut self, trace: &TomlValue<'_>) -> Result<(), Failure> {
         let table = trace.get_ref().as_table().ok_or_else(|| self.text.wrong(trace, "a table"))?;
         self.text.check_keys(table, &KEYS_OF_TRACE)?;
@@ -116,7 +116,7 @@ impl ManifestParser<'_> {
         Ok(())
     }
 
-    /// Checks that no path is within another one, with which it would be read, using its offsets.
+    /// Checks that no path contains another path: a nested trace would be read twice, with different offsets.
     fn check_nesting(&self) -> Result<(), Failure> {
         let nested = self.real.iter().filter_map(|(path, at)| {
             let (above, first) = path.ancestors().skip(1).find_map(|above| self.real.get_key_value(above))?;
@@ -141,8 +141,8 @@ impl ManifestParser<'_> {
     }
 }
 
-/// Returns the file at a path or those that match a pattern, sorted. Every component can be a pattern, but an
-/// existing file with exactly this name takes precedence.
+/// Returns the file at a path, or all files that match a pattern, sorted. Every component can be a pattern. An existing
+/// file with exactly this name takes precedence.
 fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
     let path = directory.join(text);
     if path.symlink_metadata().is_ok() {

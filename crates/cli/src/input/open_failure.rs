@@ -1,4 +1,4 @@
-//! Errors of opening, with suggestions.
+//! Errors from opening traces, with suggested fixes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,12 @@ use crate::exit::Failure;
 use crate::output::safe;
 use crate::suggestions::{alternatives, nearest};
 
-/// Number of problems in an error; `ichnos check` shows all.
+/// Maximum number of problems in an error. `ichnos check` shows all.
 const SHOWN: usize = 20;
 
-/// Returns an error of opening, with a suggested fix.
+/// Converts an error from opening traces, and adds a suggested fix.
 pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
-    let at_limit = limits::remedy_for_opening(error);
     let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => not_found(message, path),
         OpenError::Io(IoError::Temporary { .. }) => {
@@ -47,13 +46,10 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
         }
         _ => Failure::new(message),
     };
-    match at_limit {
-        Some(remedy) => failure.help(remedy),
-        None => failure,
-    }
+    failure.maybe_help(limits::remedy_for_opening(error))
 }
 
-/// Error of a path that does not exist.
+/// Returns the error for a path that does not exist.
 fn not_found(message: String, path: &str) -> Failure {
     let failure = Failure::new(message);
     if let Some(replaced) = ichnos::io::interrupted_replacement(Path::new(path)) {
@@ -62,13 +58,10 @@ fn not_found(message: String, path: &str) -> Failure {
             "a killed process left `{replaced}`: rename it, or write `{path}` again: this also renames it"
         ));
     }
-    match similar(Path::new(path)) {
-        Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
-        None => failure,
-    }
+    failure.maybe_help(similar(Path::new(path)).map(|path| format!("did you mean `{}`?", path.display())))
 }
 
-/// Returns the first diagnostics of refused traces, and the number of further ones.
+/// Returns the first diagnostics from refused traces, and the number of further diagnostics.
 fn first_diagnostics(refused: &[RefusedTrace]) -> Vec<String> {
     let mut details: Vec<String> =
         refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
@@ -80,7 +73,7 @@ fn first_diagnostics(refused: &[RefusedTrace]) -> Vec<String> {
     details
 }
 
-/// Error of a clock that no trace has.
+/// Returns the error for a clock name that no trace contains.
 fn unknown_clock(message: String, clock: &str, known: &BTreeSet<String>) -> Failure {
     let near = nearest(clock, known.iter().map(String::as_str));
     let names = if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };

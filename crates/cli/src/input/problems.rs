@@ -1,4 +1,4 @@
-//! Problems of traces that can be read all the same.
+//! Reports problems that do not prevent reading.
 
 use ichnos::Session;
 use ichnos::export::text::count;
@@ -9,14 +9,14 @@ use crate::args::{format_flags, limits};
 use crate::output::safe;
 use crate::progress::Console;
 
-/// Reports problems other than the traces; returns `true` if something is unreadable.
+/// Reports all problems with the input. Returns `true` if some of it is unreadable.
 pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
     for error in session.left_out() {
         console.failure(&failure(error));
     }
     print_notices(session, console);
     for problem in session.problems() {
-        match limits::remedy_for_problem(problem) {
+        match limits::io_remedy(problem.limit) {
             Some(remedy) => console.warning(&format!("{problem}; {remedy}")),
             None if problem.leads_out => {
                 console.warning(&format!("{problem}; `--follow-links` follows them"))
@@ -27,10 +27,10 @@ pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
     for refused in session.refused() {
         console.error(&format!("{}: the trace is skipped: it cannot be read", refused.path));
         for diagnostic in &refused.diagnostics {
-            console.answer(&format!("  {}", safe(&diagnostic.to_string())));
+            console.print(&format!("  {}", safe(&diagnostic.to_string())));
         }
         let at_limit =
-            refused.diagnostics.iter().find_map(|problem| limits::remedy_for_diagnostic(&problem.diagnostic));
+            refused.diagnostics.iter().find_map(|problem| limits::model_remedy(problem.diagnostic.limit));
         if let Some(remedy) = at_limit {
             console.help(remedy);
         }
@@ -45,7 +45,7 @@ pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
     is_problem || !session.refused().is_empty() || !session.left_out().is_empty()
 }
 
-/// Returns the problems of paths, directories and archives, a sentence each.
+/// Returns the problems with paths, directories and archives, one sentence each.
 pub(crate) fn problems(session: &Session) -> Vec<String> {
     session
         .left_out()
@@ -55,10 +55,10 @@ pub(crate) fn problems(session: &Session) -> Vec<String> {
         .collect()
 }
 
-/// Number of warnings printed for a trace by default; `ichnos check` shows all.
+/// Maximum number of warnings per trace. `ichnos check` shows all.
 const MOST_WARNINGS: usize = 5;
 
-/// Prints warnings about tolerated errors, and notes for the rest.
+/// Prints warnings about tolerated errors in a trace. With `--verbose`, prints all diagnostics as notes.
 fn print_warnings(trace: &dyn OpenedTrace, console: Console) {
     // An unused index does not change what is read.
     let is_warned_about = |problem: &&FileDiagnostic| {
@@ -84,7 +84,7 @@ pub(crate) fn print_notices(session: &Session, console: Console) {
     session.notices().iter().for_each(|notice| console.notice(&notice.describe(format_flags::written)));
 }
 
-/// Reports traces without data streams, which are valid.
+/// Reports traces without data streams. Such traces are valid.
 pub(crate) fn report_empty_traces(session: &Session, console: Console) {
     let is_empty = |trace: &dyn OpenedTrace| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {

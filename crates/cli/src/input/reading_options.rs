@@ -1,4 +1,4 @@
-//! Checks that options about reading apply to the opened traces.
+//! Checks that reading options apply to the opened traces.
 
 use ichnos::Session;
 
@@ -8,10 +8,10 @@ use crate::exit::Failure;
 use crate::progress::Console;
 use crate::suggestions::list;
 
-/// Checks that all options about reading apply to a format of the opened traces. Options that ask for the
-/// default behavior only cause a notice.
+/// Checks that each reading option applies to the format of some opened trace. Options that only ask for the default
+/// behavior cause a notice instead of an error.
 pub(crate) fn check_reading(reading: &Reading, session: &Session, console: Console) -> Result<(), Failure> {
-    // Unreadable traces may be of any format.
+    // Unreadable traces can have any format.
     let has = |format: &str| {
         !session.refused().is_empty() || session.traces().iter().any(|trace| trace.format() == format)
     };
@@ -59,5 +59,5 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, console: Conso
             ));
         }
     }
-    Failure::all(failures).map_or(Ok(()), Err)
+    Failure::check(failures)
 }

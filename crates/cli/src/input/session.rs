@@ -1,4 +1,4 @@
-//! Opens sessions from paths, with helpful errors.
+//! Opens traces from paths, with helpful errors.
 
 use std::path::Path;
 #[cfg(feature = "view")]
@@ -11,35 +11,36 @@ use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
 use super::manifest::Manifest;
 use super::{check_reading, event_map, failure};
-use crate::args::{self, Arithmetic, Reading};
+use crate::args::{self, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt, scan_progress};
 
-/// How the traces named on the command line are opened.
+/// Request to open the traces named on the command line.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenRequest<'a> {
     reading: &'a Reading,
-    arithmetic: Arithmetic,
+    arithmetic: ClockArithmetic,
     running: RunningParts,
     all_problems: bool,
 }
 
 impl<'a> OpenRequest<'a> {
     pub(crate) fn new(reading: &'a Reading) -> Self {
-        Self { reading, arithmetic: Arithmetic::Exact, running: RunningParts::Nothing, all_problems: false }
+        let (arithmetic, running) = (ClockArithmetic::Exact, RunningParts::Nothing);
+        Self { reading, arithmetic, running, all_problems: false }
     }
 
-    /// Uses an arithmetic of clocks, unless an option names one.
-    pub(crate) fn arithmetic(self, arithmetic: Arithmetic) -> Self {
+    /// Sets the default clock arithmetic.
+    pub(crate) fn arithmetic(self, arithmetic: ClockArithmetic) -> Self {
         Self { arithmetic, ..self }
     }
 
-    /// Adds the thread that a processor runs to events that do not name theirs.
+    /// Adds the thread that the processor runs to events that do not name a thread.
     pub(crate) fn running(self, running: RunningParts) -> Self {
         Self { running, ..self }
     }
 
-    /// Reports all problems if `all_problems` is set, even harmless ones.
+    /// Reports even harmless problems if `all_problems` is set.
     pub(crate) fn all_problems(self, all_problems: bool) -> Self {
         Self { all_problems, ..self }
     }
@@ -66,7 +67,7 @@ impl<'a> OpenRequest<'a> {
         Ok(session)
     }
 
-    /// Opens the traces. The inner error is an error of the traces.
+    /// Opens the traces. The inner error is about the traces, the outer error about the options.
     pub(crate) fn try_open(self, progress: ScanProgress) -> Result<Result<Session, OpenError>, Failure> {
         let reading = self.reading;
         if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
@@ -102,7 +103,7 @@ impl<'a> OpenRequest<'a> {
         ichnos::open_reader(name, text, &options).map_err(|error| failure(&error))
     }
 
-    /// Opens only the first `beginning` bytes of each packed file; returns `None` if that is impossible.
+    /// Opens only the first `beginning` bytes of each packed file. Returns `None` if that is impossible.
     pub(crate) fn open_beginnings(
         self,
         beginning: u64,
@@ -129,10 +130,7 @@ impl<'a> OpenRequest<'a> {
         options.assume_correlated = reading.assume_correlated;
         options.read.strict = reading.strict;
         options.read.unsorted = reading.unsorted;
-        options.read.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(self.arithmetic) {
-            Arithmetic::Exact => ClockArithmetic::Exact,
-            Arithmetic::Babeltrace => ClockArithmetic::Double,
-        };
+        options.read.clock_arithmetic = reading.clock_arithmetic.unwrap_or(self.arithmetic);
         options.read.clock_offsets.all =
             i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
         add_clock_offsets(&mut options, reading, manifest)?;
@@ -158,7 +156,7 @@ impl<'a> OpenRequest<'a> {
     }
 }
 
-/// Adds the clock offsets of `--offset`.
+/// Adds the clock offsets from `--offset`.
 fn add_clock_offsets(
     options: &mut OpenOptions,
     reading: &Reading,
@@ -173,7 +171,7 @@ fn add_clock_offsets(
         if options.clock_offsets.len() == before
             && all().any(|path| Path::new(pattern.glob()).starts_with(path))
         {
-            // A trace in one of the paths.
+            // The pattern names a trace inside one of the paths.
             options.clock_offsets.push(offset.for_path(Path::new(pattern.glob())));
         }
         if options.clock_offsets.len() == before {
@@ -196,7 +194,7 @@ pub(crate) fn check(reading: &Reading, session: &Session, console: Console) -> R
     check_reading(reading, session, console)
 }
 
-/// Returns the paths of the traces, with those of a manifest.
+/// Returns all trace paths, including the paths in a manifest.
 #[cfg(feature = "view")]
 pub(crate) fn paths(reading: &Reading) -> Result<Vec<PathBuf>, Failure> {
     let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Begin and end of the time of traces.
+//! Start and end of the traces.
 
 use std::ops::ControlFlow;
 
 use ichnos::model::{EventCounts, Window};
 use ichnos::{Session, StreamMessages};
 
-/// Returns the time of the first event, or an earlier bound, to which times from the start refer.
+/// Returns the start of the traces: the time of the first event, or an earlier bound.
 pub(crate) fn start(session: &Session) -> Option<i128> {
     let begins = session.traces().iter().flat_map(|trace| trace.streams());
     begins.filter_map(|stream| stream.time_range.map(|(begin, _)| begin)).min().or_else(|| {
@@ -19,8 +19,8 @@ pub(crate) fn start(session: &Session) -> Option<i128> {
     })
 }
 
-/// Returns the time of the last event, or a later bound, to which times before the end refer. Data streams
-/// whose packets do not contain it are read to their ends.
+/// Returns the end of the traces: the time of the last event, or a later bound. Data streams whose packets lack end
+/// times are read completely.
 pub(crate) fn end(session: &Session) -> Option<i128> {
     let mut end: Option<i128> = None;
     for trace in session.traces() {

@@ -1,4 +1,4 @@
-//! Text of files in TOML, with the positions of errors.
+//! TOML files, with error positions.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,24 +9,24 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::exit::Failure;
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::{alternatives, did_you_mean};
 
-/// Maximum size of a file in bytes.
+/// Maximum file size in bytes.
 const LONGEST: u64 = 16 << 20;
 
 /// A value with its position.
 pub(crate) type TomlValue<'i> = Spanned<DeValue<'i>>;
 
-/// Text of a file.
+/// Text of a TOML file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TomlText {
-    /// Displayed name of the file.
+    /// File name for messages.
     shown: String,
     pub(crate) text: String,
 }
 
 impl TomlText {
-    /// Reads a file; `what` are all such files, for errors.
+    /// Reads a file. `what` is the plural name of its kind, for errors.
     pub(crate) fn read(path: &Path, what: &str) -> Result<Self, Failure> {
         let shown = path.display().to_string();
         let failed =
@@ -50,7 +50,7 @@ impl TomlText {
             .map_err(|error| self.failure(error.span().unwrap_or_default().start, error.message()))
     }
 
-    /// Returns the tables `[[name]]`, of which there has to be one at least.
+    /// Returns the tables `[[name]]`. There must be at least one.
     pub(crate) fn tables<'t, 'i>(
         &self,
         table: &'t DeTable<'i>,
@@ -72,24 +72,24 @@ impl TomlText {
         format!("{}:{}:{column}", self.shown, self.line(at))
     }
 
-    /// Returns the number of the line of a byte, from 1 on.
+    /// Returns the line number of a byte, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
         let before = self.text.get(..at).unwrap_or_default();
         before.bytes().filter(|byte| *byte == b'\n').count() + 1
     }
 
-    /// Returns an error unless all keys of a table are known.
+    /// Checks that all keys in a table are known.
     pub(crate) fn check_keys(&self, table: &DeTable<'_>, known: &[&str]) -> Result<(), Failure> {
         let unknown = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
-        // Tables are sorted by name; report the first key in the file.
+        // Tables are sorted by name. The error must name the first key in the file.
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
         let name = key.get_ref();
         let expected = alternatives(known.iter().copied());
         let failure = self.failure(key.span().start, &format!("expected {expected}, found the key `{name}`"));
-        Err(suggest(failure, name, known.iter().copied()))
+        Err(failure.maybe_help(did_you_mean(name, known.iter().copied())))
     }
 
-    /// Returns the error of a value of another type.
+    /// Returns the error for a value with the wrong type.
     pub(crate) fn wrong(&self, value: &TomlValue<'_>, expected: &str) -> Failure {
         let kind = value.get_ref().type_str();
         let Range { start, end } = value.span();
@@ -101,14 +101,8 @@ impl TomlText {
         self.failure(start, &format!("expected {expected}, found {found}"))
     }
 
-    /// Returns an error at a byte.
+    /// Returns an error with the position of a byte.
     pub(crate) fn failure(&self, at: usize, what: &str) -> Failure {
         Failure::new(format!("{}: {what}", self.place(at)))
     }
-}
-
-/// Adds names that are similar to an unknown one.
-pub(crate) fn suggest<'k>(failure: Failure, name: &str, known: impl Iterator<Item = &'k str>) -> Failure {
-    let near = nearest(name, known);
-    if near.is_empty() { failure } else { failure.help(format!("did you mean {}?", alternatives(near))) }
 }

@@ -1,4 +1,4 @@
-//! Destination of data: a file or standard output.
+//! Destination for data: a file or standard output.
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
 
@@ -6,14 +6,14 @@ use ichnos::export::text::{CharsetWriter, locale_is_ascii};
 use ichnos::export::{TerminalText, TerminalWriter};
 use ichnos::io::OutputFile;
 
-/// Destination of data. A terminal only receives printable characters.
+/// Destination for data. A terminal receives only printable characters.
 pub(crate) enum Destination {
     Plain(OutputFile),
     Terminal(TerminalWriter<CharsetWriter<OutputFile>>),
 }
 
 impl Destination {
-    /// Writes text of a kind.
+    /// Creates a destination for one kind of text.
     pub(crate) fn new(output: OutputFile, text: TerminalText) -> Self {
         if output.is_terminal() {
             Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text, locale_is_ascii()), text))
@@ -22,7 +22,7 @@ impl Destination {
         }
     }
 
-    /// Writes the rest, and moves a file to its final path.
+    /// Writes buffered data, and moves a file to its final path.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.finish(),
@@ -30,7 +30,7 @@ impl Destination {
         }
     }
 
-    /// Keeps an existing file unchanged; other outputs receive the rest.
+    /// Leaves an existing file unchanged. Other outputs receive the buffered data.
     pub(crate) fn discard(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.discard(),
@@ -38,7 +38,7 @@ impl Destination {
         }
     }
 
-    /// Writes everything by way of a buffer, and finishes.
+    /// Writes all data through a buffer, and finishes.
     pub(crate) fn write_buffered(
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -1,14 +1,14 @@
-//! JSON documents, for `--json` of all verbs; `docs/cli-json.md` describes them.
+//! JSON documents for `--json`. `docs/cli-json.md` describes them.
 
 use std::io::{self, Write};
 
 use ichnos::export::{Integers, JsonIndenter};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 
-/// Version of all JSON that the command writes; only raised for incompatible changes.
+/// Version of all JSON documents. Must be raised only for incompatible changes.
 pub(crate) const VERSION: u32 = 1;
 
-/// Begins a document of a kind.
+/// Starts a document of a kind.
 pub(crate) fn begin<'o>(out: &'o mut Vec<u8>, kind: &str) -> ObjectWriter<'o> {
     let mut object = ValueWriter::new(out).object();
     let mut ichnos = object.member("ichnos").object();
@@ -18,8 +18,8 @@ pub(crate) fn begin<'o>(out: &'o mut Vec<u8>, kind: &str) -> ObjectWriter<'o> {
     object
 }
 
-/// Writes a document of a kind over several lines, with the final newline. `write` writes its members, and may
-/// [hand on](write_out) complete parts.
+/// Writes an indented document of a kind, with a final newline. `write` writes the members, and can
+/// [flush](write_out) complete parts.
 pub(crate) fn write_document(
     out: &mut dyn Write,
     kind: &str,
@@ -36,7 +36,7 @@ pub(crate) fn write_document(
     out.write_all(b"\n")
 }
 
-/// Writes the text in a buffer, and clears it.
+/// Writes out a buffer, and clears it.
 pub(crate) fn write_out(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text)?;
     text.clear();

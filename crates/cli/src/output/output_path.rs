@@ -1,4 +1,4 @@
-//! Output paths: new, and outside of the input.
+//! Output paths. An output must be new and outside the input.
 
 use std::io;
 use std::path::Path;
@@ -17,45 +17,44 @@ pub(crate) struct OutputPath<'a> {
     /// `None` for standard output, or if nothing is written.
     path: Option<&'a Path>,
     force: bool,
-    /// The output is added to a directory.
+    /// `true` to add the output to an existing directory.
     appends: bool,
     kind: OutputKind,
-    /// The output is put beside those of other processes.
+    /// `true` to write next to the outputs of other processes.
     is_shard: bool,
 }
 
 impl<'a> OutputPath<'a> {
-    /// Returns the file of an output that is not a trace.
-    pub(crate) fn for_file(output: &'a OutputArgs) -> Self {
-        let (path, force) = (output.path.as_deref(), output.force);
-        Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
+    /// Returns a path, or standard output for `-`.
+    fn new(path: Option<&'a Path>, force: bool, kind: OutputKind) -> Self {
+        let path = path.filter(|path| *path != Path::new("-"));
+        Self { path, force, appends: false, kind, is_shard: false }
     }
 
-    /// Returns the file of a page.
+    /// Returns the path for an output that is not a trace.
+    pub(crate) fn for_file(output: &'a OutputArgs) -> Self {
+        Self::new(output.path.as_deref(), output.force, OutputKind::Other)
+    }
+
+    /// Returns the path for an HTML page.
     #[cfg(feature = "view")]
     pub(crate) fn for_page(path: &'a Path, force: bool) -> Self {
-        let path = Some(path);
-        Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
+        Self::new(Some(path), force, OutputKind::Other)
     }
 
-    /// Returns the file of an output that can be read as a trace.
+    /// Returns the path for a text that can be read as a trace.
     pub(crate) fn for_trace_file(output: &'a OutputArgs) -> Self {
-        Self { kind: OutputKind::Trace, ..Self::for_file(output) }
+        Self::new(output.path.as_deref(), output.force, OutputKind::Trace)
     }
 
-    /// Returns the output of a verb that writes one or several traces.
+    /// Returns the path for one or several traces.
     pub(crate) fn for_trace(writing: &'a Writing) -> Self {
         let path = writing.output.as_deref().filter(|_| !writing.dry_run);
-        let (force, appends) = (writing.force, writing.writer_flags.append());
-        let is_shard = writing.shard.is_some();
-        Self { path, force, appends, kind: OutputKind::Trace, is_shard }.without_stdout()
+        let (appends, is_shard) = (writing.writer_flags.append(), writing.shard.is_some());
+        Self { appends, is_shard, ..Self::new(path, writing.force, OutputKind::Trace) }
     }
 
-    fn without_stdout(self) -> Self {
-        Self { path: self.path.filter(|path| *path != Path::new("-")), ..self }
-    }
-
-    /// Returns the treatment of an existing file.
+    /// Returns the action for an existing file.
     pub(crate) fn existing(self) -> ExistingOutput {
         if self.force { ExistingOutput::Replace } else { ExistingOutput::Refuse }
     }
@@ -65,17 +64,14 @@ impl<'a> OutputPath<'a> {
         let is_special = |path: &Path| {
             std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
         };
-        match verify && self.path.is_none_or(is_special) {
-            true => Err(Failure::new(
-                "--verify must read the output back, but a pipe or a device cannot be read \
-                back",
-            )
-            .help("name a file or a directory, -o OUT")),
-            false => Ok(()),
+        if verify && self.path.is_none_or(is_special) {
+            let message = "--verify must read the output back, but a pipe or a device cannot be read back";
+            return Err(Failure::new(message).help("name a file or a directory, -o OUT"));
         }
+        Ok(())
     }
 
-    /// Completes or undoes the output of a killed run.
+    /// Completes or undoes the output that a killed run left.
     pub(crate) fn recover(self) -> Result<(), Failure> {
         let Some(path) = self.path else { return Ok(()) };
         let list: ListWritten = Arc::new(|directory| {
@@ -89,7 +85,7 @@ impl<'a> OutputPath<'a> {
             .map_err(|error| Failure::new(safe(&format!("{}: {error}", path.display()))))
     }
 
-    /// Checks that the path is new and its directory exists, before reading the input, which can take long.
+    /// Checks that the path is new and that its directory exists. Must be called before reading, which can take long.
     pub(crate) fn check_new(self) -> Result<(), Failure> {
         self.path.map_or(Ok(()), check_parent)?;
         let Some(path) = self.path.filter(|_| !self.force) else { return Ok(()) };
@@ -101,15 +97,12 @@ impl<'a> OutputPath<'a> {
             true => std::fs::read_dir(path).is_ok_and(|mut items| items.next().is_none()),
             false => !metadata.is_file() || metadata.len() == 0,
         };
-        let kind = if metadata.is_dir() { "directory" } else { "file" };
-        match is_empty {
-            true => Ok(()),
-            false => {
-                let message =
-                    format!("{}: the {kind} exists and is not empty", safe(&path.display().to_string()));
-                Err(Failure::new(message).help("choose a new name, or replace it with --force"))
-            }
+        if is_empty {
+            return Ok(());
         }
+        let kind = if metadata.is_dir() { "directory" } else { "file" };
+        let message = format!("{}: the {kind} exists and is not empty", safe(&path.display().to_string()));
+        Err(Failure::new(message).help("choose a new name, or replace it with --force"))
     }
 
     /// Checks that the output would not change the input.
@@ -127,7 +120,7 @@ impl<'a> OutputPath<'a> {
     }
 }
 
-/// Checks that the directory that will contain the output exists.
+/// Checks that the parent directory of the output exists.
 fn check_parent(path: &Path) -> Result<(), Failure> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let is_missing = |parent: &&Path| {

@@ -1,4 +1,4 @@
-//! Output to standard output.
+//! Printing on standard output.
 
 use std::io::{self, Write};
 
@@ -10,13 +10,13 @@ use ichnos::json::write::ObjectWriter;
 use super::destination::Destination;
 use super::{charset, json_document};
 
-/// Returns standard output for lines for people.
+/// Opens standard output for lines that people read.
 fn lines(paint: Paint) -> io::Result<Destination> {
     let text = TerminalText::Lines { colors: paint.is_on() };
     Ok(Destination::new(OutputFile::standard()?, text))
 }
 
-/// Prints a whole text for people; all texts of a trace in it must be [safe](crate::output::safe).
+/// Prints a complete text for people. Text from a trace must be [safe](crate::output::safe).
 pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
     let mut output = lines(paint)?;
     output.write_all(charset::shown(text).as_bytes())?;
@@ -36,7 +36,7 @@ pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint)
     })
 }
 
-/// Prints a JSON document of a kind, whose members `write` writes.
+/// Prints a JSON document of a kind. `write` writes the members.
 pub(crate) fn print_document(
     kind: &str,
     integers: Integers,
@@ -48,7 +48,7 @@ pub(crate) fn print_document(
     })
 }
 
-/// Prints a JSON document of a kind, whose members `write` writes. It may [hand on](json_document::write_out) complete
+/// Prints a JSON document of a kind. `write` writes the members, and can [flush](json_document::write_out) complete
 /// parts.
 pub(crate) fn print_long_document(
     kind: &str,
@@ -59,22 +59,21 @@ pub(crate) fn print_long_document(
     output.write_buffered(|output| json_document::write_document(output, kind, integers, write))
 }
 
-/// Prints lines for people as they are generated; all texts of a trace in them must be
-/// [safe](crate::output::safe).
+/// Prints lines for people as they are generated. Text from a trace must be [safe](crate::output::safe).
 pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint) -> io::Result<()> {
     self::lines(paint)?.write_buffered(|output| {
         lines.into_iter().try_for_each(|line| output.write_all(charset::shown(&line).as_bytes()))
     })
 }
 
-/// Prints a whole text by the program itself, for other programs.
+/// Prints a complete text unchanged. It must not contain text from a trace.
 pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
     let mut output = OutputFile::standard()?;
     output.write_all(text.as_bytes())?;
     output.finish()
 }
 
-/// Prints a whole text for other programs that contains texts of a trace.
+/// Prints a complete text for other programs, with text from a trace.
 pub(crate) fn print_source(text: &str) -> io::Result<()> {
     let mut output = Destination::new(OutputFile::standard()?, TerminalText::Lines { colors: false });
     output.write_all(text.as_bytes())?;

@@ -3,12 +3,12 @@
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 
-/// Makes text from a trace, a path or the command line safe for terminals and log lines: escapes unprintable
-/// characters, including line feeds.
+/// Escapes unprintable characters, including line feeds. Text from a trace, a path or the command line must be escaped
+/// for terminals and log lines.
 pub(crate) use ichnos::export::printable as safe;
 use ichnos::export::text::{LineWidth, locale_is_ascii};
 
-/// Returns the width of the terminal, from COLUMNS or the terminal itself; unlimited if standard output is no terminal.
+/// Returns the terminal width, from COLUMNS or the terminal itself. Without a terminal, the width is unlimited.
 pub(crate) fn line_width() -> LineWidth {
     static WIDTH: OnceLock<Option<usize>> = OnceLock::new();
     let columns = WIDTH.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! The terminal of a run: how texts look on it, and reports on standard error.
+//! Reports on standard error, and the appearance of text on the terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -9,21 +9,21 @@ use crate::args::{Global, Progress, TextOptions, TextSettings, When};
 use crate::exit::Failure;
 use crate::output::{charset, safe};
 
-/// General options of a run, which prints reports other than data.
+/// Console that prints reports, according to the general options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Console {
     color: When,
-    /// Colors of standard error.
+    /// Colors for standard error.
     colors: Paint,
     is_quiet: bool,
     is_terminal: bool,
     progress: Progress,
-    /// `true` to print notes, too.
+    /// `true` to also print notes.
     pub(crate) verbose: bool,
 }
 
 impl Console {
-    /// Uses the general options of the command line.
+    /// Creates a console from the general options.
     pub(crate) fn new(global: &Global) -> Self {
         let progress = match global.progress {
             Progress::Plain if global.quiet => Progress::Never,
@@ -32,7 +32,7 @@ impl Console {
         Self { is_quiet: global.quiet, verbose: global.verbose, ..Self::with(global.color, progress) }
     }
 
-    /// Returns the console to use before the command line is known.
+    /// Creates a console for errors in the command line itself.
     pub(crate) fn early() -> Self {
         Self::with(When::Auto, Progress::Never)
     }
@@ -42,17 +42,17 @@ impl Console {
         Self { color, colors: color.stderr(), is_quiet: false, is_terminal, progress, verbose: false }
     }
 
-    /// Returns the console without warnings, notices and notes.
+    /// Returns a console without warnings, notices and notes.
     pub(crate) fn silenced(self) -> Self {
         Self { is_quiet: true, verbose: false, ..self }
     }
 
-    /// Returns the colors of standard output.
+    /// Returns the colors for standard output.
     pub(crate) fn paint(self) -> Paint {
         self.color.stdout()
     }
 
-    /// Returns the settings of a text that goes to a file.
+    /// Returns the settings for a text in a file.
     pub(crate) fn text_settings(self, options: TextOptions, clock_gmt: bool) -> TextSettings {
         TextSettings {
             options,
@@ -67,20 +67,20 @@ impl Console {
         }
     }
 
-    /// Returns the form of progress.
+    /// Returns the progress option.
     pub(crate) fn progress(self) -> Progress {
         self.progress
     }
 
-    /// Prints an error, with help.
+    /// Prints an error with its details and help.
     pub(crate) fn failure(self, failure: &Failure) {
         self.error(&failure.message);
         self.advice(failure);
         failure.others.iter().for_each(|other| self.failure(other));
     }
 
-    /// Prints a warning that something probably has another effect than intended.
-    pub(crate) fn doubt(self, failure: &Failure) {
+    /// Prints a failure as a warning, with its details and help.
+    pub(crate) fn warn_failure(self, failure: &Failure) {
         if self.is_quiet {
             return;
         }
@@ -119,7 +119,7 @@ impl Console {
         }
     }
 
-    /// Prints a notice about something valid, but unexpected.
+    /// Prints a notice about valid but unexpected input or output.
     pub(crate) fn notice(self, text: &str) {
         if !self.is_quiet {
             self.line(&format!("{}: {}", self.colors.title("note"), safe(text)));
@@ -133,8 +133,8 @@ impl Console {
         }
     }
 
-    /// Prints the answer to an option, for instance `--stats`.
-    pub(crate) fn answer(self, text: &str) {
+    /// Prints a line that an option asks for, for example `--stats`.
+    pub(crate) fn print(self, text: &str) {
         self.line(text);
     }
 
@@ -145,7 +145,7 @@ impl Console {
         } else {
             text.to_owned()
         };
-        // Written at once, so that other output does not split the line.
+        // Written in one call, so that other output does not split the line.
         line.push('\n');
         // If standard error is closed, the error cannot be reported.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());

@@ -1,4 +1,4 @@
-//! Texts about damage, shared by all verbs.
+//! Damage messages, shared by all verbs.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::args::limits;
 use crate::exit::Failure;
 use crate::progress::Console;
 
-/// Damaged places: the first ones, and their total number.
+/// List of the first damaged places, and the total number.
 #[derive(Default)]
 pub(crate) struct Damages {
     pub(crate) list: Vec<Damage>,
@@ -17,7 +17,7 @@ pub(crate) struct Damages {
 }
 
 impl Damages {
-    /// Adds a place, unless the list already has `most` of them.
+    /// Adds a damaged place. The list stores at most `most` places.
     pub(crate) fn add(&mut self, damage: &Damage, most: u64) {
         if self.count < most {
             self.list.push(damage.clone());
@@ -25,7 +25,7 @@ impl Damages {
         self.count += 1;
     }
 
-    /// Prints a warning for each place in the list, in the order of files, and one for all others.
+    /// Prints a warning for each place in the list, sorted by file, and a summary for the rest.
     pub(crate) fn warn(&mut self, console: Console) {
         self.list.sort_by(|a, b| (&a.file, a.bit).cmp(&(&b.file, b.bit)));
         self.list.iter().for_each(|damage| console.warning(&line(damage)));
@@ -34,7 +34,7 @@ impl Damages {
         }
     }
 
-    /// Number of places that are not in the list.
+    /// Returns the number of places that are not in the list.
     pub(crate) fn left_out(&self) -> u64 {
         self.count - self.list.len() as u64
     }
@@ -57,16 +57,16 @@ pub(crate) fn message(damage: &Damage) -> String {
     message
 }
 
-/// Returns position and message in one line.
+/// Returns the position and the message in one line.
 pub(crate) fn line(damage: &Damage) -> String {
     let line = format!("{}: {}", damage.location(), message(damage));
-    match limits::remedy_for_damage(&damage.kind) {
+    match limits::model_remedy(damage.kind.limit()) {
         Some(remedy) => format!("{line}; {remedy}"),
         None => line,
     }
 }
 
-/// Returns the error of damage that --strict refuses.
+/// Returns the error for damage with `--strict`.
 pub(crate) fn refused(damage: &Damage) -> Failure {
     Failure::new(line(damage)).help("without --strict, reading resumes at the next readable packet or record")
 }

@@ -1,4 +1,4 @@
-//! Follows a pass: progress, losses and damage.
+//! Reports the progress, losses and damage of a pass.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -9,10 +9,10 @@ use ichnos::{PassNote, PassObserver};
 
 use crate::progress::{Console, ReadProgress, damage};
 
-/// Shows the progress of a pass that only reads.
-pub(crate) struct Steps<'p>(pub(crate) &'p mut ReadProgress);
+/// Sink that only shows progress.
+pub(crate) struct ProgressSink<'p>(pub(crate) &'p mut ReadProgress);
 
-impl Sink for Steps<'_> {
+impl Sink for ProgressSink<'_> {
     fn message(&mut self, _: &Message<'_>) -> io::Result<ControlFlow<()>> {
         Ok(ControlFlow::Continue(()))
     }
@@ -23,11 +23,11 @@ impl Sink for Steps<'_> {
     }
 }
 
-/// Reports the progress and the notes of a pass.
+/// Observer that reports the progress and the notes of a pass.
 pub(crate) struct Follower {
     progress: Mutex<ReadProgress>,
     console: Console,
-    /// `true` if losses are reported: the output does not contain them.
+    /// `true` to report losses that the output does not contain.
     reports_losses: bool,
 }
 
@@ -40,7 +40,7 @@ impl Follower {
         self.progress.lock().ignore_poison()
     }
 
-    /// Returns the progress after the pass.
+    /// Returns the progress display after the pass.
     pub(crate) fn into_progress(self) -> ReadProgress {
         self.progress.into_inner().ignore_poison()
     }

@@ -1,4 +1,4 @@
-//! Signals that ask the program to end: work in progress is ended properly.
+//! Signals that ask the program to end. The program then finishes its work properly.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Once, OnceLock};
@@ -8,9 +8,9 @@ use crate::exit::{Exit, Failure};
 use crate::progress::Console;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-/// First signal received; 0 if none.
+/// First received signal, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// Report for the notice that the output is still being removed.
+/// Console for the notice that the output is still being removed.
 static REMOVING: OnceLock<Console> = OnceLock::new();
 /// Time after a signal until a note explains why the program continues.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ pub(crate) fn watch() {
     ONCE.call_once(set_handlers);
 }
 
-/// Like [`watch`], for a verb that removes its partial output, which can take long.
+/// Handles signals like [`watch`], for a verb that must remove its partial output. The removal can take long.
 pub(crate) fn watch_writing(console: Console) {
     let _ = REMOVING.set(console);
     watch();
@@ -36,7 +36,7 @@ fn set_handlers() {
     use signal_hook::iterator::Signals;
 
     let mut signals = vec![SIGINT, SIGTERM];
-    // `nohup` starts programs that are to continue without a terminal.
+    // Programs started by `nohup` must continue without a terminal.
     if !ichnos::io::ignores_signal(SIGHUP) {
         signals.push(SIGHUP);
     }
@@ -76,18 +76,18 @@ fn request(signal: i32) {
     }
 }
 
-/// Returns the flag that is set when the program has to end.
+/// Returns the flag that is set when the program should end.
 pub(crate) fn flag() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Returns `true` if the program has to end.
+/// Returns `true` if the program should end.
 #[inline]
 pub(crate) fn is_requested() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Returns the early end of a verb by the received signal.
+/// Returns the failure that ends a verb after a signal.
 pub(crate) fn end() -> Failure {
     Failure::end(exit())
 }

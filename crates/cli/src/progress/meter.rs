@@ -1,4 +1,4 @@
-//! Display of progress.
+//! Progress display.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use super::console::Console;
 use crate::args::Progress;
 use crate::output::charset;
 
-/// Time until progress is shown.
+/// Time until the first progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time between two changes of a bar.
+/// Time between two updates of a bar.
 const REDRAW: Duration = Duration::from_millis(100);
 /// Time between two lines.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Shows progress as a bar that disappears when dropped, or as lines.
+/// Progress display, as lines or as a bar that disappears when dropped.
 pub(crate) struct Meter {
     display: Display,
-    /// Time of the next change.
+    /// Time of the next update.
     next: Instant,
 }
 
@@ -29,8 +29,8 @@ enum Display {
 }
 
 impl Meter {
-    /// Returns `None` to show nothing. `template` describes the bar, and `data_on_terminal` is `true` if data are
-    /// printed where it would be.
+    /// Creates a display, or returns `None` to show nothing. `template` describes the bar. `data_on_terminal` is `true`
+    /// if the terminal also shows data.
     pub(crate) fn new(template: &str, data_on_terminal: bool, console: Console) -> Option<Self> {
         let display = match console.progress() {
             Progress::Never => return None,
@@ -47,7 +47,7 @@ impl Meter {
         Some(Self { display, next: Instant::now() + PATIENCE })
     }
 
-    /// Shows an amount if it is time: the thousandths that are done, if they are known, and a message.
+    /// Shows the progress if an update is due. `amount` returns the finished thousandths, if known, and a message.
     pub(crate) fn show(&mut self, amount: impl FnOnce() -> (Option<u64>, String)) {
         let now = Instant::now();
         if now < self.next {
@@ -67,7 +67,7 @@ impl Meter {
                 self.next = now + REDRAW;
             }
             Display::Lines(console) => {
-                console.answer(&match permille {
+                console.print(&match permille {
                     Some(permille) => format!("{}.{} %, {message}", permille / 10, permille % 10),
                     None => message,
                 });
@@ -76,7 +76,7 @@ impl Meter {
         }
     }
 
-    /// Prints something else on the terminal.
+    /// Hides the bar while `print` prints on the terminal.
     pub(crate) fn suspend(&self, print: impl FnOnce()) {
         match &self.display {
             Display::Bar(bar) if !bar.is_hidden() => bar.suspend(print),

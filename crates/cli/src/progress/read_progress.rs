@@ -1,4 +1,4 @@
-//! Progress of reading.
+//! Reading progress.
 
 use std::time::{Duration, Instant};
 
@@ -9,26 +9,26 @@ use super::console::Console;
 use super::meter::Meter;
 use crate::args::limits::Limits;
 
-/// Number of messages between two looks at the clock.
+/// Number of messages between two clock checks.
 const STRIDE: u32 = 1 << 14;
 
-/// Shows the progress on the timeline.
+/// Display of the reading position on the timeline.
 pub(crate) struct ReadProgress {
     /// `None` to show nothing.
     meter: Option<Meter>,
     begin: i128,
     end: i128,
-    /// Time of the traces at the last update.
+    /// Trace time at the last update.
     now: i128,
     started: Instant,
     until_look: u32,
     events: u64,
-    /// Number of damaged places that may still be reported.
+    /// Number of damaged places that can still be reported.
     damages_left: u64,
 }
 
 impl ReadProgress {
-    /// `data_on_terminal` if data are printed where a bar would be.
+    /// Creates a display. `data_on_terminal` is `true` if the terminal also shows data.
     pub(crate) fn new(session: &Session, data_on_terminal: bool, console: Console) -> Self {
         let mut range: Option<(i128, i128)> = None;
         for trace in session.traces() {
@@ -69,7 +69,7 @@ impl ReadProgress {
         }
     }
 
-    /// Adds a message at a time of the traces, with `events` events since the last one.
+    /// Adds `events` events, up to a message at a trace time.
     #[inline]
     pub(crate) fn step(&mut self, events: u32, nanoseconds: impl FnOnce() -> Option<i128>) {
         self.events += u64::from(events);
@@ -80,13 +80,13 @@ impl ReadProgress {
         }
     }
 
-    /// Adds this many events, up to this time of the traces.
+    /// Adds `events` events, up to a trace time.
     #[cold]
     pub(crate) fn add(&mut self, nanoseconds: Option<i128>, events: u64) {
         self.events += events;
         let Self { meter: Some(meter), begin, end, now, events, .. } = self else { return };
         meter.show(|| {
-            // Messages without a time keep the previous one.
+            // Messages without a time keep the previous time.
             *now = nanoseconds.unwrap_or(*now);
             let whole = end.saturating_sub(*begin);
             let done = now.saturating_sub(*begin);
@@ -98,7 +98,7 @@ impl ReadProgress {
         });
     }
 
-    /// Clears the bar; returns the elapsed time.
+    /// Clears the bar, and returns the elapsed time.
     pub(crate) fn finish(self) -> Duration {
         self.started.elapsed()
     }

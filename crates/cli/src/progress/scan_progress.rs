@@ -1,4 +1,4 @@
-//! Progress of opening traces.
+//! Opening progress.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use ichnos::model::IgnorePoison as _;
 use super::console::Console;
 use super::meter::Meter;
 
-/// Shows progress before the first event; the display disappears when dropped.
+/// Shows the progress before the first event. The display disappears when dropped.
 pub(crate) fn show(console: Console) -> ScanProgress {
     match Meter::new("{spinner} {msg}", false, console).map(Mutex::new) {
         Some(meter) => {

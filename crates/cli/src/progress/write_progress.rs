@@ -1,4 +1,4 @@
-//! Progress of writing traces.
+//! Writing progress.
 
 use std::sync::Mutex;
 
@@ -10,17 +10,17 @@ use super::console::Console;
 use super::damage::Damages;
 use super::meter::Meter;
 
-/// Shows the amounts read and written, and collects damage. Can be used by several threads.
+/// Display of the amounts read and written, and list of damage. Several threads can use it.
 pub(crate) struct WriteProgress {
     /// `None` to show nothing.
     shown: Option<Mutex<WrittenAmount>>,
-    /// `true` if events are counted: otherwise, packets may be copied without reading their events.
+    /// `true` to count events. Otherwise, packets can be copied without reading their events.
     counts_events: bool,
     damages: Mutex<Damages>,
     most_damages: u64,
 }
 
-/// Amounts that were read and written.
+/// Amounts read and written.
 struct WrittenAmount {
     meter: Meter,
     /// Approximate number of bytes to write, if known.
@@ -30,8 +30,8 @@ struct WrittenAmount {
 }
 
 impl WriteProgress {
-    /// `total` is the approximate number of bytes to write; `data_on_terminal` if data are printed where a
-    /// bar would be.
+    /// Creates a display. `total` is the approximate number of bytes to write. `data_on_terminal` is `true` if the
+    /// terminal also shows data.
     pub(crate) fn new(total: Option<u64>, data_on_terminal: bool, console: Console) -> Self {
         let template = if total.is_some() { "{bar:40} {percent:>3} %  {msg}" } else { "{spinner} {msg}" };
         let meter = Meter::new(template, data_on_terminal, console);
@@ -39,7 +39,7 @@ impl WriteProgress {
         Self { shown, counts_events: false, damages: Mutex::default(), most_damages: u64::MAX }
     }
 
-    /// Counts the events that are read.
+    /// Counts the read events if `counts_events` is set.
     pub(crate) fn count_events(self, counts_events: bool) -> Self {
         Self { counts_events, ..self }
     }
@@ -49,7 +49,7 @@ impl WriteProgress {
         Self { most_damages, ..self }
     }
 
-    /// Forgets the damage so far, to write everything again.
+    /// Clears the damage list before everything is written again.
     pub(crate) fn forget_damage(&self) {
         *self.damages.lock().ignore_poison() = Damages::default();
     }
@@ -90,7 +90,7 @@ impl WrittenAmount {
     fn show(&mut self) {
         let Self { meter, total, events, written } = self;
         meter.show(|| {
-            // The exact length of the output is unknown.
+            // The exact output size is unknown.
             let permille = total.map(|total| {
                 let done = u128::from(*written) * 1000 / u128::from(total.max(1));
                 u64::try_from(done.min(999)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Events around which `cut --around` keeps the time, and `cat --around` prints it.
+//! Option `--around`: selects time windows around events.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,14 +15,14 @@ use crate::select::{Selection, Windows, filters};
 /// Condition and margin of `--around`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AroundOption<'e> {
-    /// Condition that selects the events.
+    /// Condition for the events.
     pub(crate) expression: &'e str,
-    /// Nanoseconds before and after them.
+    /// Nanoseconds before and after each event.
     pub(crate) margin: i128,
 }
 
 impl<'e> AroundOption<'e> {
-    /// Parses the values of the option.
+    /// Parses the option's values.
     pub(crate) fn new(values: Option<&'e [String]>) -> Result<Option<Self>, Failure> {
         let Some(values) = values else { return Ok(None) };
         let [expression, margin] = values else {
@@ -36,8 +36,7 @@ impl<'e> AroundOption<'e> {
         }
     }
 
-    /// Returns the selection of the events for which the expression is true: among all events of the data streams and the
-    /// time of this one.
+    /// Returns a selection with the same data streams and times, but only the events for which the expression is true.
     ///
     /// # Errors
     /// If the expression is invalid.
@@ -49,7 +48,7 @@ impl<'e> AroundOption<'e> {
         Ok(anchors)
     }
 
-    /// Returns the windows around the events of a selection.
+    /// Reads a selection, and returns the windows around its events.
     ///
     /// # Errors
     /// If the expression is invalid, there are too many windows, or a signal interrupts.
@@ -77,11 +76,11 @@ impl<'e> AroundOption<'e> {
     }
 }
 
-/// Collects the windows around events.
+/// Sink that collects the windows around events.
 struct WindowCollector {
     margin: i128,
     windows: Windows,
-    /// There were too many windows.
+    /// Error if there are too many windows.
     failed: Result<(), Failure>,
 }
 

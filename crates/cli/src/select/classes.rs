@@ -1,4 +1,4 @@
-//! Classes of the selected traces, including those only known after reading.
+//! Classes in the selected traces, including classes that are only known after reading.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,9 +11,10 @@ use ichnos::model::{DataStream, EventCounts, ExcludedClasses, MessageKind, Opene
 use crate::progress::{Console, ReadProgress};
 use crate::select::TraceSelection;
 
-/// Returns the traces' classes, reduced to the selected data stream and event record classes. A selection by
-/// time keeps classes with events in that time; a filter keeps classes of which it can select events and,
-/// among classes only known by their events, those of which it does.
+/// Returns the trace classes with only the selected data stream and event record classes.
+///
+/// A selection by time keeps classes with events in that time. A filter keeps classes with events that it can select.
+/// If classes are only known from events, it keeps classes with events that it selects.
 pub(crate) fn selected_classes<'s>(
     session: &'s Session,
     selected: &TraceSelection,
@@ -24,11 +25,10 @@ pub(crate) fn selected_classes<'s>(
     let has_filter = selected.selection.filter.is_some();
     let of_trace = |(number, trace): (usize, &'s dyn OpenedTrace)| {
         let streams = trace.data_streams();
-        let wanted = streams.iter().map(|stream| selected.wants_stream(&stream.name));
-        // By data stream class: for each event record class, `true` if it has an event.
+        let wanted = streams.iter().map(|stream| selected.selection.wants_file(&stream.name));
+        // By data stream class: `true` for each event record class with events.
         let mut occurring: HashMap<usize, Vec<bool>> = HashMap::new();
-        // By data stream class: for each data stream, the event record classes without selected events, by
-        // index.
+        // By data stream class: for each data stream, the indexes of event record classes without selected events.
         let mut excluded: HashMap<usize, Vec<Option<Arc<ExcludedClasses>>>> = HashMap::new();
         let selects_each = has_filter && trace.has_dynamic_classes();
         let mut selection = match selects_each {
@@ -68,7 +68,7 @@ pub(crate) fn selected_classes<'s>(
             stream.event_records.retain(|record| {
                 ids.as_ref().is_none_or(|ids| ids.contains(&record.id))
                     && excluded_ids.as_ref().is_none_or(|ids| !ids.contains(&record.id))
-                    && selected.selection.wants_class(record)
+                    && selected.selection.selected.wants_class(record)
             });
         }
         let mut indexes = 0..;
@@ -78,7 +78,7 @@ pub(crate) fn selected_classes<'s>(
     session.traces().iter().map(|trace| &**trace).enumerate().map(of_trace).collect()
 }
 
-/// Reads the traces whose event record classes are only known after reading.
+/// Reads all traces whose event record classes are only known after reading.
 pub(crate) fn read_dynamic(session: &Session, console: Console) {
     let dynamic = session.traces().iter().filter(|trace| trace.has_dynamic_classes());
     let dynamic: HashSet<_> = dynamic.map(|trace| Arc::as_ptr(trace.trace()).addr()).collect();

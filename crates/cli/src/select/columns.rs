@@ -1,4 +1,4 @@
-//! Columns of a table of events.
+//! Event table columns.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use crate::args::TextOptions;
 use crate::exit::Failure;
 use crate::progress::Console;
 use crate::select::{Selection, classes};
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::did_you_mean;
 
-/// Returns the named columns, or those of all fields of the selected classes. Reads all events first if the
-/// classes are only known then and needed.
+/// Returns the named columns, or a column for each field of the selected classes. If the classes are only known after
+/// reading, but needed, reads all events first.
 pub(crate) fn find(
     options: &TextOptions,
     session: &Session,
@@ -26,7 +26,7 @@ pub(crate) fn find(
                 .help("name the columns with `--fields time,event,FIELD,...`"));
         }
         classes::read_dynamic(session, console);
-        return selection.selected.csv_columns(session, options.time.into()).ok_or_else(|| {
+        return selection.selected.csv_columns(session, options.time).ok_or_else(|| {
             Failure::new(format!(
                 "the selected events have more than {} fields, one column each",
                 CsvColumns::MOST
@@ -40,7 +40,7 @@ pub(crate) fn find(
     let columns: Vec<CsvColumn> = options.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
     let (own, all) = (&selection.selected, &ichnos::Selection::default());
     let mut unknown = unknown(&columns, session, own);
-    // Classes of live traces are known when their events arrive.
+    // Classes in live traces are known when their events arrive.
     if !unknown.is_empty() && is_dynamic && !session.is_live() {
         classes::read_dynamic(session, console);
         unknown = self::unknown(&columns, session, own);
@@ -50,29 +50,28 @@ pub(crate) fn find(
     }
     let mut known = HashSet::new();
     own.for_each_class(session, |stream, record| known.extend(CsvColumn::names_in(stream, record)));
-    // Also without their scopes.
+    // Names are also known without their scopes.
     let bare = known.iter().filter_map(|name| name.split_once('.')).map(|(_, rest)| rest.to_owned());
     let bare: Vec<String> = bare.collect();
     known.extend(bare);
-    // Sorted, so that the order does not depend on the set.
+    // Sorted, because the order in a set is random.
     let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
     known.sort_unstable();
     let nowhere = self::unknown(&columns, session, all);
     let failures = unknown.into_iter().map(|name| {
-        let near = nearest(name, known.iter().copied());
-        let help = if !nowhere.contains(&name) {
-            "only events that --event or --stream excludes have it".to_owned()
-        } else if near.is_empty() {
-            "`ichnos schema` lists the fields of each event".to_owned()
-        } else {
-            format!("did you mean {}?", alternatives(near))
-        };
-        Failure::new(format!("`--fields`: no selected event has a field `{name}`")).help(help)
+        let failure = Failure::new(format!("`--fields`: no selected event has a field `{name}`"));
+        if !nowhere.contains(&name) {
+            return failure.help("only events that --event or --stream excludes have it");
+        }
+        failure
+            .help("`ichnos schema` lists the fields of each event")
+            .maybe_help(did_you_mean(name, known.iter().copied()))
     });
-    Err(Failure::all(failures).unwrap_or_else(|| Failure::new("`--fields`: unknown field")))
+    Failure::check(failures)?;
+    Ok(columns)
 }
 
-/// Returns the columns missing from all classes.
+/// Returns the columns that all classes lack.
 fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: &ichnos::Selection) -> Vec<&'c str> {
     let mut unknown: Vec<&CsvColumn> = columns.iter().collect();
     selection.for_each_class(session, |stream, record| {

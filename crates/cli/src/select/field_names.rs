@@ -1,4 +1,4 @@
-//! Checks field names in options, and suggests others.
+//! Checks field names in options, and suggests similar names.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,20 @@ use ichnos::model::{
 use crate::exit::Failure;
 use crate::output::safe;
 use crate::select::Selection;
-use crate::suggestions::{alternatives, list, nearest};
+use crate::suggestions::{did_you_mean, list};
 
-/// Number of names to list if none is similar.
+/// Maximum number of names to list in an error.
 const LISTED: usize = 8;
 /// Maximum number of names to collect for suggestions.
 const COLLECTED: usize = 100_000;
 
-/// Checks that the traces declare all fields named by options, given as pairs of option and field. With
-/// `after`, classes found while reading count; without, everything passes if there may be such classes.
+/// Checks that the traces declare all fields named by options. `names` has pairs of an option and a field.
+///
+/// `after` must be `true` after reading, when all classes are known. Before reading, the check passes if classes can be
+/// unknown.
 ///
 /// # Errors
-/// If no selected event record class has such a field.
+/// If all selected event record classes lack a field.
 pub(crate) fn check<'n>(
     session: &Session,
     selection: &Selection,
@@ -50,13 +52,13 @@ pub(crate) fn check<'n>(
         }
         Some(failure(option, name, &elsewhere, classes.iter().map(|class| &**class)))
     });
-    Failure::all(wrong).map_or(Ok(()), Err)
+    Failure::check(wrong)
 }
 
-/// Checks that a field named by an option is a number in some events. `after` is as for [`check`].
+/// Checks that a field named by an option is a number in some events. `after` has the same meaning as in [`check`].
 ///
 /// # Errors
-/// If every field of this name is a string or another type that is not a number.
+/// If no field with this name is a number.
 pub(crate) fn check_numbers(
     session: &Session,
     option: &str,
@@ -85,7 +87,7 @@ pub(crate) fn check_numbers(
     Err(failure.help(instead))
 }
 
-/// Returns the usual name of a field class that is not a number.
+/// Returns the type name of a field class that is not a number.
 fn what_is_no_number(class: &FieldClass) -> Option<&'static str> {
     Some(match class.kind {
         FieldKind::String { .. } => "a string",
@@ -97,7 +99,7 @@ fn what_is_no_number(class: &FieldClass) -> Option<&'static str> {
     })
 }
 
-/// Returns all event record classes, with those of their data streams.
+/// Returns all event record classes, with their data stream classes.
 pub(crate) fn events(class: &TraceClass) -> impl Iterator<Item = (&DataStreamClass, &EventRecordClass)> {
     let streams = class.data_streams.iter();
     streams.flat_map(|stream| stream.event_records.iter().map(move |event| (stream, &**event)))
@@ -133,24 +135,23 @@ fn failure<'c>(
             scopes.into_iter().flatten().for_each(|class| collect(class, "", &mut names));
         }
     }
-    // Keep a valid scope before the name, or the name of a field.
+    // Compare the name without a valid scope.
     let scoped = name.split_once('.').filter(|(prefix, _)| !Scope::with_prefix(prefix).is_empty());
     let rest = scoped.map_or(name, |(_, rest)| rest);
-    // Rows are also made of these.
+    // These names are rows, but not fields.
     let rows = if option == "--by" { &["event", "stream", "host"][..] } else { &[] };
-    let near = nearest(rest, names.iter().map(String::as_str).chain(rows.iter().copied()));
-    let near: Vec<String> = near.into_iter().map(|name| safe(name).into_owned()).collect();
+    let similar = did_you_mean(rest, names.iter().map(String::as_str).chain(rows.iter().copied()));
     let all: Vec<String> = names.iter().take(LISTED + 1).map(|name| safe(name).into_owned()).collect();
-    let help = match (near.len(), all.len()) {
-        (0, 0) => "events have no fields".to_owned(),
-        (0, few) if few <= LISTED => format!("there are {}", list(all.iter().map(String::as_str))),
-        (0, _) => "`ichnos schema` lists all fields".to_owned(),
-        _ => format!("did you mean {}?", alternatives(near.iter().map(String::as_str))),
+    let help = match (similar, all.len()) {
+        (Some(similar), _) => safe(&similar).into_owned(),
+        (None, 0) => "events have no fields".to_owned(),
+        (None, few) if few <= LISTED => format!("there are {}", list(all.iter().map(String::as_str))),
+        (None, _) => "`ichnos schema` lists all fields".to_owned(),
     };
     Failure::new(message).help(help)
 }
 
-/// Returns `true` if events of a class have a field of this name, as for [`ichnos::analysis::find_field`].
+/// Returns `true` if events of a class have a field with this name, by the rules of [`ichnos::analysis::find_field`].
 fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> bool {
     let means = |meaning: Meaning| event.meanings.members(meaning).next().is_some();
     let has_processor = || {
@@ -162,7 +163,7 @@ fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> 
         || name.parse().is_ok_and(means)
 }
 
-/// Returns the fields of this name in the scopes of an event.
+/// Returns the fields with this name in all scopes of an event.
 fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &str) -> Vec<&'c FieldClass> {
     let mut found = Vec::new();
     let mut add = |scopes: &[Scope], path: &str| {
@@ -180,15 +181,14 @@ fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &s
     found
 }
 
-/// Returns `true` if a path leads to a field.
+/// Returns `true` if there is a field at a path.
 fn has_path(class: &FieldClass, path: &str) -> bool {
     let mut has_path = false;
     follow(class, path, &mut |_| has_path = true);
     has_path
 }
 
-/// Calls `take` for the fields at a path, several if there are variants; [`ichnos::model::FieldRef`]
-/// describes paths.
+/// Calls `take` for each field at a path. Variants can have several. [`ichnos::model::FieldRef`] describes paths.
 fn follow<'c>(class: &'c FieldClass, path: &str, take: &mut dyn FnMut(&'c FieldClass)) {
     match &class.kind {
         FieldKind::Optional { field, .. } => follow(field, path, take),
@@ -217,7 +217,7 @@ fn follow<'c>(class: &'c FieldClass, path: &str, take: &mut dyn FnMut(&'c FieldC
     }
 }
 
-/// Collects the paths of all fields without inner fields; for arrays, those of the first element.
+/// Collects the paths of all fields without inner fields. For arrays, collects the paths in the first element.
 fn collect(class: &FieldClass, path: &str, names: &mut BTreeSet<String>) {
     if names.len() >= COLLECTED {
         return;

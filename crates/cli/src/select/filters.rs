@@ -6,9 +6,9 @@ use crate::args::time::TimePoint;
 use crate::exit::Failure;
 use crate::progress::Console;
 use crate::select::TimeBounds;
-use crate::suggestions::{alternatives, nearest};
+use crate::suggestions::{did_you_mean, list, nearest};
 
-/// Checks an expression against the opened traces; `gmt` if times of day are in GMT.
+/// Checks an expression against the opened traces. If `gmt` is set, times of day are in GMT.
 pub(crate) fn filter(
     expression: &Expression,
     session: &Session,
@@ -28,14 +28,14 @@ fn resolve(text: &str, bounds: &TimeBounds, session: &Session, gmt: bool) -> Res
     bounds.resolve(point, session, gmt)
 }
 
-/// Converts a time in an expression to nanoseconds from the origin of the clock.
+/// Converts a time in an expression to nanoseconds since the clock's origin.
 #[cfg(feature = "view")]
 pub(crate) fn resolve_time(text: &str, session: &Session, gmt: bool) -> Result<i128, String> {
     resolve(text, &TimeBounds::default(), session, gmt)
 }
 
-/// Reports names and types of the filter missing from all classes found while reading; returns `true` if
-/// there are any.
+/// Reports names and types in the filter that all classes found while reading lack. Returns `true` if something was
+/// reported.
 pub(crate) fn review(filter: &Filter, option: &str, console: Console) -> bool {
     match filter.review() {
         Ok(warnings) => {
@@ -43,7 +43,7 @@ pub(crate) fn review(filter: &Filter, option: &str, console: Console) -> bool {
             !warnings.is_empty()
         }
         Err(error) => {
-            console.doubt(&failure(&error, option));
+            console.warn_failure(&failure(&error, option));
             true
         }
     }
@@ -52,53 +52,42 @@ pub(crate) fn review(filter: &Filter, option: &str, console: Console) -> bool {
 fn warn(warnings: &[FilterWarning], option: &str, console: Console) {
     for warning in warnings {
         let failure = Failure::new(format!("{option}: {}", warning.message));
-        console.doubt(&Failure { help: warning_help(warning), ..failure });
+        console.warn_failure(&failure.maybe_help(warning_help(warning)));
     }
 }
 
-/// Suggests what to write instead of a name that no class has.
+/// Suggests replacements for a name that all classes lack.
 pub(crate) fn warning_help(warning: &FilterWarning) -> Option<String> {
     let (name, names) = warning.unknown.as_ref()?;
     let plain: String = name.chars().filter(|c| *c != '*').collect();
-    did_you_mean(&plain, names)
+    did_you_mean(&plain, names.iter().map(String::as_str))
 }
 
-/// Parses the expression of an option.
+/// Parses the expression in an option.
 pub(crate) fn parse(text: &str, option: &str) -> Result<Expression, Failure> {
     Expression::parse(text).map_err(|error| failure(&error, option))
 }
 
 fn failure(error: &FilterError, option: &str) -> Failure {
     let failure = Failure::new(format!("{option}: {error}")).details(error.excerpt().into());
-    match error_help(error) {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    failure.maybe_help(error_help(error))
 }
 
-/// Suggests what to write instead of an expression with an error.
+/// Suggests a correction for an invalid expression.
 pub(crate) fn error_help(error: &FilterError) -> Option<String> {
     let near = match &error.kind {
         FilterErrorKind::UnknownName { name, candidates } => near_names(name, candidates),
         FilterErrorKind::UnknownLabel { name, candidates } => {
-            did_you_mean(name, candidates).or_else(|| few(candidates))
+            let names = || candidates.iter().map(String::as_str);
+            let are_few = (1..=8).contains(&candidates.len());
+            did_you_mean(name, names()).or_else(|| are_few.then(|| format!("there are {}", list(names()))))
         }
         _ => None,
     };
-    error.help.as_deref().map(str::to_owned).or(near)
+    error.help.clone().map(Into::into).or(near)
 }
 
-fn did_you_mean(name: &str, names: &[String]) -> Option<String> {
-    let near = nearest(name, names.iter().map(String::as_str));
-    (!near.is_empty()).then(|| format!("did you mean {}?", alternatives(near)))
-}
-
-fn few(names: &[String]) -> Option<String> {
-    let are_few = !names.is_empty() && names.len() <= 8;
-    are_few.then(|| format!("there are {}", crate::suggestions::list(names.iter().map(String::as_str))))
-}
-
-/// Returns similar field names, and their scopes.
+/// Suggests similar field names, with their scopes.
 fn near_names(name: &str, candidates: &[KnownName]) -> Option<String> {
     let near = nearest(name, candidates.iter().map(|known| known.name.as_str()));
     let shown: Vec<String> = near

@@ -1,4 +1,4 @@
-//! Explains empty selections: options that matched nothing, and alternatives.
+//! Explains empty selections: options without matches, and alternatives.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -12,12 +12,12 @@ use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
 use crate::args::time::show;
 use crate::progress::{Console, interrupt};
 use crate::select::{Patterns, Selection};
-use crate::suggestions::{alternatives, list, nearest};
+use crate::suggestions::{alternatives, did_you_mean, list};
 
-/// Maximum number of names to list if none is similar.
+/// Maximum number of names to list in help.
 const LISTED: usize = 8;
 
-/// Reports patterns that matched nothing and, if no event was printed, the likely reason.
+/// Reports patterns without matches. If no event was selected, also reports the likely reason.
 pub(crate) fn explain(
     session: &Session,
     selection: &Selection,
@@ -40,19 +40,19 @@ pub(crate) fn explain(
     }
 }
 
-/// Reports event name patterns of another option than `--event` that match no event record class.
+/// Reports event name patterns without matches, for an option other than `--event`.
 pub(crate) fn explain_events(session: &Session, selection: &Selection, option: &str, console: Console) {
     let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
     warn_of_events(session, selection, &streams, 1, option, console);
 }
 
-/// Returns the patterns and their matchers.
+/// Returns each pattern with its matcher.
 fn matchers(patterns: Option<&Patterns>) -> impl Iterator<Item = (&str, GlobMatcher)> {
     let texts = patterns.map_or(&[][..], |patterns| &patterns.texts);
     texts.iter().filter_map(|pattern| Some((pattern.as_str(), Glob::new(pattern).ok()?.compile_matcher())))
 }
 
-/// Reports patterns that match no data stream; returns `true` if there are any.
+/// Reports patterns that match no data stream. Returns `true` if something was reported.
 fn warn_of_streams(
     session: &Session,
     selection: &Selection,
@@ -60,7 +60,7 @@ fn warn_of_streams(
     console: Console,
 ) -> bool {
     let of_streams = streams.iter().map(|summary| &*summary.stream.name);
-    // Unreadable files can be selected, too.
+    // Unreadable files can also be selected.
     let damage = session.traces().iter().flat_map(|trace| trace.damage());
     let names: Vec<&str> = of_streams.chain(damage.map(|damage| damage.file.as_str())).collect();
     let mut is_explained = false;
@@ -76,7 +76,7 @@ fn warn_of_streams(
     is_explained
 }
 
-/// Reports patterns that match no event record class; returns `true` if there are any.
+/// Reports patterns that match no event record class. Returns `true` if something was reported.
 fn warn_of_events(
     session: &Session,
     selection: &Selection,
@@ -85,7 +85,7 @@ fn warn_of_events(
     option: &str,
     console: Console,
 ) -> bool {
-    // Classes found while reading are incomplete unless everything was read.
+    // Classes found while reading are complete only at the end.
     let is_partial = !selection.reads_all && session.traces().iter().any(|trace| trace.has_dynamic_classes());
     let selected: Vec<&StreamSummary> =
         streams.iter().filter(|summary| selection.wants_file(&summary.stream.name)).collect();
@@ -114,7 +114,7 @@ fn warn_of_events(
     is_explained
 }
 
-/// Returns the names of all event record classes of data streams, each once.
+/// Returns all event record class names in some data streams, sorted and without duplicates.
 fn names_of<'a>(streams: impl Iterator<Item = &'a StreamSummary>) -> Vec<String> {
     let mut names = Vec::new();
     let mut known: HashSet<(usize, usize)> = HashSet::new();
@@ -133,7 +133,7 @@ fn names_of<'a>(streams: impl Iterator<Item = &'a StreamSummary>) -> Vec<String>
     names
 }
 
-/// Suggests similar names, or lists the existing ones.
+/// Suggests similar names, or lists the existing names.
 fn advice<'a>(
     pattern: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -141,9 +141,8 @@ fn advice<'a>(
     listed: impl IntoIterator<Item = &'a str>,
 ) -> String {
     let plain: String = pattern.chars().filter(|c| !matches!(c, '*' | '?')).collect();
-    let near = nearest(&plain, names);
-    if !near.is_empty() {
-        return format!("did you mean {}?", alternatives(near));
+    if let Some(similar) = did_you_mean(&plain, names) {
+        return similar;
     }
     let mut listed: Vec<&str> = listed.into_iter().collect();
     listed.sort_unstable();
@@ -202,7 +201,7 @@ fn options(name: &str, patterns: &Patterns) -> String {
     alternatives(options.iter().map(String::as_str))
 }
 
-/// Returns the first and last time of data streams, by their packets or else their events.
+/// Returns the first and last time of the selected data streams, from their packets or else their events.
 fn times(session: &Session, selection: &Selection) -> Option<(i128, i128)> {
     let mut range: Option<(i128, i128)> = None;
     let mut add = |begin: i128, end: i128| {

@@ -1,4 +1,4 @@
-//! Patterns of names.
+//! Name patterns.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::exit::Failure;
 
-/// Patterns, one of which has to match a name.
+/// Name patterns. A name matches if one of the patterns does.
 #[derive(Clone)]
 pub(crate) struct Patterns {
     /// Patterns as written.
@@ -15,7 +15,7 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// Returns the patterns of an option, or `None` if it was not given.
+    /// Compiles the patterns of an option. Returns `None` without patterns.
     pub(crate) fn new(texts: &[String], option: &str) -> Result<Option<Self>, Failure> {
         if texts.is_empty() {
             return Ok(None);
@@ -34,7 +34,7 @@ impl Patterns {
         Ok(Some(Self { texts: texts.into(), set }))
     }
 
-    /// Returns `true` if a name matches.
+    /// Returns `true` if one of the patterns matches a name.
     pub(crate) fn matches(&self, name: &str) -> bool {
         self.set.is_match(name)
     }

@@ -1,23 +1,30 @@
-//! The thread that a processor runs, for events that do not name theirs: added if an option names it.
+//! Running threads. Events that do not name their thread get the thread that their processor runs, if an option
+//! needs it.
 
 use ichnos::Expression;
 use ichnos::model::running_thread::RunningParts;
 
-use crate::args::Selecting;
+use crate::args::{Reading, Selecting};
+use crate::input::OpenRequest;
 
-/// Name that asks for the thread.
+/// Field name that needs the thread.
 pub(crate) const THREAD: &str = NAMES[0];
 
-/// Name that asks for the thread and its process.
+/// Field name that needs the thread and its process.
 pub(crate) const PROCESS: &str = PROCESS_NAMES[0];
 
-/// Names that ask for the thread: properties of events, and the scope that it is in.
+/// Names that need the thread: event properties, and the scope with the thread.
 const NAMES: [&str; 6] = ["thread", "thread_name", "tid", "comm", "procname", "resource"];
 
-/// Names that ask for its process, too.
+/// Names that also need the process.
 const PROCESS_NAMES: [&str; 2] = ["process", "pid"];
 
-/// Returns what is added to events: what the selection, the paths of fields and an expression name.
+/// Returns the request to open traces, with the parts that the selection names.
+pub(crate) fn open_request<'a>(reading: &'a Reading, selecting: &Selecting) -> OpenRequest<'a> {
+    OpenRequest::new(reading).running(named_parts(selecting, [], None))
+}
+
+/// Returns the parts to add to events: those that the selection, the field paths or the expression name.
 pub(crate) fn named_parts<'n>(
     selecting: &Selecting,
     fields: impl IntoIterator<Item = &'n str>,

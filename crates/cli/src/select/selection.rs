@@ -1,7 +1,7 @@
 //! Selection of data streams and events.
 
 use ichnos::analysis::TaskEvents;
-use ichnos::model::{DataStream, EventRecordClass, Window};
+use ichnos::model::{DataStream, Window};
 use ichnos::{Expression, Reader, Session};
 
 use crate::args::Selecting;
@@ -17,22 +17,22 @@ pub(crate) struct Selection {
     pub(crate) events: Option<Patterns>,
     pub(crate) times: TimeRange,
     pub(crate) filter: Option<Expression>,
-    /// Option of the filter, for messages.
+    /// Option with the filter, for messages.
     pub(crate) filter_option: &'static str,
-    /// Selected data streams and events, with the filter once it is checked against the traces.
+    /// Selected data streams and events. Contains the filter after it was checked against the traces.
     pub(crate) selected: ichnos::Selection,
-    /// `true` if only events in time windows or of a task are selected.
+    /// `true` if the selection is limited to time windows or to a task.
     has_windows: bool,
-    /// `true` to select the time in which all data streams of a trace are active.
+    /// `true` to select only the time when all data streams of a trace are active.
     pub(crate) stream_intersection: bool,
     /// Maximum number of events to print.
     pub(crate) limit: Option<u64>,
-    /// `true` if the whole selection is read.
+    /// `true` to read the whole selection.
     pub(crate) reads_all: bool,
 }
 
 impl Selection {
-    /// Creates the selection of the options.
+    /// Creates a selection from the options.
     pub(crate) fn new(args: &Selecting, limit: Option<u64>) -> Result<Self, Failure> {
         let streams = Patterns::new(&args.stream, "--stream")?;
         let events = Patterns::new(&args.event, "--event")?;
@@ -69,8 +69,7 @@ impl Selection {
         };
     }
 
-    /// Checks the filter against the opened traces, and returns the window of the timeline that contains the
-    /// whole selection.
+    /// Checks the filter against the opened traces, and returns the time window that contains the whole selection.
     ///
     /// # Errors
     /// If a time or the filter is invalid.
@@ -82,49 +81,55 @@ impl Selection {
         Ok(intersection(window, filter.window()))
     }
 
-    /// Reads the selected data streams in a window.
+    /// Returns a reader that merges the selected data streams in a window.
     ///
     /// # Errors
-    /// If the clocks of the traces are unrelated, or if the time in which all data streams of a trace are
-    /// active is selected but empty.
+    /// If the clocks of the traces are unrelated, or as for [`Self::stream_reader`].
     pub(crate) fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, Failure> {
         let wants = |stream: &DataStream| self.wants_file(&stream.name);
-        let mut reader = session.reader_of(window, wants).map_err(|error| input::failure(&error))?;
-        self.intersect(&mut reader)?;
+        self.restrict(session.reader_of(window, wants).map_err(|error| input::failure(&error))?)
+    }
+
+    /// Returns a reader for the selected data streams in a window, one after the other. Their clocks can be unrelated.
+    ///
+    /// # Errors
+    /// If only the time when all data streams of a trace are active is selected, but unknown or empty.
+    pub(crate) fn stream_reader<'s>(
+        &self,
+        session: &'s Session,
+        window: Window,
+    ) -> Result<Reader<'s>, Failure> {
+        self.restrict(session.stream_reader_of(window, |stream| self.wants_file(&stream.name)))
+    }
+
+    /// Restricts a reader to the selected times and classes.
+    fn restrict<'s>(&self, mut reader: Reader<'s>) -> Result<Reader<'s>, Failure> {
+        if self.stream_intersection {
+            reader.intersect_streams().map_err(|error| {
+                Failure::new(format!("--stream-intersection: {error}")).help(
+                    "leave it out, or leave out this trace; `ichnos info` shows when each data stream starts \
+                    and ends",
+                )
+            })?;
+        }
         self.selected.exclude(&mut reader);
         Ok(reader)
     }
 
-    /// Restricts a reader to the time in which all data streams of a trace are active, if that is selected.
-    ///
-    /// # Errors
-    /// If that time is unknown.
-    pub(crate) fn intersect(&self, reader: &mut Reader<'_>) -> Result<(), Failure> {
-        if !self.stream_intersection {
-            return Ok(());
-        }
-        reader.intersect_streams().map_err(|error| {
-            Failure::new(format!("--stream-intersection: {error}")).help(
-                "leave it out, or leave out this trace; `ichnos info` shows when each data stream starts \
-                and ends",
-            )
-        })
-    }
-
-    /// Selects only events in time windows, and losses in the window that contains them.
+    /// Selects only events in time windows. `hull` contains all windows, and selects losses.
     pub(crate) fn within(&mut self, windows: Windows, hull: Window) {
         let selected = std::mem::take(&mut self.selected).condition(move |event| windows.contain(event));
         self.selected = selected.losses_in(hull);
         self.has_windows = true;
     }
 
-    /// Selects the events of a task.
+    /// Selects only the events of a task.
     pub(crate) fn within_task(&mut self, events: TaskEvents) {
         self.selected = std::mem::take(&mut self.selected).condition(move |event| events.contain(event));
         self.has_windows = true;
     }
 
-    /// Returns `true` if anything may be skipped.
+    /// Returns `true` if the selection can exclude events.
     pub(crate) fn is_some(&self) -> bool {
         self.times.is_some()
             || self.stream_intersection
@@ -134,12 +139,12 @@ impl Selection {
             || self.has_windows
     }
 
-    /// Returns `true` if anything may be skipped because of its time.
+    /// Returns `true` if the selection can exclude events by time.
     pub(crate) fn has_times(&self) -> bool {
         self.times.is_some() || self.stream_intersection
     }
 
-    /// Returns `true` if no event has to be checked.
+    /// Returns `true` if events do not need to be checked one by one.
     #[inline(always)]
     pub(crate) fn wants_all_events(&self) -> bool {
         debug_assert!(
@@ -149,18 +154,13 @@ impl Selection {
         self.selected.wants_all_events()
     }
 
-    /// Returns `true` if a data stream of this name is read.
+    /// Returns `true` if the data stream with this name is selected.
     pub(crate) fn wants_file(&self, path: &str) -> bool {
         self.selected.wants_stream(path)
     }
 
-    /// Returns `true` if events of a class may be selected.
-    pub(crate) fn wants_class(&self, class: &EventRecordClass) -> bool {
-        self.selected.wants_class(class)
-    }
-
-    /// Reports names in the filter missing from all classes found while reading everything; returns `true` if
-    /// there are any.
+    /// Reports names in the filter that all classes lack, if everything was read. Returns `true` if something was
+    /// reported.
     pub(crate) fn review(&self, console: Console) -> bool {
         let selector = self.selected.selector().filter(|_| self.reads_all && !interrupt::is_requested());
         selector.is_some_and(|selector| filters::review(&selector.filter(), self.filter_option, console))

@@ -10,7 +10,7 @@ use crate::args::time::TimePoint;
 use crate::exit::Failure;
 use crate::input;
 
-/// Begin and end of a session, once they are needed.
+/// Start and end of the traces, computed when first needed.
 #[derive(Default)]
 pub(crate) struct TimeBounds {
     start: OnceCell<Option<i128>>,
@@ -18,7 +18,7 @@ pub(crate) struct TimeBounds {
 }
 
 impl TimeBounds {
-    /// Converts a point in time to nanoseconds from the origin of the clock.
+    /// Converts a point in time to nanoseconds since the clock's origin.
     pub(crate) fn resolve(&self, point: TimePoint, session: &Session, gmt: bool) -> Result<i128, String> {
         // Live traces can only be read once.
         let is_known = !session.is_live();
@@ -30,30 +30,30 @@ impl TimeBounds {
     }
 }
 
-/// Begin and end of the selection, as written.
+/// Start and end of the selection, as written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeRange {
     pub(crate) begin: Option<TimePoint>,
     pub(crate) end: Option<TimePoint>,
-    /// `true` if dates and times of day are in GMT instead of the local time zone.
+    /// `true` to read dates and times of day in GMT instead of local time.
     pub(crate) gmt: bool,
 }
 
 impl TimeRange {
-    /// Returns `true` if the time is limited.
+    /// Returns `true` if the range has a start or an end.
     pub(crate) fn is_some(&self) -> bool {
         self.begin.is_some() || self.end.is_some()
     }
 
-    /// Returns `true` if it depends on the end of the trace.
+    /// Returns `true` if the range depends on the end of the trace.
     pub(crate) fn needs_end(&self) -> bool {
         [self.begin, self.end].iter().any(|point| matches!(point, Some(TimePoint::BeforeEnd(_))))
     }
 
-    /// Returns the window on the timeline of the opened traces.
+    /// Converts the range to a time window in the opened traces.
     ///
     /// # Errors
-    /// If a time is invalid, or the begin is after the end.
+    /// If a time is invalid, or the start is after the end.
     pub(crate) fn window(&self, session: &Session) -> Result<Window, Failure> {
         if !self.is_some() {
             return Ok(Window::default());

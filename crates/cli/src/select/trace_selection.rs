@@ -1,4 +1,4 @@
-//! The selection applied to each trace, if traces are read one by one.
+//! Selection for reading traces one by one.
 
 use ichnos::model::{OpenedTrace, Window};
 use ichnos::{Session, StreamMessages};
@@ -6,18 +6,20 @@ use ichnos::{Session, StreamMessages};
 use crate::exit::Failure;
 use crate::select::Selection;
 
-/// Selection for the traces of a session.
+/// Selection for each trace of a session.
 pub(crate) struct TraceSelection {
     pub(crate) selection: Selection,
-    /// Window of all traces.
+    /// Window that contains the whole selection.
     pub(crate) window: Window,
     /// Window of each trace.
     windows: Vec<Window>,
 }
 
 impl TraceSelection {
+    /// Applies a selection to each trace.
+    ///
     /// # Errors
-    /// If a time is selected of traces whose clocks are unrelated.
+    /// If a time is selected, but the clocks of the traces are unrelated.
     pub(crate) fn new(session: &Session, selection: Selection, window: Window) -> Result<Self, Failure> {
         let mut windows = vec![window; session.traces().len()];
         if selection.has_times() {
@@ -26,17 +28,13 @@ impl TraceSelection {
         Ok(Self { selection, window, windows })
     }
 
-    /// Returns the messages of a trace's data streams by the trace's number, including those that are not selected.
+    /// Returns the messages of each data stream of a trace, even of data streams that are not selected. `number` is the
+    /// index of the trace.
     pub(crate) fn streams(
         &self,
         number: usize,
         trace: &dyn OpenedTrace,
     ) -> impl Iterator<Item = StreamMessages> + use<> {
         StreamMessages::of_trace(trace, self.windows.get(number).copied().unwrap_or_default())
-    }
-
-    /// Returns `true` if the data stream of this name is selected.
-    pub(crate) fn wants_stream(&self, name: &str) -> bool {
-        self.selection.wants_file(name)
     }
 }

@@ -4,11 +4,11 @@ use ichnos::model::{Event, Window};
 
 use crate::exit::Failure;
 
-/// Windows that do not overlap, in the order of time, including their ends.
+/// Time windows without overlap, sorted by time. The ends are included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Windows {
     times: Vec<(i128, i128)>,
-    /// `true` if events that name processes, modules or functions are selected whatever their time.
+    /// `true` to select events that name processes, modules or functions, regardless of their time.
     keeps_rundown: bool,
 }
 
@@ -16,18 +16,18 @@ impl Windows {
     /// Maximum number of windows.
     const MOST: usize = 1_000_000;
 
-    /// Makes a single window.
+    /// Creates a single window.
     pub(crate) fn new(window: Window) -> Self {
         let times = vec![(window.begin.unwrap_or(i128::MIN), window.end.unwrap_or(i128::MAX))];
         Self { times, keeps_rundown: false }
     }
 
-    /// Selects also events that name processes, modules or functions, whatever their time.
+    /// Also selects events that name processes, modules or functions, regardless of their time.
     pub(crate) fn with_rundown(self) -> Self {
         Self { keeps_rundown: true, ..self }
     }
 
-    /// Adds a window; windows are usually added in the order of time.
+    /// Adds a window. Windows are usually added sorted by time.
     pub(crate) fn add(&mut self, begin: i128, end: i128) -> Result<(), Failure> {
         let count = self.times.len();
         match self.times.last_mut() {
@@ -54,18 +54,18 @@ impl Windows {
         });
     }
 
-    /// Number of windows.
+    /// Returns the number of windows.
     pub(crate) fn count(&self) -> usize {
         self.times.len()
     }
 
-    /// Returns the time from the first window to the last one, or `None` if there are none.
+    /// Returns the window from the start of the first window to the end of the last. Returns `None` without windows.
     pub(crate) fn hull(&self) -> Option<Window> {
         let (first, last) = self.times.first().zip(self.times.last())?;
         Some(Window { begin: Some(first.0), end: Some(last.1) })
     }
 
-    /// Returns `true` if an event is in one of them, `false` if it has no time.
+    /// Returns `true` if an event is in a window. Events without a time are outside.
     pub(crate) fn contain(&self, event: &Event<'_>) -> bool {
         event.nanoseconds().is_some_and(|time| self.contain_time(time))
             || self.keeps_rundown && event.class.is_rundown

@@ -1,23 +1,24 @@
-//! `ichnos cat`: prints the events of traces in the order of time.
+//! `ichnos cat`: prints trace events, sorted by time.
 
 mod beginnings;
-mod counts;
 
-use ichnos::export::text::count;
+use std::time::Duration;
+
+use ichnos::export::text::{count, grouped};
 use ichnos::export::{CsvColumn, Undecoded};
-use ichnos::io::OutputFile;
-use ichnos::{Pass, PassOptions, Reader, Session};
+use ichnos::io::{OutputFile, WriteReport};
+use ichnos::{Pass, PassCounts, PassOptions, Reader, Session};
 
 use crate::args::Cat;
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output::{Destination, OutputPath};
-use crate::progress::{Console, Follower, Steps, interrupt};
+use crate::progress::{Console, Follower, ProgressSink, interrupt};
 use crate::select::{AroundOption, Selection, columns, intersection, running_threads};
 
 pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
-    // Before reading anything: errors in patterns should not take an hour to be reported.
+    // Checked before reading: errors in patterns should be reported at once.
     let mut selection = Selection::new(&args.selecting, args.limit)?;
     selection.reads_all &= args.tail.is_none();
     let around = AroundOption::new(args.around.as_deref())?;
@@ -45,12 +46,12 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     if let Some(wanted) = args.tail {
         let mut progress = opened.progress(false);
         let all = opened.pass().strict(false);
-        let events = reader.begin_at_last(&all, wanted, &mut Steps(&mut progress));
+        let events = reader.begin_at_last(&all, wanted, &mut ProgressSink(&mut progress));
         pass = pass.skip(events.ok_or_else(interrupt::end)?);
     }
     let output = if format.is_printed { output_path.create()? } else { OutputFile::nowhere() };
     print(args, &mut opened, &reader, pass, columns, output)?;
-    // With -v, they were all mentioned before.
+    // With -v, all quirks were already printed.
     for trace in session.traces().iter().filter(|_| !console.verbose) {
         for quirk in trace.applied_quirks() {
             console.notice(&format!("{}: {quirk}", trace.path()));
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
 }
 
-/// Opens the traces, or only as much of packed files as the selected events need.
+/// Opens the traces. If the selected events are at the beginning of packed files, the rest is not unpacked.
 fn open(args: &Cat, selection: &Selection, console: Console) -> Result<Session, Failure> {
     let request = open_request(args);
     // The columns can depend on all events.
@@ -77,7 +78,7 @@ fn open(args: &Cat, selection: &Selection, console: Console) -> Result<Session, 
     beginning.map_or_else(|| request.open(console), Ok)
 }
 
-/// Selects the time around events. Ends the verb if there are none.
+/// Selects the time around events. Ends the verb if no event matches.
 fn select_around(
     around: AroundOption<'_>,
     anchors: Selection,
@@ -94,7 +95,7 @@ fn select_around(
     Ok(())
 }
 
-/// Prints the events of a pass over a reader.
+/// Prints the selected events.
 fn print(
     args: &Cat,
     opened: &mut OpenedRun<'_>,
@@ -121,7 +122,7 @@ fn print(
         Ok(counts) => counts,
         Err(failure) => {
             let discarded = output.discard();
-            // After an interruption, it does not matter.
+            // After an interruption, this error is irrelevant.
             if failure.exit.is_none() {
                 discarded?;
             }
@@ -133,7 +134,7 @@ fn print(
     opened.report_more_damage(counts.damages);
     opened.is_damaged |= report_undecoded(printed.undecoded, console);
     if args.stats {
-        counts::print(&counts, &printed, elapsed, console);
+        print_counts(&counts, &printed, elapsed, console);
     }
     Ok(())
 }
@@ -150,7 +151,32 @@ fn pass(args: &Cat, opened: &OpenedRun<'_>) -> Pass {
     pass
 }
 
-/// Returns how the traces are opened.
+/// Prints the number of messages, the elapsed time, and the checksum if the format has one.
+fn print_counts(counts: &PassCounts, printed: &WriteReport, elapsed: Duration, console: Console) {
+    let seconds = elapsed.as_secs_f64();
+    // No rate for times too short to measure.
+    let rate = if seconds >= 0.1 {
+        format!(" ({} per second)", grouped((counts.events as f64 / seconds) as u64))
+    } else {
+        String::new()
+    };
+    console.print(&format!("{} in {seconds:.3} s{rate}", count(counts.events, "event")));
+    console.print(&format!(
+        "{} and {} discarded by the tracer, {}",
+        count(counts.discarded_events, "event"),
+        count(counts.discarded_packets, "packet"),
+        count(counts.damages, "damaged place")
+    ));
+    if let Some(checksum) = printed.checksum {
+        console.print(&format!(
+            "{}, {}, checksum {checksum:016x}",
+            count(printed.packets, "packet"),
+            count(printed.bytes, "byte"),
+        ));
+    }
+}
+
+/// Returns the request to open the traces.
 fn open_request(args: &Cat) -> OpenRequest<'_> {
     let fields = args.text.fields.iter().map(String::as_str);
     let around = args.around.as_ref().and_then(|around| around.first());
@@ -158,17 +184,17 @@ fn open_request(args: &Cat) -> OpenRequest<'_> {
     OpenRequest::new(&args.reading).arithmetic(args.format().arithmetic).running(running)
 }
 
-/// Bytes of trace data in a chunk if nothing is printed.
+/// Chunk size in bytes if nothing is printed.
 const NULL_CHUNK: u64 = 16 << 20;
 
 fn pass_options(args: &Cat) -> PassOptions {
     let mut options = PassOptions::default();
-    options.threads = args.threads(options.threads);
+    options.threads = args.threads.map_or(options.threads, usize::from);
     options.chunk_bytes = args.chunk_size.or((!args.format().is_printed).then_some(NULL_CHUNK));
     options
 }
 
-/// Reports the data streams without a clock, if others have one.
+/// Reports data streams without a clock, if other data streams have clocks.
 fn report_clockless_streams(opened: &OpenedRun<'_>) {
     let streams = opened.session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
@@ -184,7 +210,7 @@ fn report_clockless_streams(opened: &OpenedRun<'_>) {
     opened.console.notice(&format!("{which} come before events with a time"));
 }
 
-/// Reports the number of values that sinks could not decode; returns `true` if there are any.
+/// Reports the number of values that sinks could not decode. Returns `true` if it is not 0.
 pub(crate) fn report_undecoded(count: u64, console: Console) -> bool {
     if count > 0 {
         console.error(&format!("{}: this is a bug in ichnos: please report it", Undecoded { count }));

@@ -1,4 +1,4 @@
-//! `ichnos check`: reports all problems, with remedies.
+//! `ichnos check`: reports all problems, with fixes.
 
 mod findings;
 mod text_check;
@@ -6,14 +6,14 @@ mod text_check;
 use ichnos::json::write::ObjectWriter;
 
 use self::findings::Findings;
-use crate::args::{Check, FailOn};
+use crate::args::{CheckArgs, FailOn};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::output;
 use crate::progress::{Console, ReadProgress, scan_progress};
 use crate::select::{Selection, TraceSelection, no_match_help};
 
-pub(crate) fn run(args: &Check, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &CheckArgs, console: Console) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
         return Err(Failure::new("`--fail-on never` cannot be combined with other values of --fail-on"));
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Check, console: Console) -> Result<Exit, Failure> {
     let bad = found.is_bad(args);
     if args.report.json {
         let write = |object: &mut ObjectWriter<'_>| found.write_json(object, args.metadata_only);
-        output::print_document("check", args.report.integers.into(), write)?;
+        output::print_document("check", args.report.integers, write)?;
     } else {
         let paint = console.paint();
         output::print(&found.text(args.metadata_only, paint, console.verbose), paint)?;

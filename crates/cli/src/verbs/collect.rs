@@ -1,4 +1,4 @@
-//! `ichnos collect`: stores reports that programs send in a directory.
+//! `ichnos collect`: receives reports from programs, and stores them in a directory.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -9,15 +9,15 @@ use ichnos::export::text::{count, grouped, size};
 use ichnos::export::with_integers;
 use ichnos::json::write::ObjectWriter;
 
-use crate::args::Collect;
+use crate::args::CollectArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
 use crate::progress::{Console, interrupt};
 
-/// Maximum time until a signal to end is noticed.
+/// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &CollectArgs, console: Console) -> Result<Exit, Failure> {
     let (format, collect) = format(args)?;
     let notify = move |notice: &Notice| console.warning(&notice.to_string());
     if args.rebuild_index {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
     options.idle = args.idle;
     options.segment_bytes = args.segment_size;
     options.segment_age = args.segment_age;
-    // A signal during the start also ends it properly.
+    // Signals must also be handled during the start.
     interrupt::watch();
     let begun = Instant::now();
     let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;
@@ -61,8 +61,8 @@ pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
     Ok(if has_failed || statistics.not_written > 0 { Exit::Damaged } else { Exit::Success })
 }
 
-/// Returns the format of the reports.
-fn format(args: &Collect) -> Result<(&'static str, ichnos::io::CollectSettings), Failure> {
+/// Returns the report format.
+fn format(args: &CollectArgs) -> Result<(&'static str, ichnos::io::CollectSettings), Failure> {
     let mut formats = ichnos::collect::formats();
     if let Some(wanted) = &args.from {
         let found = formats.find(|(name, _)| name == wanted);
@@ -95,8 +95,8 @@ fn failure(error: CollectError) -> Failure {
     }
 }
 
-/// Prints the addresses at which reports are received.
-fn print_addresses(collector: &Collector, args: &Collect, console: Console) -> Result<(), Failure> {
+/// Prints the addresses that receive reports.
+fn print_addresses(collector: &Collector, args: &CollectArgs, console: Console) -> Result<(), Failure> {
     let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (udp, tcp) = (texts(collector.udp()), texts(collector.tcp()));
     if args.report.json {
@@ -115,7 +115,7 @@ fn print_addresses(collector: &Collector, args: &Collect, console: Console) -> R
     Ok(())
 }
 
-fn print(statistics: &Statistics, state: &str, begun: Instant, args: &Collect) -> Result<(), Failure> {
+fn print(statistics: &Statistics, state: &str, begun: Instant, args: &CollectArgs) -> Result<(), Failure> {
     let it = statistics;
     if args.report.json {
         return print_line(args, |object| {
@@ -167,7 +167,7 @@ fn print(statistics: &Statistics, state: &str, begun: Instant, args: &Collect) -
     Ok(output::print_as_it_is(&line)?)
 }
 
-fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
+fn print_index(tasks: u64, args: &CollectArgs) -> Result<(), Failure> {
     if args.report.json {
         return print_line(args, |object| {
             object.member("state").string("indexed");
@@ -177,13 +177,13 @@ fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
     Ok(output::print_as_it_is(&format!("the index has {}\n", count(tasks, "task")))?)
 }
 
-/// Prints a JSON document in one line.
-fn print_line(args: &Collect, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Result<(), Failure> {
+/// Prints a JSON document on one line.
+fn print_line(args: &CollectArgs, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Result<(), Failure> {
     let mut line = Vec::new();
     let mut object = json_document::begin(&mut line, "collect");
     write(&mut object);
     object.end();
     line.push(b'\n');
     let line = String::from_utf8_lossy(&line);
-    Ok(output::print_as_it_is(&with_integers(&line, args.report.integers.into()))?)
+    Ok(output::print_as_it_is(&with_integers(&line, args.report.integers))?)
 }

@@ -1,4 +1,4 @@
-//! `ichnos convert` and the verbs that edit traces: write traces.
+//! `ichnos convert`, and the verbs that edit traces.
 
 mod target;
 mod text_target;
@@ -12,13 +12,13 @@ use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
 use ichnos::io::{CreateError, ExistingPart, MessageOrder, WriteReport};
 use ichnos::model::running_thread::RunningParts;
-use ichnos::model::{DataStream, StreamSummary, Window};
+use ichnos::model::{StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
 pub(crate) use self::target::{NamedTarget, default_dialect};
 use self::target::{check_shard, note_output};
 use self::write_report::InputReport;
-use crate::args::{Align, Convert, Cut, Filter, Merge, Repair, Writing};
+use crate::args::{Align, Convert, Cut, FilterArgs};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::opened_run::OpenedRun;
@@ -48,7 +48,7 @@ pub(crate) fn cut(args: &Cut, console: Console) -> Result<Exit, Failure> {
 }
 
 /// `ichnos filter`.
-pub(crate) fn filter(args: &Filter, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn filter(args: &FilterArgs, console: Console) -> Result<Exit, Failure> {
     if args.convert.selecting.filter.is_some() {
         return Err(Failure::new("the expression is given twice: as an argument and with --filter")
             .help("join them with `&&`"));
@@ -59,13 +59,13 @@ pub(crate) fn filter(args: &Filter, console: Console) -> Result<Exit, Failure> {
 }
 
 /// `ichnos merge`.
-pub(crate) fn merge(args: &Merge, console: Console) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { merges: true, ..Edit::KEEPING }, console)
+pub(crate) fn merge(args: &Convert, console: Console) -> Result<Exit, Failure> {
+    write(args, Edit { merges: true, ..Edit::KEEPING }, console)
 }
 
 /// `ichnos repair`.
-pub(crate) fn repair(args: &Repair, console: Console) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { repairs: true, ..Edit::KEEPING }, console)
+pub(crate) fn repair(args: &Convert, console: Console) -> Result<Exit, Failure> {
+    write(args, Edit { repairs: true, ..Edit::KEEPING }, console)
 }
 
 /// `ichnos task export`.
@@ -78,10 +78,10 @@ pub(crate) fn run(args: &Convert, console: Console) -> Result<Exit, Failure> {
     write(args, Edit { running: running_parts(args, None), ..Edit::NONE }, console)
 }
 
-/// Changes that a verb makes while writing.
+/// Changes to make while writing.
 #[derive(Clone, Copy)]
 struct Edit<'e> {
-    /// Keeps the format and the dialect of the input unless others are named.
+    /// Keeps the format and the dialect of the input, unless options name a format or dialect.
     keeps_format: bool,
     /// Writes all traces as one.
     merges: bool,
@@ -89,19 +89,19 @@ struct Edit<'e> {
     repairs: bool,
     /// Writes whole packets.
     whole_packets: bool,
-    /// Keeps events that name processes, modules or functions, whatever their time.
+    /// Keeps events that name processes, modules or functions, regardless of their time.
     keeps_rundown: bool,
-    /// Keeps the time around events.
+    /// Keeps only the time around events.
     around: Option<AroundOption<'e>>,
-    /// Selects events.
+    /// Expression that selects events.
     expression: Option<&'e str>,
-    /// Finds the events of a task to write.
+    /// Function that finds the events of a task to write.
     task: Option<FindEvents<'e>>,
-    /// What is added to events of the thread that their processor runs.
+    /// Parts of the running thread to add to events.
     running: RunningParts,
 }
 
-/// Finds the events of a task in a session.
+/// Function that finds the events of a task.
 pub(crate) type FindEvents<'e> = &'e dyn Fn(&Session) -> Result<TaskEvents, Failure>;
 
 impl Edit<'_> {
@@ -118,15 +118,15 @@ impl Edit<'_> {
         running: RunningParts::Nothing,
     };
 
-    /// Keeps the format and the dialect, without other changes.
+    /// Keeps the format and the dialect, and changes nothing.
     const KEEPING: Self = Self { keeps_format: true, ..Self::NONE };
 }
 
-/// Returns what is added to the events that are written.
+/// Returns the parts of the running thread to add to written events.
 pub(crate) fn running_parts(args: &Convert, expression: Option<&str>) -> RunningParts {
     let Convert { writing, selecting, .. } = args;
     let fields = writing.writer_flags.value("fields").and_then(OsStr::to_str);
-    // Tables have all columns, unless fields are named.
+    // Tables have all columns, unless options name fields.
     let has_all = writing.is_table() && writing.writer_flags.value("fields").is_none();
     let fields = fields.into_iter().flat_map(|fields| fields.split(',')).map(str::trim);
     let fields = fields.chain(has_all.then_some(running_threads::PROCESS));
@@ -164,7 +164,7 @@ fn write(args: &Convert, edit: Edit<'_>, console: Console) -> Result<Exit, Failu
     run.write()
 }
 
-/// Returns the target that options name.
+/// Returns the target named by options.
 fn named_target(args: &Convert, edit: Edit<'_>) -> Result<NamedTarget, Failure> {
     let named = NamedTarget::new(args, edit.keeps_format || edit.task.is_some())?;
     if matches!(named, NamedTarget::Text(_)) {
@@ -178,22 +178,22 @@ fn named_target(args: &Convert, edit: Edit<'_>) -> Result<NamedTarget, Failure> 
     if edit.task.is_some() { named.or_tasks(args) } else { Ok(named) }
 }
 
-/// Run that writes opened traces.
+/// Conversion of opened traces.
 struct ConvertRun<'a> {
     args: &'a Convert,
     edit: Edit<'a>,
     opened: OpenedRun<'a>,
     target: Target,
-    /// `true` if the target is like the input, because none is named.
+    /// `true` if the target follows the input, because options do not name a target.
     is_kept: bool,
-    /// `true` to keep events that name processes, modules or functions, whatever their time.
+    /// `true` to keep events that name processes, modules or functions, regardless of their time.
     keeps_rundown: bool,
-    /// `true` if these events are all that is kept outside of the window.
+    /// `true` to keep only such events outside the window.
     is_cut: bool,
 }
 
 impl<'a> ConvertRun<'a> {
-    /// Selects the events that the edit keeps. Ends the verb if there are none.
+    /// Selects the events to write. Ends the verb if no event matches `--around`.
     fn select(&mut self, anchors: Option<Selection>) -> Result<(), Failure> {
         let Self { edit, opened, keeps_rundown, .. } = self;
         let (session, console, keeps_rundown) = (opened.session, opened.console, *keeps_rundown);
@@ -241,7 +241,7 @@ impl<'a> ConvertRun<'a> {
         drop(options);
         let mut damages = progress.finish();
         damages.warn(console);
-        // A repair is meant to drop damaged data.
+        // A repair should drop damaged data.
         self.opened.is_damaged |= damages.count > 0 && !self.edit.repairs;
         match written {
             Ok(written) => {
@@ -263,23 +263,25 @@ impl<'a> ConvertRun<'a> {
         }
     }
 
-    /// Returns a reader of what is written.
+    /// Returns a reader for the events to write.
     fn reader(&self) -> Result<Reader<'a>, Failure> {
         let (session, selection) = (self.opened.session, &self.opened.selection);
         let is_wide = self.edit.whole_packets || self.keeps_rundown;
         let read = if is_wide { Window::default() } else { self.opened.window };
-        let wants = |stream: &DataStream| selection.wants_file(&stream.name);
-        // If data streams are not merged by time, their clocks may be unrelated.
+        // Data streams can have unrelated clocks if they are not merged by time.
         let by_stream = self.target.writer.order() == MessageOrder::ByStream
             && !self.edit.merges
             && !selection.times.is_some();
         let mut reader = match by_stream {
-            true => session.stream_reader_of(read, wants),
-            false => session.reader_of(read, wants).map_err(|error| input::failure(&error))?,
+            true => selection.stream_reader(session, read)?,
+            false => selection.reader(session, read)?,
         };
-        selection.intersect(&mut reader)?;
-        selection.selected.exclude(&mut reader);
-        select_shard(&mut reader, session, &self.args.writing)?;
+        if let Some(shard) = self.args.writing.shard {
+            if session.is_live() {
+                return Err(Failure::new("--shard: live input cannot be divided: it can only be read once"));
+            }
+            reader.select_shard(shard);
+        }
         Ok(reader)
     }
 
@@ -288,7 +290,7 @@ impl<'a> ConvertRun<'a> {
         // With a selection, the output size is only known at the end.
         let is_whole =
             selection.wants_all_events() && !selection.times.is_some() && !selection.stream_intersection;
-        // Files of another format can be several times as long as the input.
+        // Files in another format can be several times as large as the input.
         let is_comparable = self.target.writer.order() == MessageOrder::ByStream
             || session.traces().iter().all(|trace| trace.format() == self.target.format);
         let total = (is_whole && is_comparable).then(|| sum(&self.opened, |summary| summary.bytes));
@@ -311,7 +313,7 @@ impl<'a> ConvertRun<'a> {
         Ok(options)
     }
 
-    /// Writes the output, and once more if the dialect of the input cannot be written, or its events must be sorted.
+    /// Writes the output. Starts again if the dialect of the input cannot be written, or if events must be sorted.
     fn convert(
         &self,
         reader: &Reader<'_>,
@@ -341,12 +343,12 @@ impl<'a> ConvertRun<'a> {
         written
     }
 
-    /// Prints what was written.
+    /// Prints a report about the output.
     fn print(&mut self, written: &WriteReport, damages: &Damages) -> Result<(), Failure> {
         let Self { args: Convert { writing, .. }, edit, opened, target, .. } = self;
         let console = opened.console;
         opened.is_damaged |= cat::report_undecoded(written.undecoded, console);
-        // Dropping damage is the purpose of a repair, changing events is not.
+        // A repair should drop damage, but not change events.
         opened.is_damaged |= edit.repairs && written.losses.rounds_events();
         let read = InputReport {
             left_out: edit.repairs.then_some(&damages.list[..]),
@@ -358,7 +360,7 @@ impl<'a> ConvertRun<'a> {
         Ok(())
     }
 
-    /// Warns if nothing was written, and returns the exit code.
+    /// Warns about an empty output, and returns the exit code.
     fn exit(mut self, written: &WriteReport, damages: &Damages) -> Exit {
         let console = self.opened.console;
         let is_empty = written.events == 0 && written.copied_packets == 0;
@@ -368,7 +370,7 @@ impl<'a> ConvertRun<'a> {
             console.warning("no event can be recovered: the output does not contain events");
             lacks_all = true;
         }
-        // A shard without events is a part of the output like any other.
+        // A shard without events is valid.
         let is_nothing = is_empty
             && self.opened.selection.is_some()
             && written.selected_events == 0
@@ -379,12 +381,12 @@ impl<'a> ConvertRun<'a> {
     }
 }
 
-/// Returns `true` if the format needs sorted events, and these were not.
+/// Returns `true` if writing failed because the format needs sorted events.
 fn is_unsorted(written: &Result<WriteReport, ConvertError>) -> bool {
     matches!(written, Err(ConvertError::Create(CreateError::Unsorted { .. })))
 }
 
-/// Returns `true` if an output at a path appears when it is complete, other than data in a pipe or a device.
+/// Returns `true` if the output can be written again, unlike data in a pipe or a device.
 fn can_be_begun_again(path: &Path) -> bool {
     path != Path::new("-") && path.metadata().map_or(true, |metadata| metadata.is_file() || metadata.is_dir())
 }
@@ -408,19 +410,19 @@ fn failure(error: &ConvertError) -> Failure {
     }
 }
 
-/// Reports that the output differs from what was written.
+/// Reports that the output differs from the written data.
 pub(crate) fn report_mismatch(difference: &str, console: Console) -> Exit {
     console.error(&format!("the output differs from the written data and was removed: {}", safe(difference)));
     console.help("please report this as a bug of ichnos; without --verify, the output is kept");
     Exit::Damaged
 }
 
-/// Number of packets of the selected data streams that are in several files.
+/// Returns the number of packets in the selected data streams that occur in several files.
 pub(crate) fn repeated_packets(opened: &OpenedRun<'_>) -> u64 {
     sum(opened, |summary| summary.repeated_packets)
 }
 
-/// Sum of an amount of the selected data streams.
+/// Returns the sum of an amount over the selected data streams.
 fn sum(opened: &OpenedRun<'_>, amount: impl Fn(&StreamSummary) -> u64) -> u64 {
     let mut sum = 0u64;
     for trace in opened.session.traces() {
@@ -450,7 +452,8 @@ pub(crate) fn set_options(
     options.write.temp_dir.clone_from(&args.reading.temp_dir);
     options.verify = writing.verify;
     options.strict = args.reading.strict;
-    options.threads = threads(args);
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    options.threads = writing.threads.map_or_else(processors, usize::from);
     Ok(())
 }
 
@@ -471,20 +474,4 @@ fn check_packets(opened: &OpenedRun<'_>) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
-}
-
-/// Returns the number of threads to use.
-fn threads(args: &Convert) -> usize {
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    args.writing.threads.map_or_else(processors, usize::from)
-}
-
-/// Restricts a reader to the shard that is to be written.
-fn select_shard(reader: &mut Reader<'_>, session: &Session, writing: &Writing) -> Result<(), Failure> {
-    let Some(shard) = writing.shard else { return Ok(()) };
-    if session.is_live() {
-        return Err(Failure::new("--shard: live input cannot be divided: it can only be read once"));
-    }
-    reader.select_shard(shard);
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! `ichnos formats`, `ichnos completions` and `ichnos man`: describe the program itself.
+//! `ichnos formats`, `ichnos completions` and `ichnos man`: information about the program.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Formats, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Returns the names of formats that are only written: of viewers, and of tables with their feature.
+/// Returns the names of formats that can only be written: viewer files, and tables if their feature is enabled.
 fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
     let viewers: Vec<&str> = VIEWER_FORMATS.iter().map(|viewer| viewer.name).collect();
     let is_read = |name: &str| ichnos::formats().any(|format| format.name == name);
@@ -30,7 +30,7 @@ fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
     [("viewers", viewers), ("tables", tables)]
 }
 
-/// Returns the options of the writers with these names, each once.
+/// Returns the options for writing these formats, without duplicates.
 fn options_of(names: &[&str]) -> Vec<&'static FormatOption> {
     let mut options: Vec<&FormatOption> = Vec::new();
     let targets = ichnos::convert::targets().filter(|target| names.contains(&target.format));
@@ -43,7 +43,7 @@ fn options_of(names: &[&str]) -> Vec<&'static FormatOption> {
 }
 
 fn print_json(args: &Formats) -> Result<(), Failure> {
-    Ok(output::print_document("formats", args.report.integers.into(), |object| {
+    Ok(output::print_document("formats", args.report.integers, |object| {
         let mut list = object.member("formats").array();
         for format in ichnos::formats() {
             let mut entry = list.element().object();
@@ -61,7 +61,7 @@ fn print_json(args: &Formats) -> Result<(), Failure> {
             entry.end();
         }
         list.end();
-        // Without the feature, the document is that of a program without tables.
+        // Without the feature, the document does not mention tables.
         for (kind, names) in only_written().into_iter().filter(|(_, names)| !names.is_empty()) {
             object.member(kind).strings(names);
         }
@@ -146,7 +146,7 @@ fn print_text(paint: Paint) -> Result<(), Failure> {
     Ok(output::print(&text, paint)?)
 }
 
-/// Describes an option with its values.
+/// Describes an option and its values.
 fn option_branch(name: &str, option: &FormatOption, paint: Paint) -> Branch {
     let mut branch = Branch::new(format!("{}: {}", paint.name(name), option.about));
     for value in option.values() {
@@ -163,7 +163,7 @@ pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
-    // The pages of `help` would repeat the first lines of all others.
+    // Pages for `help` would only repeat the first lines of all other pages.
     let without_help = |command: clap::Command| command.disable_help_subcommand(true);
     let mut command = without_help(args::command()).mut_subcommands(without_help);
     command.build();
@@ -194,7 +194,7 @@ pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Writes the page of a command, and those of its subcommands.
+/// Writes the manual pages for a command and its subcommands.
 fn write_pages(command: &clap::Command, source: &str, directory: &Path) -> std::io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let mut text = Vec::new();

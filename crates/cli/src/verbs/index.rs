@@ -1,15 +1,15 @@
-//! `ichnos index`: writes packet indexes next to the files of traces.
+//! `ichnos index`: writes packet indexes next to trace files.
 
 use ichnos::OpenOptions;
 use ichnos::export::text::{count, grouped};
 use ichnos::index::index;
 
-use crate::args::Index;
+use crate::args::IndexArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::safe;
 use crate::progress::Console;
 
-pub(crate) fn run(args: &Index, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &IndexArgs, console: Console) -> Result<Exit, Failure> {
     let mut failures = Vec::new();
     let mut is_damaged = false;
     let (mut written, mut unchanged) = (0, 0);

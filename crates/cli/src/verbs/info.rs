@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use ichnos::analysis::schema::{attributes_tree, clock_text, value_text, write_clocks};
 use ichnos::export::documents::{write_attributes, write_damages, write_entries, write_file_diagnostics};
-use ichnos::export::rfc3339;
 use ichnos::export::text::{Branch, Paint, count, seconds, size};
+use ichnos::export::{JsonTime, rfc3339};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{
     ClockOrigin, Damage, EventCounts, EventRecordClass, Message, OpenedTrace, StreamSummary,
 };
 use ichnos::{Session, StreamMessages};
 
+use crate::args::Info;
 use crate::args::time::show;
-use crate::args::{Info, TimeForm};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::opened_run::OpenedRun;
@@ -27,12 +27,12 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     let session = OpenRequest::new(&args.reading).open(console)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let mut selected = opened.trace_selection()?;
-    // Events of a time or a name can only be counted by reading.
+    // Events in a time range, or with a name, can only be counted by reading.
     let counted = args.count || selected.selection.has_times() || !selected.selection.wants_all_events();
     let mut progress = opened.progress(false);
     let mut traces = Vec::new();
     for (number, trace) in session.traces().iter().enumerate() {
-        let found = Summary::new(trace.as_ref(), number, args, counted, &mut selected, &mut progress);
+        let found = TraceInfo::new(trace.as_ref(), number, args, counted, &mut selected, &mut progress);
         opened.is_damaged |= found.damage.count > 0;
         if args.reading.strict
             && let Some(damage) = found.damage.list.first()
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
         traces.push(found);
     }
     drop(progress);
-    let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
+    let sum = |value: &dyn Fn(&TraceInfo<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
     let events = sum(&|trace| trace.sum(|stream| stream.events));
     let is_nothing = selected.selection.is_some()
         && (if counted { events == 0 } else { traces.iter().all(|trace| trace.number == 0) });
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     input::report_empty_traces(&session, console);
     if args.report.json {
         let write = |object: &mut ObjectWriter<'_>| write_json(object, &traces, &session, counted, args.time);
-        output::print_document("info", args.report.integers.into(), write)?;
+        output::print_document("info", args.report.integers, write)?;
     } else {
         let paint = console.paint();
         if let Some(clocks) = session.uncorrelated() {
@@ -64,11 +64,11 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     Ok(if traces.is_empty() { Exit::Nothing } else { opened.exit(is_nothing) })
 }
 
-/// Number of data streams of a trace that are shown; the others are summed up.
+/// Maximum number of data streams to show per trace. Further data streams are summed up.
 const SHOWN_STREAMS: usize = 10_000;
 
 /// Information about a data stream.
-struct Stream {
+struct StreamInfo {
     summary: StreamSummary,
     events: u64,
     begin: Option<i128>,
@@ -76,16 +76,16 @@ struct Stream {
     discarded_events: u64,
     discarded_unknown: bool,
     discarded_packets: u64,
-    /// Number of events of each class of its data stream class.
+    /// Number of events, by event record class.
     counts: Vec<u64>,
 }
 
 /// Information about a trace.
-struct Summary<'a> {
+struct TraceInfo<'a> {
     input: &'a dyn OpenedTrace,
-    streams: Vec<Stream>,
-    /// Sums of the data streams that are not shown, by class.
-    rest: Vec<Stream>,
+    streams: Vec<StreamInfo>,
+    /// Sums over data streams that are not shown, one per data stream class.
+    rest: Vec<StreamInfo>,
     /// Number of data streams.
     number: u64,
     counted: bool,
@@ -93,7 +93,7 @@ struct Summary<'a> {
     selection: Selection,
 }
 
-impl<'a> Summary<'a> {
+impl<'a> TraceInfo<'a> {
     fn new(
         input: &'a dyn OpenedTrace,
         number: usize,
@@ -104,21 +104,21 @@ impl<'a> Summary<'a> {
     ) -> Self {
         let most = args.reading.limits().report.damage;
         let mut damage = Damages::default();
-        let of_no_stream = input.damage().iter().filter(|damage| selected.wants_stream(&damage.file));
+        let of_no_stream = input.damage().iter().filter(|damage| selected.selection.wants_file(&damage.file));
         of_no_stream.for_each(|found| damage.add(found, most));
         let selection = selected.selection.clone();
         let (streams, rest) = (Vec::new(), Vec::new());
         let mut found = Self { input, streams, rest, number: 0, counted, damage, selection };
-        // One after the other: there can be very many.
+        // Data streams are opened one by one, because there can be very many.
         let mut all = counted.then(|| selected.streams(number, input));
         let shown = if args.report.json { usize::MAX } else { SHOWN_STREAMS };
         let mut indexes = 0..;
         input.for_each_stream(&mut |summary| {
             let (index, messages) = (indexes.next().unwrap_or(0), all.as_mut().and_then(Iterator::next));
-            if !selected.wants_stream(&summary.stream.name) {
+            if !selected.selection.wants_file(&summary.stream.name) {
                 return;
             }
-            let mut stream = Stream::new(summary);
+            let mut stream = StreamInfo::new(summary);
             match messages {
                 Some(messages) => {
                     stream.count(messages, selected, |damage| found.damage.add(damage, most), progress);
@@ -133,8 +133,8 @@ impl<'a> Summary<'a> {
         found
     }
 
-    /// Adds a data stream to the shown ones, or to the sum of its class.
-    fn add(&mut self, stream: Stream, shown: usize) {
+    /// Adds a data stream to the list, or to the sum for its class if the list is full.
+    fn add(&mut self, stream: StreamInfo, shown: usize) {
         self.number += 1;
         if self.streams.len() < shown {
             self.streams.push(stream);
@@ -147,12 +147,12 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Returns the data streams that are shown, and the sums of the others.
-    fn all(&self) -> impl Iterator<Item = &Stream> {
+    /// Returns the listed data streams, then the sums over further data streams.
+    fn all(&self) -> impl Iterator<Item = &StreamInfo> {
         self.streams.iter().chain(&self.rest)
     }
 
-    fn sum(&self, value: impl Fn(&Stream) -> u64) -> u64 {
+    fn sum(&self, value: impl Fn(&StreamInfo) -> u64) -> u64 {
         self.all().map(value).fold(0, u64::saturating_add)
     }
 
@@ -164,17 +164,17 @@ impl<'a> Summary<'a> {
 
     /// Returns `true` if all times count from the Unix epoch.
     fn has_dates(&self) -> bool {
-        self.streams.iter().all(Stream::has_dates)
+        self.streams.iter().all(StreamInfo::has_dates)
     }
 
-    /// Returns the title of the format, and how it is recognized.
+    /// Returns the format title, and a description of its detection.
     fn format(&self) -> (&'static str, &'static str) {
         let format = ichnos::formats().find(|format| format.name == self.input.format());
         format.map_or((self.input.format(), ""), |format| (format.title, format.detection))
     }
 }
 
-impl Stream {
+impl StreamInfo {
     /// Returns `true` if all times count from the Unix epoch.
     fn has_dates(&self) -> bool {
         let clock = self.summary.stream.clock();
@@ -194,7 +194,7 @@ impl Stream {
         }
     }
 
-    /// Adds the information about another data stream of the class.
+    /// Adds another data stream with the same class.
     fn join(&mut self, other: Self) {
         let earlier = |a: Option<i128>, b: Option<i128>| a.into_iter().chain(b).min();
         self.events += other.events;
@@ -253,15 +253,15 @@ impl Stream {
 
 fn write_json(
     object: &mut ObjectWriter<'_>,
-    traces: &[Summary<'_>],
+    traces: &[TraceInfo<'_>],
     session: &Session,
     counted: bool,
-    form: TimeForm,
+    form: JsonTime,
 ) {
-    let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
-    let ranges = traces.iter().filter_map(Summary::range);
+    let sum = |value: &dyn Fn(&TraceInfo<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
+    let ranges = traces.iter().filter_map(TraceInfo::range);
     let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    write_range(object, range, traces.iter().all(Summary::has_dates), form);
+    write_range(object, range, traces.iter().all(TraceInfo::has_dates), form);
     object.unsigned("events", counted.then(|| sum(&|trace| trace.sum(|stream| stream.events))));
     object.member("packets").unsigned(sum(&|trace| trace.sum(|stream| stream.summary.packets)));
     object.member("bytes").unsigned(sum(&|trace| trace.sum(|stream| stream.summary.bytes)));
@@ -283,21 +283,21 @@ fn write_json(
     object.member("problems").strings(input::problems(session));
 }
 
-/// Writes first and last time, and the duration; `has_dates` if times count from the Unix epoch.
-fn write_range(object: &mut ObjectWriter<'_>, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
+/// Writes the first time, the last time and the duration. `has_dates` is `true` if times count from the Unix epoch.
+fn write_range(object: &mut ObjectWriter<'_>, range: Option<(i128, i128)>, has_dates: bool, form: JsonTime) {
     let times =
         [("begin_ns", "begin", range.map(|range| range.0)), ("end_ns", "end", range.map(|range| range.1))];
     for (number, text, time) in times {
-        let date = time.filter(|_| has_dates && form != TimeForm::Ns).and_then(rfc3339);
+        let date = time.filter(|_| has_dates && form != JsonTime::Nanoseconds).and_then(rfc3339);
         // Times without a date are kept as numbers.
-        object.integer(number, time.filter(|_| form != TimeForm::Iso || date.is_none()));
+        object.integer(number, time.filter(|_| form != JsonTime::Iso || date.is_none()));
         object.string(text, date.as_deref());
     }
     object.integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
 }
 
-impl Summary<'_> {
-    fn write_json(&self, place: ValueWriter<'_>, form: TimeForm) {
+impl TraceInfo<'_> {
+    fn write_json(&self, place: ValueWriter<'_>, form: JsonTime) {
         let class = &self.input.trace().class;
         let mut object = place.object();
         object.member("path").string(self.input.path());
@@ -341,33 +341,32 @@ impl Summary<'_> {
         object.end();
     }
 
-    /// Number of events of a class, by its index and that of its data stream class.
+    /// Returns the number of events in an event record class. Both classes are indexes.
     fn count_of(&self, data_stream_class: usize, class: usize) -> u64 {
-        let is_of = |stream: &Stream| stream.summary.stream.class_index == data_stream_class;
+        let is_of = |stream: &StreamInfo| stream.summary.stream.class_index == data_stream_class;
         self.sum(|stream| if is_of(stream) { stream.counts.get(class).copied().unwrap_or(0) } else { 0 })
     }
 
-    /// Returns the known event record classes: the id of their data stream class, the class, and its number
-    /// of events.
+    /// Returns the known event record classes, each with the id of its data stream class and its number of events.
     fn classes(&self) -> Vec<(u128, Arc<EventRecordClass>, u64)> {
         let trace = self.input.trace();
         let mut classes = Vec::new();
         let of_streams: HashSet<usize> = self.all().map(|stream| stream.summary.stream.class_index).collect();
         for (i, stream) in trace.class.data_streams.iter().enumerate() {
-            // Without a selection, also classes without a data stream.
+            // Without a selection, classes without a data stream are also shown.
             if self.selection.streams.is_some() && !of_streams.contains(&i) {
                 continue;
             }
-            let wants = |record: &Arc<EventRecordClass>| self.selection.wants_class(record);
+            let wants = |record: &Arc<EventRecordClass>| self.selection.selected.wants_class(record);
             let begin = classes.len() + stream.event_records.iter().filter(|record| wants(record)).count();
             let records = trace.event_records(i).enumerate().filter(|(_, record)| wants(record));
-            // Only keep what is shown: there may be many classes found while reading.
+            // Other members are dropped, because reading can find many classes.
             let shown = |record: Arc<EventRecordClass>| {
                 let record = EventRecordClass::clone(&record);
                 Arc::new(EventRecordClass { specific_context: None, payload: None, log: None, ..record })
             };
             classes.extend(records.map(|(j, record)| (stream.id, shown(record), self.count_of(i, j))));
-            // Hide the order in which classes were found while reading.
+            // Classes found while reading must not depend on the reading order.
             if let Some(dynamic) = classes.get_mut(begin..) {
                 dynamic.sort_by_key(|(_, record, _)| record.id);
             }
@@ -393,8 +392,8 @@ impl Summary<'_> {
     }
 }
 
-impl Stream {
-    fn write_json(&self, place: ValueWriter<'_>, counted: bool, form: TimeForm) {
+impl StreamInfo {
+    fn write_json(&self, place: ValueWriter<'_>, counted: bool, form: JsonTime) {
         let mut object = place.object();
         let stream = &self.summary.stream;
         object.member("name").string(&stream.name);
@@ -419,7 +418,7 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // Text
 
-impl Summary<'_> {
+impl TraceInfo<'_> {
     fn branch(&self, gmt: bool, paint: Paint) -> Branch {
         let class = &self.input.trace().class;
         let mut root = Branch::new(paint.title(&safe(self.input.path())));
@@ -483,7 +482,7 @@ impl Summary<'_> {
         root
     }
 
-    /// Adds the attributes of the trace, and the files that some of them come from.
+    /// Adds the trace attributes, and the files that contain some of them.
     fn attributes_branch(&self, root: &mut Branch, paint: Paint) {
         attributes_tree(root, &self.input.trace().class.attributes, paint);
         let auxiliary = self.input.auxiliary_files();
@@ -494,7 +493,7 @@ impl Summary<'_> {
         }
     }
 
-    /// Returns a path without that of the trace.
+    /// Returns a path relative to the trace.
     fn relative<'b>(&self, path: &'b str) -> &'b str {
         path.strip_prefix(self.input.path())
             .map(|rest| rest.trim_start_matches('/'))
@@ -554,7 +553,7 @@ impl Summary<'_> {
             Branch::new(count(number as u64, "event record class"))
         };
         if self.counted {
-            // Most frequent first; equal ones in the order of the metadata.
+            // Most frequent first. Classes with equal counts keep the metadata order.
             list.sort_by_key(|entry| std::cmp::Reverse(entry.2));
             for (stream, record, number) in list.iter().filter(|entry| entry.2 > 0) {
                 let name = record.name.as_deref().map(safe);
@@ -615,7 +614,7 @@ impl Summary<'_> {
     }
 }
 
-/// Returns the events per second, as the end of a line; empty if below one, or if times are unknown.
+/// Returns the events per second, as the end of a line. Empty if the rate is below 1 or unknown.
 fn rate(events: u64, (begin, end): (i128, i128)) -> String {
     let duration = end.saturating_sub(begin);
     let events = i128::from(events).checked_mul(1_000_000_000);
@@ -625,7 +624,7 @@ fn rate(events: u64, (begin, end): (i128, i128)) -> String {
     }
 }
 
-/// Describes losses in one line; returns `None` if nothing was lost.
+/// Describes losses in one line. Returns `None` if nothing was lost.
 pub(crate) fn losses(events: u64, unknown: bool, packets: u64) -> Option<String> {
     let mut parts = Vec::new();
     if events > 0 {

@@ -1,4 +1,4 @@
-//! `ichnos schema`: describes the event classes of a trace.
+//! `ichnos schema`: describes the event record classes of a trace.
 
 mod language;
 mod proposed_map;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &args::Schema, console: Console) -> Result<Exit, Failure
     } else if args.proposes_map {
         output::print_source(&proposed_map::propose(&classes))?;
     } else if args.report.json {
-        output::print_document("schema", args.report.integers.into(), |object| {
+        output::print_document("schema", args.report.integers, |object| {
             let mut list = object.member("traces").array();
             for (trace, class) in session.traces().iter().zip(&classes) {
                 let mut entry = list.element().object();

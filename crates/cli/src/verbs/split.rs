@@ -1,4 +1,4 @@
-//! `ichnos split`: writes a trace for each part.
+//! `ichnos split`: writes one trace per part.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,10 +10,10 @@ use ichnos::convert::{
 };
 use ichnos::export::text::grouped;
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteReport, WriterFactory};
-use ichnos::model::{DataStream, Event};
+use ichnos::model::Event;
 use ichnos::{Pass, SplitBy as By};
 
-use crate::args::{Split, SplitBy, Writing};
+use crate::args::{SplitArgs, SplitBy, Writing};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, OpenRequest};
 use crate::opened_run::OpenedRun;
@@ -24,14 +24,15 @@ use crate::verbs::convert::NamedTarget;
 use crate::verbs::convert::write_report::{self, InputReport};
 use crate::verbs::{cat, convert};
 
-/// Maximum number of parts: each one takes a directory, and some hundred bytes of memory.
+/// Maximum number of parts. Each part takes a directory and some hundred bytes of memory.
 const MOST_PARTS: usize = 100_000;
 
-/// Names of the part for events without a time, and for losses of data streams without events.
+/// Part name for events without a time.
 const WITHOUT_TIME: &str = "without-time";
+/// Part name for losses in data streams without events.
 const WITHOUT_EVENT: &str = "without-event";
 
-pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &SplitArgs, console: Console) -> Result<Exit, Failure> {
     let writing = &args.convert.writing;
     check_output(writing)?;
     let output_path = OutputPath::for_trace(writing);
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     output_path.check_new()?;
     let named = NamedTarget::new(&args.convert, true)?;
     let selection = Selection::new(&args.convert.selecting, None)?;
-    // A name is an expression, too.
+    // A field name is also an expression.
     let field = match &args.by {
         SplitBy::Field(name) => Some(name.as_str()),
         _ => None,
@@ -56,42 +57,43 @@ pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     let mut target = named.target(&args.convert, &opened)?;
     input::report_empty_traces(&session, console);
     interrupt::watch_writing(console);
-    let mut splitter = Splitter { args, opened };
-    let times = splitter.times()?;
+    let mut run = SplitRun { args, opened };
+    let times = run.times()?;
     if interrupt::is_requested() {
         return Ok(interrupt::exit());
     }
-    let mut directory = splitter.create_directory(target.writer)?;
+    let mut directory = run.create_directory(target.writer)?;
     let by_event = matches!(args.by, SplitBy::Event | SplitBy::Field(_));
     let progress = WriteProgress::new(None, false, console)
-        .count_events(by_event || !splitter.opened.selection.wants_all_events())
+        .count_events(by_event || !run.opened.selection.wants_all_events())
         .limit_damage(args.convert.reading.limits().report.damage);
     let mut parts = SplitParts::new(&args.by, &times, target.writer);
-    let mut written = splitter.write(&times, target, &mut parts, directory.as_ref(), &progress);
+    let mut written = run.write(&times, target, &mut parts, directory.as_ref(), &progress);
     if is_kept
-        && let Err(Problem::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) = &written
+        && let Err(SplitError::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) =
+            &written
         && target.dialect.take().is_some()
     {
         console.notice(&format!("{error}; the output is {}", convert::default_dialect(target.writer)));
-        // Remove the partial output first.
+        // The partial output must be removed first.
         drop(directory.take());
-        directory = splitter.create_directory(target.writer)?;
+        directory = run.create_directory(target.writer)?;
         parts = SplitParts::new(&args.by, &times, target.writer);
         progress.forget_damage();
-        written = splitter.write(&times, target, &mut parts, directory.as_ref(), &progress);
+        written = run.write(&times, target, &mut parts, directory.as_ref(), &progress);
     }
     let written = match written {
         Ok(written) => written,
         Err(_) if parts.too_many.get() => {
             return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
         }
-        Err(Problem::Failure(failure)) => return Err(failure),
-        Err(Problem::Convert(error)) => return failure(error, console),
+        Err(SplitError::Failure(failure)) => return Err(failure),
+        Err(SplitError::Convert(error)) => return failure(error, console),
     };
     let mut damages = progress.finish();
     damages.warn(console);
-    splitter.opened.is_damaged |= damages.count > 0;
-    splitter.finish(written, parts, directory)
+    run.opened.is_damaged |= damages.count > 0;
+    run.finish(written, parts, directory)
 }
 
 /// Checks that the output is a directory.
@@ -109,7 +111,7 @@ fn check_output(writing: &Writing) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the result of a conversion that failed or was stopped.
+/// Returns the result for a conversion that failed or was stopped.
 fn failure(error: ConvertError, console: Console) -> Result<Exit, Failure> {
     let failure = Failure::new(error.to_string());
     match error {
@@ -128,12 +130,12 @@ fn failure(error: ConvertError, console: Console) -> Result<Exit, Failure> {
     }
 }
 
-enum Problem {
+enum SplitError {
     Failure(Failure),
     Convert(ConvertError),
 }
 
-/// Parts found so far, with their names.
+/// Parts that exist so far, with their names.
 struct SplitParts<'a> {
     by: &'a SplitBy,
     digits: usize,
@@ -143,9 +145,9 @@ struct SplitParts<'a> {
     names: RefCell<FileNames>,
     /// Names of the existing parts, by number.
     created: RefCell<HashMap<usize, String>>,
-    /// Data streams, by number.
+    /// Data stream names, by number.
     streams: Vec<String>,
-    /// Parts of which no event could be written.
+    /// Parts without written events.
     without_events: Vec<(String, WriteReport)>,
     too_many: Cell<bool>,
 }
@@ -170,7 +172,7 @@ impl<'a> SplitParts<'a> {
         }
     }
 
-    /// Returns the property that the events of a part have in common.
+    /// Returns the property shared by all events in a part.
     fn label(&self, number: usize) -> String {
         match self.by {
             SplitBy::Size(_) | SplitBy::Time(_) if number > self.begins => WITHOUT_TIME.to_owned(),
@@ -187,7 +189,7 @@ impl<'a> SplitParts<'a> {
         }
     }
 
-    /// Creates the name of a part's trace.
+    /// Creates the name for a part's trace.
     fn create(&self, number: usize) -> String {
         let name = self.names.borrow_mut().add(&self.label(number));
         let name = match self.writer.extensions().first().filter(|_| !self.writer.is_directory()) {
@@ -198,7 +200,7 @@ impl<'a> SplitParts<'a> {
         name
     }
 
-    /// Returns the names of all existing parts, in order.
+    /// Returns the names of all existing parts, sorted by value and number.
     fn names(self) -> Vec<String> {
         let keys = &self.keys;
         let mut created: Vec<_> = self.created.into_inner().into_iter().collect();
@@ -206,20 +208,20 @@ impl<'a> SplitParts<'a> {
         created.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Returns `true` if there are events, but none with the field.
+    /// Returns `true` if there are events, but all lack the field.
     fn have_no_value(&self) -> bool {
         let created = self.created.borrow();
         !created.is_empty() && created.keys().all(|number| self.keys.label(*number).is_none())
     }
 }
 
-struct Splitter<'a> {
-    args: &'a Split,
+struct SplitRun<'a> {
+    args: &'a SplitArgs,
     opened: OpenedRun<'a>,
 }
 
-impl Splitter<'_> {
-    /// Creates the directory of the parts, unless nothing is written.
+impl SplitRun<'_> {
+    /// Creates the directory for the parts, unless this is a dry run.
     fn create_directory(
         &self,
         writer: &'static dyn WriterFactory,
@@ -232,7 +234,7 @@ impl Splitter<'_> {
         directory.map(Some).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
     }
 
-    /// Finishes the output, and reports what was written.
+    /// Finishes and reports the output.
     fn finish(
         mut self,
         mut written: WriteReport,
@@ -299,30 +301,24 @@ impl Splitter<'_> {
         parts: &mut SplitParts<'_>,
         directory: Option<&OutputDirectory>,
         progress: &WriteProgress,
-    ) -> Result<WriteReport, Problem> {
+    ) -> Result<WriteReport, SplitError> {
         let args = self.args;
         let reader = match args.by {
-            // Data streams are not merged: their clocks may be unrelated.
-            SplitBy::Stream => {
-                let wants = |stream: &DataStream| self.opened.selection.wants_file(&stream.name);
-                let mut reader = self.opened.session.stream_reader_of(self.opened.window, wants);
-                self.opened.selection.intersect(&mut reader).map_err(Problem::Failure)?;
-                self.opened.selection.selected.exclude(&mut reader);
-                reader
-            }
-            _ => self.opened.reader().map_err(Problem::Failure)?,
+            SplitBy::Stream => self.opened.selection.stream_reader(self.opened.session, self.opened.window),
+            _ => self.opened.reader(),
         };
+        let reader = reader.map_err(SplitError::Failure)?;
         if let SplitBy::Stream = args.by {
             parts.streams = reader.data_streams().iter().map(|stream| stream.name.to_string()).collect();
             if parts.streams.len() > MOST_PARTS {
-                return Err(Problem::Failure(too_many(&grouped(parts.streams.len() as u64))));
+                return Err(SplitError::Failure(too_many(&grouped(parts.streams.len() as u64))));
             }
         }
         let mut options = ConvertOptions::default();
-        convert::set_options(&mut options, &args.convert, target).map_err(Problem::Failure)?;
+        convert::set_options(&mut options, &args.convert, target).map_err(SplitError::Failure)?;
         options.pass = Pass::new(self.opened.selection.selected.clone()).stop(interrupt::flag());
         options.observer = progress;
-        // Used by both functions below, one after the other.
+        // Shared by the functions below, which never run at the same time.
         let parts = RefCell::new(parts);
         let mut part_of = |event: &Event<'_>| {
             let mut parts = parts.borrow_mut();
@@ -354,7 +350,7 @@ impl Splitter<'_> {
             }
         };
         let targets = SplitTargets { path: &mut path, selected_by: &selected_by, finished: &mut finished };
-        let written = reader.split(target.writer, by, targets, &options).map_err(Problem::Convert);
+        let written = reader.split(target.writer, by, targets, &options).map_err(SplitError::Convert);
         parts.into_inner().without_events = without_events;
         written
     }

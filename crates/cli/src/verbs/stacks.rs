@@ -1,31 +1,29 @@
-//! `ichnos stacks`: writes the call stacks of events as a profile.
+//! `ichnos stacks`: writes event call stacks as a profile.
 
 use std::io::Write as _;
 
 use ichnos::analysis::{
-    FieldValues, SkippedSamples, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
-    StackRoots, StackThread, StackWeight,
+    FieldValues, SkippedSamples, StackCollector, StackFormat, StackOptions, StackProfile, StackThread,
+    StackWeight,
 };
 use ichnos::export::TerminalText;
 use ichnos::export::text::{LineWidth, Paint, count};
 use ichnos::viewers::SpanStackCollector;
 
-use crate::args::{FramesKept, RootsShown, Stacks, StacksFormat};
+use crate::args::StacksArgs;
 use crate::exit::{Exit, Failure};
-use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
 use crate::progress::Console;
 use crate::select::{Patterns, Selection, field_names, running_threads};
 
-pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
-    // Before reading anything: errors in patterns should not take an hour to be reported.
+pub(crate) fn run(args: &StacksArgs, console: Console) -> Result<Exit, Failure> {
+    // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
-    let threads = ThreadSelection::new(args)?;
+    let threads = ThreadPatterns::new(args)?;
     let output = OutputPath::for_file(&args.output);
     output.check_new()?;
-    let running = running_threads::named_parts(&args.selecting, [], None);
-    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     output.check_apart(&session)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     check_fields(args, &opened, false)?;
@@ -45,10 +43,10 @@ pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
     Ok(opened.exit(false))
 }
 
-/// Reads the call stacks of events.
+/// Reads event call stacks.
 fn read_samples(
-    args: &Stacks,
-    threads: Option<ThreadSelection>,
+    args: &StacksArgs,
+    threads: Option<ThreadPatterns>,
     opened: &mut OpenedRun<'_>,
 ) -> Result<StackProfile, Failure> {
     let mut collector = StackCollector::new(options(args));
@@ -73,8 +71,8 @@ fn read_samples(
 
 /// Reads spans.
 fn read_spans(
-    args: &Stacks,
-    threads: Option<ThreadSelection>,
+    args: &StacksArgs,
+    threads: Option<ThreadPatterns>,
     opened: &mut OpenedRun<'_>,
 ) -> Result<StackProfile, Failure> {
     let mut collector = SpanStackCollector::new(&options(args), args.running);
@@ -107,7 +105,7 @@ fn read_spans(
 }
 
 /// Checks the fields named by options.
-fn check_fields(args: &Stacks, opened: &OpenedRun<'_>, after: bool) -> Result<(), Failure> {
+fn check_fields(args: &StacksArgs, opened: &OpenedRun<'_>, after: bool) -> Result<(), Failure> {
     let (session, selection) = (opened.session, &opened.selection);
     let weight = match args.weight.as_str() {
         "samples" | "time" | "time-before" => None,
@@ -125,14 +123,14 @@ fn check_fields(args: &Stacks, opened: &OpenedRun<'_>, after: bool) -> Result<()
 }
 
 /// Selected processes and threads.
-struct ThreadSelection {
+struct ThreadPatterns {
     processes: Option<Patterns>,
     threads: Option<Patterns>,
 }
 
-impl ThreadSelection {
+impl ThreadPatterns {
     /// Returns `None` if all threads are selected.
-    fn new(args: &Stacks) -> Result<Option<Self>, Failure> {
+    fn new(args: &StacksArgs) -> Result<Option<Self>, Failure> {
         let processes = Patterns::new(&args.process, "--process")?;
         let threads = Patterns::new(&args.thread, "--thread")?;
         let selects = processes.is_some() || threads.is_some();
@@ -150,7 +148,7 @@ impl ThreadSelection {
     }
 }
 
-fn options(args: &Stacks) -> StackOptions {
+fn options(args: &StacksArgs) -> StackOptions {
     let mut options = StackOptions::default();
     options.weight = match args.weight.as_str() {
         "samples" => StackWeight::Samples,
@@ -164,12 +162,8 @@ fn options(args: &Stacks) -> StackOptions {
             None => options.only.push(FieldValues { path: path.clone(), values: vec![value.clone()] }),
         }
     }
-    options.frames = match args.frames {
-        FramesKept::All => StackFrames::All,
-        FramesKept::Named => StackFrames::Named,
-        FramesKept::Managed => StackFrames::Managed,
-    };
-    options.with_times = args.top.is_none() && format(args).has_times();
+    options.frames = args.frames;
+    options.with_times = args.top.is_none() && args.format().has_times();
     options.with_states = args.cpu;
     if args.spans {
         options.weight = StackWeight::Time;
@@ -178,34 +172,24 @@ fn options(args: &Stacks) -> StackOptions {
     options
 }
 
-fn format(args: &Stacks) -> StackFormat {
-    match args.format() {
-        StacksFormat::Folded => StackFormat::Folded,
-        StacksFormat::Speedscope => StackFormat::Speedscope,
-        StacksFormat::Pprof => StackFormat::Pprof,
-        StacksFormat::Firefox => StackFormat::Firefox,
-        StacksFormat::Svg => StackFormat::Svg(args.width),
-    }
-}
-
-fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
+fn write(profile: &StackProfile, args: &StacksArgs) -> Result<(), Failure> {
     let output = OutputPath::for_file(&args.output).create()?;
-    let format = format(args);
-    if output.is_terminal() && args.format() == StacksFormat::Pprof {
+    let format = args.format();
+    if output.is_terminal() && format == StackFormat::Pprof {
         return Err(Failure::new("the format pprof is binary, and the output is a terminal")
             .help("write it to a file: `-o FILE.pb.gz`"));
     }
-    let roots = match args.roots {
-        RootsShown::None => StackRoots::None,
-        RootsShown::Process => StackRoots::Process,
-        RootsShown::Thread => StackRoots::Thread,
-    };
     let output = Destination::new(output, TerminalText::Lines { colors: false });
-    Ok(output.write_buffered(|output| profile.write(format, roots, output))?)
+    Ok(output.write_buffered(|output| profile.write(format, args.roots, output))?)
 }
 
-/// Prints a table of the functions that count most.
-fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Console) -> Result<(), Failure> {
+/// Prints a table of the heaviest functions.
+fn print_top(
+    profile: &StackProfile,
+    most: usize,
+    args: &StacksArgs,
+    console: Console,
+) -> Result<(), Failure> {
     let weight = options(args).weight;
     if args.output.path.is_none() {
         let paint = console.paint();
@@ -219,8 +203,8 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Consol
     Ok(())
 }
 
-/// Reports samples that count nothing.
-fn report_skipped(profile: &StackProfile, args: &Stacks, console: Console) {
+/// Reports samples that are not counted.
+fn report_skipped(profile: &StackProfile, args: &StacksArgs, console: Console) {
     let SkippedSamples { without_frames, without_time, without_weight, .. } = profile.skipped();
     for (name, number) in profile.not_counted() {
         let (name, samples) = (safe(name), count(*number, "sample"));
@@ -241,8 +225,8 @@ fn report_skipped(profile: &StackProfile, args: &Stacks, console: Console) {
     }
 }
 
-/// Reports why there is nothing to write.
-fn report_nothing(profile: &StackProfile, args: &Stacks, console: Console) {
+/// Explains an empty profile.
+fn report_nothing(profile: &StackProfile, args: &StacksArgs, console: Console) {
     if profile.samples() > 0 {
         let samples = count(profile.samples(), "sample");
         let help = match args.weight.as_str() {

@@ -1,11 +1,11 @@
-//! `ichnos stats`: counts, distributions and latencies of events.
+//! `ichnos stats`: event counts, distributions and latencies.
 
-use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
+use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsOrder, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{PassCounts, PassOptions, Session, StatsOutput, StatsResult};
 
-use crate::args::{SortBy, Stats, time};
+use crate::args::{StatsArgs, time};
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
@@ -13,9 +13,9 @@ use crate::output::{self, safe};
 use crate::progress::{Console, Follower};
 use crate::select::{Patterns, Selection, classes, field_names, no_match_help, running_threads};
 
-pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     check(args)?;
-    // Before reading anything: errors in patterns should not take an hour to be reported.
+    // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
     let mut pairs = pair_options(args)?;
     let session = OpenRequest::new(&args.reading).running(running_parts(args)).open(console)?;
@@ -47,11 +47,11 @@ pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
         warn_of_names(args, &opened)?;
     }
     let with_options = paired.as_ref().zip(pairs.as_ref());
-    let found = StatsReport::new(&stats, &options, with_options, args.sort.into());
+    let found = StatsReport::new(&stats, &options, with_options, args.sort);
     let found = found.top(args.top.unwrap_or(usize::MAX));
     if args.report.json {
         let write = |object: &mut ObjectWriter<'_>| found.write_json(object, events, damages);
-        output::print_document("stats", args.report.integers.into(), write)?;
+        output::print_document("stats", args.report.integers, write)?;
     } else if args.csv {
         output::print_source(&found.to_csv())?;
     } else {
@@ -65,11 +65,11 @@ pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
 }
 
-/// Bytes of trace data in a chunk: the same for any number of threads, so that sums of floating-point numbers
-/// and approximate results are the same, too.
+/// Chunk size in bytes. It must not depend on the number of threads, so that approximate results and sums of
+/// floating-point numbers are always the same.
 const CHUNK: u64 = 8 << 20;
 
-fn pass_options(args: &Stats) -> PassOptions {
+fn pass_options(args: &StatsArgs) -> PassOptions {
     let mut options = PassOptions::default();
     options.threads = args.threads.map_or(options.threads, usize::from);
     options.chunk_bytes = Some(args.chunk_size.unwrap_or(CHUNK));
@@ -77,15 +77,17 @@ fn pass_options(args: &Stats) -> PassOptions {
     options
 }
 
-/// Checks combinations of options.
-fn check(args: &Stats) -> Result<(), Failure> {
+/// Checks that the options can be combined.
+fn check(args: &StatsArgs) -> Result<(), Failure> {
     let needs = match args.sort {
-        SortBy::P50 | SortBy::P99 | SortBy::Max | SortBy::Mean if !args.has_numbers() => {
+        StatsOrder::P50 | StatsOrder::P99 | StatsOrder::Max | StatsOrder::Mean if !args.has_numbers() => {
             "--histogram or --pair"
         }
-        SortBy::Total if !args.has_pairs() => "--pair or --spans",
-        SortBy::Own if !args.spans => "--spans",
-        SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.has_pairs() => {
+        StatsOrder::Total if !args.has_pairs() => "--pair or --spans",
+        StatsOrder::Own if !args.spans => "--spans",
+        StatsOrder::Bytes | StatsOrder::First | StatsOrder::Last | StatsOrder::Gap | StatsOrder::Loss
+            if args.has_pairs() =>
+        {
             return Err(Failure::new("--sort: this column does not apply to pairs")
                 .help("sort them by events, name, total, mean, p50, p99 or max"));
         }
@@ -101,15 +103,15 @@ fn check(args: &Stats) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that the field of the histogram has numbers.
-fn check_histogram(args: &Stats, session: &Session, after: bool) -> Result<(), Failure> {
+/// Checks that the histogram field is a number.
+fn check_histogram(args: &StatsArgs, session: &Session, after: bool) -> Result<(), Failure> {
     let Some(name) = &args.histogram else { return Ok(()) };
     let instead = format!("`--by {}` counts its values", safe(name));
     field_names::check_numbers(session, "--histogram", name, &instead, after)
 }
 
-/// Returns the fields named by options, with the options.
-fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
+/// Returns pairs of an option and the field it names.
+fn field_names_of(args: &StatsArgs) -> impl Iterator<Item = (&str, &str)> {
     let by = args.by.iter().filter_map(|by| match by {
         GroupBy::Field(name) => Some(("--by", name.as_str())),
         _ => None,
@@ -119,22 +121,22 @@ fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
     by.chain(histogram).chain(keys)
 }
 
-/// Returns what is added to events.
-fn running_parts(args: &Stats) -> RunningParts {
+/// Returns the parts of the running thread to add to events.
+fn running_parts(args: &StatsArgs) -> RunningParts {
     let groups = args.by.iter().filter_map(|by| match by {
         GroupBy::Field(field) => Some(field.as_str()),
         _ => None,
     });
     let names = groups.chain(args.key.iter().chain(&args.histogram).map(|name| name.trim()));
-    // Pairs without a key are those of threads.
+    // Pairs without a key are paired by thread.
     let is_by_thread = args.pair.is_some() && args.key.is_empty();
     let names = names.chain(is_by_thread.then_some(running_threads::THREAD));
     running_threads::named_parts(&args.selecting, names, None)
 }
 
-fn options(args: &Stats) -> StatsOptions {
+fn options(args: &StatsArgs) -> StatsOptions {
     let mut options = StatsOptions::default();
-    // Pairs have rows of their own.
+    // For pairs, `PairOptions` defines the rows.
     options.by = if args.has_pairs() { Vec::new() } else { args.groups() };
     options.histogram.clone_from(&args.histogram);
     options.timeline = args.timeline;
@@ -143,7 +145,7 @@ fn options(args: &Stats) -> StatsOptions {
     options
 }
 
-fn text_options(args: &Stats, opened: &OpenedRun<'_>) -> StatsTextOptions {
+fn text_options(args: &StatsArgs, opened: &OpenedRun<'_>) -> StatsTextOptions {
     let mut options = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
     options.hints.groups = "--max groups=N";
     options.hints.open_pairs = "--max open-pairs=N";
@@ -151,7 +153,7 @@ fn text_options(args: &Stats, opened: &OpenedRun<'_>) -> StatsTextOptions {
     options
 }
 
-fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
+fn pair_options(args: &StatsArgs) -> Result<Option<PairOptions>, Failure> {
     if args.spans {
         let mut options = PairOptions::spans();
         options.by = if args.by.is_empty() { vec![GroupBy::Span] } else { args.groups() };
@@ -170,7 +172,7 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     Ok(Some(limited(options, args)))
 }
 
-fn limited(mut options: PairOptions, args: &Stats) -> PairOptions {
+fn limited(mut options: PairOptions, args: &StatsArgs) -> PairOptions {
     let limits = args.reading.limits().report;
     options.slowest = args.slowest;
     options.longer_than = args.longer_than;
@@ -178,11 +180,11 @@ fn limited(mut options: PairOptions, args: &Stats) -> PairOptions {
     options
 }
 
-/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something. Reads
-/// traces whose classes are only known after reading, as they contain the roles.
+/// Pairs begin and end events by thread or processor, unless `--key` names fields. If classes are only known after
+/// reading, the traces must be read first, because classes contain the event roles.
 fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console) {
     if pairs.keys.is_empty() {
-        // Classes of live traces are known when their events arrive.
+        // Classes in live traces are known when their events arrive.
         if !session.is_live() {
             classes::read_dynamic(session, console);
         }
@@ -192,8 +194,8 @@ fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console)
     }
 }
 
-/// Warns about names of pairs that no event has.
-fn warn_of_names(args: &Stats, opened: &OpenedRun<'_>) -> Result<(), Failure> {
+/// Warns about names in `--pair` without matching events.
+fn warn_of_names(args: &StatsArgs, opened: &OpenedRun<'_>) -> Result<(), Failure> {
     for name in args.pair.iter().flatten() {
         let mut named = opened.selection.clone();
         named.select_events(Patterns::new(std::slice::from_ref(name), "--pair")?);

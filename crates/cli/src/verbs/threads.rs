@@ -1,21 +1,19 @@
-//! `ichnos threads`: what ran, what waited and why.
+//! `ichnos threads`: shows running and waiting threads.
 
 use ichnos::Session;
 use ichnos::analysis::{PathOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
 
-use crate::args::{Threads, time};
+use crate::args::{ThreadsArgs, time};
 use crate::exit::{Exit, Failure};
-use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output;
 use crate::progress::Console;
 use crate::select::{Selection, TimeRange, running_threads};
 
-pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
-    // Before reading anything: errors in patterns should not take an hour to be reported.
+pub(crate) fn run(args: &ThreadsArgs, console: Console) -> Result<Exit, Failure> {
+    // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
-    let running = running_threads::named_parts(&args.selecting, [], None);
-    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let options = options(args, &session)?;
     opened.start();
@@ -32,7 +30,7 @@ pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
         console
             .warning_with_help(&format!("nothing is known about thread {thread} in this time range"), help);
     } else if args.report.json {
-        output::print_document("threads", args.report.integers.into(), |object| {
+        output::print_document("threads", args.report.integers, |object| {
             found.write_json(object, args.top);
         })?;
     } else if args.csv {
@@ -47,7 +45,7 @@ pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
     Ok(opened.exit(is_empty))
 }
 
-fn options(args: &Threads, session: &Session) -> Result<ThreadOptions, Failure> {
+fn options(args: &ThreadsArgs, session: &Session) -> Result<ThreadOptions, Failure> {
     let mut options = ThreadOptions::default();
     options.waits = args.top;
     let Some(thread) = args.path else { return Ok(options) };
@@ -63,7 +61,7 @@ fn options(args: &Threads, session: &Session) -> Result<ThreadOptions, Failure> 
     Ok(options)
 }
 
-fn text_options(args: &Threads, opened: &OpenedRun<'_>) -> ThreadTextOptions {
+fn text_options(args: &ThreadsArgs, opened: &OpenedRun<'_>) -> ThreadTextOptions {
     let mut options = ThreadTextOptions::default();
     options.shown = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
     options.top = args.top;

@@ -18,7 +18,7 @@ use ichnos_view::{PrivateDirectory, ResolveTime, TimelineCache, ViewOptions, Vie
 use self::view_traces::ViewTraces;
 use crate::args::{Reading, Selecting, ViewVerb};
 use crate::exit::{Exit, Failure};
-use crate::input::{self, InputState, OpenRequest};
+use crate::input::{self, InputState};
 use crate::output::{self, OutputPath};
 use crate::progress::{Console, interrupt};
 use crate::select::{Selection, filters, running_threads};
@@ -29,9 +29,9 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
         return viewer_page::run(args, viewer, console);
     }
     let paths = input::paths(&args.reading)?;
-    // Before the traces are opened: what is added meanwhile is a change.
+    // Read before the traces are opened, so that data added meanwhile count as a change.
     let mut state = args.follow.then(|| InputState::new(&paths));
-    let session = open_request(&args.reading, &args.selecting).open(console)?;
+    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     input::report_problems(&session, console);
     let session = Arc::new(session);
     let source = select(&args.selecting, &session, console)?;
@@ -50,17 +50,17 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
         if std::mem::replace(known, now) == now {
             return None;
         }
-        // A trace whose metadata are being written is complete a moment later, when this is tried again.
+        // Metadata can be incomplete while they are written. The next attempt will find them complete.
         open_again(&args.reading, &args.selecting, console).ok()
     })?;
     if let Some(socket) = &args.reading.listen {
-        // The thread that waits for datagrams does not end before the program.
+        // Removed here, because the thread that waits for datagrams never ends.
         let _ = std::fs::remove_file(socket);
     }
     Ok(Exit::Success)
 }
 
-/// Returns the options of a server that shows what was selected.
+/// Returns the server options.
 fn view_options(
     args: &ViewVerb,
     paths: &[PathBuf],
@@ -97,7 +97,7 @@ fn view_options(
     options
 }
 
-/// Returns a number that differs for other traces, states of their files, and options.
+/// Returns the key of a cached timeline. It depends on the traces, the state of their files, and the options.
 fn cache_key(args: &ViewVerb, paths: &[PathBuf], window: Window) -> u64 {
     let ViewVerb { reading, selecting, .. } = args;
     let mut key = DefaultHasher::new();
@@ -105,12 +105,12 @@ fn cache_key(args: &ViewVerb, paths: &[PathBuf], window: Window) -> u64 {
     let absolute: Vec<PathBuf> = paths.iter().map(absolute).collect();
     InputState::new(absolute.iter().chain(&reading.map).chain(&reading.manifest)).hash(&mut key);
     absolute.hash(&mut key);
-    // Times of the options can be local ones.
+    // The options can contain local times.
     format!("{reading:?} {selecting:?} {window:?} {:?}", std::env::var_os("TZ")).hash(&mut key);
     key.finish()
 }
 
-/// Writes the page to a file.
+/// Writes the page for `--export`.
 fn export(
     args: &ViewVerb,
     path: &Path,
@@ -132,29 +132,25 @@ fn export(
     Ok(if is_damaged || page.is_damaged { Exit::Damaged } else { Exit::Success })
 }
 
-fn open_request<'a>(reading: &'a Reading, selecting: &Selecting) -> OpenRequest<'a> {
-    OpenRequest::new(reading).running(running_threads::named_parts(selecting, [], None))
-}
-
-/// Opens the traces once more.
+/// Opens the traces again.
 fn open_again(reading: &Reading, selecting: &Selecting, console: Console) -> Result<ViewSource, Failure> {
-    let opened = open_request(reading, selecting).try_open(ScanProgress::default())?;
+    let opened = running_threads::open_request(reading, selecting).try_open(ScanProgress::default())?;
     let session = opened.map_err(|error| input::failure(&error))?;
     select(selecting, &Arc::new(session), console)
 }
 
-/// Returns a function that converts times in expressions.
+/// Returns the function that converts times in expressions.
 fn resolve_time(session: &Arc<Session>, gmt: bool) -> ResolveTime {
     let times = Arc::clone(session);
     Arc::new(move |text| filters::resolve_time(text, &times, gmt))
 }
 
-/// Selects what is shown.
+/// Applies the selection to the opened traces.
 fn select(selecting: &Selecting, session: &Arc<Session>, console: Console) -> Result<ViewSource, Failure> {
     let mut selection = Selection::new(selecting, None)?;
     let mut source = ViewSource::new(Arc::clone(session));
     source.window = selection.prepare(session, console)?;
-    // Before the server is there: a trace that cannot be read needs no page.
+    // Checked before the server starts, so that errors are printed in the terminal.
     selection.reader(session, source.window)?;
     source.selection = selection.selected;
     source.warnings = input::problems(session);
@@ -169,7 +165,7 @@ fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ViewSe
     })
 }
 
-/// Returns the names of the traces.
+/// Returns the page title: the trace names.
 fn title(args: &ViewVerb) -> String {
     if let Some(path) = &args.reading.listen {
         return path.display().to_string();

@@ -1,4 +1,4 @@
-//! The table of the formats of text, which is all that the command knows about each of them.
+//! Table of text formats. The command knows nothing else about a text format.
 
 use std::io::Write;
 
@@ -6,47 +6,48 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ichnos::export::{Csv, CsvForm, Details, Log, LogForm, Null, Pretty, TerminalText};
 use ichnos::io::Output;
 use ichnos::jsonl::JsonLines;
+use ichnos::model::ClockArithmetic;
 use ichnos::{BlockWriter, TextOutput};
 
 use super::settings::TextSettings;
-use crate::args::{Arithmetic, time};
+use crate::args::time;
 
-/// Starts a text.
+/// Function that starts a text in a format.
 type StartText = for<'o> fn(&TextSettings, Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o>;
 
-/// A format of text.
+/// A text format.
 #[derive(Debug)]
 pub(crate) struct TextFormat {
     /// Name in `cat --format` and `convert --to`.
     pub(crate) name: &'static str,
-    /// Description in help texts.
+    /// Description for the help.
     pub(crate) about: &'static str,
     /// Options that apply to this format, but not to all others.
     options: &'static [&'static str],
     /// `true` if the option `stacks` applies.
     has_stacks: bool,
-    /// Extensions of its files.
+    /// File name extensions.
     pub(crate) extensions: &'static [&'static str],
-    /// `true` if `convert` chooses the format by the extension of the output.
+    /// `true` if `convert` recognizes the format from the output's extension.
     pub(crate) is_by_extension: bool,
-    /// Arithmetic of clocks, unless an option names one.
-    pub(crate) arithmetic: Arithmetic,
+    /// Default clock arithmetic.
+    pub(crate) arithmetic: ClockArithmetic,
     /// `true` if all events have the same columns.
     pub(crate) has_columns: bool,
     /// `true` if the text can be read as a trace.
     pub(crate) is_trace: bool,
     /// `true` if the text contains losses.
     pub(crate) has_losses: bool,
-    /// `true` unless there is no text.
+    /// `true` unless the format only reads events.
     pub(crate) is_printed: bool,
     /// Returns `true` if the text has local times.
     has_local_times: fn(&TextSettings) -> bool,
-    /// Returns the kind of text on a terminal, with or without colors.
+    /// Returns the kind of text for a terminal, with or without colors.
     pub(crate) terminal_text: fn(bool) -> TerminalText,
     start: StartText,
 }
 
-/// Values of most formats.
+/// Properties shared by most formats.
 const COMMON: TextFormat = TextFormat {
     name: "",
     about: "",
@@ -54,14 +55,14 @@ const COMMON: TextFormat = TextFormat {
     has_stacks: true,
     extensions: &[],
     is_by_extension: false,
-    arithmetic: Arithmetic::Exact,
+    arithmetic: ClockArithmetic::Exact,
     has_columns: false,
     is_trace: false,
     has_losses: false,
     is_printed: true,
     has_local_times: |_| false,
     terminal_text: |colors| TerminalText::Lines { colors },
-    start: start_null,
+    start: |_, writer| Box::new(TextOutput::new(writer, |_| Null::new()).without_damage()),
 };
 
 static PRETTY: TextFormat = TextFormat {
@@ -70,7 +71,7 @@ static PRETTY: TextFormat = TextFormat {
     options: &["clock_cycles", "clock_date", "clock_gmt", "clock_seconds", "no_delta", "fields", "names"],
     extensions: &["txt"],
     is_by_extension: true,
-    arithmetic: Arithmetic::Babeltrace,
+    arithmetic: ClockArithmetic::Double,
     // As in `babeltrace2`.
     has_losses: true,
     has_local_times: |text| !(text.clock_gmt || text.options.clock_seconds || text.options.clock_cycles),
@@ -82,7 +83,7 @@ static DETAILS: TextFormat = TextFormat {
     name: "details",
     about: "All properties of each message on several lines, as in the `details` sink of `babeltrace2`",
     options: &["details"],
-    arithmetic: Arithmetic::Babeltrace,
+    arithmetic: ClockArithmetic::Double,
     start: start_details,
     ..COMMON
 };
@@ -105,7 +106,7 @@ static LOG: TextFormat = TextFormat {
     extensions: &["txt"],
     has_losses: true,
     has_local_times: |text| text.options.clock_date && !text.clock_gmt,
-    start: start_log,
+    start: |text, writer| start_log(LogForm::Text, text, writer),
     ..COMMON
 };
 
@@ -116,7 +117,7 @@ static LOG_JSON: TextFormat = TextFormat {
     extensions: &["json"],
     has_losses: true,
     terminal_text: |_| TerminalText::Json,
-    start: start_log_json,
+    start: |text, writer| start_log(LogForm::Json, text, writer),
     ..COMMON
 };
 
@@ -129,7 +130,7 @@ static CSV: TextFormat = TextFormat {
     is_by_extension: true,
     has_columns: true,
     terminal_text: |_| TerminalText::Lines { colors: false },
-    start: start_csv,
+    start: |text, writer| start_table(CsvForm::Comma, text, writer),
     ..COMMON
 };
 
@@ -142,7 +143,7 @@ static TSV: TextFormat = TextFormat {
     is_by_extension: true,
     has_columns: true,
     terminal_text: |_| TerminalText::Tabs,
-    start: start_tsv,
+    start: |text, writer| start_table(CsvForm::Tab, text, writer),
     ..COMMON
 };
 
@@ -154,14 +155,14 @@ static NULL: TextFormat = TextFormat {
     ..COMMON
 };
 
-/// All formats, in the order of help texts.
+/// All formats, in help order.
 static ALL: [&TextFormat; 8] = [&PRETTY, &DETAILS, &JSON_LINES, &LOG, &LOG_JSON, &CSV, &TSV, &NULL];
 
-/// Formats that the verbs of traces write, too. Of several with an extension, the first one is the default.
+/// Formats that `convert` and similar verbs also write. The first format with an extension is its default.
 static WRITTEN: [&TextFormat; 5] = [&CSV, &TSV, &PRETTY, &LOG, &LOG_JSON];
 
 impl TextFormat {
-    /// JSON Lines, which have an option of their own.
+    /// Returns JSON Lines, for `cat --json`.
     pub(crate) fn json_lines() -> &'static Self {
         &JSON_LINES
     }
@@ -171,12 +172,12 @@ impl TextFormat {
         ALL.into_iter()
     }
 
-    /// Returns the formats that the verbs of traces write.
+    /// Returns the formats that `convert` and similar verbs also write.
     pub(crate) fn written() -> impl Iterator<Item = &'static Self> {
         WRITTEN.into_iter()
     }
 
-    /// Returns `true` if an option of `cat` applies. `id` is its name with `_` for each `-`.
+    /// Returns `true` if a `cat` option applies to this format. `id` is its name with `_` for each `-`.
     pub(crate) fn has_option(&self, id: &str) -> bool {
         match id {
             "stacks" => self.has_stacks,
@@ -185,7 +186,7 @@ impl TextFormat {
         }
     }
 
-    /// Returns the options of `cat` that do not apply to all formats.
+    /// Returns the `cat` options that do not apply to all formats.
     pub(crate) fn limited_options() -> Vec<&'static str> {
         let mut options = Vec::new();
         for option in Self::all().flat_map(|format| format.options).chain(&["stacks", "output"]) {
@@ -196,14 +197,14 @@ impl TextFormat {
         options
     }
 
-    /// Warns of an unknown time zone if the text has local times.
+    /// Warns about an unknown time zone if the text has local times.
     pub(crate) fn warn_of_zone(&self, text: &TextSettings) {
         if (self.has_local_times)(text) {
             time::warn_of_zone();
         }
     }
 
-    /// Starts a text.
+    /// Starts a text in this format.
     pub(crate) fn start<'o>(
         &self,
         text: &TextSettings,
@@ -213,7 +214,7 @@ impl TextFormat {
     }
 }
 
-/// Returns the parser of the names of formats.
+/// Returns the parser for format names.
 pub(crate) fn parser() -> impl TypedValueParser<Value = &'static TextFormat> {
     let values = TextFormat::all().map(|format| PossibleValue::new(format.name).help(format.about));
     PossibleValuesParser::new(values)
@@ -243,29 +244,13 @@ fn start_json_lines<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>)
     Box::new(TextOutput::new(writer, move |writer| JsonLines::new(writer, options.clone())))
 }
 
-fn start_log<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    start_log_form(LogForm::Text, text, writer)
-}
-
-fn start_log_json<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    start_log_form(LogForm::Json, text, writer)
-}
-
-fn start_log_form<'o>(
+fn start_log<'o>(
     form: LogForm,
     text: &TextSettings,
     writer: Box<dyn Write + Send + 'o>,
 ) -> Box<dyn Output + 'o> {
     let options = text.log(form);
     Box::new(TextOutput::new(writer, move |writer| Log::new(writer, options.clone())))
-}
-
-fn start_csv<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    start_table(CsvForm::Comma, text, writer)
-}
-
-fn start_tsv<'o>(text: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    start_table(CsvForm::Tab, text, writer)
 }
 
 fn start_table<'o>(
@@ -275,8 +260,4 @@ fn start_table<'o>(
 ) -> Box<dyn Output + 'o> {
     let options = text.table(form);
     Box::new(TextOutput::new(writer, move |writer| Csv::new(writer, options.clone())).without_damage())
-}
-
-fn start_null<'o>(_: &TextSettings, writer: Box<dyn Write + Send + 'o>) -> Box<dyn Output + 'o> {
-    Box::new(TextOutput::new(writer, |_| Null::new()).without_damage())
 }

@@ -1,10 +1,12 @@
-//! Options of formats of text.
+//! Text format options.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use ichnos::export::{DetailsOptions, Integers, JsonTime, PrettyFields, PrettyNames};
 
-use crate::args::{IntegerForm, TimeForm};
+use crate::args::choice::{self, Choice};
+use crate::args::json;
 
-/// Options that apply to some formats of text only.
+/// Options that apply only to some text formats.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TextOptions {
     /// Print times in clock cycles (pretty)
@@ -29,15 +31,16 @@ pub(crate) struct TextOptions {
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
     /// Scopes in which to print names, comma-separated (pretty)
-    #[arg(long, value_name = "SCOPE", value_enum, value_delimiter = ',', hide_short_help = true)]
-    pub(crate) names: Vec<NameScope>,
+    #[arg(long, value_name = "SCOPE", value_parser = choice::parser(SCOPES), value_delimiter = ',',
+          hide_short_help = true)]
+    pub(crate) names: Vec<ScopeSwitch>,
 
     /// Properties to print, comma-separated (details)
     ///
     /// The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name,
     /// with-stream-name, with-time, with-trace-name, with-uid or with-uuid.
     #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail, hide_short_help = true)]
-    pub(crate) details: Vec<(Detail, bool)>,
+    pub(crate) details: Vec<(DetailSwitch, bool)>,
 
     /// Also print packets, with their headers and contexts (jsonl)
     #[arg(long, hide_short_help = true)]
@@ -46,102 +49,88 @@ pub(crate) struct TextOptions {
     /// Form of integers (jsonl, log-json)
     ///
     /// Some readers, such as jq 1.6 and JavaScript, keep only 53 bits of a number.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, hide_short_help = true)]
-    pub(crate) integers: IntegerForm,
+    #[arg(long, value_parser = choice::parser(json::INTEGERS), value_name = "FORM", default_value = "number",
+          hide_short_help = true)]
+    pub(crate) integers: Integers,
     // Applies to the formats `jsonl`, `log-json`, `csv` and `tsv`.
     /// Form of times since the Unix epoch (jsonl, log-json, csv, tsv)
     ///
     /// Times from other clocks are always in nanoseconds.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, hide_short_help = true)]
-    pub(crate) time: TimeForm,
+    #[arg(long, value_parser = choice::parser(json::TIMES), value_name = "FORM", default_value = "ns",
+          hide_short_help = true)]
+    pub(crate) time: JsonTime,
 }
 
 impl TextOptions {
-    /// Returns the properties to print before each event in the format pretty, or the first invalid name.
-    pub(crate) fn properties(&self) -> Result<Vec<FieldName>, &str> {
-        self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
+    /// Returns the properties to print before each event in the format pretty.
+    ///
+    /// # Errors
+    /// The first invalid name.
+    pub(crate) fn properties(&self) -> Result<Vec<PropertySwitch>, &str> {
+        let switch =
+            |name: &str| PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, switch)| *switch);
+        self.fields.iter().map(|name| switch(name).ok_or(&**name)).collect()
     }
 }
 
-/// Properties that the format pretty can print before an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FieldName {
-    /// Name of the trace.
-    Trace,
-    /// Host name (default).
-    #[value(name = "trace:hostname")]
-    TraceHostname,
-    /// Tracing domain.
-    #[value(name = "trace:domain")]
-    TraceDomain,
-    /// Process name (default).
-    #[value(name = "trace:procname")]
-    TraceProcname,
-    /// Process id (default).
-    #[value(name = "trace:vpid")]
-    TraceVpid,
-    /// Log level of the event.
-    Loglevel,
-    /// EMF URI of the event.
-    Emf,
-    /// Call site of the event.
-    Callsite,
-    /// All of them.
-    All,
-    /// None of them.
-    None,
-}
+/// Switch for a property that the format pretty can print before an event.
+pub(crate) type PropertySwitch = fn(&mut PrettyFields);
 
-/// Scopes in which names are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NameScope {
-    /// Payload fields (default).
-    #[value(aliases = ["arg", "args"])]
-    Payload,
-    /// Context fields (default).
-    #[value(alias = "ctx")]
-    Context,
-    /// Scopes.
-    Scope,
-    /// Header: timestamp, delta and so on.
-    Header,
-    /// All of them.
-    All,
-    /// None of them.
-    None,
-}
+/// Switches for properties before an event, by name.
+pub(crate) const PROPERTIES: &[(&str, PropertySwitch)] = &[
+    ("trace", |fields| fields.trace = true),
+    ("trace:hostname", |fields| fields.hostname = true),
+    ("trace:domain", |fields| fields.domain = true),
+    ("trace:procname", |fields| fields.procname = true),
+    ("trace:vpid", |fields| fields.vpid = true),
+    ("loglevel", |fields| fields.log_level = true),
+    ("emf", |fields| fields.emf = true),
+    ("callsite", |fields| fields.call_site = true),
+    ("all", |fields| *fields = PrettyFields::ALL),
+    ("none", |_| {}),
+];
 
-/// Properties that the details format can print or omit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
-    Compact,
-    Data,
-    Metadata,
-    StreamClassName,
-    StreamName,
-    Time,
-    TraceName,
-    Uid,
-    Uuid,
-}
+/// Switch for the names in a scope.
+pub(crate) type ScopeSwitch = fn(&mut PrettyNames);
 
-fn detail(text: &str) -> Result<(Detail, bool), String> {
+/// Switches for the scopes in which names are printed.
+pub(crate) const SCOPES: &[Choice<ScopeSwitch>] = &[
+    ("payload", "Payload fields (default)", |names| names.payload = true),
+    ("arg", "", |names| names.payload = true),
+    ("args", "", |names| names.payload = true),
+    ("context", "Context fields (default)", |names| names.context = true),
+    ("ctx", "", |names| names.context = true),
+    ("scope", "Scopes", |names| names.scope = true),
+    ("header", "Header: timestamp, delta and so on", |names| names.header = true),
+    ("all", "All of them", |names| *names = PrettyNames::ALL),
+    ("none", "None of them", |_| {}),
+];
+
+/// Switch for a property that the details format can print or omit.
+pub(crate) type DetailSwitch = fn(&mut DetailsOptions) -> &mut bool;
+
+/// Switches of the details format, by name.
+const DETAILS: &[(&str, DetailSwitch)] = &[
+    ("compact", |options| &mut options.compact),
+    ("with-data", |options| &mut options.data),
+    ("with-metadata", |options| &mut options.metadata),
+    ("with-stream-class-name", |options| &mut options.stream_class_name),
+    ("with-stream-name", |options| &mut options.stream_name),
+    ("with-time", |options| &mut options.time),
+    ("with-trace-name", |options| &mut options.trace_name),
+    ("with-uid", |options| &mut options.uid),
+    ("with-uuid", |options| &mut options.uuid),
+];
+
+fn detail(text: &str) -> Result<(DetailSwitch, bool), String> {
     let (name, value) = text.split_once('=').unwrap_or((text, "yes"));
-    let detail = match name.trim() {
-        "compact" => Detail::Compact,
-        "with-data" => Detail::Data,
-        "with-metadata" => Detail::Metadata,
-        "with-stream-class-name" => Detail::StreamClassName,
-        "with-stream-name" => Detail::StreamName,
-        "with-time" => Detail::Time,
-        "with-trace-name" => Detail::TraceName,
-        "with-uid" => Detail::Uid,
-        "with-uuid" => Detail::Uuid,
-        name => return Err(format!("unknown property `{name}`; `ichnos cat --help` lists them")),
-    };
+    let name = name.trim();
+    let detail = DETAILS.iter().find(|(known, _)| *known == name);
+    let (_, switch) =
+        detail.ok_or_else(|| format!("unknown property `{name}`; `ichnos cat --help` lists them"))?;
     match value.trim() {
-        "yes" | "true" | "TRUE" | "1" => Ok((detail, true)),
-        "no" | "false" | "FALSE" | "0" => Ok((detail, false)),
+        "yes" | "true" | "TRUE" | "1" => Ok((*switch, true)),
+        "no" | "false" | "FALSE" | "0" => Ok((*switch, false)),
         value => Err(format!("expected yes or no, found `{value}`")),
     }
 }
@@ -152,8 +141,13 @@ mod tests {
 
     #[test]
     fn reads_details() {
-        assert_eq!(detail("with-uuid=no"), Ok((Detail::Uuid, false)));
-        assert_eq!(detail("compact"), Ok((Detail::Compact, true)));
+        let mut options = DetailsOptions::default();
+        for (text, expected) in [("compact", true), ("with-uuid=no", false)] {
+            let (switch, value) = detail(text).unwrap();
+            *switch(&mut options) = value;
+            assert_eq!(value, expected);
+        }
+        assert!(options.compact && !options.uuid);
         assert!(detail("x=yes").is_err());
         assert!(detail("compact=maybe").is_err());
     }

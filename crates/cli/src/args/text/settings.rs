@@ -1,4 +1,4 @@
-//! Settings of sinks of text.
+//! Settings for text sinks.
 
 use std::io::{self, Write};
 
@@ -8,28 +8,28 @@ use ichnos::export::{
 };
 use ichnos::jsonl::JsonLinesOptions;
 
-use super::options::{Detail, FieldName, NameScope, TextOptions};
+use super::options::TextOptions;
 
-/// How a text is printed: its options, and properties of the output.
+/// Settings for a text: its options, and properties of the output.
 #[derive(Clone, Debug)]
 pub(crate) struct TextSettings {
     pub(crate) options: TextOptions,
     /// `true` to print call stacks.
     pub(crate) stacks: bool,
     pub(crate) clock_gmt: bool,
-    /// Columns of a table.
+    /// Table columns.
     pub(crate) columns: Option<Vec<CsvColumn>>,
     pub(crate) has_colors: bool,
     pub(crate) has_colored_warnings: bool,
     /// `true` if the output is a terminal.
     pub(crate) to_terminal: bool,
-    /// `true` to print no warnings of sinks.
+    /// `true` to suppress warnings from sinks.
     pub(crate) is_quiet: bool,
     pub(crate) is_verbose: bool,
 }
 
 impl TextSettings {
-    /// Returns the destination of warnings.
+    /// Returns the destination for warnings.
     pub(crate) fn warnings(&self) -> Box<dyn Write + Send> {
         if self.is_quiet { Box::new(io::sink()) } else { Box::new(io::stderr()) }
     }
@@ -50,36 +50,14 @@ impl TextSettings {
         if !self.options.fields.is_empty() {
             options.fields = PrettyFields::NONE;
         }
-        // Invalid names were refused before.
-        for field in self.options.properties().unwrap_or_default() {
-            let fields = &mut options.fields;
-            match field {
-                FieldName::Trace => fields.trace = true,
-                FieldName::TraceHostname => fields.hostname = true,
-                FieldName::TraceDomain => fields.domain = true,
-                FieldName::TraceProcname => fields.procname = true,
-                FieldName::TraceVpid => fields.vpid = true,
-                FieldName::Loglevel => fields.log_level = true,
-                FieldName::Emf => fields.emf = true,
-                FieldName::Callsite => fields.call_site = true,
-                FieldName::All => *fields = PrettyFields::ALL,
-                FieldName::None => {}
-            }
+        // Invalid names were already refused.
+        for switch in self.options.properties().unwrap_or_default() {
+            switch(&mut options.fields);
         }
         if !self.options.names.is_empty() {
             options.names = PrettyNames::NONE;
         }
-        for name in &self.options.names {
-            let names = &mut options.names;
-            match name {
-                NameScope::Payload => names.payload = true,
-                NameScope::Context => names.context = true,
-                NameScope::Scope => names.scope = true,
-                NameScope::Header => names.header = true,
-                NameScope::All => *names = PrettyNames::ALL,
-                NameScope::None => {}
-            }
-        }
+        self.options.names.iter().for_each(|switch| switch(&mut options.names));
         options
     }
 
@@ -88,19 +66,8 @@ impl TextSettings {
         options.stacks = self.stacks;
         options.color = self.has_colors;
         options.printable_only = self.to_terminal;
-        for (detail, value) in &self.options.details {
-            let option = match detail {
-                Detail::Compact => &mut options.compact,
-                Detail::Data => &mut options.data,
-                Detail::Metadata => &mut options.metadata,
-                Detail::StreamClassName => &mut options.stream_class_name,
-                Detail::StreamName => &mut options.stream_name,
-                Detail::Time => &mut options.time,
-                Detail::TraceName => &mut options.trace_name,
-                Detail::Uid => &mut options.uid,
-                Detail::Uuid => &mut options.uuid,
-            };
-            *option = *value;
+        for (switch, value) in &self.options.details {
+            *switch(&mut options) = *value;
         }
         options
     }
@@ -109,8 +76,8 @@ impl TextSettings {
         let mut options = JsonLinesOptions::default();
         options.stacks = self.stacks;
         options.packets = self.options.packets;
-        options.time = self.options.time.into();
-        options.integers = self.options.integers.into();
+        options.time = self.options.time;
+        options.integers = self.options.integers;
         options
     }
 
@@ -120,8 +87,8 @@ impl TextSettings {
         options.form = form;
         options.color = self.has_colors;
         options.printable_only = self.to_terminal;
-        options.time = self.options.time.into();
-        options.integers = self.options.integers.into();
+        options.time = self.options.time;
+        options.integers = self.options.integers;
         options.clock_date = self.options.clock_date;
         options.clock_gmt = self.clock_gmt;
         options
@@ -133,7 +100,7 @@ impl TextSettings {
         if let Some(columns) = &self.columns {
             options.columns = columns.clone().into();
         }
-        options.time = self.options.time.into();
+        options.time = self.options.time;
         options.printable_only = self.to_terminal;
         options
     }

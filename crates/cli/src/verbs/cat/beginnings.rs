@@ -1,8 +1,8 @@
-//! Reads the first events of packed files without unpacking all of them, which would take long.
+//! Reads the first events in packed files without unpacking whole files, which would take long.
 //!
-//! The beginning of each packed file is opened as if it were the whole file, and read as far as events are
-//! needed. If nothing is damaged and no such file ends before, these are also the first events of the whole
-//! trace. Otherwise everything is unpacked.
+//! The beginning of each packed file is opened as if it were the whole file, and read until all needed events were
+//! found. If no damage occurs and no such file ends before, these are the first events in the whole trace. Otherwise,
+//! all files must be unpacked.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -18,10 +18,10 @@ use crate::select::Selection;
 
 /// Maximum number of events to look for in the beginnings.
 const MOST_EVENTS: u64 = 10_000;
-/// Number of bytes of each packed file to read.
+/// Number of bytes to read from each packed file.
 const BEGINNING: u64 = 4 << 20;
 
-/// Opens as much as the selected events need; `None` if all of it is needed.
+/// Opens the beginnings of packed files. Returns `None` if the selected events need whole files.
 pub(crate) fn open(
     reading: &Reading,
     request: OpenRequest<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn open(
     let is_few = selection.limit.is_some_and(|limit| limit <= MOST_EVENTS);
     // A pipe can only be read once, and directories are not packed.
     let is_packed = |path: &std::path::PathBuf| path.as_os_str() != "-" && path.is_file();
-    // The time in which all data streams are active depends on their ends.
+    // The time when all data streams are active depends on their ends.
     let needs_ends = selection.stream_intersection;
     if !is_few
         || needs_ends
@@ -49,7 +49,7 @@ pub(crate) fn open(
     Ok(Some(session))
 }
 
-/// Returns `true` if the selected events are certainly the first ones of the whole trace.
+/// Returns `true` if the beginnings certainly contain all selected events.
 fn is_enough(session: &Session, selection: &Selection) -> Result<bool, OpenError> {
     if !session.refused().is_empty() {
         return Ok(false);

@@ -12,7 +12,7 @@ use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Sever
 use ichnos::{OpenError, Pass, Session, StreamMessages};
 
 use super::text_check::TextCheck;
-use crate::args::{Check, FailOn, limits};
+use crate::args::{CheckArgs, FailOn, limits};
 use crate::exit::Failure;
 use crate::input;
 use crate::output::safe;
@@ -20,9 +20,9 @@ use crate::progress::{ReadProgress, damage};
 use crate::select::TraceSelection;
 use crate::verbs::info::losses;
 
-/// Severity of a finding.
+/// Finding severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
+enum FindingLevel {
     Error,
     Warning,
     Note,
@@ -30,20 +30,26 @@ enum Level {
 
 /// A problem to report.
 struct Finding {
-    level: Level,
+    level: FindingLevel,
     trace: String,
     /// `file:line:column` or `file: byte N`.
     place: String,
     message: String,
     remedy: Option<Cow<'static, str>>,
-    /// `true` if only shown with --verbose.
+    /// `true` to show the finding only with --verbose.
     is_minor: bool,
-    /// JSON without level, trace and remedy; with them, once it is added.
+    /// JSON members. FindingLevel, trace and remedy are added later.
     json: Vec<u8>,
 }
 
 impl Finding {
-    fn new(level: Level, trace: &str, place: impl Into<String>, message: String, json: Vec<u8>) -> Self {
+    fn new(
+        level: FindingLevel,
+        trace: &str,
+        place: impl Into<String>,
+        message: String,
+        json: Vec<u8>,
+    ) -> Self {
         let (trace, place) = (trace.to_owned(), place.into());
         Self { level, trace, place, message, remedy: None, is_minor: false, json }
     }
@@ -53,15 +59,17 @@ impl Finding {
     }
 }
 
-/// Findings of a check, and what was checked.
+/// Findings from a check, and counts of the checked input.
 #[derive(Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
     errors: u64,
     warnings: u64,
-    /// Numbers of damaged places in the list, allowed in it, and omitted from it.
+    /// Number of damaged places in the list.
     damages: u64,
+    /// Maximum number of damaged places in the list.
     most_damages: u64,
+    /// Number of damaged places omitted from the list.
     left_out: u64,
     traces: u64,
     streams: u64,
@@ -82,12 +90,12 @@ struct DiscardedCounts {
     is_unknown: bool,
 }
 
-/// Checks the messages of a data stream.
+/// Sink that checks the messages of a data stream.
 struct StreamCheck<'c, 'p> {
     findings: &'c mut Findings,
     trace: &'c str,
     lost: DiscardedCounts,
-    /// `None` if texts are not checked.
+    /// `None` to skip texts.
     texts: Option<TextCheck>,
     progress: &'p mut ReadProgress,
 }
@@ -136,7 +144,7 @@ impl DiscardedCounts {
         self.is_unknown |= other.is_unknown;
     }
 
-    /// Returns the losses among `events` read events for display, or `None` if nothing was lost.
+    /// Describes the losses, with the number of `events` that were read. Returns `None` if nothing was lost.
     fn text(self, events: u64) -> Option<String> {
         let mut parts = Vec::new();
         if self.events > 0 {
@@ -154,22 +162,22 @@ impl DiscardedCounts {
 }
 
 impl Findings {
-    /// Allows a number of damaged places in the list.
+    /// Creates empty findings that can list a number of damaged places.
     pub(super) fn new(most_damages: u64) -> Self {
         Self { most_damages, ..Self::default() }
     }
 
     fn add(&mut self, mut finding: Finding) {
         let level = match finding.level {
-            Level::Error => {
+            FindingLevel::Error => {
                 self.errors += 1;
                 "error"
             }
-            Level::Warning => {
+            FindingLevel::Warning => {
                 self.warnings += 1;
                 "warning"
             }
-            Level::Note => "note",
+            FindingLevel::Note => "note",
         };
         let mut json = Vec::new();
         let mut object = ValueWriter::new(&mut json).object();
@@ -182,8 +190,8 @@ impl Findings {
         self.list.push(finding);
     }
 
-    /// Returns `true` if the findings make the check fail.
-    pub(super) fn is_bad(&self, args: &Check) -> bool {
+    /// Returns `true` if the check must fail because of the findings.
+    pub(super) fn is_bad(&self, args: &CheckArgs) -> bool {
         let fails = |what: FailOn| args.fails_on(what);
         !fails(FailOn::Never)
             && (self.errors > 0
@@ -192,7 +200,7 @@ impl Findings {
                 || (self.lost.is_some() && fails(FailOn::Loss)))
     }
 
-    /// Adds an error of opening: finding unreadable traces is the purpose of a check.
+    /// Adds an error from opening. A check should find unreadable traces, not fail because of them.
     pub(super) fn failed(&mut self, error: &OpenError) -> Result<(), Failure> {
         match error {
             OpenError::Refused(refused) => {
@@ -219,20 +227,20 @@ impl Findings {
         self.input(message, help.map(Cow::Owned));
     }
 
-    /// Adds a problem of the whole input.
+    /// Adds a problem with the whole input.
     fn input(&mut self, message: String, remedy: Option<Cow<'static, str>>) {
         let json = members(|json| {
             json.member("kind").string("input");
             json.member("message").string(&message);
         });
-        self.add(Finding { remedy, ..Finding::new(Level::Error, "", "", message, json) });
+        self.add(Finding { remedy, ..Finding::new(FindingLevel::Error, "", "", message, json) });
     }
 
     /// Checks the traces of a session.
     pub(super) fn session(
         &mut self,
         session: &Session,
-        args: &Check,
+        args: &CheckArgs,
         selected: &mut TraceSelection,
         progress: &mut ReadProgress,
     ) {
@@ -240,7 +248,7 @@ impl Findings {
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
         session.left_out().iter().for_each(|error| self.left_out_path(error));
         for problem in session.problems() {
-            let remedy = limits::remedy_for_problem(problem).unwrap_or(REMEDY);
+            let remedy = limits::io_remedy(problem.limit).unwrap_or(REMEDY);
             self.input(problem.to_string(), Some(remedy.into()));
         }
         for refused in session.refused() {
@@ -253,20 +261,20 @@ impl Findings {
             }
             if metadata_only {
                 let streams = trace.data_streams();
-                let selected = streams.iter().filter(|stream| selected.wants_stream(&stream.name));
+                let selected = streams.iter().filter(|stream| selected.selection.wants_file(&stream.name));
                 self.streams += selected.count() as u64;
                 continue;
             }
-            for damage in trace.damage().iter().filter(|damage| selected.wants_stream(&damage.file)) {
+            for damage in trace.damage().iter().filter(|damage| selected.selection.wants_file(&damage.file)) {
                 self.damage(trace.path(), damage);
             }
             // Other formats report invalid texts themselves.
             let check_texts = !trace.reports_invalid_texts();
-            // One after the other: there can be very many.
+            // Data streams are opened one by one, because there can be very many.
             let mut streams = selected.streams(number, trace.as_ref());
             trace.for_each_stream(&mut |summary| {
                 let (name, messages) = (&summary.stream.name, streams.next());
-                if !selected.wants_stream(name) {
+                if !selected.selection.wants_file(name) {
                     return;
                 }
                 self.streams += 1;
@@ -284,14 +292,14 @@ impl Findings {
                 json.member("message").string(&message);
             });
             let trace = &clocks.first_trace;
-            self.add(Finding::new(Level::Error, trace, trace, message, json).remedy(
+            self.add(Finding::new(FindingLevel::Error, trace, trace, message, json).remedy(
                 "read the traces one by one, set clock offsets with --offset PATH=TIME or --manifest \
                     FILE, or force one timeline with --assume-correlated",
             ));
         }
     }
 
-    /// Adds the known tracer bugs after everything was read: those without an effect are minor.
+    /// Adds the known tracer bugs after reading. Bugs without an effect are minor.
     fn quirks(&mut self, session: &Session) {
         let applied = session.applied_quirks();
         for (i, trace) in session.traces().iter().enumerate() {
@@ -304,7 +312,7 @@ impl Findings {
                     json.member("message").string(quirk.message);
                 });
                 let path = trace.path();
-                let finding = Finding::new(Level::Note, path, path, quirk.to_string(), json);
+                let finding = Finding::new(FindingLevel::Note, path, path, quirk.to_string(), json);
                 self.add(Finding { is_minor: !is_applied, ..finding });
             }
         }
@@ -352,13 +360,13 @@ impl Findings {
             });
             let place = format!("{trace}: {name}");
             self.add(
-                Finding::new(Level::Note, trace, place, message, json)
+                Finding::new(FindingLevel::Note, trace, place, message, json)
                     .remedy("when recording, give the tracer more or larger buffers, or enable fewer events"),
             );
         }
     }
 
-    /// Adds the invalid texts of a data stream.
+    /// Adds the invalid texts in a data stream.
     fn texts(&mut self, trace: &str, name: &str, texts: &TextCheck) {
         let Some(first) = &texts.first else { return };
         let field = if first.field.is_empty() {
@@ -379,7 +387,7 @@ impl Findings {
         });
         let place = format!("{trace}: {name}");
         self.add(
-            Finding::new(Level::Warning, trace, place, message, json)
+            Finding::new(FindingLevel::Warning, trace, place, message, json)
                 .remedy("invalid text is shown as U+FFFD or as bytes; fix the program that wrote it"),
         );
     }
@@ -389,11 +397,11 @@ impl Findings {
         let is_index = problem.role == FileRole::Index;
         let (level, remedy) = match diagnostic.severity {
             Severity::Warning if is_index => (
-                Level::Warning,
+                FindingLevel::Warning,
                 Some("remove the packet index, or copy the trace again when the recording has ended"),
             ),
             Severity::Error => (
-                Level::Error,
+                FindingLevel::Error,
                 Some(if diagnostic.position.is_unknown() {
                     "record the trace again, or copy its metadata from the recording machine"
                 } else {
@@ -402,11 +410,11 @@ impl Findings {
                 }),
             ),
             Severity::Warning => {
-                (Level::Warning, Some("ichnos reads it as intended; fix the program that wrote it"))
+                (FindingLevel::Warning, Some("ichnos reads it as intended; fix the program that wrote it"))
             }
-            _ => (Level::Note, None),
+            _ => (FindingLevel::Note, None),
         };
-        let remedy = limits::remedy_for_diagnostic(diagnostic).or(remedy);
+        let remedy = limits::model_remedy(diagnostic.limit).or(remedy);
         let json = members(|json| {
             json.member("kind").string(if is_index { "index" } else { "metadata" });
             json.member("file").string(&problem.file);
@@ -429,15 +437,16 @@ impl Findings {
         });
         let message = damage::message(damage);
         let level = match &damage.kind {
-            DamageKind::Rule(rule) if !rule.fatal => Level::Warning,
-            DamageKind::UnknownMember { .. } => Level::Warning,
-            _ => Level::Error,
+            DamageKind::Rule(rule) if !rule.fatal => FindingLevel::Warning,
+            DamageKind::UnknownMember { .. } => FindingLevel::Warning,
+            _ => FindingLevel::Error,
         };
         let finding = Finding::new(level, trace, damage.location(), message, json);
-        self.add(finding.remedy(remedy(&damage.kind)));
+        let remedy = limits::model_remedy(damage.kind.limit()).unwrap_or_else(|| damage.kind.remedy());
+        self.add(finding.remedy(remedy));
     }
 
-    /// Writes the members of the document.
+    /// Writes the members of the JSON document.
     pub(super) fn write_json(&self, object: &mut ObjectWriter<'_>, metadata_only: bool) {
         let notes = (self.list.len() as u64 + self.left_out) - self.errors - self.warnings;
         object.member("errors").unsigned(self.errors);
@@ -458,14 +467,14 @@ impl Findings {
         findings.end();
     }
 
-    /// Returns the text of the answer.
+    /// Returns the findings and a summary as text.
     pub(super) fn text(&self, metadata_only: bool, paint: Paint, verbose: bool) -> String {
         let mut text = String::new();
         for finding in self.list.iter().filter(|finding| verbose || !finding.is_minor) {
             let level = match finding.level {
-                Level::Error => paint.error("error"),
-                Level::Warning => paint.warning("warning"),
-                Level::Note => paint.title("note"),
+                FindingLevel::Error => paint.error("error"),
+                FindingLevel::Warning => paint.warning("warning"),
+                FindingLevel::Note => paint.title("note"),
             };
             let place = if finding.place.is_empty() {
                 String::new()
@@ -474,7 +483,7 @@ impl Findings {
             };
             let _ = writeln!(text, "{place}{level}: {}", safe(&finding.message));
             if let Some(remedy) = &finding.remedy
-                && (verbose || finding.level != Level::Warning)
+                && (verbose || finding.level != FindingLevel::Warning)
             {
                 let _ = writeln!(text, "  {}", paint.faint(&format!("help: {}", safe(remedy))));
             }
@@ -508,14 +517,9 @@ impl Findings {
     }
 }
 
-/// Returns members of an object, each with the comma before it.
+/// Returns JSON object members, each with a comma before it.
 fn members(write: impl FnOnce(&mut ObjectWriter<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut ObjectWriter::resume(&mut out, true));
     out
-}
-
-/// Returns the remedy for damage.
-fn remedy(kind: &DamageKind) -> &'static str {
-    limits::remedy_for_damage(kind).unwrap_or_else(|| kind.remedy())
 }

@@ -1,40 +1,40 @@
-//! Finds texts with an invalid encoding.
+//! Check for texts with an invalid encoding.
 
 use ichnos::model::plan::Plan;
 use ichnos::model::{Event, Field, FieldKind, Packet, Scope, Text, Visitor};
 
-/// Invalid texts of a data stream.
+/// Check for invalid texts in a data stream.
 #[derive(Default)]
 pub(crate) struct TextCheck {
     /// Number of invalid texts.
     pub(crate) count: u64,
     /// First invalid text.
     pub(crate) first: Option<InvalidText>,
-    /// For each event record class, by index: `true` if it has texts in the header, and in other scopes.
+    /// By event record class: `true` if the header contains texts, and `true` if other scopes do.
     classes: Vec<Option<[bool; 2]>>,
 }
 
 /// An invalid text.
 pub(crate) struct InvalidText {
-    /// `the packet header`, or the name of an event.
+    /// Name of the packet scope or the event.
     pub(crate) within: String,
-    /// Name of the field; empty if it has none.
+    /// Field name, or empty for an unnamed field.
     pub(crate) field: String,
-    /// Name of the encoding.
+    /// Encoding name.
     pub(crate) encoding: &'static str,
 }
 
 impl TextCheck {
-    /// Checks the texts of a packet header and context.
+    /// Checks the texts in a packet's header and context.
     pub(crate) fn packet(&mut self, packet: &Packet<'_>) {
         for scope in [Scope::PacketHeader, Scope::PacketContext] {
             let mut finder = TextFinder { check: self, within: &|| scope.to_string() };
-            // Packets from a cursor are readable.
+            // Errors are ignored: packets from a cursor are readable.
             let _ = packet.visit(scope, &mut finder);
         }
     }
 
-    /// Checks the texts of an event.
+    /// Checks the texts in an event.
     pub(crate) fn event(&mut self, event: &Event<'_>) {
         let [header, body] = self.scopes_with_texts(event);
         if !header && !body {

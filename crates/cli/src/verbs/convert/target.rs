@@ -1,28 +1,30 @@
-//! Targets of conversions: by options, by the name of the output, or like the input.
+//! Conversion targets, from options, from the output's extension, or from the input.
 
 use std::path::Path;
 
 use ichnos::Session;
 use ichnos::convert::Target;
 use ichnos::io::{OptionValue, WriterFactory};
+use ichnos::model::ClockArithmetic;
 
 use super::text_target::TextTarget;
-use crate::args::{Arithmetic, Convert, Writing, written_formats};
+use crate::args::{Convert, Writing, written_formats};
 use crate::exit::Failure;
 use crate::opened_run::OpenedRun;
 use crate::output::safe;
 use crate::progress::Console;
 
-/// Target that options or the extension of OUT name.
+/// Target named by options or by the output's extension.
 pub(crate) enum NamedTarget {
     Text(TextTarget),
     Trace(Target),
-    /// None is named: the output is like the input.
+    /// Target that follows the input.
     Kept,
 }
 
 impl NamedTarget {
-    /// Returns the named target. If none is, it is kept with `keeps_format`, and otherwise the default one.
+    /// Returns the named target. Without a name, the target follows the input if `keeps_format` is set, and is the
+    /// default target otherwise.
     pub(crate) fn new(args: &Convert, keeps_format: bool) -> Result<Self, Failure> {
         match TextTarget::named(args)? {
             Some(text) => Ok(Self::Text(text)),
@@ -30,7 +32,7 @@ impl NamedTarget {
         }
     }
 
-    /// Returns the target of tasks if none is named.
+    /// Replaces a target that follows the input by the default target for tasks.
     pub(crate) fn or_tasks(self, args: &Convert) -> Result<Self, Failure> {
         match self {
             Self::Kept => {
@@ -41,15 +43,15 @@ impl NamedTarget {
         }
     }
 
-    /// Returns the arithmetic of times.
-    pub(crate) fn arithmetic(&self) -> Arithmetic {
+    /// Returns the default clock arithmetic.
+    pub(crate) fn arithmetic(&self) -> ClockArithmetic {
         match self {
             Self::Text(text) => text.arithmetic(),
-            Self::Trace(_) | Self::Kept => Arithmetic::Exact,
+            Self::Trace(_) | Self::Kept => ClockArithmetic::Exact,
         }
     }
 
-    /// Returns the target for the selected events of opened traces.
+    /// Returns the target for opened traces.
     pub(crate) fn target(self, args: &Convert, opened: &OpenedRun<'_>) -> Result<Target, Failure> {
         match self {
             Self::Text(text) => text.target(opened),
@@ -63,8 +65,8 @@ fn nothing_to_write() -> Failure {
     Failure::new("no format can be written")
 }
 
-/// Returns the output named by options or the extension of OUT. With `keeps_format`, returns `None` if they
-/// name nothing, so that the output is like the input.
+/// Returns the target named by options or by the output's extension. Returns `None` if `keeps_format` is set and they
+/// do not name a target.
 fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<Target>, Failure> {
     let Writing { output, to, to_dialect, .. } = &args.writing;
     let path = output.as_deref();
@@ -106,13 +108,13 @@ fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<Target>, Fa
     check_output(args, target).map(Some)
 }
 
-/// Returns the name of a dialect of a writer, for its name or another name of it.
+/// Returns the main name of a writer's dialect, for its name or an alias.
 fn dialect_named(writer: &dyn WriterFactory, dialect: &str) -> Option<&'static str> {
     let is_it = |known: &&OptionValue| known.name == dialect || known.aliases.contains(&dialect);
     writer.dialects().iter().find(is_it).map(|known| known.name)
 }
 
-/// Reports an output that is a directory, or in another dialect, in spite of its extension.
+/// Reports an output whose extension is misleading: a directory, or another dialect.
 pub(crate) fn note_output(writing: &Writing, target: Target, console: Console) {
     let writer = target.writer;
     let Some(path) = writing.output.as_deref() else { return };
@@ -131,7 +133,7 @@ pub(crate) fn note_output(writing: &Writing, target: Target, console: Console) {
     }
 }
 
-/// Returns the format and the dialect of the input if they can be written, otherwise the default ones.
+/// Returns the format and the dialect of the input if they can be written. Otherwise, returns the default target.
 fn kept_target(args: &Convert, session: &Session, console: Console) -> Result<Target, Failure> {
     let traces = || session.traces().iter().map(|trace| &**trace);
     if let Some(target) = ichnos::convert::common_target(traces()) {
@@ -152,7 +154,7 @@ fn kept_target(args: &Convert, session: &Session, console: Console) -> Result<Ta
     check_output(args, target)
 }
 
-/// Returns the default dialect of a writer, for display.
+/// Describes the default dialect of a writer.
 pub(crate) fn default_dialect(writer: &dyn WriterFactory) -> String {
     writer
         .dialects()
@@ -160,7 +162,7 @@ pub(crate) fn default_dialect(writer: &dyn WriterFactory) -> String {
         .map_or_else(String::new, |dialect| format!("{} ({})", dialect.name, dialect.about))
 }
 
-/// Checks that a format can be written to the output.
+/// Checks that a format can be written to the output path.
 fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
     if target.writer.is_directory() && args.writing.prints_trace() {
         let format = target.format;
@@ -171,7 +173,7 @@ fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
     Ok(target)
 }
 
-/// Checks that a format is written in shards, if that is asked for; no format for text.
+/// Checks that a format supports `--shard`, if the option is used. `writer` is `None` for text.
 pub(crate) fn check_shard(writing: &Writing, writer: Option<&dyn WriterFactory>) -> Result<(), Failure> {
     if writing.shard.is_none() || writer.is_some_and(|writer| writer.writes_shards()) {
         return Ok(());

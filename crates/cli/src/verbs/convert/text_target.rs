@@ -1,22 +1,23 @@
-//! Text as the output of the verbs that write traces.
+//! Text output from the verbs that write traces.
 
 use std::ffi::OsStr;
 
 use ichnos::convert::{Target, TextFileWriter};
+use ichnos::model::ClockArithmetic;
 
-use crate::args::{Arithmetic, Convert, TextFormat, TextOptions, Writing};
+use crate::args::{Convert, TextFormat, TextOptions, Writing};
 use crate::exit::Failure;
 use crate::opened_run::OpenedRun;
 use crate::select::columns;
 
-/// A format of text to write, with the options of `cat` at their defaults.
+/// Target for text. All `cat` options have their defaults.
 pub(crate) struct TextTarget {
     format: &'static TextFormat,
     clock_gmt: bool,
 }
 
 impl TextTarget {
-    /// Returns the text named by `--to`, or by the extension of the output; `None` for a trace.
+    /// Returns the text target named by `--to` or by the output's extension. Returns `None` for a trace.
     pub(crate) fn named(args: &Convert) -> Result<Option<Self>, Failure> {
         let Writing { output, to, to_dialect, .. } = &args.writing;
         let extension = output.as_deref().and_then(|path| path.extension()).and_then(OsStr::to_str);
@@ -32,12 +33,12 @@ impl TextTarget {
         Ok(Some(Self { format, clock_gmt: args.selecting.clock_gmt }))
     }
 
-    /// Returns the arithmetic of times, which is that of `cat`.
-    pub(crate) fn arithmetic(&self) -> Arithmetic {
+    /// Returns the same default clock arithmetic as for `cat`.
+    pub(crate) fn arithmetic(&self) -> ClockArithmetic {
         self.format.arithmetic
     }
 
-    /// Returns the target for the selected events of opened traces.
+    /// Returns the target for opened traces.
     pub(crate) fn target(&self, opened: &OpenedRun<'_>) -> Result<Target, Failure> {
         let (format, console) = (self.format, opened.console);
         let mut text = console.text_settings(TextOptions::default(), self.clock_gmt);
@@ -46,13 +47,13 @@ impl TextTarget {
             text.columns = Some(columns);
         }
         format.warn_of_zone(&text);
-        // Once in a run, as writers of traces are constants.
+        // Leaked once per run: trace writers must be constants.
         let writer = TextFileWriter::new(format.extensions, move |writer| format.start(&text, writer));
         Ok(Target::new("text", Box::leak(Box::new(writer))))
     }
 }
 
-/// Refuses options of traces.
+/// Refuses options that apply only to traces.
 fn check_options(writing: &Writing, has_dialect: bool, name: &str) -> Result<(), Failure> {
     let options = [
         ("--dialect", has_dialect),

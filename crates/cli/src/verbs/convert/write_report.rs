@@ -1,4 +1,4 @@
-//! Report of a verb that writes: output and losses.
+//! Report after writing: output and losses.
 
 use std::fmt::Write as _;
 
@@ -17,15 +17,15 @@ use crate::progress::Console;
 /// Report about the input.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InputReport<'a> {
-    /// Damaged places that were skipped, if they are reported.
+    /// Skipped damaged places, if the report should contain them.
     pub(crate) left_out: Option<&'a [Damage]>,
     /// Number of packets in several files, as in overlapping snapshots.
     pub(crate) repeated_packets: u64,
-    /// `true` if the events of copied packets were read, too, so that damage in them is reported.
+    /// `true` if events in copied packets were also read, so that damage in these packets is known.
     pub(crate) reads_copied_packets: bool,
 }
 
-/// Prints a summary of the output and the losses.
+/// Prints a report about the output and the losses.
 pub(crate) fn print(
     writing: &Writing,
     written: &WriteReport,
@@ -33,11 +33,11 @@ pub(crate) fn print(
     console: Console,
 ) -> Result<(), Failure> {
     let losses = &written.losses;
-    // On standard output, the report would be inside the trace.
+    // The report must not be mixed with a trace on standard output.
     let has_output = !writing.prints_trace();
     let is_listed = writing.report.json || writing.losses;
     if writing.report.json {
-        let integers = writing.report.integers.into();
+        let integers = writing.report.integers;
         let write = |object: &mut ObjectWriter<'_>| write_json(object, written, read);
         if has_output {
             output::print_document("convert", integers, write)?;
@@ -47,7 +47,7 @@ pub(crate) fn print(
                 write(object);
                 Ok(())
             })?;
-            console.answer(String::from_utf8_lossy(&text).trim_end());
+            console.print(String::from_utf8_lossy(&text).trim_end());
         }
     } else if writing.losses {
         let mut text = String::new();
@@ -56,7 +56,7 @@ pub(crate) fn print(
         }
         match has_output {
             true => output::print(&text, Paint::PLAIN)?,
-            false => text.lines().for_each(|line| console.answer(line)),
+            false => text.lines().for_each(|line| console.print(line)),
         }
     }
     match read.repeated_packets {
@@ -92,7 +92,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Warns if all events are missing from the output, or from the part with this name; returns `true` then.
+/// Warns if all events were dropped from the output, or from the part with this name. Returns `true` in this case.
 pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, console: Console) -> bool {
     if !written.lacks_all_events() {
         return false;
@@ -112,7 +112,7 @@ pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, console:
     true
 }
 
-/// Returns a line of the table of losses.
+/// Returns a line in the table of losses.
 fn line_of(loss: &LossEntry, count: u64) -> String {
     let place = match (loss.class.as_str(), loss.field.as_str()) {
         ("", "") => "trace".to_owned(),

@@ -1,4 +1,4 @@
-//! `ichnos schema --as`: prints the schema of a trace in a language declared by a format.
+//! `ichnos schema --as`: prints the schema of a trace in another language.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::exit::Failure;
 use crate::output;
 use crate::progress::Console;
 
-/// Number of problems that an error shows.
+/// Maximum number of problems in an error.
 const SHOWN: usize = 20;
 
-/// Prints the schema of the only trace; `classes` are the selected classes of all traces.
+/// Prints the schema of the only trace. `classes` are the selected classes, one per trace.
 pub(crate) fn print(
     name: &str,
     session: &Session,

@@ -1,4 +1,4 @@
-//! Proposals of maps of events, from the names of events and fields.
+//! Proposed event maps, from event and field names.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use ichnos::model::{EventRecordClass, EventRole, FieldKind, Member, TraceClass};
 
-/// Endings of the names of events that begin and end spans, with the roles of these.
+/// Name suffixes for begin events, and for their end events.
 const ENDINGS: [(&str, &str); 7] = [
     ("_entry", "_exit"),
     ("_enter", "_exit"),
@@ -23,7 +23,7 @@ reads traces:
 # `ichnos help map` explains roles and meanings.
 ";
 
-/// Returns a map for the events of classes that have no role.
+/// Returns a map for all events without a role.
 pub(crate) fn propose(classes: &[Cow<'_, TraceClass>]) -> String {
     let records = classes.iter().flat_map(|class| &class.data_streams).flat_map(|class| &class.event_records);
     let by_name: BTreeMap<&str, &EventRecordClass> = records
@@ -65,7 +65,7 @@ fn push_event(text: &mut String, name: &str, role: EventRole) {
     let _ = writeln!(text, "\n[[event]]\nmatch = {pattern}\nrole = \"{role}\"");
 }
 
-/// Appends a rule for one end of spans. Fields that both ends have may be keys.
+/// Appends a rule for begin or end events. `common` are the fields in both events, which can be keys.
 fn push_rule(text: &mut String, name: &str, role: EventRole, common: &[String]) {
     push_event(text, name, role);
     if !common.is_empty() {
@@ -73,7 +73,7 @@ fn push_rule(text: &mut String, name: &str, role: EventRole, common: &[String]) 
     }
 }
 
-/// Returns a text between quotation marks: TOML has the escapes of JSON.
+/// Returns a TOML string. TOML and JSON have the same escapes.
 fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     ichnos::json::write::push_string(&mut out, text);
@@ -88,7 +88,7 @@ fn fields(class: &EventRecordClass) -> impl Iterator<Item = &Member> {
     members.iter()
 }
 
-/// Returns the only number of an event whose name says that it counts something.
+/// Returns the only numeric field of an event whose name looks like a counter.
 fn counter<'c>(name: &str, class: &'c EventRecordClass) -> Option<&'c str> {
     let name = name.to_lowercase();
     let counts = ["counter", "gauge", "usage", "_level", "_size", "_depth"]

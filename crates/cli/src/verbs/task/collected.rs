@@ -1,4 +1,4 @@
-//! Reads tasks from a directory of a collector by its index, without reading anything else.
+//! Opens single tasks in a collected directory by its index.
 
 use std::path::Path;
 
@@ -11,8 +11,9 @@ use crate::exit::Failure;
 use crate::input::OpenRequest;
 use crate::progress::Console;
 
-/// Opens the reports of the tasks with these identifiers, and reports that name one of the tasks or operations. Returns
-/// `None` if everything has to be read: for other input, a selection of events, or the latest task.
+/// Opens the reports of the tasks with these identifiers, and all reports that name one of the tasks or operations.
+///
+/// Returns `None` if all reports must be read: for other input, a selection of events, or the latest task.
 pub(super) fn open(
     args: &TaskReading,
     ids: &[&str],
@@ -22,13 +23,13 @@ pub(super) fn open(
     let Some(directory) = directory(args).filter(|_| !ids.is_empty() && !ids.contains(&"latest")) else {
         return Ok(None);
     };
-    // Even if the index is damaged, the segments can be read.
+    // With a damaged index, the segments can still be read.
     let Ok(Some(text)) = find_reports(directory, ids, operations, !args.no_search) else { return Ok(None) };
     let name = directory.to_string_lossy();
     OpenRequest::new(&args.reading).open_text(&name, &text, console).map(Some)
 }
 
-/// Returns the directory, if it is the whole input and no event is excluded.
+/// Returns the directory if it is the whole input, and all events are selected.
 fn directory(args: &TaskReading) -> Option<&Path> {
     let (reading, selecting) = (&args.reading, &args.selecting);
     let [path] = &reading.paths[..] else { return None };

@@ -1,4 +1,4 @@
-//! `ichnos task export`: finds the events of a task, which are then converted.
+//! `ichnos task export`: converts the events of a task.
 
 use ichnos::Session;
 use ichnos::analysis::TaskEvents;
@@ -23,7 +23,7 @@ fn events(args: &TaskExportArgs, session: &Session, console: Console) -> Result<
         with_events: false,
         corrects_clocks: false,
     };
-    // The conversion reports the same problems.
+    // Silenced, because the conversion reports the same problems.
     let found = read_session(input, session, console.silenced())?;
     let task = find(&found.tasks, &args.id)?;
     let events = found.tasks.events_of(task, input.finders());

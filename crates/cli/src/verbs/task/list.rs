@@ -21,7 +21,7 @@ pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure
             "not listed: {tasks} only mentioned in texts, perhaps by chance; `--all` lists them"
         ));
     }
-    // There can be millions: rows are created while printing.
+    // Rows are created while printing, because there can be millions.
     let mut order = tasks.in_order(args.all, interrupt::is_requested);
     if args.sort != TaskSortBy::Begin {
         sort(&mut order, tasks, args.sort);
@@ -51,7 +51,7 @@ pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure
         warn_of_uncorrected_clocks(&count(not_corrected, "task"), console);
     }
     if args.report.json {
-        output::print_long_document("task-list", args.report.integers.into(), |object, out| {
+        output::print_long_document("task-list", args.report.integers, |object, out| {
             let mut list = object.member("tasks").array();
             for task in summaries() {
                 let mut entry = list.element().object();
@@ -70,7 +70,7 @@ pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure
     Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit })
 }
 
-/// Sorts tasks by a property, the greatest first.
+/// Sorts tasks by a property, greatest first.
 fn sort(order: &mut [usize], tasks: &Tasks, by: TaskSortBy) {
     order.sort_by_cached_key(|task| {
         let summary = if interrupt::is_requested() { None } else { tasks.summary(*task) };

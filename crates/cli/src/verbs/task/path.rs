@@ -19,7 +19,7 @@ pub(super) fn run(args: &TaskPathArgs, console: Console) -> Result<Exit, Failure
         None => graph.critical_path(),
     };
     if args.report.json {
-        let integers = args.report.integers.into();
+        let integers = args.report.integers;
         output::print_document("task-path", integers, |object| graph.write_path_json(&path, object))?;
     } else {
         let paint = console.paint();
@@ -29,7 +29,7 @@ pub(super) fn run(args: &TaskPathArgs, console: Console) -> Result<Exit, Failure
     Ok(found.exit)
 }
 
-/// Returns the operation for an identifier on the command line.
+/// Finds the operation for an identifier from the command line.
 fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
     match &graph.find(name)[..] {
         [node] => Ok(*node),

@@ -1,4 +1,4 @@
-//! Reads tasks, and finds the requested ones.
+//! Reads tasks, and finds tasks by identifier.
 
 use ichnos::Session;
 use ichnos::analysis::{TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks};
@@ -18,19 +18,19 @@ use crate::suggestions::list as list_of;
 /// Tasks that were read.
 pub(super) struct ReadTasks {
     pub(super) tasks: Tasks,
-    /// Exit code of a verb that has shown tasks.
+    /// Exit code after showing the tasks.
     pub(super) exit: Exit,
     corrects_clocks: bool,
 }
 
 impl ReadTasks {
-    /// Returns `true` if the reading had nothing to report.
+    /// Returns `true` if reading found no problems.
     fn is_clean(&self) -> bool {
         self.exit == Exit::Success && self.tasks.left_out() == 0 && self.tasks.too_long() == 0
     }
 }
 
-/// Reads tasks. `ids` are the requested tasks, if not all. `with_events` to include other events that belong to
+/// Reads the tasks `ids`, or all tasks if `ids` is empty. `with_events` includes other events that belong to
 /// operations.
 pub(super) fn read(
     args: &TaskReading,
@@ -49,8 +49,10 @@ pub(super) fn read(
     read_session(TaskInput::new(args, with_events), &session, console)
 }
 
-/// Reads tasks by the index of a collected directory; returns `None` if that is impossible, or if there is something to
-/// report: then everything is read, which names its place.
+/// Reads tasks by the index of a collected directory.
+///
+/// Returns `None` if that is impossible, or if reading found problems. The caller then reads all reports, so that
+/// problems are reported with their positions.
 fn read_indexed(
     args: &TaskReading,
     ids: &[&str],
@@ -69,16 +71,16 @@ fn read_indexed(
     let operations = dangling(&known.tasks, ids);
     match operations.len() {
         0 => Ok(found),
-        // Other tasks may have them.
+        // Other tasks can contain them.
         1..=MOST_SEARCHED => read(&operations),
         _ => Ok(None),
     }
 }
 
-/// Maximum number of operations to search for in all reports; with more, everything is read.
+/// Maximum number of operations to search for by the index. With more operations, all reports are read.
 const MOST_SEARCHED: usize = 16;
 
-/// Returns the operations at which dangling edges of tasks begin.
+/// Returns the operations where the tasks' dangling edges start.
 fn dangling(tasks: &Tasks, ids: &[&str]) -> Vec<Identifier> {
     // Several tasks with one identifier are an error anyway.
     let found = ids.iter().filter_map(|id| tasks.find(id).first().copied());
@@ -90,7 +92,7 @@ fn dangling(tasks: &Tasks, ids: &[&str]) -> Vec<Identifier> {
     all
 }
 
-/// Events to read for tasks.
+/// Input and options for reading tasks.
 #[derive(Clone, Copy)]
 pub(super) struct TaskInput<'a> {
     pub(super) reading: &'a Reading,
@@ -149,7 +151,7 @@ pub(super) fn read_session(
     Ok(ReadTasks { tasks, exit, corrects_clocks: input.corrects_clocks })
 }
 
-/// Reads some tasks, or ends the verb if there are none.
+/// Reads tasks. Ends the verb if no task was found.
 pub(super) fn read_some(
     args: &TaskReading,
     ids: &[&str],
@@ -160,7 +162,7 @@ pub(super) fn read_some(
     if found.tasks.is_empty() { Err(Failure::end(found.exit)) } else { Ok(found) }
 }
 
-/// Returns the task for an identifier on the command line.
+/// Finds the task for an identifier from the command line.
 pub(super) fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     if id == "latest" {
         return tasks
@@ -190,7 +192,7 @@ pub(super) fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     }
 }
 
-/// The graph of a task. Warns of clocks that cannot be corrected.
+/// Returns the graph of a task. Warns about clocks that cannot be corrected.
 pub(super) fn graph(found: &ReadTasks, task: usize, console: Console) -> TaskGraph<'_> {
     let graph = found.tasks.graph(task);
     warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), console);
@@ -201,12 +203,12 @@ pub(super) fn graph(found: &ReadTasks, task: usize, console: Console) -> TaskGra
     graph
 }
 
-/// Warns of tasks for which the search for corrections of clocks was ended.
+/// Warns about tasks with clocks that could not be corrected.
 pub(super) fn warn_of_uncorrected_clocks(tasks: &str, console: Console) {
     console.warning(&format!("clocks of {tasks} not corrected: too many machines with edges between them"));
 }
 
-/// Warns of edges that go back in time between operations without a machine.
+/// Warns about edges that go back in time between operations without a machine.
 pub(super) fn warn_of_unknown_machines(found: &ReadTasks, tasks: u64, edges: u64, console: Console) {
     if edges > 0 && found.corrects_clocks {
         let edges = count(edges, "edge");
@@ -217,7 +219,7 @@ pub(super) fn warn_of_unknown_machines(found: &ReadTasks, tasks: u64, edges: u64
     }
 }
 
-/// Options of texts. Warns of an unknown time zone if they have local times.
+/// Returns the options for task texts. Warns about an unknown time zone if texts contain local times.
 pub(super) fn text_options(found: &ReadTasks, clock_gmt: bool, paint: Paint) -> TaskTextOptions {
     let mut options = TaskTextOptions::default();
     options.paint = paint;

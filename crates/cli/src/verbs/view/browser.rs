@@ -1,4 +1,4 @@
-//! The browser of the user.
+//! Opens addresses in the user's browser.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -8,18 +8,19 @@ use ichnos_view::PrivateDirectory;
 
 use crate::progress::Console;
 
-/// Program that opens a file in the browser of the user.
+/// Program that opens a file in the user's browser.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
-/// Name of the file that leads to the address.
+/// Name of the file that redirects to the address.
 const FILE: &str = "open.html";
 
-/// File that leads a browser to a secret address. It is removed when dropped.
+/// File that redirects a browser to a secret address. The file is removed when dropped.
 #[derive(Debug)]
 pub(crate) struct AddressFile(PrivateDirectory);
 
 impl AddressFile {
-    /// Creates the file in a directory that only this user can read: all users see the arguments of programs.
+    /// Creates the file in a directory that only this user can read. The address must not be a program argument,
+    /// because all users can see program arguments.
     fn create(address: &str, temporary: &Path) -> io::Result<Self> {
         let directory = PrivateDirectory::create_in(temporary)?;
         let address = address.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
@@ -36,7 +37,7 @@ impl AddressFile {
     }
 }
 
-/// Opens an address in a browser, by a file in `temporary` that must be kept until the browser has read it.
+/// Opens an address in a browser through a file in `temporary`. The file must be kept until the browser has read it.
 pub(crate) fn open(address: &str, temporary: &Path, console: Console) -> Option<AddressFile> {
     let file = match AddressFile::create(address, temporary) {
         Ok(file) => file,
@@ -51,7 +52,7 @@ pub(crate) fn open(address: &str, temporary: &Path, console: Console) -> Option<
     let mut command = Command::new(OPENER);
     command.arg(file.0.path().join(FILE)).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
-        // It can run as long as the browser.
+        // The program can run as long as the browser.
         Ok(mut child) => drop(std::thread::Builder::new().spawn(move || child.wait())),
         Err(error) => console.notice(&format!("open the address in a browser: `{OPENER}` failed: {error}")),
     }

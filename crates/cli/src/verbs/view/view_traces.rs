@@ -1,4 +1,4 @@
-//! Traces that `ichnos view` shows, as a shell names them, and with other clock offsets.
+//! Command lines for the traces in `ichnos view`, and changes to their clock offsets.
 
 use std::path::{Path, PathBuf};
 
@@ -7,20 +7,20 @@ use ichnos::Session;
 use ichnos_view::ViewArguments;
 
 use crate::args::time::Offset;
-use crate::args::{GivenOption, Reading, Selecting, ViewVerb};
+use crate::args::{OptionText, Reading, Selecting, ViewVerb};
 
 /// Options that select a time range.
 const TIMES: [&str; 3] = ["begin", "end", "timerange"];
 
-/// Traces and options, as they were given or with further offsets of clocks.
+/// Traces and options, as given or with additional clock offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewTraces {
     pub(crate) reading: Reading,
     pub(crate) selecting: Selecting,
-    given: Vec<GivenOption>,
+    option_texts: Vec<OptionText>,
 }
 
-/// Returns a word for a shell.
+/// Quotes a word for a shell.
 fn quoted(word: String) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:@%+=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -31,20 +31,20 @@ fn quoted(word: String) -> String {
 }
 
 impl ViewTraces {
-    /// Returns those that were given.
+    /// Returns the traces and options from the command line.
     pub(crate) fn new(args: &ViewVerb) -> Self {
-        let ViewVerb { reading, selecting, given, .. } = args;
-        Self { reading: reading.clone(), selecting: selecting.clone(), given: given.clone() }
+        let ViewVerb { reading, selecting, option_texts, .. } = args;
+        Self { reading: reading.clone(), selecting: selecting.clone(), option_texts: option_texts.clone() }
     }
 
-    /// Returns the arguments of commands that read and select the same.
+    /// Returns the arguments for commands with the same traces and selection.
     pub(crate) fn arguments(&self) -> ViewArguments {
-        let word = |GivenOption { name, value }: &GivenOption| match value {
+        let word = |OptionText { name, value }: &OptionText| match value {
             Some(value) => quoted(format!("--{name}={value}")),
             None => format!("--{name}"),
         };
         let (times, others): (Vec<_>, Vec<_>) =
-            self.given.iter().partition(|option| TIMES.contains(&option.name.as_str()));
+            self.option_texts.iter().partition(|option| TIMES.contains(&option.name.as_str()));
         let options = others.into_iter().filter(|option| option.name != "filter").map(word);
         let paths = self.reading.paths.iter().map(|path| quoted(path.display().to_string()));
         let mut arguments = ViewArguments::new(options.chain(paths).collect::<Vec<_>>().join(" "));
@@ -62,10 +62,10 @@ impl ViewTraces {
         paths.chain(offset.iter().map(|(pattern, _)| pattern.glob().to_owned())).collect()
     }
 
-    /// Adds nanoseconds to the times of traces of a session, which are named by their paths.
+    /// Adds clock offsets in nanoseconds to traces, named by their paths.
     ///
     /// # Errors
-    /// If they cannot be read again, or not without others.
+    /// If a trace cannot be opened again, or not separately.
     pub(crate) fn with_offsets(&self, session: &Session, offsets: &[(String, i64)]) -> Result<Self, String> {
         if self.reading.paths.iter().any(|path| path.as_os_str() == "-") {
             return Err("the standard input can be read only once".to_owned());
@@ -85,7 +85,7 @@ impl ViewTraces {
                 moved.add(given, nanoseconds)?;
                 continue;
             }
-            // Options name whole paths: each trace of this one gets its own.
+            // An offset applies to a whole path. Here, each trace inside the path must be named separately.
             moved.replace(given, &beside)?;
             for trace in beside {
                 if let Some(nanoseconds) = offset_of(trace) {
@@ -96,7 +96,7 @@ impl ViewTraces {
         Ok(moved)
     }
 
-    /// Returns the given path that contains a trace, or is in it.
+    /// Returns the given path that contains a trace, or that the trace contains.
     fn path_of(&self, trace: &str) -> Option<&Path> {
         let trace = Path::new(trace);
         let mut paths = self.reading.paths.iter().map(PathBuf::as_path);
@@ -127,7 +127,7 @@ impl ViewTraces {
         let pattern = escape(&path.to_string_lossy());
         let glob = Glob::new(&pattern).map_err(|error| error.to_string())?;
         let value = Some(format!("{pattern}={nanoseconds}ns"));
-        self.given.push(GivenOption { name: "offset".to_owned(), value });
+        self.option_texts.push(OptionText { name: "offset".to_owned(), value });
         self.reading.offset.push((glob, Offset::Duration(nanoseconds.into())));
         Ok(())
     }

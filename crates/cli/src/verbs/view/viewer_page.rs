@@ -1,4 +1,4 @@
-//! `ichnos view --in`: shows traces on the page of a viewer.
+//! `ichnos view --in`: shows traces on the page of another viewer.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -10,37 +10,25 @@ use ichnos::convert::{ConvertError, ConvertOptions, target};
 use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
 
 use super::browser;
-use crate::args::{ViewIn, ViewVerb};
+use crate::args::ViewVerb;
 use crate::exit::{Exit, Failure};
-use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output;
 use crate::progress::{Console, Follower, interrupt};
 use crate::select::{Selection, running_threads};
 
-impl ViewIn {
-    fn page(self) -> ViewerPage {
-        match self {
-            Self::Perfetto => ViewerPage::Perfetto,
-            Self::Firefox => ViewerPage::Firefox,
-            Self::Speedscope => ViewerPage::Speedscope,
-        }
-    }
-
-    /// Returns the name of the file.
-    fn file_name(self) -> &'static str {
-        match self {
-            Self::Perfetto => "trace.pftrace",
-            Self::Firefox => "profile.json",
-            Self::Speedscope => "stacks.speedscope.json",
-        }
+/// Returns the name of the served file.
+fn file_name(page: ViewerPage) -> &'static str {
+    match page {
+        ViewerPage::Perfetto => "trace.pftrace",
+        ViewerPage::Firefox => "profile.json",
+        _ => "stacks.speedscope.json",
     }
 }
 
-pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ViewVerb, page: ViewerPage, console: Console) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
-    let running = running_threads::named_parts(&args.selecting, [], None);
-    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     if session.is_live() {
         return Err(
             Failure::new("--in: live input does not end").help("record them into a file, or leave out --in")
@@ -53,16 +41,16 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<E
         Failure::new(format!("{place}: cannot create a directory for the viewer's file: {error}"))
             .help("--temp-dir names another place")
     })?;
-    let path = directory.path().join(viewer.file_name());
-    let server = bind(args, viewer, &path)?;
+    let path = directory.path().join(file_name(page));
+    let server = bind(args, page, &path)?;
     interrupt::watch();
-    match viewer {
-        ViewIn::Perfetto => write("perfetto", &opened, &path)?,
-        ViewIn::Firefox => write("firefox", &opened, &path)?,
-        ViewIn::Speedscope => write_stacks(&mut opened, &path)?,
+    match page {
+        ViewerPage::Perfetto => write("perfetto", &opened, &path)?,
+        ViewerPage::Firefox => write("firefox", &opened, &path)?,
+        _ => write_stacks(&mut opened, &path)?,
     }
-    directory.restrict(viewer.file_name())?;
-    let origin = viewer.page().origin();
+    directory.restrict(file_name(page))?;
+    let origin = page.origin();
     console.notice(&format!(
         "the page comes from {origin}; the trace stays on this machine: the page reads it from {}",
         server.address()
@@ -74,9 +62,9 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<E
     Ok(Exit::Success)
 }
 
-/// Binds the server before anything is written: an error should not take an hour to be reported.
-fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Failure> {
-    let (page, origin) = (viewer.page(), viewer.page().origin());
+/// Binds the server. Must be called before writing, so that errors are reported at once.
+fn bind(args: &ViewVerb, page: ViewerPage, path: &Path) -> Result<FileServer, Failure> {
+    let origin = page.origin();
     let port = match (args.port, page.port()) {
         (0, own) => own.unwrap_or(0),
         (port, Some(own)) if port != own => {
@@ -85,7 +73,7 @@ fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Fail
         }
         (port, _) => port,
     };
-    FileServer::bind(page, path, viewer.file_name(), port).map_err(|error| {
+    FileServer::bind(page, path, file_name(page), port).map_err(|error| {
         let failure = Failure::new(format!("cannot listen on port {port} of 127.0.0.1: {error}"));
         match page.port() {
             Some(_) => failure.help(format!(
@@ -97,7 +85,7 @@ fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Fail
     })
 }
 
-/// Writes the file of a viewer.
+/// Writes the file for a viewer.
 fn write(format: &str, opened: &OpenedRun<'_>, path: &Path) -> Result<(), Failure> {
     let Some(target) = target(Some(format), path, None) else {
         return Err(Failure::new("no format can be written"));
@@ -118,11 +106,11 @@ fn write(format: &str, opened: &OpenedRun<'_>, path: &Path) -> Result<(), Failur
     }
 }
 
-/// Writes the call stacks of events.
+/// Writes event call stacks for a viewer.
 fn write_stacks(opened: &mut OpenedRun<'_>, path: &Path) -> Result<(), Failure> {
     let mut options = StackOptions::default();
     options.with_times = true;
-    // Damage is no reason to show nothing.
+    // Readable stacks should be shown even if the trace is damaged.
     opened.is_strict = false;
     let profile = opened.collect(StackCollector::new(options))?.finish();
     if profile.weight() == 0 {

@@ -1,4 +1,4 @@
-//! Options of reading and selecting as they were given, for commands that do the same.
+//! Original text of the reading and selection options, to show commands with the same options.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
@@ -6,17 +6,17 @@ use clap::{ArgMatches, Args as _, Command};
 use super::reading::Reading;
 use super::selecting::Selecting;
 
-/// An option of a command line.
+/// An option from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GivenOption {
-    /// Its long name.
+pub(crate) struct OptionText {
+    /// Long name.
     pub(crate) name: String,
-    /// `None` for one without a value.
+    /// Value, or `None` for a flag.
     pub(crate) value: Option<String>,
 }
 
-/// Returns the options of reading and selecting that a verb was given.
-pub(crate) fn given_options(matches: &ArgMatches) -> Vec<GivenOption> {
+/// Returns the reading and selection options from a verb's command line.
+pub(crate) fn option_texts(matches: &ArgMatches) -> Vec<OptionText> {
     let mut given = Vec::new();
     let known = Selecting::augment_args(Reading::augment_args(Command::new("")));
     for argument in known.get_arguments() {
@@ -24,7 +24,7 @@ pub(crate) fn given_options(matches: &ArgMatches) -> Vec<GivenOption> {
         let is_given =
             matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
         let Some(name) = argument.get_long().filter(|_| is_given) else { continue };
-        let option = |value| GivenOption { name: name.to_owned(), value };
+        let option = |value| OptionText { name: name.to_owned(), value };
         if !argument.get_action().takes_values() {
             given.push(option(None));
             continue;
@@ -48,10 +48,10 @@ mod tests {
         let matches =
             crate::args::command().try_get_matches_from(["ichnos"].into_iter().chain(words.split(' ')));
         let matches = matches.unwrap();
-        let given = given_options(matches.subcommand_matches("view").unwrap());
+        let given = option_texts(matches.subcommand_matches("view").unwrap());
         let texts: Vec<String> = given
             .into_iter()
-            .map(|GivenOption { name, value }| {
+            .map(|OptionText { name, value }| {
                 name + &value.map_or(String::new(), |value| format!("={value}"))
             })
             .collect();
