@@ -72,7 +72,7 @@ pub(super) fn judge(
     let is_seen = |line: &&&LossEntry| {
         losses.len() == 1
             && !line.what.starts_with("added:")
-            && !line.what.starts_with("alias")
+            && !line.what.starts_with("field class alias")
             && !is_restored_name(line, &found.metadata)
     };
     for line in lines.iter().filter(is_seen) {
