@@ -22,7 +22,7 @@ use crate::printable::printable;
 use crate::property::{self, Hidden};
 use crate::resume::StreamOrder;
 use crate::text_buffer::{TextBuffer, TextWriter};
-use fields::FieldLines;
+use fields::IndentedFields;
 use text::DetailsLines;
 
 /// Options of [`Details`].
@@ -488,7 +488,8 @@ impl<W: TextWriter> Details<W> {
             ];
             for (scope, hidden, title) in scopes {
                 if event.plan(scope).is_some() && !hidden.all() {
-                    let mut lines = FieldLines::root(out, &self.palette, hidden, &mut self.containers, title);
+                    let mut lines =
+                        IndentedFields::root(out, &self.palette, hidden, &mut self.containers, title);
                     self.output.failures.record(event.visit(scope, &mut lines));
                     out.push(b'\n');
                 }
@@ -524,7 +525,7 @@ impl<W: TextWriter> Details<W> {
         if shown && packet.plan(Scope::PacketContext).is_some() {
             out.extend_from_slice(b":\n");
             let mut lines =
-                FieldLines::root(out, &self.palette, &class.packet, &mut self.containers, "Context");
+                IndentedFields::root(out, &self.palette, &class.packet, &mut self.containers, "Context");
             self.output.failures.record(packet.visit(Scope::PacketContext, &mut lines));
         }
         out.push(b'\n');

@@ -308,7 +308,8 @@ impl<W: TextWriter> Log<W> {
             self.streams.insert(event.stream, (), || ());
         }
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.for_event(event, || LogClassState::for_event(event, &self.options, &self.palette));
+        let class =
+            classes.for_event(event, || LogClassState::for_event(event, &self.options, &self.palette));
         let resource = || ScopeState::for_scope(event, Scope::Resource, &self.options, &self.palette);
         self.sorter.sort(event, class, resource, &mut self.output.failures);
         let has_date = class.has_dates;
@@ -351,7 +352,8 @@ impl<W: TextWriter> Log<W> {
     #[cold]
     fn push_stacks(&mut self, event: &Event<'_>) {
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return };
-        let class = classes.for_event(event, || LogClassState::for_event(event, &self.options, &self.palette));
+        let class =
+            classes.for_event(event, || LogClassState::for_event(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         match self.options.form {
             LogForm::Text => class.stacks.push_lines(out, event),

@@ -446,7 +446,8 @@ impl Timeline {
             if states.track(interval.trace, interval.thread).is_none()
                 && let Some((stream, (), classes)) = streams.get_mut(event.stream)
             {
-                let class = classes.for_event(event, || TimelineClass::for_event(event, names, &mut self.colors));
+                let class =
+                    classes.for_event(event, || TimelineClass::for_event(event, names, &mut self.colors));
                 let mut place = EventPlace { thread: Some(interval.thread), ..EventPlace::default() };
                 scheduling.complete(interval.trace, &class.class, &mut place);
                 let parent = tracks.of_event((event.stream, stream.number), &place, interval.trace);

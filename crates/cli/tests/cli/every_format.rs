@@ -81,9 +81,9 @@ const TARGETS: [(&str, &str); 10] = [
 fn dropped(losses: &[Value]) -> u64 {
     let is_event = |loss: &&Value| {
         let what = loss["what"].as_str().unwrap();
-        let is_dropped =
-            loss["kind"] == "dropped" && (what.starts_with("event") || what.starts_with("record:"));
-        is_dropped || what.starts_with("event -> line `Event`")
+        let is_whole = what.starts_with("event") && !what.starts_with("event record class name")
+            || what.starts_with("record:");
+        loss["kind"] == "dropped" && is_whole || what.starts_with("event -> line `Event`")
     };
     losses.iter().filter(is_event).map(|loss| loss["count"].as_u64().unwrap()).sum()
 }
