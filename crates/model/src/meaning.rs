@@ -72,7 +72,7 @@ pub enum Meaning {
     /// only within the task.
     TaskId,
     /// Metadata that programs pass on with their messages to name a task and an operation, in a format's notation
-    /// ([`FindMentions`](crate::FindMentions)): bytes, or a string.
+    /// ([`FindMentions`]): bytes, or a string.
     TaskContext,
     /// Task title: a string. The first one counts.
     TaskTitle,

@@ -18,7 +18,7 @@ pub use self::record::Record;
 pub use self::record_trace::RecordTrace;
 pub use self::source_cursor::SourceCursor;
 
-/// Reads a data stream's records, in order. [`SourceCursor`](crate::SourceCursor) turns them into messages.
+/// Reads a data stream's records, in order. [`SourceCursor`] turns them into messages.
 ///
 /// # For implementations
 /// Only [`next`](Self::next) is required. All other methods have correct defaults. They are for formats with packets,
@@ -61,8 +61,8 @@ pub trait Source: Send {
         record.head()
     }
 
-    /// Returns the current packet, for [`QueuedMessage::PacketBegin`](crate::QueuedMessage::PacketBegin) and
-    /// [`QueuedMessage::PacketEnd`](crate::QueuedMessage::PacketEnd).
+    /// Returns the current packet, for [`QueuedMessage::PacketBegin`] and
+    /// [`QueuedMessage::PacketEnd`].
     fn packet<'p>(&'p self, record: &'p Record) -> Option<Packet<'p>> {
         let _ = record;
         None
