@@ -79,7 +79,7 @@ impl EncoderRules {
         self.with_losses(|table| table.clone())
     }
 
-    /// Returns the digest from all finished encoders, without parts.
+    /// Returns the digest from all finished encoders, without the events of parts. Its damages can be from any encoder.
     pub(crate) fn digest(&self) -> MutexGuard<'_, TraceDigest> {
         self.digest.lock().ignore_poison()
     }

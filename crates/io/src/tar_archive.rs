@@ -238,6 +238,9 @@ fn skip(
     consumed: &Cell<u64>,
     budget: &mut UnpackBudget<'_>,
 ) -> Result<bool, IoError> {
+    if left == 0 {
+        return Ok(true);
+    }
     let mut rest = [0; 16 << 10];
     while left > 0 {
         let Ok(read @ 1..) = entry.read(&mut rest) else { return Ok(false) };

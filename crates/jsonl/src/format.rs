@@ -19,7 +19,7 @@ pub struct JsonLinesFormat;
 
 static INFO: FormatInfo = FormatInfo {
     versions: "JSON Lines from ichnos; event lines from any program",
-    detection: "files with an object in the first line that has a `type` of the format, or `ts` and `name`",
+    detection: "files whose first line is an object with a `type` of the format, or with `ts` and `name`",
     writer: Some(&JsonLinesWriter),
     ..FormatInfo::new("jsonl", "JSON Lines")
 };

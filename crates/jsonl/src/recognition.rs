@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_json_is_not_recognised() {
+    fn other_json_is_not_recognized() {
         for (text, expected) in [
             ("{\"type\":\"stream-begin\",\"stream\":0}\n", true),
             ("\u{feff}\n {\"ts\":5,\"name\":\"x\"}", true),

@@ -66,7 +66,7 @@ const TRACE_SIZE: u64 = 48;
 
 /// Returns `true` if a file starts like an EventPipe file, even with an unsupported version.
 #[must_use]
-pub fn recognise(beginning: &[u8]) -> bool {
+pub fn recognize(beginning: &[u8]) -> bool {
     beginning.starts_with(FAST_SERIALIZATION) && !is_of_other_library(beginning)
         || beginning.starts_with(MAGIC)
             && (beginning.get(8..).is_some_and(|rest| rest.starts_with(FAST_SERIALIZATION))
@@ -614,19 +614,19 @@ mod tests {
 
     /// TraceEvent and dotnet-gcdump use FastSerialization, too.
     #[test]
-    fn other_objects_of_the_library_are_not_recognised() {
+    fn other_objects_of_the_library_are_not_recognized() {
         let file = |name: &[u8]| {
             let header = [FAST_SERIALIZATION, b"\x05\x05\x01\x03\0\0\0\0\0\0\0"].concat();
             [&header, &u32::try_from(name.len()).unwrap().to_le_bytes()[..], name, b"\x06"].concat()
         };
         let trace = file(b"Trace");
         for end in FAST_SERIALIZATION.len()..=trace.len() {
-            assert!(recognise(&trace[..end]), "{end}");
+            assert!(recognize(&trace[..end]), "{end}");
         }
         // A damaged name.
-        assert!(recognise(&file(b"Tr\xffce")));
+        assert!(recognize(&file(b"Tr\xffce")));
         for name in [&b"Microsoft.Diagnostics.Tracing.Etlx.TraceLog"[..], b"GCHeapDump"] {
-            assert!(!recognise(&file(name)[..64.min(file(name).len())]));
+            assert!(!recognize(&file(name)[..64.min(file(name).len())]));
         }
     }
 }

@@ -45,7 +45,7 @@ mod wire_writer;
 mod writer;
 
 pub use block::{Block, BlockKind, Version};
-pub use container::{Container, FileItem, Refusal, recognise};
+pub use container::{Container, FileItem, Refusal, recognize};
 pub use event_row::{EventRow, EventRows, RowEncoding};
 pub use feed::{Feed, FeedEvent, FeedItem};
 pub use field::{FieldType, PayloadField, ValueNames};

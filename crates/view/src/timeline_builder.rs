@@ -248,7 +248,7 @@ fn expected_range(session: &Session, windows: &[Window]) -> Option<(u64, u64)> {
     Some((u64::try_from(begin).ok()?, u64::try_from(end).ok()?))
 }
 
-/// Handler that passes messages to the timeline.
+/// Sink that passes messages to the timeline.
 struct Filler<'b> {
     build: &'b TimelineBuilder,
     filter: Option<Selector>,
@@ -268,7 +268,7 @@ impl Filler<'_> {
         self.held.get_or_insert_with(lock)
     }
 
-    /// Updates the progress. At the end, `failure` is the reason if reading failed.
+    /// Updates the progress. `ended` is set at the end, with the reason if reading failed.
     fn update_status(&mut self, ended: Option<Option<String>>) {
         let (range, counts) = (self.timeline().range(), self.timeline().counts());
         self.held = None;

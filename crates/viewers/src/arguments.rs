@@ -82,6 +82,7 @@ impl ScopeNames {
     }
 
     /// Returns the plan nodes and name numbers of the visible members.
+    #[cfg(feature = "firefox")]
     pub(super) fn members<'n>(&'n self, plan: &'n Plan) -> impl Iterator<Item = (usize, u32)> + 'n {
         let members = (0..).map_while(|index| plan.member(index));
         members.filter_map(|member| Some((member, self.nodes.get(member).copied().flatten()?)))

@@ -148,6 +148,29 @@ mod tests {
         }
     }
 
+    /// The formats that take each option, written down independently of the table.
+    #[test]
+    fn formats_of_options() {
+        let expected = [
+            ("clock_cycles", "pretty"),
+            ("clock_date", "pretty log"),
+            ("clock_gmt", "pretty log"),
+            ("clock_seconds", "pretty"),
+            ("no_delta", "pretty"),
+            ("fields", "pretty csv tsv"),
+            ("names", "pretty"),
+            ("details", "details"),
+            ("packets", "jsonl"),
+            ("integers", "jsonl log-json"),
+            ("time", "jsonl log-json csv tsv"),
+            ("stacks", "pretty details jsonl log log-json"),
+        ];
+        for (id, formats) in expected {
+            let found: Vec<&str> = formats_of(id).map(|format| format.name).collect();
+            assert_eq!(found.join(" "), formats, "{id}");
+        }
+    }
+
     /// Every `cat` option must be in the table, or apply to all formats and be in the list below.
     #[test]
     fn every_option_is_known() {

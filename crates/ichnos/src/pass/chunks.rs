@@ -121,7 +121,7 @@ pub(super) fn run(
 }
 
 /// Handler that passes messages to a worker and its blocks to the output.
-struct WorkerHandler<'w> {
+struct WorkerSink<'w> {
     worker: Box<dyn Worker + Send>,
     place: WorkerPlace<'w>,
     takes_damage: bool,
@@ -142,7 +142,7 @@ enum WorkerPlace<'w> {
     },
 }
 
-impl<'w> WorkerHandler<'w> {
+impl<'w> WorkerSink<'w> {
     fn new(merged: &MergedPass<'_>, lane: Lane, place: WorkerPlace<'w>) -> Self {
         let (worker, takes_damage) = (merged.output.worker(lane), merged.output.takes_damage());
         Self { worker, place, takes_damage, is_wrong: false, progress: ProgressSteps::default() }
@@ -189,7 +189,7 @@ impl<'w> WorkerHandler<'w> {
     }
 }
 
-impl Sink for WorkerHandler<'_> {
+impl Sink for WorkerSink<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
@@ -253,7 +253,7 @@ impl MergedPass<'_> {
         }
         cursor.pause_at(self.end_of(chunk));
         let start = if begin.is_some() { ChunkStart::Unjoined } else { ChunkStart::First };
-        let mut handler = WorkerHandler::new(self, Lane::Chunk(start), WorkerPlace::Chunk(items));
+        let mut handler = WorkerSink::new(self, Lane::Chunk(start), WorkerPlace::Chunk(items));
         let ended = self.run(self.end_of(chunk), &mut cursor, &mut handler);
         if handler.is_wrong {
             items.send(ChunkItem::Again);
@@ -274,7 +274,7 @@ impl MergedPass<'_> {
         &self,
         end: Option<i128>,
         cursor: &mut Merge,
-        handler: &mut WorkerHandler<'_>,
+        handler: &mut WorkerSink<'_>,
     ) -> io::Result<PassSummary> {
         let mut summary = PassSummary::default();
         if self.begin_streams(handler)?.is_continue() {
@@ -289,7 +289,7 @@ impl MergedPass<'_> {
     }
 
     /// Starts the data streams that start before the first event after the skipped events.
-    fn begin_streams(&self, handler: &mut WorkerHandler<'_>) -> io::Result<ControlFlow<()>> {
+    fn begin_streams(&self, handler: &mut WorkerSink<'_>) -> io::Result<ControlFlow<()>> {
         if self.pass.skip.is_some() {
             for stream in self.reader.data_streams() {
                 if handler.message(&Message::StreamBegin(&stream))?.is_break() {
@@ -384,7 +384,7 @@ impl Joiner<'_> {
         // Without chunks, nothing follows.
         let has_chunks = !merged.splits.is_empty();
         let lane = if has_chunks { Lane::Chunk(ChunkStart::Joined) } else { Lane::All };
-        let mut handler = WorkerHandler::new(merged, lane, WorkerPlace::Joiner { merged, reported });
+        let mut handler = WorkerSink::new(merged, lane, WorkerPlace::Joiner { merged, reported });
         let mut cursor = match self.before.take() {
             Some((cursor, _)) => cursor,
             None => merged.reader.cursor(),

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{BoxedCursor, Message, MessageKind, Packet, Sink, StreamCursor as _};
+use ichnos_model::{BoxedCursor, Event, Message, MessageKind, Packet, Sink, StreamCursor as _};
 
 use super::{Pass, PassSummary};
 
@@ -49,8 +49,16 @@ impl<S: Sink> Sink for PacketGate<'_, S> {
         self.sink.message(message)
     }
 
+    fn precede(&mut self, event: &Event<'_>) {
+        self.sink.precede(event);
+    }
+
     fn step(&mut self, message: &Message<'_>, events: u32) -> io::Result<()> {
         self.sink.step(message, events)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
     }
 }
 

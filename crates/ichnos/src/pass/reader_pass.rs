@@ -71,7 +71,8 @@ impl<'r> ReaderPass<'r> {
         self.pass.write(self.reader, output, &self.options, self.observer)
     }
 
-    /// Passes the messages, merged by time, to a sink or a closure on this thread, and finishes the sink.
+    /// Passes the messages, merged by time, to a sink or a closure on this thread, and finishes the sink. It
+    /// finishes the sink also if the pass was stopped or refuses damage, but not after an error.
     ///
     /// ```
     /// use ichnos::analysis::{TaskCollector, TaskOptions};

@@ -112,7 +112,7 @@ pub(super) fn run(
 }
 
 /// Handler that passes messages to a worker and its blocks to the output.
-struct StreamHandler<'h> {
+struct StreamSink<'h> {
     streams: &'h StreamsPass<'h>,
     job: &'h StreamJob,
     worker: Box<dyn Worker + Send>,
@@ -123,7 +123,7 @@ struct StreamHandler<'h> {
     is_over: bool,
 }
 
-impl StreamHandler<'_> {
+impl StreamSink<'_> {
     /// Passes the blocks of the worker on.
     fn pass_on(&mut self) -> io::Result<()> {
         while let Some(block) = self.worker.take() {
@@ -153,7 +153,7 @@ impl StreamHandler<'_> {
     }
 }
 
-impl Sink for StreamHandler<'_> {
+impl Sink for StreamSink<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if !matches!(message, Message::Event(_))
@@ -180,7 +180,7 @@ impl Sink for StreamHandler<'_> {
     }
 }
 
-impl PacketSink for StreamHandler<'_> {
+impl PacketSink for StreamSink<'_> {
     fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow> {
         let options = self.streams.options;
         if options.looks_ahead {
@@ -260,7 +260,7 @@ impl StreamsPass<'_> {
         if self.options.surveys && worker.wants_survey() {
             self.survey(job, &mut *worker);
         }
-        let mut handler = StreamHandler { streams: self, job, worker, part, ahead: None, is_over: false };
+        let mut handler = StreamSink { streams: self, job, worker, part, ahead: None, is_over: false };
         let summary = self.pass.run_packets(cursor, &mut handler, self.options.reads_copied)?;
         if matches!(summary.end, PassEnd::Over) {
             handler.worker.finish()?;

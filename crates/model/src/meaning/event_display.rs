@@ -129,6 +129,6 @@ mod tests {
         for display in [display, EventDisplay::default()] {
             assert_eq!(EventDisplay::from_value(&display.to_value()), display);
         }
-        assert!("cpu".parse::<EventTrack>().is_err());
+        assert_eq!("cpu".parse::<EventTrack>().unwrap_err().subject, "track");
     }
 }

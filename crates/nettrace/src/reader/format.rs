@@ -7,7 +7,7 @@ use ichnos_io::{
 
 use super::{NettraceFile, NettraceOptions, clock_zeros};
 use crate::first_block::{SEARCHED, find_block};
-use crate::{NettraceWriter, recognise};
+use crate::{NettraceWriter, recognize};
 
 /// EventPipe files.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ impl Format for Nettrace {
 }
 
 fn is_trace(entry: &Entry, force: bool) -> bool {
-    entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning)) || is_rest_of_trace(entry, force)
+    entry.beginning(PROBED).is_ok_and(|beginning| recognize(&beginning)) || is_rest_of_trace(entry, force)
 }
 
 /// Returns `true` for a file that has blocks but lacks its start. Its name must be a trace file name, unless the user

@@ -14,7 +14,7 @@ use super::override_reader;
 use super::tables::LabelTable;
 use crate::{
     Block, BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, PointHead, Refusal, RowEncoding,
-    Rule, TraceBlock, Version, recognise,
+    Rule, TraceBlock, Version, recognize,
 };
 
 /// Maximum number of metadata rows. Each row's event kind is kept in memory, and looked up for each event.
@@ -139,7 +139,7 @@ impl NettraceIndex {
         if !self.is_complete || rest.is_empty() {
             return;
         }
-        let is_recording = recognise(rest);
+        let is_recording = recognize(rest);
         let found = match is_recording {
             true => "another recording (not read)".to_owned(),
             false if rest.iter().all(|byte| *byte == 0) => format!("{} zeros", rest.len()),

@@ -36,7 +36,7 @@ use ichnos_io::{
 use self::dialect::DIALECTS;
 use self::rules::NettraceRules;
 use self::trace_encoder::NettraceEncoder;
-use crate::recognise;
+use crate::recognize;
 
 /// Writes .NET EventPipe files.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ impl WriterFactory for NettraceWriter {
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let is_trace = |tree: &Tree| {
-            tree.entries.iter().any(|entry| entry.beginning(64).is_ok_and(|beginning| recognise(&beginning)))
+            tree.entries.iter().any(|entry| entry.beginning(64).is_ok_and(|beginning| recognize(&beginning)))
         };
         written_trace_files(directory, "nettrace", is_trace, "it is not a .NET trace")
     }

@@ -29,7 +29,7 @@ const MOST_SHAPES_OF_FILE: usize = 512;
 
 static INFO: FormatInfo = FormatInfo {
     versions: "reports 1.0 as text; server JSON; metadata 0, 1 and 2",
-    detection: "files that start with `X-Trace Report`, or with report JSON",
+    detection: "files that start with `X-Trace Report`, or with reports as JSON",
     writer: Some(&XTraceWriter),
     collect: Some(COLLECT),
     find_mentions: Some(find_mentions),

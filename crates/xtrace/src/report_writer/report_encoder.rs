@@ -46,6 +46,8 @@ pub(super) struct ReportEncoder {
     lines: LineBuffer,
     block: ReportBlock,
     foreign: ForeignReports,
+    /// Number of damages in the input.
+    damages: u64,
     /// Repair of broken reports, if the output must be valid.
     repair: Option<ReportRepair>,
 }
@@ -63,6 +65,8 @@ struct ForeignReports {
     hasher: RandomState,
     /// Number of operations added to events after their report.
     late: u64,
+    /// Number of written reports that a reader refuses, because they follow a report that events joined.
+    damages: u64,
 }
 
 impl ReportEncoder {
@@ -112,8 +116,7 @@ impl ReportEncoder {
                 if repair.as_mut().is_some_and(|repair| !repair.repair(lines, losses)) {
                     return;
                 }
-                let is_taken =
-                    rules.is_mixed && foreign.take_report(place, lines, block, losses, &rules.shared);
+                let is_taken = rules.is_mixed && foreign.take_report(place, lines, block, losses);
                 if !is_taken {
                     count(block.push(lines, 1), 1, losses);
                 }
@@ -383,7 +386,6 @@ impl ForeignReports {
         lines: &mut LineBuffer,
         block: &mut ReportBlock,
         losses: &mut LossCounts,
-        shared: &EncoderRules,
     ) -> bool {
         let Some(key) = operation_of(lines.lines().map(|line| (line.key, line.value))) else { return false };
         let id = self.hasher.hash_one(key);
@@ -396,7 +398,7 @@ impl ForeignReports {
                 // refuse the output because of a copy that is valid in the input.
                 report.is_closed = true;
                 if report.is_changed {
-                    shared.add_damages(1);
+                    self.damages += 1;
                 }
                 return false;
             }
@@ -409,7 +411,7 @@ impl ForeignReports {
                 }
                 Some(is_changed) => {
                     if *is_changed {
-                        shared.add_damages(1);
+                        self.damages += 1;
                     }
                     return false;
                 }
@@ -514,6 +516,7 @@ impl MessageEncoder for ReportEncoder {
     fn new(rules: Arc<ReportRules>) -> Self {
         Self {
             block: ReportBlock::new(rules.is_json, rules.shared.is_compared),
+            damages: 0,
             repair: rules.shared.repairs.then(ReportRepair::default),
             rules,
             streams: StreamTable::default(),
@@ -527,6 +530,7 @@ impl MessageEncoder for ReportEncoder {
                 written: RecentMap::new(2 * WINDOW),
                 hasher: RandomState::new(),
                 late: 0,
+                damages: 0,
             },
         }
     }
@@ -536,8 +540,8 @@ impl MessageEncoder for ReportEncoder {
         Ok(())
     }
 
-    fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
-        shared.add_damages(1);
+    fn drops_damaged(&mut self, damage: &Damage, _: &EncoderRules) -> bool {
+        self.damages += 1;
         // Lines that break report rules are written unchanged.
         damage.skipped > 0 || damage.kind.rule().is_none()
     }
@@ -574,6 +578,8 @@ impl MessageEncoder for ReportEncoder {
     }
 
     fn take_digest(&mut self) -> TraceDigest {
-        TraceDigest::from_hashed(event_hash, self.block.take_digest())
+        let mut digest = TraceDigest::from_hashed(event_hash, self.block.take_digest());
+        digest.damages = std::mem::take(&mut self.damages) + std::mem::take(&mut self.foreign.damages);
+        digest
     }
 }

@@ -38,7 +38,7 @@ struct Finding {
     remedy: Option<Cow<'static, str>>,
     /// `true` to show the finding only with --verbose.
     is_minor: bool,
-    /// JSON members. FindingLevel, trace and remedy are added later.
+    /// JSON members. The level, the trace and the remedy are added later.
     json: Vec<u8>,
 }
 
