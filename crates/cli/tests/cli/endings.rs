@@ -370,9 +370,13 @@ fn conversions_are_interrupted() {
         let whole = time("whole", false);
         let whole_output = others.join("whole");
         fs::remove_file(&whole_output).or_else(|_| fs::remove_dir_all(&whole_output)).unwrap();
-        let interrupted = time("interrupted", true);
-        assert!(names(&others).is_empty());
-        assert!(interrupted < whole / 2, "{interrupted:?} of {whole:?}");
+        // Other programs can take the processor for a while, but not each time.
+        let is_early = (0..5).any(|_| {
+            let interrupted = time("interrupted", true);
+            assert!(names(&others).is_empty());
+            interrupted < whole / 2
+        });
+        assert!(is_early, "{number}: {whole:?}");
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) const VERSION: u64 = 1;
 /// Maximum number of members in a line. Known lines have fewer.
 const MOST_MEMBERS: usize = 32;
 
-/// Approximate memory of a line's content in bytes. Texts additionally take their own bytes.
+// Approximate memory in bytes of a text without its characters, and of each kind of line without its texts.
 const TEXT_MEMORY: u64 = 64;
 pub(super) const FRAME_MEMORY: u64 = 192;
 pub(super) const STACK_MEMORY: u64 = 48;

@@ -250,6 +250,12 @@ fn memory_is_bounded() {
     let text = format!("{HEAD}{line}");
     assert_eq!(read(&[text.as_bytes()], 100).1, [StackFileError::TooLarge(100)]);
     assert_eq!(read(&[text.as_bytes()], 300).1, []);
+    // An escaped text counts as it is written: its 60 characters take 360 bytes.
+    let name = "\\u0041".repeat(60);
+    let line = format!("{{\"type\":\"thread\",\"thread\":1,\"name\":\"{name}\"}}\n{{\"type\":\"end\"}}\n");
+    let text = format!("{HEAD}{line}");
+    assert_eq!(read(&[text.as_bytes()], 300).1, [StackFileError::TooLarge(300)]);
+    assert_eq!(read(&[text.as_bytes()], 1_000).1, []);
 }
 
 #[test]

@@ -99,7 +99,7 @@ const PROP1: Features = CTF2.with(&[
     ClockUuids,
 ]);
 
-/// Features that readers support. Babeltrace 2 ignores header fields without a role. It refuses distant selectors,
+/// CTF 1.8 features that readers support. Babeltrace 2 ignores header fields without a role. It refuses distant selectors,
 /// locations through variants, and events without a name. It aborts if a field depends on a specific context field. It
 /// assumes that a data stream's clock is the first clock of its fields.
 const CTF18: Features = Features::NONE.with(&[

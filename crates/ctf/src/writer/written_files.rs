@@ -70,6 +70,9 @@ fn check_trace(root: &Path, directory: &Path, files: &[&Path]) -> io::Result<()>
             name if is_stack_file(name) => !has_problem(trace, &shown),
             _ => data_files.contains(&shown),
         };
+        if !is_written && is_stack_file(&name) {
+            return Err(foreign_file(file, "its call stacks cannot be read completely"));
+        }
         if !is_written {
             return Err(foreign_file(file, "it is not a data stream of the trace"));
         }
