@@ -47,7 +47,7 @@ pub(crate) fn leading_text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
-/// Counts the zeros at the end.
+/// Counts the trailing zero bytes.
 fn trailing_zeros(bytes: &[u8]) -> usize {
     bytes.iter().rev().take_while(|byte| **byte == 0).count()
 }

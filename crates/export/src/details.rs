@@ -181,7 +181,7 @@ impl<W> std::fmt::Debug for Details<W> {
 }
 
 impl<W: TextWriter> Details<W> {
-    /// Creates a sink that writes to `writer`, and decoding errors to standard error.
+    /// Creates a sink that writes text to `writer` and decoding errors to standard error.
     pub fn new(writer: W, options: DetailsOptions) -> Self {
         Self {
             output: TextBuffer::new(writer),

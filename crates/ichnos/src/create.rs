@@ -133,7 +133,7 @@ pub enum WriteError {
         /// `true` if the last event is the last of all data streams.
         of_trace: bool,
     },
-    /// The data stream has a clock, but the event has no time.
+    /// Event without a time in a data stream with a clock.
     #[error("the event lacks a time, but its data stream has a clock")]
     NoTime,
     /// The event has a time, but the data stream has no clock.

@@ -160,7 +160,7 @@ fn least_times(index: &LineIndex) -> HashMap<String, i128> {
     times
 }
 
-/// Moves the clock's start back by whole seconds if a time is earlier. Returns the number of added cycles.
+/// Moves the clock's origin back by whole seconds if a time is earlier. Returns the number of added cycles.
 fn begin_before(clock: &mut ClockClass, time: i128) -> Option<u64> {
     const BILLION: i128 = 1_000_000_000;
     let begin = clock.nanoseconds_in(ClockArithmetic::Exact, 0);

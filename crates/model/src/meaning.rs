@@ -62,9 +62,10 @@ pub enum Meaning {
     Component,
     /// URL of the event's component: a string.
     ComponentUrl,
-    /// Number of events that the source dropped before this one. The sum counts.
+    /// Number of events that the source dropped before this one. Several such fields are added up.
     Dropped,
-    /// Number of events of the same component that the log service discarded before this one. The sum counts.
+    /// Number of events of the same component that the log service discarded before this one. Several such
+    /// fields are added up.
     RolledOut,
     /// Call stack: a number in the [stack table](crate::StackTable) of the trace.
     Stack,

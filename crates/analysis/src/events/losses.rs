@@ -106,7 +106,7 @@ pub struct EarlyLosses {
 }
 
 impl EarlyLosses {
-    /// Returns the loss in a message, with its own time or `now`. Without a time, the loss is kept for later.
+    /// Returns a message's loss with its own time, or else `now`. If neither is known, keeps the loss for later.
     pub fn due(
         &mut self,
         message: &Message<'_>,

@@ -10,7 +10,7 @@ const SEARCHED: usize = 64;
 /// Maximum number of open spans per track. Beyond it, the outermost span is forgotten.
 const MOST_DEEP: usize = 1 << 12;
 
-/// Maximum number of open spans, and of tracks. Beyond it, all spans are forgotten.
+/// Maximum number of open spans, and also of tracks. All spans are forgotten if either number is exceeded.
 const MOST: usize = 1 << 18;
 
 /// Counts the spans nested in the span that an end event closes. `open` yields the open spans of the track, innermost

@@ -20,7 +20,7 @@ pub(super) struct ClassCells {
     pub(super) trailing: usize,
 }
 
-/// Cell of an event class.
+/// Table cell for events of a class: a property or a field.
 #[derive(Debug)]
 pub(super) struct ClassCell {
     /// Number of separators since the previous cell.

@@ -73,7 +73,7 @@ impl<'a> Iterator for Roles<'a> {
     }
 }
 
-/// Default limit of a [`RecordText`] in bytes. It exceeds any record without printf.
+/// Default limit of a [`RecordText`] in bytes. Only printf formatting can exceed it.
 const LIMIT: usize = 128 << 10;
 
 impl<'a> Record<'a> {

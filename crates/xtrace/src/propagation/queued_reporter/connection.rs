@@ -24,7 +24,7 @@ pub(super) enum DeliveryFailure {
     Stalled,
 }
 
-/// Numbers of reports from this connection that are on disk, and that were refused.
+/// Answer of a collector: counts of stored and refused reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Answer {
     pub(super) reports: u64,
