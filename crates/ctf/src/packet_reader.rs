@@ -371,7 +371,7 @@ impl PacketReader {
         DataPosition::new(file, self.entry().offset * 8 + bit)
     }
 
-    /// Returns `true` if the open packet has a begin, an end, and no flaws.
+    /// Returns `true` if the open packet has a start time, an end time, and is free of flaws.
     pub(crate) fn is_plain(&self) -> bool {
         let times = &self.open.times;
         let has_times = times.begin.zip(times.end).is_some_and(|(begin, end)| begin <= end);

@@ -1,5 +1,7 @@
 //! Finds the last events of a reader.
 
+use std::io;
+
 use ichnos_flow::Merge;
 use ichnos_model::{Checkpoint, Sink};
 
@@ -24,17 +26,29 @@ impl Reader<'_> {
     ///
     /// Goes back from the end in growing steps until there is one event more than needed, because the first line of
     /// text can depend on the previous event. `sink` gets the messages of all passes.
-    pub fn begin_at_last<S: Sink>(&mut self, pass: &Pass, wanted: u64, sink: &mut S) -> Option<u64> {
-        let (begin, skip) = self.find_last(pass, wanted, sink)?;
+    ///
+    /// # Errors
+    /// Errors of the sink.
+    pub fn begin_at_last<S: Sink>(
+        &mut self,
+        pass: &Pass,
+        wanted: u64,
+        sink: &mut S,
+    ) -> io::Result<Option<u64>> {
+        let Some((begin, skip)) = self.find_last(pass, wanted, sink)? else { return Ok(None) };
         self.begin = begin;
-        Some(skip)
+        Ok(Some(skip))
     }
 
-    fn find_last<S: Sink>(&self, pass: &Pass, wanted: u64, sink: &mut S) -> Option<(Option<i128>, u64)> {
-        // Neither a cursor nor counting can fail.
-        let mut count = |cursor: &mut Merge| {
-            let summary = pass.drain(sink, |take| cursor.drain_all(take)).unwrap_or_default();
-            (!matches!(summary.end, PassEnd::Interrupted)).then_some(summary.counts.events)
+    fn find_last<S: Sink>(
+        &self,
+        pass: &Pass,
+        wanted: u64,
+        sink: &mut S,
+    ) -> io::Result<Option<(Option<i128>, u64)>> {
+        let mut count = |cursor: &mut Merge| -> io::Result<Option<u64>> {
+            let summary = pass.drain(sink, |take| cursor.drain_all(take))?;
+            Ok((!matches!(summary.end, PassEnd::Interrupted)).then_some(summary.counts.events))
         };
         let splits = self.chunks(STEP);
         let begin_of = |number: usize| number.checked_sub(1).and_then(|split| splits.get(split)).copied();
@@ -49,21 +63,22 @@ impl Reader<'_> {
             };
             let checkpoints = cursor.checkpoints();
             cursor.pause_at(counted.as_ref().and_then(|counted| begin_of(counted.number)));
-            let mut events = count(&mut cursor)?;
+            let Some(mut events) = count(&mut cursor)? else { return Ok(None) };
             if let Some(later) = &counted {
                 // The start of a section is valid if the previous section ends in the same state.
                 if later.checkpoints.is_some() && cursor.checkpoints() == later.checkpoints {
                     if later.events > wanted {
-                        return Some((begin_of(later.number), later.events - wanted));
+                        return Ok(Some((begin_of(later.number), later.events - wanted)));
                     }
                     events = events.saturating_add(later.events);
                 } else {
                     cursor.pause_at(None);
-                    events = events.saturating_add(count(&mut cursor)?);
+                    let Some(rest) = count(&mut cursor)? else { return Ok(None) };
+                    events = events.saturating_add(rest);
                 }
             }
             if number == 0 {
-                return Some((None, events.saturating_sub(wanted)));
+                return Ok(Some((None, events.saturating_sub(wanted))));
             }
             step = if events > wanted { 1 } else { step.saturating_mul(2) };
             counted = Some(CountedSection { number, checkpoints, events });

@@ -129,8 +129,8 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
 
     /// Ends the last span with this key and the names of `end`, and returns its value.
     ///
-    /// If `end` has no name, or a name that no span started with, it ends the last span with this key whose name no end
-    /// event uses. An unnamed end falls back to the last span with this key. If `is_it` returns a value, it decides
+    /// If `end` lacks a name, or its name differs from all open spans, it ends the last span with this key whose name no
+    /// end event uses. An unnamed end falls back to the last span with this key. If `is_it` returns a value, it decides
     /// instead of the names.
     pub fn end(&mut self, key: u64, end: SpanEdge<N>, is_it: impl Fn(&T) -> Option<bool>) -> Option<T> {
         let found = self.find(key, |span| is_it(&span.value).unwrap_or_else(|| end.is_named_as(span.edge)));

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     if let Some(wanted) = args.tail {
         let mut progress = opened.progress(false);
         let all = opened.pass().strict(false);
-        let events = reader.begin_at_last(&all, wanted, &mut ProgressSink(&mut progress));
+        let events = reader.begin_at_last(&all, wanted, &mut ProgressSink(&mut progress))?;
         pass = pass.skip(events.ok_or_else(interrupt::end)?);
     }
     let output = if format.is_printed { output_path.create()? } else { OutputFile::nowhere() };

@@ -397,7 +397,7 @@ fn contents(directory: &Path) -> Vec<OsString> {
 
 const MEASURED: &str = "ICHNOS_TEST_HOSTILE_INPUT";
 
-/// Runs one case in a separate process, which is small and has no other children. `None` if the machine does not
+/// Runs one case in a separate process, which is small and without other children. `None` if the machine does not
 /// support the case.
 fn run(case: &Case, directory: &Path, bin: &Path) -> Option<Value> {
     let input = directory.join("input");
