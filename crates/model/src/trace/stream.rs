@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::on_demand::OnDemand;
+use super::lazy::Lazy;
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
 use crate::{
     ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, IgnorePoison as _,
@@ -30,7 +30,7 @@ pub struct Trace {
     /// Call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) contain their numbers.
     pub stacks: StackTable,
     /// Names for stack addresses.
-    symbols: OnDemand<Symbols>,
+    symbols: Lazy<Symbols>,
     /// Call stacks of data stream classes with separate stack numbers.
     own_stacks: Vec<OwnStacks>,
     /// Index into `own_stacks`, if any, by data stream class.
@@ -38,7 +38,7 @@ pub struct Trace {
     /// Data stream keys.
     keys: StreamKeys,
     reader_data: ReaderData,
-    threads: OnDemand<Arc<[ListedThread]>>,
+    threads: Lazy<Arc<[ListedThread]>>,
     is_mapped: bool,
 }
 
@@ -54,7 +54,7 @@ impl Trace {
         let dynamic = dynamic.collect();
         let keys = StreamKeys::default();
         let stacks = StackTable::default();
-        let symbols = OnDemand::default();
+        let symbols = Lazy::default();
         let (name, path) = (name.into(), String::new());
         let (own_stacks, own_stacks_of) = (Vec::new(), vec![None; class.data_streams.len()]);
         let reader_data = ReaderData::default();
@@ -70,7 +70,7 @@ impl Trace {
             own_stacks_of,
             keys,
             reader_data,
-            threads: OnDemand::default(),
+            threads: Lazy::default(),
             is_mapped: false,
         })
     }
@@ -192,7 +192,7 @@ impl Trace {
         table: StackTable,
         load: impl Fn() -> Symbols + Send + Sync + 'static,
     ) {
-        let symbols = OnDemand::default();
+        let symbols = Lazy::default();
         symbols.set(load);
         for class in data_stream_classes {
             if let Some(own) = self.own_stacks_of.get_mut(class) {
@@ -249,7 +249,7 @@ impl fmt::Debug for ReaderData {
 #[derive(Debug)]
 struct OwnStacks {
     table: StackTable,
-    symbols: OnDemand<Symbols>,
+    symbols: Lazy<Symbols>,
 }
 
 /// Call stacks for a data stream. Its fields refer to them by number.
@@ -257,7 +257,7 @@ struct OwnStacks {
 pub struct CallStacks<'a> {
     /// Stack table.
     pub table: &'a StackTable,
-    symbols: &'a OnDemand<Symbols>,
+    symbols: &'a Lazy<Symbols>,
 }
 
 impl<'a> CallStacks<'a> {

@@ -1,4 +1,4 @@
-//! Message files.
+//! Messages in a file, and recognition of their framing.
 
 use core::iter::FusedIterator;
 
