@@ -119,8 +119,7 @@ pub(crate) fn hidden_data(directory: &MetadataDirectory<'_>) -> Option<String> {
     };
     let first = directory.hidden.iter().find(is_data)?;
     Some(format!(
-        "{}: this looks like a data stream file, but files whose names begin with a dot do not belong to \
-         a trace: it is skipped; rename it to read it",
+        "{}: skipped what looks like a data stream file, because its name begins with a dot; rename it to read it",
         shown(directory.tree, &first.path)
     ))
 }

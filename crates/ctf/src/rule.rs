@@ -136,7 +136,7 @@ rules! {
             next: u64,
         }: "packet-end-next", true, remedy::CLOCK;
         /// A packet must begin before its event records.
-        #[error("the packet begins at {begin} cycles, after its event records, which begin at {first} cycles")]
+        #[error("the packet begins at {begin} cycles, but its first event record is at {first} cycles")]
         BeginAfterEvents {
             /// Cycles at its start.
             begin: u64,

@@ -15,8 +15,8 @@ const BLOCK: usize = 256 << 10;
 ichnos_model::loss_set! {
     /// A loss common to all formats.
     enum CommonLoss {
-        Events => Dropped("loss of events"),
-        Packets => Dropped("loss of packets"),
+        Events => Dropped("record of discarded events"),
+        Packets => Dropped("record of discarded packets"),
         UnknownClass => Dropped("event of an unknown class"),
     }
 }

@@ -10,7 +10,7 @@ use ichnos_export::parts::has_dates;
 const MOST_EARLY: usize = 1_000;
 
 /// Loss: a viewer cannot show an event's size or fields.
-pub const UNDECODED: &str = "event of more than 256 MiB, or with fields that cannot be decoded";
+pub const UNDECODED: &str = "event of more than 256 MiB, or with undecodable fields";
 /// Loss: a viewer cannot show an event's time.
 pub const NO_TIME: &str = "time before the clock's origin, or more than 63 bits of nanoseconds after it";
 

@@ -25,7 +25,7 @@ pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
         }
     }
     for refused in session.refused() {
-        console.error(&format!("{}: the trace is skipped: it cannot be read", refused.path));
+        console.error(&format!("{}: the trace cannot be read and is skipped", refused.path));
         for diagnostic in &refused.diagnostics {
             console.print(&format!("  {}", safe(&diagnostic.to_string())));
         }

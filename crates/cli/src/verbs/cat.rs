@@ -87,7 +87,7 @@ fn select_around(
     interrupt::watch();
     let windows = around.windows(opened.session, anchors, opened.console)?;
     let Some(hull) = windows.hull() else {
-        opened.console.notice("--around: no event matches: nothing is printed");
+        opened.console.notice("--around: no event matches, so nothing is printed");
         return Err(Failure::end(opened.exit(true)));
     };
     opened.window = intersection(opened.window, hull);

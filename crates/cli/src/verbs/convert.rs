@@ -207,7 +207,7 @@ impl<'a> ConvertRun<'a> {
             interrupt::watch_writing(console);
             let found = around.windows(session, anchors, console)?;
             let Some(hull) = found.hull() else {
-                console.notice("--around: no event matches: nothing is written");
+                console.notice("--around: no event matches, so nothing is written");
                 return Err(Failure::end(opened.exit(true)));
             };
             opened.window = intersection(opened.window, hull);
@@ -278,7 +278,9 @@ impl<'a> ConvertRun<'a> {
         };
         if let Some(shard) = self.args.writing.shard {
             if session.is_live() {
-                return Err(Failure::new("--shard: live input cannot be divided: it can only be read once"));
+                return Err(Failure::new(
+                    "--shard: live input cannot be divided, because it can only be read once",
+                ));
             }
             reader.select_shard(shard);
         }

@@ -24,7 +24,7 @@ fn events(path: &Path) -> Vec<(i128, u64)> {
     lines.lines().skip(1).map(event).collect()
 }
 
-const NEAREST: &str = "time that the clock cannot have: used the nearest time";
+const NEAREST: &str = "time that the clock cannot represent: used the nearest time";
 
 #[test]
 fn times_that_clocks_cannot_represent_are_listed() {

@@ -114,9 +114,10 @@ fn times_of_more_than_64_bits() {
     assert!(refused.err.contains("clock `x`: its offset from the origin"), "{}", refused.err);
     assert!(!out.exists());
     let run = convert(0).expect(0, &[]);
-    for place in
-        ["begin of a packet that the clock cannot have", "end of a packet that the clock cannot have"]
-    {
+    for place in [
+        "packet begin time that the clock cannot represent",
+        "packet end time that the clock cannot represent",
+    ] {
         assert!(run.out.contains(place), "{}", run.out);
     }
 }

@@ -232,7 +232,7 @@ fn outputs_need_no_workaround() {
 /// The loss table lists corrected packet times.
 #[test]
 fn corrected_times_are_losses() {
-    let (begin, end) = ("packet begin after the first event", "packet end before the last event");
+    let (begin, end) = ("packet begin time after the first event", "packet end time before the last event");
     let late: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 3500]), (4000, 6000, &[4500, 5500])];
     let crashed: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
     let early: [(u64, u64, &[u64]); 2] = [(2000, 3000, &[2500, 2600]), (4500, 6000, &[4000, 5500])];

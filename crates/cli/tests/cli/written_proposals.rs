@@ -271,7 +271,7 @@ fn fields_of_several_clocks() {
     ichnos(["convert", "-q", &source, "-o", &file]).expect(0, &[]);
     let (to, losses) = convert(&directory, &file, "prop1", &["--threads", "1"]);
     assert_eq!(events(&to), expected);
-    assert!(losses.contains("no field has them"), "{losses}");
+    assert!(losses.contains("no field stores them"), "{losses}");
 }
 
 /// A start time of two clocks stays the start time of both if only one of them starts later.

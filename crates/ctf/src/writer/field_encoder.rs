@@ -22,7 +22,7 @@ pub(super) enum FieldEncodeError {
     TooLarge { member: String, length: u64, found: String },
     #[error("member `{member}`: its length field has the value {recorded}, but its length is {found}")]
     Length { member: String, recorded: i128, found: u64 },
-    #[error("member `{member}`: its selector has the value {recorded}, but this selects something else")]
+    #[error("member `{member}`: its selector has the value {recorded}, which selects another option")]
     Selector { member: String, recorded: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },

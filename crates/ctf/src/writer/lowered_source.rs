@@ -163,7 +163,7 @@ fn record_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: boo
         };
         let are_partial = || stream.roots().any(|root| root.exists(&mut |class| is_partial(class)));
         let (kind, what) = match has_fields {
-            false if !stream.other_clocks.is_empty() => (LossKind::Dropped, "no field has them"),
+            false if !stream.other_clocks.is_empty() => (LossKind::Dropped, "no field stores them"),
             true if leaves_out && are_partial() => (LossKind::Rounded, "bits from earlier events"),
             _ => continue,
         };

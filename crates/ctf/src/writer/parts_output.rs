@@ -566,7 +566,7 @@ impl PartsOutput for CtfParts {
             self.write(part)?;
             let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { continue };
             if lane.parts.get(&part).is_some_and(|stream| stream.losses.are_counted()) {
-                let what = "discarded events or packets: no packet follows that can count them";
+                let what = "discarded events or packets: no later packet can count them";
                 lane.encoder.record_loss(LossKind::Dropped, "", "", what);
             }
             let trace = lane.encoder.config.output.trace;

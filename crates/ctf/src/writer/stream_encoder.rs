@@ -344,7 +344,7 @@ impl StreamEncoder {
     /// Returns the packet with times that the clock can represent. Times in other formats may lie between clock values.
     pub(super) fn with_possible_times<'p>(&self, packet: &Packet<'p>) -> Packet<'p> {
         let mut packet = *packet;
-        packet.begin = self.possible(packet.begin, "begin of a packet");
+        packet.begin = self.possible(packet.begin, "packet begin time");
         // A change is counted at the packet's end.
         packet.end = packet.end.map(|end| self.nearest_value(end).0);
         packet
@@ -354,7 +354,7 @@ impl StreamEncoder {
     pub(super) fn possible_range(&self, packet: &Packet<'_>) -> PacketRange {
         PacketRange {
             begin: packet.begin.map(|begin| self.nearest_value(begin).0),
-            end: self.possible(packet.end, "end of a packet"),
+            end: self.possible(packet.end, "packet end time"),
         }
     }
 
@@ -362,7 +362,7 @@ impl StreamEncoder {
     fn possible(&self, time: Option<ClockValue>, what: &str) -> Option<ClockValue> {
         let (value, is_exact) = self.nearest_value(time?);
         if !is_exact {
-            let what = format!("{what} that the clock cannot have: used the nearest time");
+            let what = format!("{what} that the clock cannot represent: used the nearest time");
             self.record_loss(LossKind::Rounded, "", "packet.context", &what);
         }
         Some(value)
@@ -639,7 +639,7 @@ impl Worker for StreamEncoder {
             Message::PacketBegin(packet) => {
                 let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
                 if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
-                    let what = "packet without a context: its begin and its end";
+                    let what = "begin and end times of a packet without a context";
                     self.record_loss(LossKind::Dropped, "", "packet", what);
                 }
             }
@@ -654,7 +654,7 @@ impl Worker for StreamEncoder {
                 }
             }
             Message::DiscardedPackets(_) if !self.config.frame.mirrors => {
-                self.record_loss(LossKind::Dropped, "", "", "loss of packets");
+                self.record_loss(LossKind::Dropped, "", "", "record of discarded packets");
             }
             Message::Damage(damage) => {
                 // A copied packet after the damage also contains it.
@@ -672,7 +672,7 @@ impl Worker for StreamEncoder {
                     }
                 } else if kind == LossKind::Dropped {
                     self.repair.skipped(self.lanes[0].open.is_some());
-                    self.record_loss(kind, "", "", "data that cannot be read");
+                    self.record_loss(kind, "", "", "unreadable data");
                 } else if matches!(damage.kind, DamageKind::UnknownMember { .. }) {
                     self.record_loss(LossKind::Dropped, "", "", &format!("damaged data: {}", damage.kind));
                 }

@@ -263,10 +263,10 @@ impl ForeignClass {
         let after = &self.metadata;
         let names = |metadata: &EventMetadata| [&metadata.provider, &metadata.name].map(String::clone);
         if names(&before) != names(after) {
-            losses.record_loss(LossKind::Renamed, "", "provider or name: it ends at its first U+0000");
+            losses.record_loss(LossKind::Renamed, "", "provider or name -> its text before U+0000");
         }
         if before.fields != after.fields {
-            losses.record_loss(LossKind::Renamed, "", "fields: their names end at the first U+0000");
+            losses.record_loss(LossKind::Renamed, "", "field names -> their text before U+0000");
         }
         [before.provider, before.name] = names(after);
         before.fields.clone_from(&after.fields);

@@ -66,7 +66,7 @@ impl ElementEncoder {
         }
         let fits = !attributes.is_too_large;
         if !is_whole {
-            record_loss(losses, context.event, LossKind::Dropped, "", "fields that cannot be decoded");
+            record_loss(losses, context.event, LossKind::Dropped, "", "undecodable fields");
         }
         fits
     }

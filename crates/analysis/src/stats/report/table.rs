@@ -391,20 +391,20 @@ impl StatsDisplay<'_, '_> {
         let unpaired = pairs.unpaired();
         let mut parts = Vec::new();
         let given_up = format!("dropped because too many were open{}", hint(self.options.hints.open_pairs));
-        for (number, what) in [
-            (unpaired.begun_again, "started again before an end"),
-            (unpaired.without_end, "without an end"),
-            (unpaired.given_up, &given_up),
-            (unpaired.without_begin, "ended without a start"),
-            (unpaired.without_key, "without a key field"),
-            (unpaired.without_time, "without a time"),
+        for (number, noun, what) in [
+            (unpaired.begun_again, "start", "repeated before an end"),
+            (unpaired.without_end, "start", "without an end"),
+            (unpaired.given_up, "start", &given_up),
+            (unpaired.without_begin, "end", "without a start"),
+            (unpaired.without_key, "event", "without a key field"),
+            (unpaired.without_time, "event", "without a time"),
         ] {
             if number > 0 {
-                parts.push(format!("{} {what}", grouped(number)));
+                parts.push(format!("{} {what}", count(number, noun)));
             }
         }
         if !parts.is_empty() {
-            let _ = writeln!(text, "{}", self.paint.faint(&format!("not in pairs: {}", parts.join(", "))));
+            let _ = writeln!(text, "{}", self.paint.faint(&format!("unpaired: {}", parts.join(", "))));
         }
         self.loss(text);
     }

@@ -18,8 +18,8 @@ use ichnos_model::{
 use std::sync::Arc;
 
 /// Losses caused by known tracer bugs in packet times.
-const CORRECTED_BEGIN: &str = "packet begin after the first event: used that event's time";
-const CORRECTED_END: &str = "packet end before the last event: used that event's time";
+const CORRECTED_BEGIN: &str = "packet begin time after the first event: used that event's time";
+const CORRECTED_END: &str = "packet end time before the last event: used that event's time";
 
 /// Loss for a size or an id that the reader has corrected.
 const WRONG_HEAD: &str = "impossible size or id: used the value that fits the neighboring packets";
@@ -308,7 +308,7 @@ impl StreamEncoder {
                 is_before_event,
                 "begin time before the last event of the previous packet: used that event's time",
             ),
-            (is_before_end, "packet begin before the previous packet's end: used that end"),
+            (is_before_end, "packet begin time before the previous packet's end: used that end"),
         ];
         for (_, what) in losses.into_iter().filter(|(is_lost, _)| *is_lost) {
             self.record_loss(LossKind::Rounded, "", "packet.context", what);
@@ -419,7 +419,12 @@ impl StreamEncoder {
             return;
         }
         let Some(count) = discarded.count else {
-            return self.record_loss(LossKind::Dropped, "", "", "loss of an unknown number of events");
+            return self.record_loss(
+                LossKind::Dropped,
+                "",
+                "",
+                "record of an unknown number of discarded events",
+            );
         };
         if discarded.thread.is_some() {
             self.record_loss(LossKind::Dropped, "", "", "thread of discarded events");

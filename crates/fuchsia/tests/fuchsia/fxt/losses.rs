@@ -424,7 +424,7 @@ fn non_numeric_counters() {
         record.values.begin(Scope::Payload);
     });
     let (written, losses) = write(&trace);
-    assert_eq!(lines(&losses), ["dropped 1 c:n  fields that cannot be decoded"]);
+    assert_eq!(lines(&losses), ["dropped 1 c:n  undecodable fields"]);
     assert_eq!(messages(&open(&written)), [""; 0]);
 }
 

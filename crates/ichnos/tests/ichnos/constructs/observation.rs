@@ -96,7 +96,7 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
             Message::DiscardedEvents(lost) => {
                 observation.lost.push(lost.count.map_or(Lost::UnknownEvents, Lost::Events));
                 if let Some(thread) = lost.thread {
-                    let property = "thread of discarded events|loss of events".to_owned();
+                    let property = "thread of discarded events|record of discarded events".to_owned();
                     let key = FactKey { property, ..FactKey::default() };
                     observation.facts.insert(key, thread.to_string());
                 }
