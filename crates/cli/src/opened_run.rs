@@ -119,7 +119,7 @@ impl<'a> OpenedRun<'a> {
     pub(crate) fn report_more_damage(&self, damages: u64) {
         if let Some(more) = damages.checked_sub(self.most_damages).filter(|more| *more > 0) {
             let more = count(more, "more damaged place");
-            self.console.warning(&format!("{more}; `--max damage=N` lists more"));
+            self.console.warning(&format!("{more}; `--resource-limit damage=N` lists more"));
         }
     }
 

@@ -124,7 +124,7 @@ pub(crate) struct Cut {
     /// By default, these events, such as the rundown at the end of a .NET session, are kept, so that call stacks in
     /// the output have names.
     #[arg(long, hide_short_help = true)]
-    pub(crate) cut_rundown: bool,
+    pub(crate) drop_rundown: bool,
     #[command(flatten)]
     pub(crate) convert: Convert,
 }

@@ -1,4 +1,4 @@
-//! Limits against hostile input, set with `--max NAME=VALUE`.
+//! Limits against hostile input, set with `--resource-limit NAME=VALUE`.
 //!
 //! The command line, `ichnos help limits` and the advice in messages are generated from the table in this file. A
 //! test compares it with docs/limits.md.
@@ -53,10 +53,10 @@ enum Family {
     Report,
 }
 
-/// A limit that `--max` sets.
+/// A limit that `--resource-limit` sets.
 #[derive(Debug)]
 pub(crate) struct Limit {
-    /// Name in `--max NAME=VALUE`.
+    /// Name in `--resource-limit NAME=VALUE`.
     name: &'static str,
     family: Family,
     is_bytes: bool,
@@ -107,7 +107,7 @@ macro_rules! limits {
             about: $about,
             default_note: $note,
             members: &[stringify!($first) $(, stringify!($member))* $(, $further)*],
-            remedy: concat!("if you trust the input, raise the limit with --max ", $name, "=VALUE"),
+            remedy: concat!("if you trust the input, raise the limit with --resource-limit ", $name, "=VALUE"),
             get: |limits| limits.$of.$first.widen(),
             set: |limits, value| {
                 limits.$of.$first = LimitValue::narrow(value);
@@ -171,7 +171,7 @@ impl Limit {
     }
 }
 
-/// A limit with its value from `--max`.
+/// A limit with its value from `--resource-limit`.
 #[derive(Clone, Debug)]
 pub(crate) struct Maximum {
     limit: &'static Limit,
@@ -211,8 +211,8 @@ impl Maximum {
 pub(crate) fn help() -> String {
     let mut text =
         "Limits that protect against hostile input. Anything beyond a limit is refused or skipped, and\nreported.\n\n\
-                    Set them with --max NAME=VALUE in any command that reads traces, for example\n\
-                    --max unpacked=32G. K, M, G and T are powers of 1024.\n\n"
+                    Set them with --resource-limit NAME=VALUE in any command that reads traces, for example\n\
+                    --resource-limit unpacked=32G. K, M, G and T are powers of 1024.\n\n"
             .to_owned();
     let width = LIMITS.iter().map(|limit| limit.name.len()).max().unwrap_or_default();
     for limit in LIMITS {

@@ -70,9 +70,9 @@ pub(crate) struct Reading {
     pub(crate) listen: Option<PathBuf>,
     /// Set a limit; `ichnos help limits` lists them
     ///
-    /// For example `--max unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
+    /// For example `unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = Maximum::parse, help_heading = "Reading", hide_short_help = true)]
-    pub(crate) max: Vec<Maximum>,
+    pub(crate) resource_limit: Vec<Maximum>,
     #[command(flatten)]
     pub(crate) format_flags: FormatFlags,
     /// Put all clocks on one timeline, as if all counted from the Unix epoch
@@ -135,10 +135,10 @@ impl Reading {
         self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// Returns the default limits with the changes from `--max`.
+    /// Returns the default limits with the changes from `--resource-limit`.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
-        self.max.iter().for_each(|maximum| maximum.apply(&mut limits));
+        self.resource_limit.iter().for_each(|maximum| maximum.apply(&mut limits));
         limits
     }
 }

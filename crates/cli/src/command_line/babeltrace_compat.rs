@@ -374,7 +374,7 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             })
         }
         ErrorKind::ValueValidation
-            if argument.starts_with("--limit <")
+            if argument.starts_with("--max-events <")
                 && are_all(&value, SCOPES.iter().map(|(name, ..)| *name)) =>
         {
             Some(format!("select the scopes of printed names with `--names {value}`"))

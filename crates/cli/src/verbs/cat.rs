@@ -19,7 +19,7 @@ use crate::select::{AroundOption, Selection, columns, intersection, running_thre
 
 pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
-    let mut selection = Selection::new(&args.selecting, args.limit)?;
+    let mut selection = Selection::new(&args.selecting, args.max_events)?;
     selection.reads_all &= args.tail.is_none();
     let around = AroundOption::new(args.around.as_deref())?;
     let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
@@ -145,7 +145,7 @@ fn pass(args: &Cat, opened: &OpenedRun<'_>) -> Pass {
     if opened.session.is_live() {
         pass = pass.live();
     }
-    if let Some(limit) = args.limit {
+    if let Some(limit) = args.max_events {
         pass = pass.limit(limit);
     }
     pass

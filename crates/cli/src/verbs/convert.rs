@@ -40,7 +40,7 @@ pub(crate) fn cut(args: &Cut, console: Console) -> Result<Exit, Failure> {
         return Err(Failure::new("--align packet writes whole packets: it cannot cut around events")
             .help("leave out --align packet"));
     }
-    let keeps_rundown = !args.cut_rundown && args.align == Align::Time;
+    let keeps_rundown = !args.drop_rundown && args.align == Align::Time;
     let running = running_parts(&args.convert, around.map(|around| around.expression));
     let whole_packets = args.align == Align::Packet;
     let edit = Edit { whole_packets, around, keeps_rundown, running, ..Edit::KEEPING };
@@ -220,7 +220,7 @@ impl<'a> ConvertRun<'a> {
         if keeps_rundown {
             console.notice(
                 "events that name processes, modules and functions are kept even outside the range; \
-                --cut-rundown drops them",
+                --drop-rundown drops them",
             );
         }
         if edit.whole_packets {

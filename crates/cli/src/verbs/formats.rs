@@ -50,7 +50,7 @@ fn print_json(args: &Formats) -> Result<(), Failure> {
             entry.member("name").string(format.name);
             entry.member("title").string(format.title);
             entry.member("versions").string(format.versions);
-            entry.member("recognised_by").string(format.detection);
+            entry.member("recognized_by").string(format.detection);
             write_options(entry.member("options"), format.options);
             let options = format.writer.map_or(&[][..], |writer| writer.options());
             write_options(entry.member("write_options"), options);

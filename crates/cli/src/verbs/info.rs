@@ -303,7 +303,7 @@ impl TraceInfo<'_> {
         object.member("path").string(self.input.path());
         object.member("format").string(self.input.format());
         object.member("dialect").string(&class.dialect);
-        object.member("recognised_by").string(self.format().1);
+        object.member("recognized_by").string(self.format().1);
         object.string("namespace", class.namespace.as_deref());
         object.string("name", class.name.as_deref());
         object.string("uid", class.uid.as_deref());

@@ -99,7 +99,7 @@ fn selection(random: &mut Random, source: &Source) -> Vec<String> {
 fn writing(random: &mut Random) -> Vec<String> {
     let verbs: [&[&str]; 6] = [
         &["convert"],
-        &["cut", "--cut-rundown"],
+        &["cut", "--drop-rundown"],
         &["merge"],
         &["repair"],
         &["split", "--by=event"],

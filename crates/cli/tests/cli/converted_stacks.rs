@@ -35,8 +35,8 @@ fn stacks_of(path: &Path) -> String {
 const QUESTIONS: [&[&str]; 7] = [
     &["stacks"],
     &["stacks", "--top", "30"],
-    &["stacks", "--roots=process"],
-    &["stacks", "--weight=time", "--roots=thread", "--frames=managed"],
+    &["stacks", "--stack-roots=process"],
+    &["stacks", "--weight=time", "--stack-roots=thread", "--frames=managed"],
     &["stacks", "--event=*"],
     &["stacks", "--format=speedscope"],
     &["cat", "--stacks", "--format=log"],

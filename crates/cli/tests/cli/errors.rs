@@ -64,13 +64,13 @@ fn limits_and_dialects() {
     let run = |option: &str, value: &str| {
         ichnos([OsStr::new("info"), directory.as_os_str(), OsStr::new(option), OsStr::new(value)])
     };
-    run("--max", "metadata=16");
-    run("--max", "metadata=1M");
-    run("--max", "metadata=much");
-    run("--max", "depth=1");
-    run("--max", "field-classes=3");
-    run("--max", "event-classes=1");
-    run("--max", "integer=8");
+    run("--resource-limit", "metadata=16");
+    run("--resource-limit", "metadata=1M");
+    run("--resource-limit", "metadata=much");
+    run("--resource-limit", "depth=1");
+    run("--resource-limit", "field-classes=3");
+    run("--resource-limit", "event-classes=1");
+    run("--resource-limit", "integer=8");
     run("--dialect", "ctf1.8");
     run("--dialect", "prop1");
     run("--dialect", "ctf3");
@@ -266,7 +266,7 @@ fn mistakes_with_a_helpful_message() {
     run(&["cat", "--from", "nettrace"], &lttng).expect(2, &["found ctf", "`--from ctf`"]);
     run(&["cat", "--from", "ctf"], &fuchsia).expect(2, &["found fuchsia-log"]);
     // Fields.
-    run(&["stacks", "--where", "Typ=Managed"], &dotnet).expect(2, &["did you mean `Type`"]);
+    run(&["stacks", "--samples", "Typ=Managed"], &dotnet).expect(2, &["did you mean `Type`"]);
     run(&["stacks", "--weight", "Typ"], &dotnet).expect(2, &["did you mean `Type`"]);
     run(&["stats", "--histogram", "text"], &lttng).expect(2, &["is a string, not a number", "`--by text`"]);
     run(&["stats", "--histogram", "message"], &fuchsia).expect(2, &["is a string, not a number"]);

@@ -251,7 +251,7 @@ fn classes_of_records_take_little_memory() {
 fn every_lost_record_is_reported() {
     let _transcript = transcript!();
     let log = example();
-    ichnos(["cat", "--max", "depth=1", path(&log)]);
+    ichnos(["cat", "--resource-limit", "depth=1", path(&log)]);
 }
 
 /// Datagrams on a socket are printed at once, until Ctrl-C.

@@ -36,7 +36,7 @@ fn each_with_each_format() {
         ("--stream=*", all),
         ("--event=*", all),
         ("--stream-intersection", all),
-        ("--limit=3", all),
+        ("--max-events=3", all),
         ("--tail=3", all),
         ("--threads=2", all),
         ("--chunk-size=1M", all),

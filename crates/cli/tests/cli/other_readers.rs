@@ -209,6 +209,6 @@ fn otlp(name: &str, source: &Path, directory: &Directory) {
     convert(source, "otlp", &[], &file);
     let run = Command::new(&python).arg(&script).arg(&file).output().unwrap();
     assert!(run.status.success(), "{name}: {}", String::from_utf8_lossy(&run.stderr));
-    let has_events = ichnos(["cat", "-q", "--limit", "1", text(source)]).out.lines().next().is_some();
+    let has_events = ichnos(["cat", "-q", "--max-events", "1", text(source)]).out.lines().next().is_some();
     assert_eq!(run.stdout.is_empty(), !has_events, "{name}: otlp");
 }

@@ -214,7 +214,7 @@ fn a_part_of_a_trace_stands_for_it() {
     // An offset for a part applies to the trace.
     let line = |more: &[&str]| {
         let path = directory.join("stream_a").into_os_string();
-        let options = ["cat", "--clock-seconds", "--limit=1"].map(Into::into);
+        let options = ["cat", "--clock-seconds", "--max-events=1"].map(Into::into);
         let run = ichnos(options.into_iter().chain([path]).chain(more.iter().map(Into::into)));
         run.out
     };
@@ -291,7 +291,7 @@ fn a_terabyte_hole_is_one_damaged_place() {
         let Some(size) = sparse(&directory.join("stream"), places, TERABYTE) else { return };
         let before = cpu_time_of_children();
         let path = directory.as_os_str();
-        let first = ichnos([OsStr::new("cat"), path, OsStr::new("--limit=1")]);
+        let first = ichnos([OsStr::new("cat"), path, OsStr::new("--max-events=1")]);
         assert_eq!(first.out.lines().count(), 1, "{name}: {}", first.err);
         let (found, run) = count(&directory, 3);
         assert_eq!(found, events, "{name}: {}", run.err);

@@ -82,7 +82,7 @@ fn packets() {
     let events: Vec<(u64, String)> = (0..20).map(|time| (time, r#""x":1"#.to_owned())).collect();
     let source = lines(&directory, &events);
     let out = directory.join("out");
-    let words = ["convert", "--packet-size=1", "--max=packets=9", text(&source), "-o", text(&out)];
+    let words = ["convert", "--packet-size=1", "--resource-limit=packets=9", text(&source), "-o", text(&out)];
     run(&words).expect(2, &["more than 9 packets"]);
     assert!(!out.exists());
 }

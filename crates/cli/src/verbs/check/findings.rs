@@ -490,7 +490,7 @@ impl Findings {
         }
         if self.left_out > 0 {
             let more = count(self.left_out, "more damaged place");
-            let _ = writeln!(text, "{more}; `--max damage=N` lists more");
+            let _ = writeln!(text, "{more}; `--resource-limit damage=N` lists more");
         }
         let mut read = format!("{}, {}", count(self.traces, "trace"), count(self.streams, "data stream"));
         if !metadata_only {
