@@ -111,7 +111,7 @@ fn print_text(paint: Paint) -> Result<(), Failure> {
             root.add(option_branch(&name, option, paint));
         }
         if let Some(writer) = format.writer.filter(|writer| !writer.dialects().is_empty()) {
-            let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --dialect")));
+            let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --to-dialect")));
             for dialect in writer.dialects() {
                 branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
             }

@@ -535,7 +535,7 @@ fn examples_are_valid_in_all_dialects() {
         for dialect in ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"] {
             let out = directory.join(format!("{number}-{dialect}"));
             let (source, path) = (source.to_str().unwrap(), out.to_str().unwrap());
-            ichnos(["convert", "--index", "--dialect", dialect, source, "--force", "-o", path])
+            ichnos(["convert", "--index", "--to-dialect", dialect, source, "--force", "-o", path])
                 .expect(0, &[]);
             ichnos(["check", "--strict", path]).expect(0, &[]);
         }

@@ -83,7 +83,7 @@ fn answers_survive(path: &Path) {
     let expected_frames = frames(path);
     assert!(!expected_frames.is_empty(), "{}", path.display());
     for dialect in ["spec2", "ctf1.8"] {
-        let option = format!("--dialect={dialect}");
+        let option = format!("--to-dialect={dialect}");
         let converted = convert(path, directory.join(dialect), &[&option]);
         for (question, expected) in QUESTIONS.into_iter().zip(&expected) {
             let what = format!("{}, {dialect}, {question:?}", path.display());
@@ -120,7 +120,7 @@ fn answers_survive_a_merge(paths: &[&Path], directory: &Path) -> PathBuf {
     for dialect in ["ctf1.8", "spec2"] {
         merged = directory.join(dialect);
         let options =
-            ["merge", "-q", "--losses", "--dialect", dialect, "--force", "-o", merged.to_str().unwrap()];
+            ["merge", "-q", "--losses", "--to-dialect", dialect, "--force", "-o", merged.to_str().unwrap()];
         let options = options.into_iter().map(OsStr::new);
         let run = ichnos(options.chain(paths.iter().map(|path| path.as_os_str()))).expect(0, &[]);
         assert!(!run.out.contains("call stacks"), "{}", run.out);
@@ -156,7 +156,7 @@ fn stacks_survive_a_merge() {
     // Original and converted.
     let converted = convert(&second, directory.join("converted"), &[]);
     let merged = answers_survive_a_merge(&[&first, &converted], &part("mixed"));
-    let other = convert(&first, directory.join("other"), &["--dialect=ctf1.8"]);
+    let other = convert(&first, directory.join("other"), &["--to-dialect=ctf1.8"]);
     answers_survive_a_merge(&[&converted, &other], &part("converted-both"));
     // Merging the result again.
     let three = answers_survive_a_merge(&[&merged, &example], &part("three"));
@@ -174,7 +174,7 @@ fn stacks_survive_a_merge() {
     for name in names(&three) {
         assert!(fs::read(copied.join(&name)).unwrap() == fs::read(three.join(&name)).unwrap(), "{name}");
     }
-    let back = convert(&three, directory.join("back"), &["--dialect=ctf1.8", "--packet-size=4096"]);
+    let back = convert(&three, directory.join("back"), &["--to-dialect=ctf1.8", "--packet-size=4096"]);
     for path in [&copied, &back] {
         for question in QUESTIONS {
             same(&answer(question, &three), &answer(question, path), &format!("{question:?}"));
@@ -202,8 +202,8 @@ fn stack_numbers_are_deterministic() {
     let threads = convert(&example(), directory.join("threads"), &["--threads=4"]);
     assert_eq!(fs::read(threads.join(FILE)).unwrap(), stacks);
     // From CTF to CTF: copied, encoded again, and converted there and back.
-    let ctf18 = convert(&spec2, directory.join("ctf1.8"), &["--dialect=ctf1.8"]);
-    let back = convert(&ctf18, directory.join("back"), &["--dialect=spec2", "--packet-size=4096"]);
+    let ctf18 = convert(&spec2, directory.join("ctf1.8"), &["--to-dialect=ctf1.8"]);
+    let back = convert(&ctf18, directory.join("back"), &["--to-dialect=spec2", "--packet-size=4096"]);
     for path in [&ctf18, &back] {
         assert_eq!(fs::read(path.join(FILE)).unwrap(), stacks);
         assert_eq!(stacks_of(path), expected);
@@ -289,7 +289,7 @@ fn babeltrace_leaves_the_file_out() {
     };
     assert!(status.success());
     let directory = Directory::new("stacks-babeltrace");
-    let converted = convert(&example(), directory.join("trace"), &["--dialect=ctf1.8"]);
+    let converted = convert(&example(), directory.join("trace"), &["--to-dialect=ctf1.8"]);
     assert!(converted.join(FILE).exists());
     let output = Command::new("babeltrace2").arg(&converted).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

@@ -174,7 +174,7 @@ fn signals() {
         // The same holds for traces and parts, with and without the final comparison.
         for words in [
             &["convert", "--packet-size=100"][..],
-            &["convert", "--verify", "--dialect=prop1"],
+            &["convert", "--verify", "--to-dialect=prop1"],
             &["split", "--by=event", "--packet-size=100"],
             &["split", "--by=time=1ms", "--verify"],
         ] {

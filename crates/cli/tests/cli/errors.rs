@@ -71,9 +71,9 @@ fn limits_and_dialects() {
     run("--resource-limit", "field-classes=3");
     run("--resource-limit", "event-classes=1");
     run("--resource-limit", "integer=8");
-    run("--dialect", "ctf1.8");
-    run("--dialect", "prop1");
-    run("--dialect", "ctf3");
+    run("--from-dialect", "ctf1.8");
+    run("--from-dialect", "prop1");
+    run("--from-dialect", "ctf3");
 }
 
 #[test]

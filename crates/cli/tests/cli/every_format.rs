@@ -133,7 +133,7 @@ fn is_added(format: &str, name: &str) -> bool {
 fn convert(source: &Source, (format, dialect): (&str, &str), out: &Path) {
     let mut words = vec!["convert", "-q", "--json", "--to", format];
     if !dialect.is_empty() {
-        words.extend(["--dialect", dialect]);
+        words.extend(["--to-dialect", dialect]);
     }
     words.extend([text(&source.path), "-o", text(out)]);
     let what = format!("{} -> {format} {dialect}", source.name);

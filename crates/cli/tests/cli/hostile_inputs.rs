@@ -191,7 +191,7 @@ fn outputs() -> Vec<Case> {
         "a .NET trace", "nettrace";
         "a Fuchsia trace", "fxt";
         "a report file", "xtrace --orphans=chain";
-        "a JSON report file", "xtrace --dialect=json --orphans=chain";
+        "a JSON report file", "xtrace --to-dialect=json --orphans=chain";
     }
 }
 

@@ -59,8 +59,16 @@ fn events_come_back(trace: &Path, options: &[&str], dialects: &[&str]) {
     for dialect in dialects {
         let what = format!("{} {options:?} {dialect}", trace.display());
         let out = directory.join(dialect);
-        let convert =
-            ichnos(["convert", "--losses", "--to=ctf", "--dialect", dialect, text(&file), "-o", text(&out)]);
+        let convert = ichnos([
+            "convert",
+            "--losses",
+            "--to=ctf",
+            "--to-dialect",
+            dialect,
+            text(&file),
+            "-o",
+            text(&out),
+        ]);
         assert_eq!(convert.code, 0, "{what}: {}", convert.err);
         assert!(!convert.out.contains("event that cannot be written"), "{what}: {}", convert.out);
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
@@ -114,7 +122,7 @@ fn packets_come_back() {
         let cat = |path: &Path| ichnos(["cat", "-q", "-fjsonl", "--packets", text(path)]).expect(0, &[]).out;
         let (file, out) = (directory.join("lines.jsonl"), directory.join(example));
         fs::write(&file, cat(&trace)).unwrap();
-        ichnos(["convert", "-q", "--dialect=ctf1.8", text(&file), "-o", text(&out)]).expect(0, &[]);
+        ichnos(["convert", "-q", "--to-dialect=ctf1.8", text(&file), "-o", text(&out)]).expect(0, &[]);
         // Sizes differ because events have another header. The packet header differs if the source lacks one.
         let packets = |text: &str| -> Vec<Value> {
             let mut packets = [lines(text, "packet-begin"), lines(text, "packet-end")].concat();
@@ -218,8 +226,16 @@ fn classes_come_back() {
     fs::write(&file, class_and_event("", &class, &event(1, "[1,2]"))).unwrap();
     let convert = |dialect: &str| {
         let out = out.with_extension(dialect);
-        let run =
-            ichnos(["convert", "--losses", "--to=ctf", "--dialect", dialect, text(&file), "-o", text(&out)]);
+        let run = ichnos([
+            "convert",
+            "--losses",
+            "--to=ctf",
+            "--to-dialect",
+            dialect,
+            text(&file),
+            "-o",
+            text(&out),
+        ]);
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
         (run, out)
     };
@@ -263,7 +279,7 @@ fn log_levels_come_back() {
         fs::write(&file, class_and_event("", &format!("{level}{attributes}"), "\"name\":\"e\"")).unwrap();
         for dialect in DIALECTS {
             let out = directory.join(format!("{number}-{dialect}"));
-            ichnos(["convert", "-q", "--to=ctf", "--dialect", dialect, text(&file), "-o", text(&out)])
+            ichnos(["convert", "-q", "--to=ctf", "--to-dialect", dialect, text(&file), "-o", text(&out)])
                 .expect(0, &[]);
             assert_eq!(class_of(&out)["log_level"], "warning", "{dialect}");
         }
@@ -287,7 +303,7 @@ fn headers_come_back() {
     fs::write(&file, &all).unwrap();
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        ichnos(["convert", "-q", "--to=ctf", "--dialect", dialect, text(&file), "-o", text(&out)])
+        ichnos(["convert", "-q", "--to=ctf", "--to-dialect", dialect, text(&file), "-o", text(&out)])
             .expect(0, &[]);
         let printed = ichnos(["cat", "-q", "-fjsonl", text(&out)]).expect(0, &[]).out;
         let events = lines(&printed, "event");

@@ -47,7 +47,7 @@ fn text(path: &Path) -> &str {
 
 /// Converts a trace. Returns the loss table.
 fn convert(from: &Path, dialect: &str, to: &Path) -> String {
-    let words = ["convert", "-q", "--losses", "--dialect", dialect, text(from), "--force", "-o", text(to)];
+    let words = ["convert", "-q", "--losses", "--to-dialect", dialect, text(from), "--force", "-o", text(to)];
     ichnos(words).expect(0, &[]).out
 }
 

@@ -61,7 +61,7 @@ impl SeenEvent {
 fn dotnet(name: &str, source: &Path, dialect: &str, directory: &Directory) {
     let Some(library) = TraceEventLibrary::find(name) else { return };
     let file = directory.join("out.nettrace");
-    convert(source, "nettrace", &["--dialect", dialect], &file);
+    convert(source, "nettrace", &["--to-dialect", dialect], &file);
     let dump = library.dump(&file, &directory.join("rows")).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(dump.error, "", "{name} {dialect}");
     let mut theirs: Vec<SeenEvent> = dump.rows.lines().map(of_trace_event).collect();

@@ -201,7 +201,7 @@ fn outputs_need_no_workaround() {
                 let name = format!("{dialect}-{}", verb[0]);
                 let target = out.join(&name);
                 let words = verb.iter().map(OsStr::new).chain([
-                    OsStr::new("--dialect"),
+                    OsStr::new("--to-dialect"),
                     OsStr::new(dialect),
                     directory.as_os_str(),
                     OsStr::new("-o"),
@@ -245,7 +245,7 @@ fn corrected_times_are_losses() {
         let out = Directory::new("quirks-listed-output");
         for dialect in ["spec2", "prop2", "prop1", "ctf1.8"] {
             let target = out.join(dialect);
-            let more = ["--losses", "--dialect", dialect, "-o", target.to_str().unwrap()];
+            let more = ["--losses", "--to-dialect", dialect, "-o", target.to_str().unwrap()];
             let lines = run("convert", &directory, &more).expect(0, &[]).out;
             let listed = lines.lines().find(|line| line.contains(what)).unwrap_or_default();
             assert!(
@@ -281,7 +281,7 @@ fn packets_of_known_bugs_are_divided() {
             let target = out.join(&name);
             let words = verb.iter().map(OsStr::new).chain([
                 OsStr::new("--losses"),
-                OsStr::new("--dialect"),
+                OsStr::new("--to-dialect"),
                 OsStr::new(dialect),
                 directory.as_os_str(),
                 OsStr::new("-o"),

@@ -108,7 +108,7 @@ fn open_arrays_of_fragments_are_read() {
     for dialect in ["prop1", "prop2"] {
         let path = directory.join(dialect);
         let example = root().join("examples/hello-ctf2/trace");
-        ichnos(["convert", "-q", "--dialect", dialect, text(&example), "-o", text(&path)]).expect(0, &[]);
+        ichnos(["convert", "-q", "--to-dialect", dialect, text(&example), "-o", text(&path)]).expect(0, &[]);
         let expected = cat(&path).expect(0, &[]).out;
         let metadata = fs::read_to_string(path.join("metadata")).unwrap();
         let end = metadata.rfind(']').unwrap();

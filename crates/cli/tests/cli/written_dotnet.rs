@@ -36,7 +36,7 @@ fn events_in_any_order_are_sorted() {
                 "-q",
                 "--force",
                 "--verify",
-                "--dialect",
+                "--to-dialect",
                 dialect,
                 text(&source),
                 "-o",

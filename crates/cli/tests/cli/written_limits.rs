@@ -41,7 +41,7 @@ fn elements_without_bits() {
     let source = lines(&directory, &events);
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+        let words = ["convert", "--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
         run(&words).expect(0, &["1 dropped"]).prints(&[
             "dropped         1  e  event that cannot be written: more than 65536 zero-size array elements",
         ]);
@@ -62,7 +62,7 @@ fn fields_without_bits() {
     let source = lines(&directory, &events);
     for dialect in ["spec2", "ctf1.8"] {
         let out = directory.join(dialect);
-        let words = ["convert", "--dialect", dialect, text(&source), "-o", text(&out)];
+        let words = ["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)];
         run(&words).expect(2, &["readers would refuse it: `e`: ", "could have"]);
         assert!(!out.exists());
     }
@@ -70,7 +70,7 @@ fn fields_without_bits() {
     let source = lines(&directory, &events[..150]);
     for dialect in ["spec2", "ctf1.8"] {
         let out = directory.join(dialect);
-        run(&["convert", "--dialect", dialect, text(&source), "-o", text(&out)]).expect(0, &[]);
+        run(&["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)]).expect(0, &[]);
         run(&["check", "--strict", text(&out)]).expect(0, &[]);
     }
 }

@@ -172,7 +172,7 @@ fn impossible_outputs() {
         write("/dev/full", &[]).expect(2, &["/dev/full", "No space left on device"]);
     }
     write(text(&directory.join("")), &[]).expect(2, &["expected the name of a file"]);
-    write(text(&directory.join("x")), &["--dialect=spec2"]).expect(2, &["unknown dialect `spec2`"]);
+    write(text(&directory.join("x")), &["--to-dialect=spec2"]).expect(2, &["unknown dialect `spec2`"]);
     assert_eq!(fs::read_dir(&*directory).unwrap().count(), 0);
     // The output cannot be the input.
     let lines = directory.join("lines.jsonl");

@@ -124,7 +124,7 @@ fn options_of_traces_are_refused() {
         refused(&["split", "--by", "event", option], &format!("leave out {option}"));
     }
     refused(&["convert", "--packet-size", "4K"], "--packet-size is for traces");
-    refused(&["merge", "--dialect", "ctf2"], "--dialect is for traces");
+    refused(&["merge", "--to-dialect", "ctf2"], "--to-dialect is for traces");
     refused(&["repair"], "repair is for trace packets, not for text");
     refused(&["cut", "--begin", "+1s", "--align", "packet"], "--align packet is for trace packets");
     run(&["convert", text(&trace)], &directory.join("x.foo"))

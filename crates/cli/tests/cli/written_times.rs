@@ -394,7 +394,7 @@ fn skipped_events_advance_the_clock() {
             for dialect in DIALECTS {
                 let name = source.file_name().unwrap().to_str().unwrap();
                 let out = directory.join(format!("{name}-{number}-{dialect}"));
-                run(&[verb, &["--dialect", dialect, text(source), "--force", "-o", text(&out)]].concat())
+                run(&[verb, &["--to-dialect", dialect, text(source), "--force", "-o", text(&out)]].concat())
                     .expect(0, &[]);
                 let written = events(&out);
                 assert!(!written.is_empty(), "{name} {verb:?} {dialect}");
@@ -451,8 +451,8 @@ fn packets_stay_the_same_by_way_of_prop1() {
         }
         let source = trace(&directory, &name, &context(bits as u32), &stream);
         let (there, back) = (directory.join(format!("{name}-prop1")), directory.join(format!("{name}-back")));
-        run(&["convert", "--dialect", "prop1", text(&source), "-o", text(&there)]).expect(0, &[]);
-        let words = ["convert", "--losses", "--dialect", "spec2", text(&there), "-o", text(&back)];
+        run(&["convert", "--to-dialect", "prop1", text(&source), "-o", text(&there)]).expect(0, &[]);
+        let words = ["convert", "--losses", "--to-dialect", "spec2", text(&there), "-o", text(&back)];
         let listed = run(&words).expect(0, &[]).out;
         assert_eq!(messages(&there), messages(&source), "{bits}");
         let sizes = |lines: Vec<String>| -> Vec<String> {

@@ -98,7 +98,7 @@ fn packets_start_before_the_first_event_timestamps() {
             for (words, expected) in verbs {
                 for dialect in ["spec2", "prop1", "ctf1.8"] {
                     let out: PathBuf = directory.join(format!("{name}-{}-{dialect}", words[0]));
-                    let rest = ["--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+                    let rest = ["--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
                     let losses = ichnos([words, &rest].concat()).expect(0, &[]).out;
                     assert_eq!(events(&out), expected, "{header:?} {}\n{losses}", out.display());
                     let is_harmless = |line: &str| line.starts_with("renamed") || line.starts_with("lowered");

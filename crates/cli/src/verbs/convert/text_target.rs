@@ -56,7 +56,7 @@ impl TextTarget {
 /// Refuses options that apply only to traces.
 fn check_options(writing: &Writing, has_dialect: bool, name: &str) -> Result<(), Failure> {
     let options = [
-        ("--dialect", has_dialect),
+        ("--to-dialect", has_dialect),
         ("--packet-size", writing.packet_size.is_some()),
         ("--index", writing.index),
         ("--verify", writing.verify),
