@@ -244,7 +244,7 @@ fn push_real(key: &mut Vec<u8>, real: Real<'_>) {
     key.extend_from_slice(&real.to_f64().to_le_bytes());
 }
 
-/// Appends a UTF-8 text. A valid text is cut at a character boundary.
+/// Appends a text that may be invalid UTF-8. A valid text that is too long is cut at a character boundary.
 fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
     let mut end = bytes.len().min(MOST_BYTES);
     if end < bytes.len() {

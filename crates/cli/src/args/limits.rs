@@ -95,8 +95,8 @@ macro_rules! values {
 
 values!(u32, u64, usize);
 
-/// Generates the table rows. Each row lists the family, the name, the members to set, the members that it describes
-/// without setting them, the description, and a note about the default.
+/// Generates the limit table from rows of: family, member group, name, `true` for bytes, members that the limit sets,
+/// further members that it describes, description, note about the default.
 macro_rules! limits {
     ($($family:ident $of:ident $name:literal $is_bytes:literal
         [$first:ident $(, $member:ident)*] [$($further:literal)*] $about:literal $note:literal;)*) => {
