@@ -40,8 +40,8 @@ pub struct StackOptions {
     pub weight: StackWeight,
     /// Frames to keep.
     pub frames: StackFrames,
-    /// Conditions for samples to count. Other samples still end the time of the previous sample. The time after them
-    /// does not count.
+    /// Conditions that a sample must meet to count. Other samples still end the time of the previous sample. The time
+    /// after them does not count.
     pub only: Vec<FieldValues>,
     /// Adds an innermost frame with the thread's state, if the sample has it
     /// ([`Meaning::ThreadState`](ichnos_model::Meaning::ThreadState)): [`CPU_TIME`] or [`UNMANAGED_CODE_TIME`].

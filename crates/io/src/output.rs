@@ -135,8 +135,9 @@ pub enum JoinResult {
 /// Encodes messages.
 ///
 /// # For implementations
-/// A worker receives the messages of its [`Lane`], or, together with other workers, the messages from some packets of a
-/// data stream: its output must not depend on earlier packets. Its memory must be bounded for any number of messages.
+/// A worker receives the messages of its [`Lane`], or the messages from some packets of a data stream, while other
+/// workers receive the rest. Then its output must not depend on earlier packets. Its memory must be bounded for any
+/// number of messages.
 pub trait Worker {
     /// Encodes a message.
     ///

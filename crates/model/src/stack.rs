@@ -12,7 +12,7 @@ use ichnos_json::write::ObjectWriter;
 
 pub use self::symbols::{CodeKind, Resolved, Symbol, Symbols, Validity};
 
-/// A call stack frame: the position where a function was interrupted or called the next one.
+/// A call stack frame: the position where a function was interrupted or called the next function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Frame {

@@ -399,7 +399,7 @@ impl Timeline {
         None
     }
 
-    /// Updates the thread states by a hidden event.
+    /// Updates the thread states with a hidden event.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
         let Self { names, colors, streams, scheduling, states, now, text, .. } = self;

@@ -85,7 +85,7 @@ impl ThreadStateReader {
         }
     }
 
-    /// Takes a message, and passes the states that it ends to `out`, sorted by end.
+    /// Takes a message, and passes the states that it ends to `out`, sorted by end time.
     pub fn take(&mut self, message: &Message<'_>, out: &mut dyn FnMut(&StateInterval)) {
         match message {
             Message::Event(event) => self.event(event, out),

@@ -34,7 +34,7 @@ pub(crate) struct Reading {
     /// Treat violations of the specification as errors
     #[arg(long, help_heading = "Reading", hide_short_help = true)]
     pub(crate) strict: bool,
-    /// Keep file order in formats that are not sorted by time
+    /// Keep the event order of files that are not sorted by time
     ///
     /// By default, events wait until all earlier events have been read. With this option, times can decrease, even
     /// when several data streams are merged.

@@ -44,9 +44,9 @@ pub(crate) struct StacksArgs {
     pub(crate) inverted: bool,
     /// Weight: samples, time, time-before, or a field
     ///
-    /// samples: 1, or the event's own weight. time: nanoseconds until the next sample of the same thread (0 for the
-    /// last sample). time-before: nanoseconds since the previous sample (0 for the first sample). Otherwise: the
-    /// value of a field, for example `size` or `payload.size`.
+    /// samples: each sample counts as 1, or as its own weight. time: nanoseconds until the thread's next sample, or 0
+    /// for its last sample. time-before: nanoseconds since the thread's previous sample, or 0 for its first sample. Any
+    /// other value names a field, for example `size` or `payload.size`.
     #[arg(long, value_name = "WHAT", default_value = "samples")]
     pub(crate) weight: String,
     /// Add an innermost frame for time on or off the processor

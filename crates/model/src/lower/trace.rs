@@ -21,7 +21,7 @@ use crate::{
     Packet, Roles, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
 };
 
-/// A trace adapted to a format's capabilities, and the value moves to it.
+/// A trace adapted to a format's capabilities, with the value moves from its source.
 #[derive(Debug)]
 pub struct LoweredTrace {
     source: Arc<Trace>,

@@ -26,7 +26,7 @@ impl TracePlans {
         Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)
     }
 
-    /// Like [`TracePlans::compile`]. Also returns up to 256 field locations that can be decoded but break these rules.
+    /// Like [`TracePlans::compile`]. Also returns up to 256 field locations that can be decoded but break `rules`.
     ///
     /// # Errors
     /// See [`TracePlans::compile`].

@@ -184,8 +184,7 @@ impl Trace {
     }
 
     /// Assigns separate call stacks to data stream classes, by index. Their event fields contain stack numbers from
-    /// these call stacks instead of [`Trace::stacks`]. For several traces that were joined. For `load`, see
-    /// [`Trace::set_symbols`].
+    /// these call stacks instead of [`Trace::stacks`]. Joined traces need this. For `load`, see [`Trace::set_symbols`].
     pub fn add_stacks(
         &mut self,
         data_stream_classes: impl IntoIterator<Item = usize>,
