@@ -121,39 +121,39 @@ macro_rules! limits {
 /// which have lower defaults.
 pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "metadata" true [metadata_bytes] []
-        "size of a metadata text" "";
+        "size per metadata text" "";
     Model model "description" true [description_bytes, few_description_bytes] []
-        "memory for the description of a trace" ", for short metadata 32M or ten times their size";
+        "memory per trace description" ", for short metadata 32M or ten times their size";
     Model model "depth" false [depth] []
         "levels of nested field classes, blocks and JSON" "";
     Model model "field-classes" false [field_classes, few_field_classes] []
-        "field classes of a trace" ", for short metadata 4096 and four for each byte";
+        "field classes per trace" ", for short metadata 4096 and four for each byte";
     Model model "event-classes" false [event_record_classes, dynamic_event_record_classes] []
-        "event record classes of a trace" ", 65536 for dynamic classes";
+        "event record classes per trace" ", 65536 for dynamic classes";
     Model model "integer" false [integer_bits] []
-        "bits of an integer" "";
+        "bits per integer" "";
     Model model "empty-fields" false [empty_fields] []
-        "fields of a structure that can be empty" "";
+        "fields per structure that can be empty" "";
     Model model "fields-per-bit" false [fields_per_bit] ["few_fields"]
         "fields per bit of trace data" ", after the first 1048576";
     Model model "empty-elements" false [zero_size_elements] []
-        "zero-size array elements in a packet" ", and one for each bit";
+        "zero-size array elements per packet" ", and one for each bit";
     Model model "packets" false [packets] []
-        "packets of a trace" "";
+        "packets per trace" "";
     Model model "problems" false [diagnostics] []
-        "listed problems of a metadata text" "";
+        "listed problems per metadata text" "";
     Report report "damage" false [damage] []
         "listed damaged places" "";
     Report report "groups" false [groups] []
         "groups that `stats` counts exactly" "";
     Report report "open-pairs" false [open_pairs] []
-        "events of `stats` waiting for the end of their pair" "";
+        "events waiting for the end of their pair in `stats`" "";
     Io io "unpacked" true [decompressed_bytes] []
-        "unpacked bytes of an archive or a compressed file" "";
+        "unpacked bytes per archive or compressed file" "";
     Io io "ratio" false [ratio] []
         "unpacked bytes per packed byte" " if more than 64 MiB are unpacked";
     Io io "files" false [entries] []
-        "files of a directory or an archive" "";
+        "files per directory or archive" "";
     Io io "directories" false [depth] []
         "levels of nested directories" "";
 };

@@ -105,7 +105,7 @@ fn files_repeated_by_links_are_read_once() {
     let archive = archive.into_inner().unwrap();
     for (name, bytes) in [("t.tar", archive.clone()), ("t.tar.gz", gzip(&archive))] {
         let path = write(&directory, name, &bytes);
-        let note = "b: this is the same trace as ";
+        let note = "b: same trace as ";
         assert_eq!(ichnos(["cat", &path]).expect(0, &[note]).out.lines().count(), 3, "{name}");
         let few = ichnos(["cat", "--max-events=2", &path]).expect(0, &[note]).out;
         let all = ichnos(["cat", &path]).out;

@@ -413,7 +413,7 @@ fn a_log_named_twice_is_read_once() {
     fs::copy(example(), &log).unwrap();
     let (log, link, directory) = (path(&log), path(&link), path(&directory));
     let count = |paths: &[&str]| ichnos([&["cat", "-fnull", "--stats"], paths].concat());
-    let twice = "boot.log: this file is given more than once: it is read once";
+    let twice = "boot.log: file given more than once; it is read once";
     count(&[directory, log]).expect(0, &["8 events in", twice]);
     count(&[log, directory]).expect(0, &["8 events in", twice]);
     count(&[log, log]);

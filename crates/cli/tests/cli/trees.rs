@@ -94,17 +94,17 @@ fn duplicates_are_read_once_and_reported() {
         }
     };
     symlink("t", directory.join("again")).unwrap();
-    once("again", "again: this leads to the same directory as");
+    once("again", "again: leads to the same directory as");
     symlink("stream_b", directory.join("t/stream_c")).unwrap();
-    once("t/stream_c", "stream_c: this is the same file as");
+    once("t/stream_c", "stream_c: same file as");
     fs::hard_link(directory.join("t/stream_b"), directory.join("t/stream_d")).unwrap();
-    once("t/stream_d", "stream_d: this is the same file as");
+    once("t/stream_d", "stream_d: same file as");
     // A trace that consists only of links.
     fs::create_dir(directory.join("copy")).unwrap();
     for name in ["metadata", "stream_a"] {
         symlink(Path::new("../t").join(name), directory.join("copy").join(name)).unwrap();
     }
-    once("copy", "copy: this is the same trace as");
+    once("copy", "copy: same trace as");
     // One metadata file shared by several recordings is not a duplicate.
     fs::create_dir(directory.join("other")).unwrap();
     symlink("../t/metadata", directory.join("other/metadata")).unwrap();
