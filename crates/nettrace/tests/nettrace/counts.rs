@@ -28,7 +28,7 @@ impl<'t> Line<'t> {
 
 /// Results for a file.
 #[derive(Default)]
-struct Found {
+struct ReadCounts {
     events: u64,
     /// Number of profiler samples.
     samples: u64,
@@ -40,8 +40,8 @@ struct Found {
     last: i128,
 }
 
-fn read(opened: &Opened) -> Found {
-    let mut found = Found::default();
+fn read(opened: &Opened) -> ReadCounts {
+    let mut found = ReadCounts::default();
     opened.each(|message| match message {
         Message::Event(event) => {
             found.events += 1;

@@ -16,7 +16,9 @@ use ichnos_testing::TraceEventLibrary;
 use serde_json::Value;
 
 use crate::baselines::OF_WINDOWS;
-use crate::comparison::{Comparison, Found, OwnEvent, differences, milliseconds, with_names_of_types};
+use crate::comparison::{
+    Comparison, EventDifference, OwnEvent, differences, milliseconds, with_names_of_types,
+};
 use crate::differences::DIFFERENCES;
 use crate::reference::{Element, element};
 use crate::support::{Opened, bytes_of, find, traces};
@@ -200,7 +202,7 @@ fn as_element(opened: &Opened, dumped: &Value) -> Element {
 }
 
 /// Compares an event's properties outside of fields.
-fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut Found, met: &mut BTreeSet<usize>) {
+fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut EventDifference, met: &mut BTreeSet<usize>) {
     let head = &own.head;
     let stack: Vec<Value> = head.stack.iter().map(|address| (*address).into()).collect();
     let stack = if stack.is_empty() { Value::Null } else { stack.into() };
