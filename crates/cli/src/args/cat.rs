@@ -46,7 +46,7 @@ pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) selecting: Selecting,
     /// Stop after N events
-    #[arg(short = 'n', long, value_name = "N", help_heading = "Selection")]
+    #[arg(short = 'n', long, alias = "limit", value_name = "N", help_heading = "Selection")]
     pub(crate) max_events: Option<u64>,
     /// Only the last N selected events
     ///

@@ -43,7 +43,7 @@ pub(crate) struct Writing {
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(format_values()))]
     pub(crate) to: Option<String>,
     /// Output dialect: see `ichnos formats`
-    #[arg(long, value_name = "DIALECT")]
+    #[arg(long, alias = "dialect", value_name = "DIALECT")]
     pub(crate) to_dialect: Option<String>,
     #[command(flatten)]
     pub(crate) writer_flags: WriterFlags,
