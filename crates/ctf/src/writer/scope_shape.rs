@@ -1,6 +1,6 @@
 //! Scope properties that determine whether its bits can be copied.
 
-use ichnos_model::FieldKind;
+use ichnos_model::class::FieldKind;
 use ichnos_model::plan::{Node, Plan};
 
 /// Scope properties that determine whether its bits can be copied.

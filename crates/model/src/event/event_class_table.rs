@@ -1,6 +1,7 @@
 //! Values kept for each event record class.
 
-use crate::{DataStream, Event};
+use crate::event::Event;
+use crate::trace::DataStream;
 
 /// A value for each event record class in a data stream class: for all declared classes, and for some of the dynamic
 /// classes, which can be very many.
