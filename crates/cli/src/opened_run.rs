@@ -2,7 +2,8 @@
 
 use ichnos::analysis::StatsTextOptions;
 use ichnos::export::text::count;
-use ichnos::model::{ClockOrigin, Sink, Window};
+use ichnos::model::clock::ClockOrigin;
+use ichnos::model::{Sink, Window};
 use ichnos::{Pass, PassCounts, PassEnd, PassSummary, Reader, Session};
 
 use crate::args::Reading;

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use ichnos_model::class::Value;
 use ichnos_model::decode::UNKNOWN;
-use ichnos_model::{
-    Cursor as _, Diagnostic, FileDiagnostic, Message, TextPosition, TraceClass, Value, Window,
-};
+use ichnos_model::trace::{Diagnostic, FileDiagnostic, TextPosition};
+use ichnos_model::{Cursor as _, Message, TraceClass, Window};
 
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;

@@ -7,10 +7,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
+use ichnos_model::clock::ClockValue;
+use ichnos_model::cursor::ExcludedClasses;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN, decode_all};
-use ichnos_model::{
-    ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window,
-};
+use ichnos_model::event::{EventCounts, Scopes};
+use ichnos_model::field::Skip;
+use ichnos_model::message::DamageKind;
+use ichnos_model::{DataStream, Event, Window};
 
 use crate::event_class::RecordBody;
 use crate::event_header::DecodedHeader;

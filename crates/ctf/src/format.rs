@@ -8,7 +8,8 @@ use ichnos_io::{
     EnclosingTrace, Format, FormatInfo, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint,
     OptionValue, PacketIndexes, ReadOptions, RefusedTrace, SchemaLanguage, Tree, WrittenSchema,
 };
-use ichnos_model::{Limits, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::trace::Limits;
 
 use crate::metadata::write::ENVIRONMENT;
 use crate::metadata::{Dialect, write_metadata};

@@ -11,8 +11,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use ichnos_io::Bytes;
+use ichnos_model::TraceClass;
+use ichnos_model::class::{ByteOrder, FieldKind, Role, Uuid};
 use ichnos_model::decode::UNKNOWN;
-use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, Uuid};
+use ichnos_model::message::{Damage, DamageKind};
 use memchr::memmem::Finder;
 
 use crate::dump::{leading_text, quoted};

@@ -1,6 +1,8 @@
 //! CTF rules that data can break, in addition to the rules for all formats.
 
-use ichnos_model::{DamageKind, Uuid, remedy, rules};
+use ichnos_model::class::Uuid;
+use ichnos_model::message::{DamageKind, remedy};
+use ichnos_model::rules;
 
 ichnos_model::named_enum! {
     /// Content of an unwritten or overwritten block.

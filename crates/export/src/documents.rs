@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use ichnos_json::read::is_number;
 use ichnos_json::write::{ArrayWriter, ObjectWriter, ValueWriter};
-use ichnos_model::{
-    Attributes, Damage, DamageKind, Diagnostic, FileDiagnostic, IntegerRange, LocationStep, TextPosition,
-    Uuid, Value,
-};
+use ichnos_model::class::{Attributes, IntegerRange, LocationStep, Uuid, Value};
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::trace::{Diagnostic, FileDiagnostic, TextPosition};
 
 pub use crate::number::write_real;
 

@@ -33,7 +33,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
-use ichnos_model::{DataStream, Event, ExcludedClasses, IgnorePoison as _, Trace, Window};
+use ichnos_model::cursor::ExcludedClasses;
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::{DataStream, Event, Trace, Window};
 use regex::bytes::Regex;
 
 use class::FilterClass;

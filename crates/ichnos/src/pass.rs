@@ -13,7 +13,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_io::{MessageOrder, Output};
-use ichnos_model::{BuildError, Damage, Discarded, Event, EventBuilder, Message, MessageHandler, Sink};
+use ichnos_model::cursor::MessageHandler;
+use ichnos_model::event::{BuildError, EventBuilder};
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{Event, Message, Sink};
 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};

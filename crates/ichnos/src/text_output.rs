@@ -12,7 +12,8 @@ use ichnos_io::{
     ChunkStart, CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
     WriteReport,
 };
-use ichnos_model::{DataStream, Event, IgnorePoison as _, Message};
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::{DataStream, Event, Message};
 
 use crate::pass::{ROOM, block_size};
 pub use blocks::{BlockWarnings, BlockWriter};

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos_model::DamageKind;
+use ichnos_model::message::DamageKind;
 
 use crate::Bytes;
 use crate::archive::MemberContent;

@@ -4,8 +4,12 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::Packet;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{LossSet, LossTable};
-use ichnos_model::{Damage, DataStream, Discarded, Event, IgnorePoison as _, Message, Packet, TraceDigest};
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event, Message};
 
 use crate::{MessageOrder, OutputBlock, Worker, WorkerFlow, WriteOptions, WriteSource};
 

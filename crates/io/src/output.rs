@@ -4,8 +4,9 @@ use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
+use ichnos_model::event::Packet;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Event, Message, Packet};
+use ichnos_model::{DataStream, Event, Message};
 
 use crate::{CreateError, WriteReport};
 

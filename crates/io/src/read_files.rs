@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::Damage;
+use ichnos_model::message::Damage;
 
 use crate::{Bytes, Entry, FileId, OpenedTraces, RefusedTrace, Tree};
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ichnos_model::IgnorePoison as _;
+use ichnos_model::locks::IgnorePoison as _;
 
 use crate::event;
 use crate::index::{Runs, line_at};

@@ -7,11 +7,11 @@ use ichnos_export::documents::write_uuid;
 use ichnos_export::parts::log_level_number;
 use ichnos_json::read::Reader;
 use ichnos_json::write::ValueWriter;
-use ichnos_model::{
-    ClockClass, ClockOrigin, EventDisplay, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TRACER_NAMESPACES, TraceClass,
-    UuidOf, Value,
-};
+use ichnos_model::class::{EventRecordClass, FieldClass, FieldKind, Member, UuidOf, Value};
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, TRACER_NAMESPACES};
+use ichnos_model::meaning::{EventDisplay, Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 use uuid::Uuid;
 
 use crate::fault::ParseResult;

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_json::read::{Raw, Reader};
+use ichnos_model::class::{DynamicClass, EventRecordClass, FieldClass, FieldKind, Member, Value};
+use ichnos_model::clock::{ClockArithmetic, ClockValue};
+use ichnos_model::event::EventValues;
+use ichnos_model::meaning::Meanings;
 use ichnos_model::plan::scope_class;
-use ichnos_model::{
-    ClockArithmetic, ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind,
-    Meanings, Member, Scope, Value, Window,
-};
+use ichnos_model::{Scope, Window};
 
 use crate::description::{self, MemberIndexes, log_level};
 use crate::fault::{LineFault, ParseResult, end, fault, value};

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use ichnos_json::read::Reader;
-use ichnos_model::{Limits, Value};
+use ichnos_model::class::Value;
+use ichnos_model::trace::Limits;
 
 use crate::fault::{MOST_VALUES, value, value_within};
 use crate::line::{self, LineOutline, LineType};

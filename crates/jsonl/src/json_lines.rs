@@ -15,11 +15,15 @@ use ichnos_export::parts::{
 };
 use ichnos_export::{Integers, JsonTime, TextWriter};
 use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
+use ichnos_model::class::{Attributes, EventRecordClass, UuidOf};
+use ichnos_model::clock::ClockValue;
 use ichnos_model::decode::DecodeError;
-use ichnos_model::{
-    Attributes, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass, EventRole, FieldRef,
-    LogText, Message, Packet, Scope, Sink, StreamTable, Trace, UuidOf, ValueCache,
-};
+use ichnos_model::event::{Packet, StreamTable, ValueCache};
+use ichnos_model::field::FieldRef;
+use ichnos_model::log::LogText;
+use ichnos_model::meaning::EventRole;
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event, Message, Scope, Sink, Trace};
 
 use crate::description::write_clock_class;
 use crate::members::{write_list, write_map, write_value};

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_json::read::Reader;
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Member, Value};
+use ichnos_model::clock::{ClockArithmetic, ClockClass, ClockOffsets};
+use ichnos_model::message::Damage;
 use ichnos_model::plan::{PlanError, scope_class};
-use ichnos_model::{
-    ClockArithmetic, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass,
-    FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
-};
+use ichnos_model::stack::{StackTable, Symbols};
+use ichnos_model::{DataStream, Scope, Trace, TraceClass};
 
 use crate::class_ids::{self, ClassIdAllocator};
 use crate::description::{self, MESSAGE, MemberIndexes};

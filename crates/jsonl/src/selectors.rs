@@ -1,7 +1,8 @@
 //! Finds selector values in the JSON of the scope that contains the selected field.
 
 use ichnos_json::read::Reader;
-use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope, Value};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Value};
 
 use crate::fault::value;
 use crate::members::integer_of;

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ichnos_json::read::Reader;
-use ichnos_model::{
-    BitField, EventValues, FieldClass, FieldKind, FieldLocation, FieldValue, IntegerProperties, Length,
-    Member, Real, Scope, StringEncoding, VariableLengthValue, VariantOption, Wide,
+use ichnos_model::Scope;
+use ichnos_model::class::{
+    BitField, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Member, VariableLengthValue,
+    VariantOption,
 };
+use ichnos_model::event::EventValues;
+use ichnos_model::field::{FieldValue, Real, StringEncoding, Wide};
 use uuid::Uuid;
 
 use crate::fault::{LineFault, ParseResult, fault};

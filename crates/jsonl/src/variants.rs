@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use ichnos_json::read::Reader;
-use ichnos_model::{
-    FieldClass, FieldKind, IntegerProperties, Length, Member, Real, StringEncoding, Value,
-    VariableLengthValue,
+use ichnos_model::class::{
+    FieldClass, FieldKind, IntegerProperties, Length, Member, Value, VariableLengthValue,
 };
+use ichnos_model::field::{Real, StringEncoding};
 use uuid::Uuid;
 
 use crate::fault::value;

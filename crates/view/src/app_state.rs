@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ichnos::model::{IgnorePoison as _, Window};
+use ichnos::model::Window;
+use ichnos::model::locks::IgnorePoison as _;
 use ichnos::{Expression, Reader, Session};
 
 use crate::clock_offsets::TrackOffsets;

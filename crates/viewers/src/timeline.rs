@@ -15,8 +15,9 @@ use std::io;
 use std::ops::ControlFlow;
 
 use crate::pyramid::{CounterItem, SpanItem};
+use ichnos_model::event::StreamTable;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Event, Message, Sink, StreamTable};
+use ichnos_model::{DataStream, Event, Message, Sink};
 
 use self::board::Board;
 pub use self::counts::TimelineCounts;

@@ -1,7 +1,8 @@
 //! Losses when viewer files are written.
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Discarded, Event, Message};
+use ichnos_model::message::Discarded;
+use ichnos_model::{Event, Message};
 
 use super::class::{EventForm, ViewerClass};
 use ichnos_export::parts::has_dates;

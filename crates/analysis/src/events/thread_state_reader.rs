@@ -1,6 +1,7 @@
 //! Reader of thread states.
 
-use ichnos_model::{DataStream, Event, Message, StreamTable};
+use ichnos_model::event::StreamTable;
+use ichnos_model::{DataStream, Event, Message};
 
 use super::class::{ContextNames, EventForm, ViewerClass};
 use super::losses::shown_time;

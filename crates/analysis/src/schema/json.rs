@@ -3,7 +3,13 @@
 use std::sync::Arc;
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
-use ichnos_model::*;
+use ichnos_model::class::{
+    BitField, ByteOrder, Child, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, Length, Mapping, Mappings, Role, StringLength, Value, VariableLengthValue,
+};
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::meaning::EventRole;
+use ichnos_model::{Scope, TraceClass};
 
 use super::{clock_id, ranges_of};
 use ichnos_export::documents::{

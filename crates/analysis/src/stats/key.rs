@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ichnos_model::{
-    DataStream, DisplayBase, Event, EventRole, FieldClass, FieldKind, FieldRef, FieldValue, Mappings,
-    Meaning, MemberIndex, Real, StringEncoding, Text, Uuid, Value,
-};
+use ichnos_model::class::{DisplayBase, FieldClass, FieldKind, Mappings, Uuid, Value};
+use ichnos_model::field::{FieldRef, FieldValue, Real, StringEncoding, Text};
+use ichnos_model::meaning::{EventRole, Meaning, MemberIndex};
+use ichnos_model::{DataStream, Event};
 
 use crate::span_name::span_name;
 

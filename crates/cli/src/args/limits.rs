@@ -15,7 +15,7 @@ use crate::suggestions::nearest;
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Limits for reading traces.
-    pub(crate) model: model::Limits,
+    pub(crate) model: model::trace::Limits,
     /// Limits for reading files and archives.
     pub(crate) io: IoLimits,
     pub(crate) report: ReportLimits,
@@ -35,7 +35,7 @@ pub(crate) struct ReportLimits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            model: model::Limits::default(),
+            model: model::trace::Limits::default(),
             io: IoLimits::default(),
             report: ReportLimits { damage: 10_000, groups: 1 << 16, open_pairs: 1 << 20 },
         }
@@ -45,7 +45,7 @@ impl Default for Limits {
 /// Struct that contains a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// A member of [`model::Limits`].
+    /// A member of [`model::trace::Limits`].
     Model,
     /// A member of [`IoLimits`].
     Io,

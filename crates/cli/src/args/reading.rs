@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use globset::Glob;
-use ichnos::model::{ClockArithmetic, TracerQuirk};
+use ichnos::model::clock::ClockArithmetic;
+use ichnos::model::trace::TracerQuirk;
 
 use super::choice::{self, Choice};
 use crate::args::format_flags::FormatFlags;

@@ -2,7 +2,8 @@
 
 use ichnos::Session;
 use ichnos::export::text::count;
-use ichnos::model::{FileDiagnostic, FileRole, OpenedTrace, Severity};
+use ichnos::model::OpenedTrace;
+use ichnos::model::trace::{FileDiagnostic, FileRole, Severity};
 
 use super::failure;
 use crate::args::{format_flags, limits};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use ichnos::io::{Datagrams, ScanProgress};
-use ichnos::model::ClockArithmetic;
+use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
 

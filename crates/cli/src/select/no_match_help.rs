@@ -7,7 +7,9 @@ use std::sync::Arc;
 use globset::{Glob, GlobMatcher};
 use ichnos::Session;
 use ichnos::export::text::{count, seconds};
-use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
+use ichnos::model::clock::ClockOrigin;
+use ichnos::model::trace::StreamSummary;
+use ichnos::model::{DataStream, Window};
 
 use crate::args::time::show;
 use crate::progress::{Console, interrupt};

@@ -11,8 +11,9 @@ use std::path::Path;
 use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
 use ichnos::io::{CreateError, ExistingPart, MessageOrder, WriteReport};
+use ichnos::model::Window;
 use ichnos::model::running_thread::RunningParts;
-use ichnos::model::{StreamSummary, Window};
+use ichnos::model::trace::StreamSummary;
 use ichnos::{Pass, Reader, Session};
 
 pub(crate) use self::target::{NamedTarget, default_dialect};

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use ichnos::io::IoLimits;
-use ichnos::model::Limits;
+use ichnos::model::trace::Limits;
 
 use crate::support::{Directory, Files, Run, command, gzip, ichnos, overlapping_zip, root, spec2, tar, tsdl};
 use crate::transcript::transcript;

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use ichnos_model::class::Role;
 use ichnos_model::decode::DecodeErrorKind;
-use ichnos_model::{DamageKind, Field, Role, Scope, Text, Visitor};
+use ichnos_model::field::{Field, Text};
+use ichnos_model::message::DamageKind;
+use ichnos_model::{Scope, Visitor};
 
 use super::EventScanner;
 use crate::overwritten::{BLOCK, FirstInBlock, TimeSteps, uniform_from};

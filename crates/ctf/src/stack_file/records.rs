@@ -5,7 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use ichnos_json::read::{self, Raw, Reader};
-use ichnos_model::{CodeKind, Frame, Symbol, TextPosition};
+use ichnos_model::stack::{CodeKind, Frame, Symbol};
+use ichnos_model::trace::TextPosition;
 
 /// Line version that this reader supports.
 pub(super) const VERSION: u64 = 1;

@@ -3,8 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ichnos_model::class::ByteOrder;
+use ichnos_model::event::{Cost, Scopes};
+use ichnos_model::field::{Field, StringEncoding, Text};
 use ichnos_model::lower::{EventLosses, LoweredEvent, ScopeConversion};
-use ichnos_model::{ByteOrder, Cost, Event, Field, Scope, Scopes, StringEncoding, Text, Visitor};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::bit_writer::BitWriter;
 use super::context_cache::ContextCache;

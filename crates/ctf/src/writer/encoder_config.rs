@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::WriteOptions;
+use ichnos_model::class::{FieldClass, Uuid};
 use ichnos_model::decode::DecodeLimits;
+use ichnos_model::digest::TraceDigest;
 use ichnos_model::lower::LoweredTrace;
-use ichnos_model::{DataStream, FieldClass, TraceDigest, Uuid, Window};
+use ichnos_model::{DataStream, Window};
 
 use super::lowered_source::keeps_packets;
 use super::packet_clock::PacketClock;

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{
-    BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid,
-    VariableLengthValue, Visitor, Wide,
+use ichnos_model::Visitor;
+use ichnos_model::class::{
+    BitField, ByteOrder, FieldKind, Role, Roles, StringLength, Uuid, VariableLengthValue,
 };
+use ichnos_model::field::{Field, Real, StringEncoding, Text, Wide};
 
 use super::bit_writer::BitWriter;
 use super::encoder_config::EncoderConfig;
@@ -576,7 +577,7 @@ impl Visitor for FieldEncoder<'_> {
             return;
         }
         self.out.align(field.node().alignment().max(8));
-        if let FieldKind::Blob { length: ichnos_model::Length::Static(most), .. } = &field.class().kind
+        if let FieldKind::Blob { length: ichnos_model::class::Length::Static(most), .. } = &field.class().kind
             && *most != bytes.len() as u64
         {
             let (most, found) = (*most, bytes.len() as u64);

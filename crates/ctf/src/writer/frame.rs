@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ichnos_model::lower::{Capabilities, Feature, RolePlaces};
-use ichnos_model::{
-    ByteOrder, DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
-    Uuid,
+use ichnos_model::TraceClass;
+use ichnos_model::class::{
+    ByteOrder, DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, Uuid,
 };
+use ichnos_model::lower::{Capabilities, Feature, RolePlaces};
 
 use super::bit_writer::BitWriter;
 use super::packet_clock::PacketClock;

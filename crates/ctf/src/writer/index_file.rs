@@ -1,7 +1,10 @@
 //! Packet index for a data stream file, in LTTng's layout (see `lttng_index`).
 
 use ichnos_io::{EncodedPacket, OutputBlock};
-use ichnos_model::{Field, Packet, Role, Scope, Visitor};
+use ichnos_model::class::Role;
+use ichnos_model::event::Packet;
+use ichnos_model::field::Field;
+use ichnos_model::{Scope, Visitor};
 
 use super::encoder_config::EncoderConfig;
 use super::role_values::is_of_other_clock;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
+use ichnos_model::class::{ByteOrder, DataStreamClass, FieldClass, Role, Roles};
 use ichnos_model::lower::{Capabilities, ExtendedScopes, Feature, LossKind, LowerOptions, LoweredTrace};
-use ichnos_model::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
+use ichnos_model::{TraceClass, Window};
 
 use super::capabilities::capabilities;
 use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role};
+use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Role};
 
 use crate::metadata::Dialect;
 

@@ -2,8 +2,10 @@
 //! numbers and counters for the part's losses.
 
 use ichnos_io::EncodedPacket;
+use ichnos_model::class::{DataStreamClass, Role, Uuid};
+use ichnos_model::event::Packet;
 use ichnos_model::lower::LossKind;
-use ichnos_model::{DataStreamClass, Message, Packet, Role, TraceClass, Uuid, Window};
+use ichnos_model::{Message, TraceClass, Window};
 
 use super::added_counter::{AddedCounters, width_of};
 use super::encoder_config::EncoderConfig;

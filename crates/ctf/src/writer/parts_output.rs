@@ -10,10 +10,12 @@ use ichnos_io::{
     CreateError, Lane, Output as _, OutputBlock, PartTarget, PartsOutput, Worker as _, WriteReport,
     WriteSource,
 };
+use ichnos_model::class::{EventRecordClass, Uuid};
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::Packet;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{
-    Event, EventRecordClass, IgnorePoison as _, Message, Packet, TraceClass, TraceDigest, Uuid,
-};
+use ichnos_model::{Event, Message, TraceClass};
 
 use super::added_counter::AddedCounters;
 use super::encoder_config::EncoderConfig;

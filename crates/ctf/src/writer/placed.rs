@@ -1,6 +1,6 @@
 //! Fields that are overwritten when their value is known.
 
-use ichnos_model::{BitField, ByteOrder, Role};
+use ichnos_model::class::{BitField, ByteOrder, Role};
 
 use super::bit_writer::BitWriter;
 

@@ -4,7 +4,8 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Role};
 
 use crate::metadata::Dialect;
 

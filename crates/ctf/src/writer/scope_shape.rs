@@ -1,6 +1,6 @@
 //! Shape of a scope.
 
-use ichnos_model::FieldKind;
+use ichnos_model::class::FieldKind;
 use ichnos_model::plan::{Node, Plan};
 
 /// Properties of a scope that decide whether its bits can be copied.

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use ichnos_io::WriteOptions;
+use ichnos_model::class::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles};
 use ichnos_model::lower::{Capabilities, Feature, unplaced_roles, without_roles};
-use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, Scope, TraceClass};
+use ichnos_model::{Scope, TraceClass};
 
 use super::timestamps::Timestamps;
 use crate::metadata::Dialect;

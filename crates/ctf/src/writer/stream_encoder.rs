@@ -7,8 +7,11 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
+use ichnos_model::clock::{ClockArithmetic, ClockValue};
+use ichnos_model::event::Packet;
 use ichnos_model::lower::{LossKind, PacketLosses};
-use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
+use ichnos_model::message::DamageKind;
+use ichnos_model::{Event, Message, Window};
 
 use super::class_encoding::{ChangedTexts, ClassEncoding, EncodedRecord, WrittenTime};
 use super::class_set::ClassSet;

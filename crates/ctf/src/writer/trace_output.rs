@@ -10,11 +10,12 @@ use ichnos_io::{
     CreateError, FileNames, JoinResult, Lane, ListWritten, MessageOrder, Output, OutputBlock,
     OutputDirectory, Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
+use ichnos_model::class::{ByteOrder, DataStreamClass, Value};
 use ichnos_model::decode::DecodeLimits;
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::Cost;
 use ichnos_model::lower::{Feature, LossTable, LoweredTrace, take_annotations};
-use ichnos_model::{
-    ByteOrder, Cost, DataStream, DataStreamClass, Trace, TraceClass, TraceDigest, Value, Window,
-};
+use ichnos_model::{DataStream, Trace, TraceClass, Window};
 
 use super::OutputDialect;
 use super::capabilities::capabilities;

@@ -1,6 +1,6 @@
 //! Times for events with a missing or impossible time, in a data stream with a clock.
 
-use ichnos_model::{BitField, ByteOrder};
+use ichnos_model::class::{BitField, ByteOrder};
 
 use super::bit_writer::BitWriter;
 use super::packets::OpenPacket;

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use ichnos_model::digest::{ClassDigest, EventHash, ScopeVisitor, TraceDigest, ValueHash};
+use ichnos_model::event::Packet;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{EventLosses, PacketLosses};
-use ichnos_model::{
-    ClassDigest, Event, EventHash, IgnorePoison as _, Packet, Scope, ScopeVisitor, TraceDigest, ValueHash,
-};
+use ichnos_model::{Event, Scope};
 
 use super::class_encoding::ClassEncoding;
 use super::class_set::ClassSet;

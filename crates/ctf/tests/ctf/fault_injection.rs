@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
-use ichnos_model::{Cursor, Damage, Field, Message, OpenedTrace, Scope, StreamCursor, Visitor, Window};
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::field::Field;
+use ichnos_model::message::Damage;
+use ichnos_model::{Cursor, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_testing::{Random, compare_table};
 
 use crate::fault_trace::{Damaged, FaultKind, FaultLayer, FaultTrace, STREAM, check, choose};

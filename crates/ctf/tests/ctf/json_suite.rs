@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_spec2, recognize};
-use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::trace::{Diagnostic, Limits, Severity};
 
 use crate::support::traces;
 

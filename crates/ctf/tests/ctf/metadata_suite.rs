@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichnos_ctf::metadata::{self, MetadataOptions};
-use ichnos_model::Diagnostic;
+use ichnos_model::trace::Diagnostic;
 
 use crate::support::traces;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ichnos_ctf::metadata::{Problems, packetized, tsdl};
-use ichnos_model::{Diagnostic, Limits, Severity};
+use ichnos_model::trace::{Diagnostic, Limits, Severity};
 
 use super::support::traces;
 

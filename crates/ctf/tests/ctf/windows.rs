@@ -2,7 +2,8 @@
 
 use ichnos_ctf::trace::{CtfOptions, OpenResult, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::{Message, OpenedTrace, Window};
 
 use crate::support::traces;
 

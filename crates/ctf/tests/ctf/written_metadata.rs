@@ -8,11 +8,14 @@ use std::sync::Arc;
 use ichnos_ctf::metadata::{
     self, Dialect, MetadataOptions, Unsupported, add_auxiliary_streams, write_metadata,
 };
-use ichnos_model::{
-    BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Length, Limits, Member, RangeSet, StringEncoding, StringLength,
-    TraceClass, Value, WallClock,
+use ichnos_model::TraceClass;
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, Member, RangeSet, StringLength, Value,
 };
+use ichnos_model::clock::{ClockClass, WallClock};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::trace::Limits;
 
 use crate::comparable::comparable;
 use crate::random_class::ClassMaker;

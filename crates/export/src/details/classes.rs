@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::plan::Plan;
-use ichnos_model::{
-    Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
-    FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member,
-    RangeSet, Role, Scope, StringLength, Trace, TraceClass, Value, VariableLengthValue, VariantOption,
+use ichnos_model::class::{
+    Attributes, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member, RangeSet, Role, StringLength,
+    Value, VariableLengthValue, VariantOption,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::plan::Plan;
+use ichnos_model::{Scope, Trace, TraceClass};
 
 use super::DetailsOptions;
 use super::text::DetailsLines;

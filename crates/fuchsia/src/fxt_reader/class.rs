@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ichnos_model::{
-    Attributes, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass,
-    EventRole, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale,
-    LogRole, LogSeverity, MappingsBuilder, Meaning, Meanings, Member, RangeSet, Scope, TraceClass,
+use ichnos_model::class::{
+    Attributes, BitField, ByteOrder, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, IntegerRange, Length, MappingsBuilder, Member, RangeSet,
     Value as Attribute, VariantOption,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::log::{LevelScale, LogRole, LogSeverity};
+use ichnos_model::meaning::{CauseKind, EventRole, Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
 use super::key::{RecordForm, RecordKind, id_of, read_arguments, read_name};
 use crate::fxt::{BaseTime, Initialization, argument_kind as kind};
@@ -263,7 +266,7 @@ fn blob_of_values() -> FieldClass {
 }
 
 fn boolean() -> FieldClass {
-    let bits = ichnos_model::BitField::new(8, ichnos_model::ByteOrder::LittleEndian, 8);
+    let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
     FieldClass::new(FieldKind::Boolean(bits))
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{EventValues, FieldValue, Scope, ValuesMark};
+use ichnos_model::Scope;
+use ichnos_model::event::{EventValues, ValuesMark};
+use ichnos_model::field::FieldValue;
 
 use super::class::option_of;
 use super::classes::RecordNames;

@@ -1,6 +1,7 @@
 //! Converts data stream clocks to initialization records.
 
-use ichnos_model::{ClockClass, ClockOrigin, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::clock::{ClockClass, ClockOrigin};
 
 use crate::fxt::BaseTime;
 use crate::fxt_reader::class::DIALECT;

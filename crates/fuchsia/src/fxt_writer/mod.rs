@@ -1,8 +1,8 @@
 //! Writes events from any format as Fuchsia traces (FXT).
 //!
 //! Events that were read from FXT become the same records again, with new string and thread tables. The
-//! [role](ichnos_model::EventRole) decides whether another event becomes a counter, a span event or an instant event.
-//! Its fields become arguments. `docs/fxt.md` describes the conversion.
+//! [role](ichnos_model::meaning::EventRole) decides whether another event becomes a counter, a span event or an instant
+//! event. Its fields become arguments. `docs/fxt.md` describes the conversion.
 
 mod class_losses;
 mod clock_base;

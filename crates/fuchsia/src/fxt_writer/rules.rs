@@ -1,8 +1,10 @@
 //! Rules shared by all encoders of a trace.
 
 use ichnos_io::{EncoderRules, WriteOptions, WriteSource};
+use ichnos_model::Event;
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::digest::ValueHash;
 use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
-use ichnos_model::{ClockOrigin, Event, ValueHash};
 
 use super::clock_base::base_of;
 use super::leaves::Leaves;

@@ -6,10 +6,11 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder};
-use ichnos_model::{
-    ClassDigest, ClassList, ClockClass, ClockValue, Damage, DataStream, Discarded, Event, StreamTable,
-    TraceDigest,
-};
+use ichnos_model::clock::{ClockClass, ClockValue};
+use ichnos_model::digest::{ClassDigest, TraceDigest};
+use ichnos_model::event::{ClassList, StreamTable};
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event};
 
 use super::class_losses::{ClassLoss, ClassLosses, TraceLoss};
 use super::clock_base::{base_of, last_tick, offset_of};

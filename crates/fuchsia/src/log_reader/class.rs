@@ -2,12 +2,16 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ichnos_model::{
-    Attributes, BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    FieldLocation, IntegerProperties, IntegerRange, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
-    LogText, MappingsBuilder, Meaning, Meanings, Member, RangeSet, Scope, StringEncoding, StringLength,
-    TraceClass, Value as Attribute,
+use ichnos_model::class::{
+    Attributes, BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, MappingsBuilder, Member, RangeSet, StringLength,
+    Value as Attribute, VariantOption,
 };
+use ichnos_model::clock::ClockClass;
+use ichnos_model::field::StringEncoding;
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+use ichnos_model::meaning::{Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
 use super::any::{MONIKER, ROLLED_OUT, URL};
 use super::log_options::{FuchsiaLogOptions, RecordClock};
@@ -543,7 +547,7 @@ pub(super) fn any_class() -> EventRecordClass {
         ("text", 6, text_class(16, 0)),
         ("boolean", 9, Arc::new(FieldClass::new(FieldKind::Boolean(bits(8, 8))))),
     ];
-    let options = options.map(|(name, kind, class)| ichnos_model::VariantOption {
+    let options = options.map(|(name, kind, class)| VariantOption {
         name: Some(name.to_owned()),
         class,
         ranges: RangeSet(vec![IntegerRange::single(kind)]),
@@ -558,7 +562,7 @@ pub(super) fn any_class() -> EventRecordClass {
     ];
     let arguments = FieldKind::Array {
         element: Arc::new(FieldClass::new(FieldKind::Structure { members: element, minimum_alignment: 8 })),
-        length: ichnos_model::Length::Dynamic(Box::new(here("count"))),
+        length: Length::Dynamic(Box::new(here("count"))),
         minimum_alignment: 8,
         element_aligns: true,
     };

@@ -1,8 +1,8 @@
 //! Writes events from any format as Fuchsia log records.
 //!
-//! The [log role](ichnos_model::LogRole) of a class determines severity and message. Events without a role get severity
-//! INFO and their name as the message. Messages that were read from Fuchsia logs are copied. `docs/fuchsia-logs.md`
-//! describes how other fields become arguments.
+//! The [log role](ichnos_model::log::LogRole) of a class determines severity and message. Events without a role get
+//! severity INFO and their name as the message. Messages that were read from Fuchsia logs are copied.
+//! `docs/fuchsia-logs.md` describes how other fields become arguments.
 
 mod arguments;
 mod components;

@@ -4,9 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncoderRules, MessageEncoder};
-use ichnos_model::{
-    ClassDigest, ClassList, Damage, DataStream, Discarded, Event, Scope, StreamTable, TraceDigest,
-};
+use ichnos_model::digest::{ClassDigest, TraceDigest};
+use ichnos_model::event::{ClassList, StreamTable};
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event, Scope};
 
 use super::arguments::{ArgumentWriter, EventParts, push_text};
 use super::components::{ComponentName, ComponentTags};

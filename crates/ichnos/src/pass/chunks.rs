@@ -11,7 +11,8 @@ use std::sync::mpsc::Receiver;
 
 use ichnos_flow::{ChunkSender, Merge, in_order};
 use ichnos_io::{ChunkStart, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::{Checkpoint, Event, Message, Sink};
+use ichnos_model::cursor::Checkpoint;
+use ichnos_model::{Event, Message, Sink};
 
 use super::reader_pass::ProgressSteps;
 use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};

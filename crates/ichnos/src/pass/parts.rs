@@ -6,7 +6,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_io::{Lane, MessageOrder, PartTarget, PartsOutput};
-use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Sink, Window};
+use ichnos_model::clock::ClockValue;
+use ichnos_model::event::Packet;
+use ichnos_model::message::Discarded;
+use ichnos_model::{DataStream, Event, Message, Sink, Window};
 
 use super::packets::{PacketFlow, PacketSink};
 use super::{Pass, PassEnd, PassObserver, PassOptions, PassSummary};

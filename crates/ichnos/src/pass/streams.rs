@@ -7,7 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ichnos_io::{Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::{BoxedCursor, IgnorePoison as _, Message, Packet, Sink, Window};
+use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::event::Packet;
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::{Message, Sink, Window};
 
 use super::ordered_writes::{OrderedPart, OrderedWrites};
 use super::packets::{PacketFlow, PacketSink, to_next_packet};

@@ -7,7 +7,8 @@ use std::process::Command;
 use ichnos::convert::ConvertOptions;
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
-use ichnos_model::{ClassMap, EventDisplay, EventRole, EventRule, Meaning, Message, Sink, Window};
+use ichnos_model::meaning::{ClassMap, EventDisplay, EventRole, EventRule, Meaning};
+use ichnos_model::{Message, Sink, Window};
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
 

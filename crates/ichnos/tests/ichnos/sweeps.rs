@@ -13,7 +13,9 @@ use ichnos::convert::{ConvertOptions, common_target};
 use ichnos_ctf::stream_input::StreamInput;
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
 use ichnos_io::{ExistingOutput, IoLimits, Tree};
-use ichnos_model::{ByteOrder, Cursor as _, Event, Field, FieldKind, Message, Role, Scope, Visitor, Window};
+use ichnos_model::class::{ByteOrder, FieldKind, Role};
+use ichnos_model::field::Field;
+use ichnos_model::{Cursor as _, Event, Message, Scope, Visitor, Window};
 use ichnos_testing::{is_complete_sweep, is_like_another};
 use tempfile::TempDir;
 

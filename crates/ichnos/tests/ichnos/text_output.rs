@@ -31,7 +31,7 @@ fn print(path: &Path, kind: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut options = OpenOptions::default();
     // babeltrace2 rounds the times of clocks with frequencies other than 1 GHz in binary64.
-    options.read.clock_arithmetic = ichnos::model::ClockArithmetic::Double;
+    options.read.clock_arithmetic = ichnos::model::clock::ClockArithmetic::Double;
     let session = ichnos::open([path], &options).unwrap();
     let mut cursor = session.cursor(Window::default()).unwrap();
     if kind == "pretty" {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use ichnos::convert::{ConvertOptions, target};
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
-use ichnos_model::{
-    ClassMap, Event, EventRole, EventRule, Field, FieldRef, LevelScale, LevelStep, LogLevel, LogRole,
-    LogSeverity, Meaning, Message, Scope, Sink, Visitor, Window,
-};
+use ichnos_model::field::{Field, FieldRef};
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity};
+use ichnos_model::meaning::{ClassMap, EventRole, EventRule, Meaning};
+use ichnos_model::{Event, Message, Scope, Sink, Visitor, Window};
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
 

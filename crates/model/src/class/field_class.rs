@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::wide_integer::names_of;
-use crate::{
-    ActivityPaths, Attributes, ClockUpdate, DeclaredAt, FieldLocation, FieldValue, Mappings, RangeSet, Role,
-    Roles, StringEncoding, WallClock, Wide, WideRange,
-};
+use crate::class::{Attributes, ClockUpdate, FieldLocation, Mappings, RangeSet, Role, Roles, WideRange};
+use crate::clock::WallClock;
+use crate::field::{FieldValue, StringEncoding, Wide};
+use crate::meaning::ActivityPaths;
+use crate::trace::DeclaredAt;
 
 /// Describes fields: bit sequences in a packet, with their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]

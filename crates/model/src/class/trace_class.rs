@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{
-    Attributes, ByteOrder, ClockClass, DeclaredAt, EventDisplay, EventRole, FieldClass, FieldKind, LogRole,
-    Meanings, Member, Role, Value,
-};
+use crate::class::{Attributes, ByteOrder, FieldClass, FieldKind, Member, Role, Value};
+use crate::clock::ClockClass;
+use crate::log::LogRole;
+use crate::meaning::{EventDisplay, EventRole, Meanings};
+use crate::trace::DeclaredAt;
 
 /// A complete trace description, from a CTF metadata stream or a reader of another format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,8 @@
 use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
 use crate::bits::{first_zero, first_zero_pair, read_bits, reverse};
-use crate::field::{Field, Visitor};
+use crate::field::{Field, StringEncoding, Text, Visitor};
 use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, NodeRef, Op, Plan, Step};
-use crate::{StringEncoding, Text};
 
 /// Access to the plans behind steps.
 pub(crate) trait Plans<'a>: Copy {

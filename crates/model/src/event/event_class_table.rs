@@ -1,6 +1,7 @@
 //! Values kept for each event record class.
 
-use crate::{DataStream, Event};
+use crate::event::Event;
+use crate::trace::DataStream;
 
 /// A value for each event record class in a data stream class. Only some dynamic classes have one, as there can be a
 /// great number of them.

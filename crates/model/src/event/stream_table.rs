@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::{DataStream, EventClassTable, Trace};
+use crate::event::EventClassTable;
+use crate::trace::{DataStream, Trace};
 
 /// State of a sink or a writer: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
 /// record class. All data streams of a class, which can be very many, share the last two.

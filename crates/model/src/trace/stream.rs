@@ -7,12 +7,14 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::lazy::Lazy;
+use super::on_demand::OnDemand;
+use crate::class::{DataStreamClass, DynamicClasses, EventRecordClass, TraceClass};
+use crate::clock::ClockClass;
+use crate::locks::IgnorePoison as _;
+use crate::meaning::ClassMap;
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
-use crate::{
-    ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, IgnorePoison as _,
-    Limits, ListedThread, StackTable, Symbols, TraceClass,
-};
+use crate::stack::{Frame, StackTable, Symbols};
+use crate::trace::{Limits, ListedThread};
 
 /// A trace: its compiled class, its name and its path.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ pub struct Trace {
     pub path: String,
     /// Classes discovered while reading, by data stream class.
     dynamic: Vec<DynamicClasses>,
-    /// Call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) contain their numbers.
+    /// Call stacks: fields with the meaning [`Stack`](crate::meaning::Meaning::Stack) contain their numbers.
     pub stacks: StackTable,
     /// Names for stack addresses.
     symbols: Lazy<Symbols>,
@@ -370,7 +372,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::Symbol;
+    use crate::stack::Symbol;
 
     #[test]
     fn symbols_are_loaded_once_and_name_frames() {

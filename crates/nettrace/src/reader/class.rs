@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{
-    ActivityPaths, BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase,
-    EventDisplay, EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
-    Length, LevelScale, LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder,
-    Meaning, Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Uuid, Value,
-    VariableLengthValue, WallClock,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, MappingsBuilder, Member,
+    StringLength, Uuid, Value, VariableLengthValue,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin, WallClock};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity};
+use ichnos_model::meaning::{ActivityPaths, CauseKind, EventDisplay, Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
 use super::index::NettraceIndex;
 use super::nettrace_options::NettraceOptions;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use ichnos_io::Bytes;
-use ichnos_model::Value;
+use ichnos_model::class::Value;
 
 use super::index::{EventBlockHeader, NettraceIndex, content, release};
 use crate::wire::Wire;

@@ -1,8 +1,9 @@
 //! Ticks in the written file.
 
 use ichnos_io::WriteSource;
+use ichnos_model::DataStream;
+use ichnos_model::clock::{ClockClass, ClockOrigin, ClockValue};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{ClockClass, ClockOrigin, ClockValue, DataStream};
 
 use crate::SystemTime;
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use ichnos_model::class::{DisplayBase, FieldClass, FieldKind, Length, StringLength, Uuid, Value};
+use ichnos_model::field::{Field as VisitedField, FieldRef, FieldValue, StringEncoding};
+use ichnos_model::log::{LevelScale, LogLevel, LogRole, LogSeverity};
 use ichnos_model::lower::{LossKind, LossRecorder, LossTable, has_attributes};
+use ichnos_model::meaning::{CauseKind, EventRole, Meaning};
 use ichnos_model::plan::Plan;
-use ichnos_model::{
-    CauseKind, DisplayBase, Event, EventRole, Field as VisitedField, FieldClass, FieldKind, FieldRef,
-    FieldValue, Length, LevelScale, LogLevel, LogRole, LogSeverity, Meaning, Scope, StringEncoding,
-    StringLength, Uuid, Value, Visitor,
-};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::labels::{self, LabelFields, is_label};
 use super::losses::{EventLoss, EventLossCounts};

@@ -6,10 +6,11 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder, MessageOrder, encode_message};
+use ichnos_model::digest::{ClassDigest, TraceDigest};
+use ichnos_model::event::{ClassList, Packet, StreamTable};
 use ichnos_model::lower::LossKind;
-use ichnos_model::{
-    ClassDigest, ClassList, DataStream, Discarded, Event, Message, Packet, StreamTable, TraceDigest,
-};
+use ichnos_model::message::Discarded;
+use ichnos_model::{DataStream, Event, Message};
 
 use super::blocks::Blocks;
 use super::clock::Ticks;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ichnos_model::{Event, OpenedTrace as _, Scope, Uuid, Value};
+use ichnos_model::class::{Uuid, Value};
+use ichnos_model::{Event, OpenedTrace as _, Scope};
 
 use crate::differences::{DIFFERENCES, Difference, Kind};
 use crate::reference::Element;

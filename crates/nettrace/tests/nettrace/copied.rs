@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_io::{Lane, MessageOrder, Verify, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
-use ichnos_model::{ClassDigest, Discarded, Message, OpenedTrace as _, Scope, Window};
+use ichnos_model::digest::ClassDigest;
+use ichnos_model::message::Discarded;
+use ichnos_model::{Message, OpenedTrace as _, Scope, Window};
 use ichnos_nettrace::{
     BlockKind, Container, FileItem, NettraceOptions, NettraceWriter, SequencePoint, Version,
 };

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ichnos_io::{WriteOptions, WriteTarget};
-use ichnos_model::{ClockOffsets, OpenedTrace as _};
+use ichnos_model::OpenedTrace as _;
+use ichnos_model::clock::ClockOffsets;
 use ichnos_nettrace::NettraceOptions;
 use ichnos_testing::{Random, cases};
 

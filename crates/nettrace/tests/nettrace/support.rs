@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{Bytes, IoLimits, Tree};
-use ichnos_model::{
-    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, OpenedTrace, Real, Scope, Text,
-    Uuid, VariableLengthValue, Visitor, Window,
-};
+use ichnos_model::class::{EventRecordClass, FieldKind, IntegerProperties, Uuid, Value, VariableLengthValue};
+use ichnos_model::field::{Field, Real, Text};
+use ichnos_model::{Event, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, NettraceOptions, TraceBlock, Version};
 
 /// Returns the directory of recorded files: `ICHNOS_TRACES`, or `../shared/traces` next to the project's root. If it is
@@ -93,7 +92,7 @@ impl Opened {
 }
 
 /// Returns a property from the class of an event, in the namespace `nettrace`.
-pub fn property<'c>(class: &'c EventRecordClass, name: &str) -> Option<&'c ichnos_model::Value> {
+pub fn property<'c>(class: &'c EventRecordClass, name: &str) -> Option<&'c Value> {
     class.attributes.get("nettrace")?.get(name)
 }
 

@@ -11,6 +11,7 @@ use ichnos_analysis::{
     UNMANAGED_CODE_TIME,
 };
 use ichnos_flow::{Merge, pump};
+use ichnos_model::class::Uuid;
 use ichnos_model::{Message, OpenedTrace as _, Window};
 use ichnos_testing::TraceEventLibrary;
 use serde_json::Value;
@@ -206,7 +207,7 @@ fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut EventDifference, met
     let head = &own.head;
     let stack: Vec<Value> = head.stack.iter().map(|address| (*address).into()).collect();
     let stack = if stack.is_empty() { Value::Null } else { stack.into() };
-    let guid = |id: Option<ichnos_model::Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
+    let guid = |id: Option<Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
     let members: [(&str, Value); 9] = [
         ("id", (head.event_id as i64).into()),
         ("ver", (head.version as i64).into()),

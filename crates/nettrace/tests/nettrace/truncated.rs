@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ichnos_model::{Cursor, MessageKind, OpenedTrace, Window};
+use ichnos_model::cursor::MessageKind;
+use ichnos_model::{Cursor, OpenedTrace, Window};
 use ichnos_nettrace::{
     BlockKind, Container, EventRows, FileItem, NettraceFile, NettraceOptions, RowEncoding, Version,
 };

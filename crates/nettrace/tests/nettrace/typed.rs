@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ichnos_model::{DamageKind, Message, Scope};
+use ichnos_model::message::DamageKind;
+use ichnos_model::{Message, Scope};
 use ichnos_nettrace::NettraceOptions;
 
 use crate::support::{Opened, Shown, bytes_of, fields, find, traces};

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use ichnos_analysis::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
 use ichnos_flow::{Merge, pump};
 use ichnos_io::{Bytes, Lane, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
-use ichnos_model::{Discarded, Event, Message, OpenedTrace as _, Scope, Window};
+use ichnos_model::message::Discarded;
+use ichnos_model::{Event, Message, OpenedTrace as _, Scope, Window};
 use ichnos_nettrace::{NettraceOptions, NettraceWriter};
 
 use crate::support::{Opened, Shown, bytes_of, fields, find, traces};

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use ichnos::io::{ExistingOutput, WriteOptions};
-use ichnos::model::{EventRecordClass, FieldClass, FieldValue, Member, RecordTrace, Scope};
+use ichnos::model::Scope;
+use ichnos::model::class::{EventRecordClass, FieldClass, Member};
+use ichnos::model::field::FieldValue;
+use ichnos::model::source::RecordTrace;
 use ichnos_testing::Random;
 use serde_json::json;
 

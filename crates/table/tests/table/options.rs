@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions};
 use ichnos::io::{ExistingOutput, WriteReport, WriterFactory};
+use ichnos::model::Scope;
+use ichnos::model::class::{EventRecordClass, FieldClass, Member};
+use ichnos::model::clock::{ClockClass, ClockOrigin};
+use ichnos::model::field::FieldValue;
 use ichnos::model::lower::LossKind;
-use ichnos::model::{ClockClass, ClockOrigin, EventRecordClass, FieldClass, FieldValue, Member, Scope};
 use ichnos::prelude::*;
 use ichnos_table::{ArrowIpcWriter, ParquetWriter};
 use serde_json::{Value, json};

@@ -7,7 +7,8 @@ use ichnos::Pass;
 use ichnos::export::PrettyFields;
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window};
+use ichnos::model::message::DataPosition;
+use ichnos::model::{Cursor as _, Event, Message, Sink as _, Window};
 use ichnos::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 
 use super::command::command;

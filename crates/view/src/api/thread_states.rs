@@ -6,7 +6,8 @@ use std::time::Instant;
 use ichnos::Pass;
 use ichnos::analysis::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{EventRole, Meaning, Message, Sink as _, Window};
+use ichnos::model::meaning::{EventRole, Meaning};
+use ichnos::model::{Message, Sink as _, Window};
 use ichnos::viewers::{EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
 
 use super::command::command;

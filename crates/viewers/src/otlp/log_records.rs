@@ -1,6 +1,6 @@
 //! Log records, span events, and counter values.
 
-use ichnos_model::LogLevel;
+use ichnos_model::log::LogLevel;
 use ichnos_model::lower::{LossKind, LossTable};
 
 use super::attributes::{AttributeWriter, OpenValue, push_number, push_text};

@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ichnos_model::{
-    BitField, ByteOrder, CauseKind, ClockClass, ClockOffsets, DataStreamClass, DisplayBase, EventDisplay,
-    EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, Length, Member,
 };
+use ichnos_model::clock::{ClockClass, ClockOffsets};
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+use ichnos_model::meaning::{CauseKind, EventDisplay, Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
 use super::log_text;
 

@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::{DynamicClass, EventValues, FieldValue, Scope, Trace};
+use ichnos_model::class::DynamicClass;
+use ichnos_model::event::EventValues;
+use ichnos_model::field::FieldValue;
+use ichnos_model::{Scope, Trace};
 
 use super::class::LineRole;
 use super::explain::describe;

@@ -5,7 +5,11 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder, WrittenClass};
-use ichnos_model::{ClassList, Damage, DataStream, Event, Identifier, Mention, StreamTable, TraceDigest};
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::{ClassList, StreamTable};
+use ichnos_model::meaning::{Identifier, Mention};
+use ichnos_model::message::Damage;
+use ichnos_model::{DataStream, Event};
 
 use super::foreign::ForeignEvent;
 use super::foreign_class::ForeignClass;

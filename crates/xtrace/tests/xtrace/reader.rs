@@ -4,10 +4,11 @@ use std::fs;
 use std::time::SystemTime;
 
 use ichnos_io::{Entry, Format, FormatOptions, ReadOptions, Tree};
-use ichnos_model::{
-    CauseKind, Event, Field, LogSeverity, Meaning, Message, OpenedTrace, Scope, StreamCursor, Text, Visitor,
-    Window,
-};
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::field::{Field, Text};
+use ichnos_model::log::LogSeverity;
+use ichnos_model::meaning::{CauseKind, Meaning};
+use ichnos_model::{Event, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::propagation::MemoryReporter;
 use ichnos_xtrace::report::{ReportRule, ReportWriter, parse_timestamp};

@@ -8,12 +8,17 @@ use ichnos_io::{
     CreateError, FormatOptions, Lane, Verify, WriteOptions, WriteReport, WriteSource, WriteTarget,
     WriterFactory,
 };
-use ichnos_model::lower::LossTable;
-use ichnos_model::{
-    CauseKind, ClockClass, ClockOffsets, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    FieldLocation, Length, Limits, Meaning, Member, NextRecord, OpenedTrace, Record, RecordTrace, Scope,
-    Source, StreamCursor as _, StreamDigest, Trace, TraceClass, TraceDigest, Value, Window,
+use ichnos_model::class::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation, Length, Member, Value,
 };
+use ichnos_model::clock::{ClockClass, ClockOffsets};
+use ichnos_model::cursor::StreamCursor as _;
+use ichnos_model::digest::{StreamDigest, TraceDigest};
+use ichnos_model::lower::LossTable;
+use ichnos_model::meaning::{CauseKind, Meaning};
+use ichnos_model::source::{NextRecord, Record, RecordTrace};
+use ichnos_model::trace::Limits;
+use ichnos_model::{OpenedTrace, Scope, Source, Trace, TraceClass, Window};
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::XTraceWriter;
 use ichnos_xtrace::report::{JsonReportsWriter, LineBuffer, ReportWriter, parse_timestamp};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ichnos_model::DisplayBase;
+use ichnos_model::class::DisplayBase;
 
 use super::bars::{bar, line};
 use super::{NumberQuantiles, ReportRow, StatsReport, name_of, shown_text};

@@ -8,7 +8,9 @@ use std::ops::ControlFlow;
 use ichnos::export::documents::{write_damage, write_diagnostic};
 use ichnos::export::text::{Paint, count, grouped};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity, Sink};
+use ichnos::model::message::{Damage, DamageKind};
+use ichnos::model::trace::{FileDiagnostic, FileRole, Severity};
+use ichnos::model::{Message, Sink};
 use ichnos::{OpenError, Pass, Session, StreamMessages};
 
 use super::text_check::TextCheck;

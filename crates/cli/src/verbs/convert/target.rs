@@ -5,7 +5,7 @@ use std::path::Path;
 use ichnos::Session;
 use ichnos::convert::Target;
 use ichnos::io::{OptionValue, WriterFactory};
-use ichnos::model::ClockArithmetic;
+use ichnos::model::clock::ClockArithmetic;
 
 use super::text_target::TextTarget;
 use crate::args::{Convert, Writing, written_formats};

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use ichnos::convert::{Target, TextFileWriter};
-use ichnos::model::ClockArithmetic;
+use ichnos::model::clock::ClockArithmetic;
 
 use crate::args::{Convert, TextFormat, TextOptions, Writing};
 use crate::exit::Failure;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use ichnos::Session;
 use ichnos::io::SchemaLanguage;
-use ichnos::model::{Limits, TraceClass};
+use ichnos::model::TraceClass;
+use ichnos::model::trace::Limits;
 
 use crate::args::schema_language::languages;
 use crate::exit::Failure;

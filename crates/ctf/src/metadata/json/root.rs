@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ichnos_model::{FieldClass, FieldKind, LocationStep, Role, Scope, TextPosition};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, FieldKind, LocationStep, Role};
+use ichnos_model::trace::TextPosition;
 
 use crate::metadata::Problems;
 

@@ -6,8 +6,9 @@
 use std::rc::Rc;
 
 use ichnos_json::read::{Error, ErrorKind, Reader};
+use ichnos_model::class::Value;
 use ichnos_model::memory::{allocated, size};
-use ichnos_model::{Diagnostic, Limits, TextPosition, Value};
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
 
 use crate::metadata::{Problems, memory};
 

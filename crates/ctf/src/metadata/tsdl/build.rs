@@ -4,12 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ichnos_model::memory::size;
-use ichnos_model::{
-    BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
-    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, Ranges, Role, Roles, Scope,
-    StringEncoding, StringLength, TextPosition, TraceClass, Value, VariantOption,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, Length,
+    Mappings, Member, Ranges, Role, Roles, StringLength, Value, VariantOption,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::memory::size;
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
+use ichnos_model::{Scope, TraceClass};
 
 use super::super::event_ids::EventIds;
 use super::super::json::root::has_role;

@@ -1,6 +1,6 @@
 //! Lexer for TSDL words, constants and punctuation (CTF 1.8, section C.1), each with its position.
 
-use ichnos_model::TextPosition;
+use ichnos_model::trace::TextPosition;
 
 /// Token kind and value.
 #[derive(Clone, Debug, PartialEq, Eq)]

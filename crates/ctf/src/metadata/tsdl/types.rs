@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use ichnos_model::class::{IntegerRange, Mappings, MappingsBuilder};
 use ichnos_model::memory::{allocated, size};
-use ichnos_model::{Diagnostic, IntegerRange, Mappings, MappingsBuilder, TextPosition};
+use ichnos_model::trace::{Diagnostic, TextPosition};
 
 use super::super::memory;
 use super::super::name_numbers::NameNumbers;

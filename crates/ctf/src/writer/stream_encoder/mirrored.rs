@@ -10,11 +10,12 @@ use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
 use crate::writer::placed::{PlacedField, ends_in_byte, most_bits, patch_role, put_placed};
 use crate::writer::role_values::RoleValues;
+use ichnos_model::class::{ByteOrder, DataStreamClass, FieldClass, FieldKind, Role};
+use ichnos_model::clock::ClockValue;
+use ichnos_model::event::Packet;
 use ichnos_model::lower::{LossKind, PacketLosses};
-use ichnos_model::{
-    ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, Event, FieldClass, FieldKind, Packet,
-    Role, Scope, Window,
-};
+use ichnos_model::message::Discarded;
+use ichnos_model::{DataStream, Event, Scope, Window};
 use std::sync::Arc;
 
 /// Losses caused by known tracer bugs in packet times.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ichnos_fuchsia::fxt::{Record, Records};
+use ichnos_model::clock::ClockOrigin;
 use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 
 use super::dump::{open, read};
@@ -68,7 +69,7 @@ fn events_have_times_names_and_threads() {
     }
     assert!(times.is_sorted());
     // The time of the initialization record, 2022-04-20.
-    let base = ichnos_model::ClockOrigin::UnixEpoch;
+    let base = ClockOrigin::UnixEpoch;
     assert_eq!(trace.trace().class.clocks[0].origin, base);
     assert_eq!(times[0] / 1_000_000_000, 1_650_419_113);
 }

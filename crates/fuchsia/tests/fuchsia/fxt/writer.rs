@@ -8,12 +8,14 @@ use ichnos_fuchsia::fxt_writer::FxtWriter;
 use ichnos_io::{
     CreateError, Lane, MessageOrder, Verify, WriteOptions, WriteSource, WriteTarget, WriterFactory,
 };
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Member};
+use ichnos_model::clock::ClockClass;
+use ichnos_model::digest::{StreamDigest, TraceDigest};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{
-    ClockClass, Cursor, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, Length, Limits,
-    Meaning, Member, NextRecord, OpenedTrace, Record as ModelRecord, RecordTrace, Scope, Source,
-    StreamDigest, Trace, TraceClass, TraceDigest, Window,
-};
+use ichnos_model::meaning::{EventRole, Meaning};
+use ichnos_model::source::{NextRecord, Record as ModelRecord, RecordTrace};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Cursor, OpenedTrace, Scope, Source, Trace, TraceClass, Window};
 use ichnos_testing::Random;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -237,7 +239,7 @@ fn others() -> RecordTrace {
     let unsigned = || FieldClass::unsigned(64);
     let array = FieldClass::new(FieldKind::Array {
         element: unsigned().into(),
-        length: Length::Dynamic(Box::new(ichnos_model::FieldLocation::by_values())),
+        length: Length::Dynamic(Box::new(ichnos_model::class::FieldLocation::by_values())),
         minimum_alignment: 8,
         element_aligns: true,
     });

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ichnos::model::{
-    Attributes, Child, ClockClass, Cursor as _, DataStreamClass, EventRecordClass, Field, FieldClass,
-    FieldKind, FieldValue, Message, Real, Scope, Text, TraceClass, Value, Visitor, Wide,
+use ichnos::model::class::{
+    Attributes, Child, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Value,
 };
+use ichnos::model::clock::ClockClass;
+use ichnos::model::field::{Field, FieldValue, Real, Text, Wide};
+use ichnos::model::{Cursor as _, Message, Scope, TraceClass, Visitor};
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 
 /// Facts about a metadata item.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{CodeKind, Symbol};
+use ichnos_model::stack::{CodeKind, Symbol};
 
 use super::context::{SymbolContext, SymbolTexts, file_name};
 use crate::wire::Wire;

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ichnos_io::Bytes;
-use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, OpenedTrace, Resolved, Window};
+use ichnos_model::field::FieldRef;
+use ichnos_model::meaning::Meaning;
+use ichnos_model::stack::{CodeKind, Resolved};
+use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use ichnos_testing::{cases, in_cpu_time};
 
 use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};

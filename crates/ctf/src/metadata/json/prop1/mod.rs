@@ -8,10 +8,12 @@ mod tag;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{
-    Attributes, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass,
-    FieldClass, Limits, Role, Scope, TraceClass, Value,
+use ichnos_model::class::{
+    Attributes, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, Role, Value,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::{Diagnostic, Limits};
+use ichnos_model::{Scope, TraceClass};
 
 use self::constant::{id, integer, positive, unsigned};
 use self::field_path::PathResolver;

@@ -10,10 +10,12 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ichnos_model::{
-    BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    Limits, Role, Scope, TraceClass, Value,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role, Value,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Scope, TraceClass};
 
 use self::types::{TsdlTypeWriter, is_constant};
 use super::places::{RootClasses, RootField, RootPosition};
