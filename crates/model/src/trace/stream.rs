@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::on_demand::OnDemand;
+use super::lazy::Lazy;
 use crate::class::{DataStreamClass, DynamicClasses, EventRecordClass, TraceClass};
 use crate::clock::ClockClass;
 use crate::locks::IgnorePoison as _;
