@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::lower::{EventLosses, LoweredEvent, ScopeConversion};
-use ichnos_model::{ByteOrder, Cost, Event, Field, Scope, Scopes, StringEncoding, Text, Visitor};
+use ichnos_model::{ByteOrder, Cost, Event, Field, Role, Scope, Scopes, StringEncoding, Text, Visitor};
 
 use super::bit_writer::BitWriter;
 use super::context_cache::ContextCache;
@@ -221,7 +221,7 @@ fn end_header(
     if config.added.are_in_events() {
         out.align(8);
     }
-    if config.added.class_id {
+    if config.added.has(Role::EventRecordClassId) {
         let bits = config.records.class_id_bits;
         let fits = |id: &u64| id.checked_shr(bits as u32).unwrap_or(0) == 0;
         let Some(short) = u64::try_from(id).ok().filter(fits) else {
@@ -229,7 +229,7 @@ fn end_header(
         };
         out.put(short, bits, ByteOrder::LittleEndian);
     }
-    Ok(cycles.filter(|_| config.added.timestamp).map(|cycles| {
+    Ok(cycles.filter(|_| config.added.has(Role::Timestamp)).map(|cycles| {
         let bit = out.at();
         out.put(cycles, 64, ByteOrder::LittleEndian);
         bit

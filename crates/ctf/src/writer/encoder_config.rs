@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use ichnos_io::WriteOptions;
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::LoweredTrace;
-use ichnos_model::{DataStream, FieldClass, TraceDigest, Uuid, Window};
+use ichnos_model::{DataStream, FieldClass, Role, Scope, TraceDigest, Uuid, Window};
 
 use super::lowered_source::keeps_packets;
 use super::packet_clock::PacketClock;
@@ -131,7 +131,8 @@ impl EncoderConfig {
     pub(super) fn is_divisible(&self) -> bool {
         let PacketRules { size, grow, .. } = self.packets;
         let inserts = size.is_some() || grow || self.has_gaps && self.timestamp.bits < 64;
-        let counts = self.added.discarded || self.added.number;
+        let counts =
+            self.added.has(Role::DiscardedEventCounter) || self.added.has(Role::PacketSequenceNumber);
         !self.repairs && self.frame.mirrors && !self.clock.adds_begin && !inserts && !counts
     }
 
@@ -143,8 +144,7 @@ impl EncoderConfig {
 
     /// Returns `true` if packet contexts have fields after the source's fields.
     pub(super) fn adds_to_context(&self) -> bool {
-        let AddedFields { total_size, content_size, discarded, number, .. } = self.added;
-        self.clock.adds_begin || total_size || content_size || discarded || number
+        self.clock.adds_begin || self.added.in_scope(Scope::PacketContext).next().is_some()
     }
 
     /// Returns the lowered packet context class.

@@ -13,7 +13,7 @@ use ichnos_io::{
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::{Feature, LossTable, LoweredTrace, take_annotations};
 use ichnos_model::{
-    ByteOrder, Cost, DataStream, DataStreamClass, Trace, TraceClass, TraceDigest, Value, Window,
+    ByteOrder, Cost, DataStream, DataStreamClass, Role, Trace, TraceClass, TraceDigest, Value, Window,
 };
 
 use super::OutputDialect;
@@ -713,7 +713,8 @@ fn config(
         }
         false => PacketClock::default(),
     };
-    let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::for_class(&placed) };
+    let timestamp =
+        if added.has(Role::Timestamp) { Timestamps::WHOLE } else { Timestamps::for_class(&placed) };
     let has_gaps = !is_ctf
         || options.leaves_out
         || options.repair

@@ -199,10 +199,10 @@ impl StreamEncoder {
             }
             visited.map_err(|error| error.to_string())?;
             let added = [
-                (config.added.stream_class_id, header.class_id),
-                (config.added.stream_id, stream_id.unwrap_or(header.stream_id)),
+                (Role::DataStreamClassId, header.class_id),
+                (Role::DataStreamId, stream_id.unwrap_or(header.stream_id)),
             ];
-            for (_, id) in added.into_iter().filter(|(is_added, _)| is_header && *is_added) {
+            for (_, id) in added.into_iter().filter(|(role, _)| is_header && config.added.has(*role)) {
                 out.align(8);
                 out.put(id, 64, ByteOrder::LittleEndian);
             }
@@ -221,32 +221,29 @@ impl StreamEncoder {
     fn put_added_fields(&mut self, packet: &Packet<'_>, head: &mut PacketHead, config: &EncoderConfig) {
         let packets = &mut self.lanes[0];
         let width = |role| width_of(&config.stream.trace.class, config.stream.class(), role).unwrap_or(1);
-        let (mut discarded, mut number) = (0, 0);
-        if config.added.discarded {
-            let width = width(Role::DiscardedEventCounter);
-            discarded = packets.added.discarded.discarded(packet.discarded_counter, width);
-        }
-        if config.added.number {
-            let width = width(Role::PacketSequenceNumber);
-            number = packets.added.sequence.sequence(packet.sequence_number, width);
-        }
-        let end = cycles(packet.end);
-        if config.clock.adds_begin {
-            // The packet starts at the time of its first event, if any.
-            let latest = end.filter(|end| *end >= head.begin).unwrap_or(u64::MAX);
-            head.begin = head.begin.max(packets.end).min(latest);
-        }
-        let adds_end = config.clock.adds_begin && config.clock.adds_end;
-        let fields = [
-            (config.added.total_size, Role::PacketTotalLength, 0),
-            (config.added.content_size, Role::PacketContentLength, 0),
-            (config.added.discarded, Role::DiscardedEventCounter, discarded),
-            (config.added.number, Role::PacketSequenceNumber, number),
-            (config.clock.adds_begin, Role::Timestamp, head.begin),
-            (adds_end, Role::PacketEndTimestamp, end.unwrap_or(head.begin)),
-        ];
-        for (_, role, value) in fields.into_iter().filter(|(is_added, ..)| *is_added) {
+        for role in config.added.in_scope(Scope::PacketContext) {
+            let counters = &mut packets.added;
+            let value = match role {
+                Role::DiscardedEventCounter => {
+                    counters.discarded.discarded(packet.discarded_counter, width(role))
+                }
+                Role::PacketSequenceNumber => counters.sequence.sequence(packet.sequence_number, width(role)),
+                // Sizes are not known yet.
+                _ => 0,
+            };
             put_placed(&mut packets.out, &mut head.placed, role, value);
+        }
+        if !config.clock.adds_begin {
+            return;
+        }
+        // The packet starts at the time of its first event, if any.
+        let end = cycles(packet.end);
+        let latest = end.filter(|end| *end >= head.begin).unwrap_or(u64::MAX);
+        head.begin = head.begin.max(packets.end).min(latest);
+        put_placed(&mut packets.out, &mut head.placed, Role::Timestamp, head.begin);
+        if config.clock.adds_end {
+            let end = end.unwrap_or(head.begin);
+            put_placed(&mut packets.out, &mut head.placed, Role::PacketEndTimestamp, end);
         }
     }
 
