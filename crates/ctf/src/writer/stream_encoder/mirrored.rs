@@ -4,7 +4,7 @@ use super::{LATE_EVENT, StreamEncoder};
 use crate::writer::added_counter::width_of;
 use crate::writer::bit_writer::BitWriter;
 use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
-use crate::writer::encoder_config::EncoderConfig;
+use crate::writer::encoder_config::{EncoderConfig, WriteRule};
 use crate::writer::field_encoder::FieldEncoder;
 use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
@@ -38,7 +38,7 @@ impl StreamEncoder {
         };
         // LTTng writes such times for packets that were open during a crash: their end is unknown.
         let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
-        config.packets.copies
+        config.has(WriteRule::CopyPackets)
             && !self.header.is_common
             && self.lanes[0].inserted == 0
             && self.lanes[0].open.is_none()
@@ -75,7 +75,8 @@ impl StreamEncoder {
         let packets = &mut self.lanes[0];
         packets.out.begin_packet();
         let before = packets.end;
-        if !config.repairs && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before)) {
+        if !config.repairs() && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before))
+        {
             return self.drop_packet(
                 "it starts before the end of the previous packet, and its clock cannot express this \
                 in this dialect",
@@ -96,7 +97,8 @@ impl StreamEncoder {
             digest.begin_packet(&config, packet);
         }
         // Without the content end, padding would be read as events.
-        let keeps_size = is_whole(packet) && config.packets.keeps && ends_in_byte(&placed, true);
+        let keeps_size =
+            is_whole(packet) && config.has(WriteRule::KeepPackets) && ends_in_byte(&placed, true);
         let mut open = OpenPacket {
             head: bytes,
             head_bits,
@@ -105,9 +107,9 @@ impl StreamEncoder {
             source_end: cycles(packet.end),
             most_bits: most_bits(&placed),
             total: if keeps_size { packet.total_length } else { 0 },
-            has_begin: config.packets.keeps && packet.begin.is_some(),
+            has_begin: config.has(WriteRule::KeepPackets) && packet.begin.is_some(),
             is_corrected: packet.has_corrected_times,
-            ends_in_byte: ends_in_byte(&placed, config.packets.are_delimited),
+            ends_in_byte: ends_in_byte(&placed, config.has(WriteRule::DelimitPackets)),
             elements,
             head_elements: elements,
             latest,
@@ -115,7 +117,7 @@ impl StreamEncoder {
             placed,
             ..OpenPacket::default()
         };
-        if config.repairs {
+        if config.repairs() {
             self.repair_head(packet, &mut open, &config);
         }
         let packets = &mut self.lanes[0];
@@ -132,7 +134,7 @@ impl StreamEncoder {
     /// Closes an open packet whose end was lost to damage.
     pub(super) fn close_without_end(&mut self, config: &EncoderConfig) {
         match self.lanes[0].open.take() {
-            Some(open) if config.repairs => self.close_repaired(open),
+            Some(open) if config.repairs() => self.close_repaired(open),
             Some(open) => close_unended(&mut self.lanes[0], open, config),
             None => {}
         }
@@ -207,10 +209,10 @@ impl StreamEncoder {
                 out.put(id, 64, ByteOrder::LittleEndian);
             }
         }
-        if corrected_times > 0 && !config.repairs {
+        if corrected_times > 0 && !config.repairs() {
             self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), CORRECTED_BEGIN);
         }
-        if changed_times > 0 && !config.repairs {
+        if changed_times > 0 && !config.repairs() {
             // The reader knows times that fit between the neighboring packets.
             self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
@@ -251,7 +253,7 @@ impl StreamEncoder {
     fn source_times(&self, packet: &Packet<'_>, config: &EncoderConfig) -> (bool, u64) {
         let begin = cycles(packet.begin).unwrap_or(0);
         // For other formats and repaired traces, the events determine the end.
-        if config.repairs || !config.frame.is_ctf {
+        if config.repairs() || !config.frame.is_ctf {
             return (true, u64::MAX);
         }
         // For tracers with known bugs, the reader determines the end when the packet ends.
@@ -325,7 +327,7 @@ impl StreamEncoder {
         let packets = &mut self.lanes[0];
         let Some(open) = packets.open.take() else { return };
         let (mut end, mut is_changed, mut is_corrected) = (None, false, false);
-        if config.repairs {
+        if config.repairs() {
             self.close_repaired(open);
             return;
         }
@@ -343,7 +345,7 @@ impl StreamEncoder {
             end = Some(last.max(open.now));
         } else if packets.inserted > 0 || open.is_corrected {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
-            is_corrected = config.packets.keeps && open.is_corrected && open.has_other_end(end);
+            is_corrected = config.has(WriteRule::KeepPackets) && open.is_corrected && open.has_other_end(end);
         } else if !config.frame.is_ctf && config.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
         } else if config.clock.depends_on_ends() {
