@@ -55,6 +55,7 @@ impl DescribedClasses<'_> {
         if let Some(known) = self.without_id.get(name) {
             return *known;
         }
+        // Classes without a name share an id.
         let mut id = class_ids::hash(name.as_deref().unwrap_or_default().as_bytes());
         while self.by_id.contains_key(&id) {
             id = id.wrapping_add(1);
@@ -92,6 +93,7 @@ pub(crate) fn open(file: &Arc<LineFile>) -> Result<Vec<JsonTrace>, PlanError> {
     let index = LineIndex::from_bytes(&file.bytes, &file.limits);
     let mut faults = Faults { file, damage: Vec::new() };
     for (begin, end) in &index.before {
+        // Lines are ranges of the file.
         let line = file.bytes.get(*begin..*end).unwrap_or_default();
         let value = std::str::from_utf8(line).ok().and_then(|text| value(&mut Reader::new(text)).ok());
         faults.damage.extend(value.as_ref().map(damage_of));

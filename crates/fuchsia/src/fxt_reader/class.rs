@@ -485,6 +485,7 @@ pub(crate) fn form_of(class: &EventRecordClass) -> Option<NamedForm<'_>> {
     let own = class.attributes.get(NAMESPACE)?;
     let text = |name: &str| own.get(name).and_then(Attribute::as_text);
     let has = |scope: &Option<Arc<FieldClass>>, name: &str| {
+        // A scope without a class has no members.
         let members = scope.as_deref().and_then(FieldClass::members).unwrap_or_default();
         members.iter().any(|member| member.name == name)
     };

@@ -161,6 +161,7 @@ pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
                 Some(()) => encoder.written().len(),
                 None => 0,
             };
+            // The record was written into these bytes.
             match Record::read(bytes.get(..length).unwrap_or_default(), 0) {
                 Ok((record, _)) => record_class(&record, flags & 4 != 0),
                 Err(_) => EventRecordClass::default(),

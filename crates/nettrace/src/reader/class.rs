@@ -130,6 +130,7 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     let opcode = metadata.opcode.or_else(|| known.as_ref().map(|known| known.opcode)).unwrap_or(0);
     let meaning = match &known {
         Some(known) => known.meaning_with(opcode),
+        // Without known fields, only names tell the meaning.
         None => known::meaning(&metadata.provider, &name, opcode, fields.unwrap_or_default()),
     };
     let newer;
@@ -364,8 +365,7 @@ pub(super) fn raw_kind(class: &EventRecordClass) -> Option<u32> {
     u32::try_from(class.id.checked_sub(FIRST_RAW)?).ok()
 }
 
-/// Returns the class for events that do not match their own class, or lack a class. `kind` is the index of the event
-/// kind.
+/// Returns the class for events that lack a class or do not match it. `kind` is the index of the event kind.
 pub(super) fn raw_class(like: Option<&EventRecordClass>, kind: u32, is_v6: bool) -> EventRecordClass {
     let id = FIRST_RAW + u128::from(kind);
     let (payload, _) = payload_class(None, 64, is_v6);
@@ -375,6 +375,7 @@ pub(super) fn raw_class(like: Option<&EventRecordClass>, kind: u32, is_v6: bool)
         payload: Some(Arc::new(payload)),
         meanings: context_meanings(is_v6),
         is_undescribed: true,
+        // Events without a class have no attributes.
         attributes: like.map(|class| class.attributes.clone()).unwrap_or_default(),
         ..EventRecordClass::default()
     }

@@ -572,6 +572,7 @@ impl<'a> TraceBuilder<'a> {
             options.push(VariantOption {
                 name: Some(name.to_owned()),
                 class,
+                // Without a tag, no value selects the option.
                 ranges: first.map(Ranges::to_set).unwrap_or_default(),
                 attributes: Default::default(),
             });

@@ -189,6 +189,7 @@ impl Prop1Reader<'_> {
         }
         let tags = object.get("tags");
         let clocks = tags.map(|node| tag::apply(node, owner, &mut roots, &self.clocks, self.types.problems));
+        // Tags are optional.
         (roots, clocks.unwrap_or_default())
     }
 
