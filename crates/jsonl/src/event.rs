@@ -583,7 +583,8 @@ fn later<'a>(json: &mut Reader<'a>) -> ParseResult<Reader<'a>> {
     Ok(value)
 }
 
-fn members(class: Option<&FieldClass>) -> &[Member] {
+/// Returns the members of a root field class.
+pub(crate) fn members(class: Option<&FieldClass>) -> &[Member] {
     match class.map(|class| &class.kind) {
         Some(FieldKind::Structure { members, .. }) => members,
         _ => &[],

@@ -7,11 +7,12 @@ use ichnos_json::read::Reader;
 use ichnos_model::plan::{PlanError, scope_class};
 use ichnos_model::{
     ClockArithmetic, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass,
-    FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
+    FieldClass, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
 };
 
-use crate::class_ids::{self, ClassIdAllocator};
+use crate::class_ids::ClassIdAllocator;
 use crate::description::{self, MESSAGE, MemberIndexes};
+use crate::event::members;
 use crate::fault::value;
 use crate::field_class::{FieldClassCodec, StreamScopes};
 use crate::index::{LineIndex, StreamLines};
@@ -56,7 +57,7 @@ impl DescribedClasses<'_> {
             return *known;
         }
         // Classes without a name share an id.
-        let mut id = class_ids::hash(name.as_deref().unwrap_or_default().as_bytes());
+        let mut id = EventRecordClass::id_from_key(name.as_deref().unwrap_or_default().as_bytes());
         while self.by_id.contains_key(&id) {
             id = id.wrapping_add(1);
         }
@@ -446,13 +447,6 @@ fn stream_class(
     class.common_context = read(Scope::CommonContext)?;
     class.resource = read(Scope::Resource)?;
     Ok(class)
-}
-
-fn members(class: Option<&FieldClass>) -> &[Member] {
-    match class.map(|class| &class.kind) {
-        Some(FieldKind::Structure { members, .. }) => members,
-        _ => &[],
-    }
 }
 
 /// Adds an event record class to a data stream class.

@@ -10,7 +10,7 @@ use ichnos_model::{
     Value as Attribute, VariantOption,
 };
 
-use super::key::{RecordForm, RecordKind, id_of, read_arguments, read_name};
+use super::key::{RecordForm, RecordKind, read_arguments, read_name};
 use crate::fxt::{BaseTime, Initialization, argument_kind as kind};
 
 /// Dialect name, the same for all traces.
@@ -440,7 +440,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         payload.meanings.extend(values.map(|(index, _)| (index, Meaning::CounterValue)));
     }
     EventRecordClass {
-        id: id_of(key).into(),
+        id: EventRecordClass::id_from_key(key),
         namespace,
         name: Some(name),
         role: role(form),

@@ -12,7 +12,7 @@ use ichnos_model::{
 };
 
 use super::class_losses::{ClassLoss, ClassLosses, FxtLoss};
-use super::clock_base::{base_of, last_tick, offset_of};
+use super::clock_base::{base_of, last_tick};
 use super::encode::FxtRecordEncoder;
 use super::event_encoder::{EventEncoder, EventReferences};
 use super::foreign::{self, ForeignBuffers, ForeignClass};
@@ -103,7 +103,8 @@ impl FxtEncoder {
     #[inline(never)]
     fn add_stream(&mut self, stream: &DataStream) {
         let base = stream.clock().and_then(|clock| base_of(&stream.trace.class, clock));
-        let offset = if base.is_none() { stream.clock().map_or(0, offset_of) } else { 0 };
+        // Without a base time, the offset is added to record ticks.
+        let offset = if base.is_none() { stream.clock().map_or(0, ClockClass::origin_cycles) } else { 0 };
         let ticks_per_second = stream.clock().map_or(1_000_000_000, |clock| clock.frequency);
         let clock = Initialization { ticks_per_second, base };
         let end = last_tick(&stream.trace.class, &class::clock(String::new(), clock, None));

@@ -484,7 +484,7 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
     if is_v6 {
         let label = |value: FieldClass| {
             let members = [Member::new("name", FieldClass::string()), Member::new("value", value)];
-            FieldClass::optional(array_of_values(FieldClass::structure(members)))
+            FieldClass::optional(FieldClass::array_by_values(FieldClass::structure(members)))
         };
         members.extend([
             Member::new("process", FieldClass::optional(number())),
@@ -642,7 +642,7 @@ impl PayloadClassBuilder {
                 string(StringEncoding::Utf8, StringLength::Prefixed { length: bits(16), gap: 0 })
             }
             // A nested array, which is read into values.
-            FieldType::Array(element) => array_of_values(self.class(element, None, false)),
+            FieldType::Array(element) => FieldClass::array_by_values(self.class(element, None, false)),
             FieldType::FixedLengthArray(element, count) => match **element {
                 FieldType::Utf8CodeUnit => text(StringEncoding::Utf8, u64::from(*count)),
                 FieldType::Char => text(StringEncoding::Utf16Le, 2 * u64::from(*count)),
@@ -656,7 +656,7 @@ impl PayloadClassBuilder {
             // Read into values.
             FieldType::RelLoc(element) | FieldType::DataLoc(element) => match **element {
                 FieldType::Utf8CodeUnit | FieldType::Char => FieldClass::string(),
-                _ => array_of_values(self.class(element, None, false)),
+                _ => FieldClass::array_by_values(self.class(element, None, false)),
             },
             FieldType::Counted { element, .. } => self.class(element, None, false),
             // Its parts are separate members.
@@ -705,16 +705,6 @@ fn hexadecimal(length: u64) -> FieldClass {
 fn location(name: &str) -> Box<FieldLocation> {
     let path = vec![LocationStep::Member(name.to_owned())];
     Box::new(FieldLocation { origin: None, path, any_option: false, declared_at: Default::default() })
-}
-
-/// Returns an array in a scope of values. The values contain the number of elements.
-fn array_of_values(element: FieldClass) -> FieldClass {
-    FieldClass::new(FieldKind::Array {
-        element: Arc::new(element),
-        length: Length::Dynamic(Box::new(FieldLocation::by_values())),
-        minimum_alignment: 8,
-        element_aligns: true,
-    })
 }
 
 fn dynamic_array(length: &str, element: FieldClass) -> FieldClass {
