@@ -553,8 +553,4 @@ impl Sink for StackCollector {
         }
         Ok(ControlFlow::Continue(()))
     }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

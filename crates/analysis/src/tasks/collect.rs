@@ -290,8 +290,4 @@ impl Sink for TaskCollector {
         }
         Ok(ControlFlow::Continue(()))
     }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -31,7 +31,7 @@ impl SourceFrame {
         let has_packets = class.packet_header.is_some() || class.data_streams.iter().any(has_context);
         if format != "ctf" {
             let header = class.packet_header.as_deref();
-            let has_id = header.is_some_and(|header| has_role(header, Role::DataStreamClassId));
+            let has_id = header.is_some_and(|header| header.has_role(Role::DataStreamClassId));
             let lacks_header = header.is_none() || !has_id && class.data_streams.len() > 1;
             return Self { is_ctf: false, mirrors: has_packets, lacks_header };
         }
@@ -49,7 +49,7 @@ impl SourceFrame {
             let own = !self.mirrors;
             let lost = if own { LostRoles::default() } else { *lost };
             let context = lost.packet_context;
-            let lacks = |role| !class.packet_context.as_ref().is_some_and(|class| has_role(class, role));
+            let lacks = |role| !class.packet_context.as_ref().is_some_and(|class| class.has_role(role));
             let lacks_size = lacks(Role::PacketTotalLength) || lacks(Role::PacketContentLength);
             // Without both sizes, events that end within a byte would be followed by padding.
             let gets_sizes = lost.converts && lacks_size && !ends_at_bytes(class);
@@ -81,7 +81,7 @@ impl SourceFrame {
             Role::PacketContentLength => {
                 lacks_size(role) && (lacks_size(Role::PacketTotalLength) || !ends_at_bytes(class))
             }
-            Role::EventRecordClassId => !header.is_some_and(|header| has_role(header, role)),
+            Role::EventRecordClassId => !header.is_some_and(|header| header.has_role(role)),
             Role::Timestamp => has_clock && !says_time,
             _ => false,
         })
@@ -226,21 +226,6 @@ impl AddedFields {
             false => bits,
         }
     }
-}
-
-/// Returns `true` if a class has a field with a role, at any depth.
-fn has_role(class: &FieldClass, role: Role) -> bool {
-    class.roles.has(role)
-        || match &class.kind {
-            FieldKind::Structure { members, .. } => {
-                members.iter().any(|member| has_role(&member.class, role))
-            }
-            FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
-            FieldKind::Optional { field, .. } => has_role(field, role),
-            FieldKind::Array { element, .. } => has_role(element, role),
-            FieldKind::Union { members, .. } => members.iter().any(|member| has_role(&member.class, role)),
-            _ => false,
-        }
 }
 
 /// Returns `true` if a structure has a member with a role that is always present.
