@@ -134,6 +134,16 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
         && !words.iter().any(|word| word.starts_with("--shard"))
 }
 
+/// Returns a path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Returns the path of an example.
+pub fn example(name: &str) -> PathBuf {
+    root().join("examples").join(name)
+}
+
 /// Returns the project's directory.
 pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

@@ -3,15 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, ichnos, recorded, root};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn example(name: &str) -> PathBuf {
-    root().join("examples").join(name)
-}
+use crate::support::{Directory, example, ichnos, recorded, text};
 
 /// Returns a trace's task graphs as text, without the line about clocks that cannot be corrected.
 fn graphs(path: &Path) -> [String; 2] {
