@@ -1,13 +1,13 @@
 //! Metadata of the real CTF 2 traces.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_spec2, recognize};
 use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
 
 use crate::support::traces;
+use crate::written_metadata::metadata_files;
 
 /// Traces with metadata that breaks a rule but has a clear meaning, and the rule.
 /// `babeltrace/2/fail/empty-event-record` is missing, because only its event records are wrong.
@@ -42,19 +42,6 @@ fn wide_integers_are_read_unless_limited() {
         "3:181: error: in event record class 0, payload, member `wide`: invalid property `length` \
          (expected at most 64 bits, the limit, found the integer 65)"
     );
-}
-
-fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            metadata_files(&path, files);
-        } else if path.file_name().is_some_and(|name| name == "metadata") {
-            files.push(path);
-        }
-    }
 }
 
 #[test]

@@ -22,7 +22,8 @@ use crate::support::traces;
 /// meaning, but the class differs in details.
 const CANDIDATES: [&str; 1] = ["real/tracecompass/CTF2-7.0-debug-info"];
 
-fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
+/// Adds the metadata files below a directory, sorted.
+pub fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();

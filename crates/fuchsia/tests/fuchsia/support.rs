@@ -14,6 +14,11 @@ pub fn vectors() -> Option<PathBuf> {
     vectors.is_file().then_some(vectors)
 }
 
+/// Returns the bytes that hexadecimal digits stand for.
+pub fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
 /// Bytes written as words (`word:` and 16 digits, highest first, as in the document), as text (`'...'`, without
 /// padding), or as single bytes (two digits). `_` pads with zeros to a word.
 pub fn bytes(text: &str) -> Vec<u8> {

@@ -5,11 +5,7 @@ use ichnos_fuchsia::log::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::support::vectors;
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
+use crate::support::{unhex, vectors};
 
 fn value(value: Value<'_>) -> (&'static str, Json) {
     match value {

@@ -13,7 +13,7 @@ use ichnos_testing::{TraceProcessor, find_python};
 use serde_json::Value as Json;
 
 use crate::missing::check_otlp;
-use crate::viewers::writer;
+use crate::viewers::{examples, open, writer};
 
 const EXAMPLES: [&str; 7] = [
     "hello-lttng",
@@ -24,10 +24,6 @@ const EXAMPLES: [&str; 7] = [
     "hello-fuchsia",
     "hello-fxt",
 ];
-
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
 
 /// Returns the files with this extension in a directory with recorded traces.
 fn recorded(directory: &str, extension: &str) -> Vec<PathBuf> {
@@ -46,10 +42,6 @@ fn recorded(directory: &str, extension: &str) -> Vec<PathBuf> {
     }
     files.sort();
     files
-}
-
-fn open(path: &Path) -> Session {
-    ichnos::open([path], &OpenOptions::default()).unwrap()
 }
 
 /// Converts a trace to a file.

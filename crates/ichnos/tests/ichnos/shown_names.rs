@@ -12,11 +12,7 @@ use serde_json::Value as Json;
 
 use crate::missing::check_otlp;
 use crate::otlp::{elements, spans};
-use crate::viewers::{ERRORS, all_rows, convert, processor};
-
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
+use crate::viewers::{ERRORS, all_rows, convert, examples, open, processor};
 
 /// Returns the path of a recorded trace, if there is one.
 fn recorded(test: &str, name: &str) -> Option<PathBuf> {
@@ -27,10 +23,6 @@ fn recorded(test: &str, name: &str) -> Option<PathBuf> {
         return None;
     }
     Some(path)
-}
-
-fn open(path: &Path) -> Session {
-    ichnos::open([path], &OpenOptions::default()).unwrap()
 }
 
 fn timeline(session: &Session) -> Timeline {

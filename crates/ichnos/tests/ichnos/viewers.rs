@@ -16,11 +16,12 @@ use serde_json::Value as Json;
 
 use crate::random_spans::span_pairs;
 
-fn examples() -> PathBuf {
+/// Returns the directory with examples.
+pub(crate) fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
-fn open(path: &Path) -> Session {
+pub(crate) fn open(path: &Path) -> Session {
     ichnos::open([path], &OpenOptions::default()).unwrap()
 }
 

@@ -8,11 +8,7 @@ use ichnos_fuchsia::fxt::{
 };
 
 use super::dump::{open, read};
-use crate::support::vectors;
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
+use crate::support::{unhex, vectors};
 
 fn records(bytes: &[u8]) -> Vec<Record<'_>> {
     Records::new(bytes).map(|record| record.unwrap().record).collect()
