@@ -157,7 +157,7 @@ fn conversions_stop_within_a_data_stream() {
         let outputs = tempfile::tempdir().unwrap();
         let path = outputs.path().join("out");
         let target = ichnos::convert::target(Some(format), &path, None).unwrap();
-        let observer = StoppingObserver { stop: Box::leak(Box::default()), events: 0.into() };
+        let observer = StoppingObserver { stop: Box::leak(Box::default()), events: Default::default() };
         let mut options = ConvertOptions::default();
         options.pass = Pass::new(selection.clone()).stop(observer.stop);
         options.observer = &observer;
