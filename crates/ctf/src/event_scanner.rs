@@ -275,6 +275,7 @@ impl EventScanner {
     #[cold]
     pub(crate) fn is_uniform_from_last(&mut self) -> bool {
         let (begin, end) = ((self.begins[2].bit / 8) as usize, self.content_end().div_ceil(8) as usize);
+        // The content of a scanned packet is within the data.
         let content = self.data.get(..end).unwrap_or_default();
         let from = *self.uniform_from.get_or_insert_with(|| uniform_from(content));
         begin >= from && end.saturating_sub(begin) >= SMALLEST

@@ -298,6 +298,7 @@ fn similar_metadata(directory: &Path) -> Option<PathBuf> {
         std::fs::read_dir(directory).ok()?.flatten().map(|item| item.path()).collect();
     names.sort();
     names.into_iter().find(|path| {
+        // Paths of directory entries end with a name.
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         name != METADATA && name.starts_with(METADATA) && path.is_file()
     })

@@ -187,6 +187,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
     }
 
     fn decode(&mut self, offset: usize) -> Result<PacketInfo, PacketError> {
+        // At the end of the data, decoding an empty packet fails.
         let rest = self.data.get(offset..).unwrap_or_default();
         // Stop early at bytes that do not begin like a packet.
         if let (Some(magic), Some(found)) = (self.magic, rest.first_chunk::<4>())

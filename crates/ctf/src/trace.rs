@@ -455,6 +455,7 @@ fn common_directory<'a>(paths: impl Iterator<Item = &'a str>) -> String {
             }
         });
     }
+    // Without paths, there is no common directory.
     match common.unwrap_or_default().join("/") {
         nothing if nothing.is_empty() => ".".to_owned(),
         directory => directory,

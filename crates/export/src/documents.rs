@@ -50,6 +50,18 @@ pub fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) 
     }
 }
 
+/// Writes the members `namespace`, `name` and `uid`, as far as they exist.
+pub fn write_identity(
+    object: &mut ObjectWriter<'_>,
+    namespace: &Option<String>,
+    name: &Option<String>,
+    uid: &Option<String>,
+) {
+    object.string("namespace", namespace.as_deref());
+    object.string("name", name.as_deref());
+    object.string("uid", uid.as_deref());
+}
+
 /// Writes the member `uuid`, if there is a UUID.
 pub fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
     if let Some(uuid) = uuid {

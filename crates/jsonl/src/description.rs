@@ -122,6 +122,7 @@ fn find_unknown(
         }
         if !known.iter().any(|name| key.is(name)) && unknown.len() < MOST {
             let name = key.text();
+            // A character starts there.
             let shown = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
             unknown.push((of, (offset + json.offset(), shown.to_owned())));
         }

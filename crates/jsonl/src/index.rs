@@ -140,6 +140,7 @@ pub(crate) fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
     let rest = bytes.get(at..).unwrap_or_default();
     match memchr::memchr(b'\n', rest) {
         Some(length) => {
+            // The length was found in the rest.
             let line = rest.get(..length).unwrap_or_default();
             (line.strip_suffix(b"\r").unwrap_or(line), at + length + 1)
         }

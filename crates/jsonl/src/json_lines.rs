@@ -8,7 +8,7 @@ mod resume;
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_export::documents::write_uuid;
+use ichnos_export::documents::{write_identity, write_uuid};
 use ichnos_export::parts::{
     EventStacks, FieldWriter, Keys, Repeated, Scratch, TextBuffer, TimeWriter, emf_uri, has_plain_field,
     log_level_name, write_id,
@@ -536,17 +536,6 @@ fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     }
     classes::write_event_fields(&mut line, event);
     end(line);
-}
-
-fn write_identity(
-    object: &mut ObjectWriter<'_>,
-    namespace: &Option<String>,
-    name: &Option<String>,
-    uid: &Option<String>,
-) {
-    object.string("namespace", namespace.as_deref());
-    object.string("name", name.as_deref());
-    object.string("uid", uid.as_deref());
 }
 
 fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) {

@@ -62,6 +62,7 @@ impl<'s, 'a> EnclosingStructure<'s, 'a> {
             [LocationStep::Member(name), rest @ .., _last]
                 if std::ptr::eq(found, outer.structure) && outer.member.is_called(name) =>
             {
+                // The rest is a part of the path.
                 let rest = path.get(path.len() - rest.len() - 1..).unwrap_or_default();
                 (self, rest)
             }

@@ -190,6 +190,7 @@ impl LineSource {
         let found = match line.get(fault.at) {
             None => "the end".to_owned(),
             Some(_) => {
+                // The place is in the line.
                 let rest = line.get(fault.at..).unwrap_or_default();
                 let rest = rest.get(..40).unwrap_or(rest);
                 format!("`{}`", String::from_utf8_lossy(rest).escape_debug())

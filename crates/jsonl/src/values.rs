@@ -72,6 +72,7 @@ impl<'n> MemberFinder<'n> {
             self.first += 1;
         }
         let at = if names.len() <= Self::FEW {
+            // Beyond the last name, nothing is found.
             let rest = names.get(self.first..).unwrap_or_default();
             let rest = rest.iter().zip(values.get(self.first..).unwrap_or_default());
             self.first + rest.into_iter().position(|(known, value)| known == name && value.is_some())?

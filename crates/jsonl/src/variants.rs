@@ -93,6 +93,7 @@ fn float_fits(mut json: Reader<'_>, length: u64) -> bool {
             length => key.strip_prefix("$float").and_then(|text| text.parse().ok()) == Some(length),
         }),
         Some(b'-' | b'0'..=b'9') => {
+            // An invalid number does not fit, and is reported when it is read.
             let number = json.number().unwrap_or_default();
             match length {
                 16 => number.parse().ok().and_then(Real::exact_half).is_some(),

@@ -215,6 +215,12 @@ impl ClockClass {
         true
     }
 
+    /// Returns the cycles from the clock's origin to its value 0.
+    #[must_use]
+    pub fn origin_cycles(&self) -> i128 {
+        i128::from(self.offset_seconds) * i128::from(self.frequency) + i128::from(self.offset_cycles)
+    }
+
     /// Returns the nanoseconds from the clock's origin at `cycles`, in the given arithmetic.
     #[must_use]
     pub fn nanoseconds_in(&self, arithmetic: ClockArithmetic, cycles: u64) -> i128 {

@@ -264,12 +264,6 @@ impl Timeline {
         self.tracks.trace_of(track)
     }
 
-    /// Returns a number that grows when a track is added or renamed.
-    #[must_use]
-    pub fn track_changes(&self) -> u64 {
-        self.tracks.changes
-    }
-
     /// Returns the number of names.
     #[must_use]
     pub fn names(&self) -> u32 {

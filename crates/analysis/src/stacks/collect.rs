@@ -554,8 +554,4 @@ impl Sink for StackCollector {
         }
         Ok(ControlFlow::Continue(()))
     }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

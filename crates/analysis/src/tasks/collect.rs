@@ -292,8 +292,4 @@ impl Sink for TaskCollector {
         }
         Ok(ControlFlow::Continue(()))
     }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -132,6 +132,7 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Returns the directory for temporary files.
+    #[cfg(feature = "view")]
     pub(crate) fn temporary(&self) -> PathBuf {
         self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }

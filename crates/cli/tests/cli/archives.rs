@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::support::{Directory, METADATA, command, ichnos, packet};
+use crate::support::{Directory, METADATA, command, gzip, ichnos, packet};
 use crate::transcript::transcript;
 
 /// Appends a file to a tar archive.
@@ -26,12 +26,6 @@ fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     files.iter().for_each(|(path, content)| add(&mut archive, path, content));
     archive.into_inner().unwrap()
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// Returns consecutive packets with three events each.

@@ -6,13 +6,9 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{Directory, ichnos, recorded, root};
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Returns traces that take little time.
 fn inputs(directory: &Path) -> Vec<PathBuf> {

@@ -5,11 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Directory, ichnos, recorded, root};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 /// Converts to CTF 1.8, and returns the loss list.
 #[track_caller]

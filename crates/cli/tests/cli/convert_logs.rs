@@ -6,11 +6,7 @@ use std::path::Path;
 use ichnos_fuchsia::log::Encoder;
 use serde_json::Value;
 
-use crate::support::{Directory, command, ichnos, recorded, root};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, command, ichnos, recorded, root, text};
 
 /// Returns the log lines in a trace.
 fn lines(path: &str) -> Vec<String> {

@@ -7,11 +7,7 @@ use std::process::{Command, Stdio};
 use ichnos_testing::{cases, sample_size};
 
 use crate::fault_trace::{FaultTrace, choose};
-use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, root, trace};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, root, text, trace};
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())

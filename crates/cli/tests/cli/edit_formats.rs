@@ -6,14 +6,10 @@ use std::process::{Command, Stdio};
 
 use ichnos_testing::cases;
 
-use crate::support::{Directory, METADATA, Run, ichnos, root, trace};
+use crate::support::{Directory, METADATA, Run, ichnos, root, text, trace};
 
 const VERBS: [&[&str]; 5] =
     [&["cut", "--begin", "+1us"], &["filter", "true"], &["merge"], &["repair"], &["split", "--by", "event"]];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 fn run(words: &[&str], input: &[&Path], out: &Path) -> Run {
     let paths = input.iter().map(|path| text(path));

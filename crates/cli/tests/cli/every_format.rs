@@ -15,7 +15,7 @@ use ichnos_testing::{TraceProcessor, cases};
 use serde_json::Value;
 
 use crate::generated::generate;
-use crate::support::{Directory, ichnos, recorded, root};
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 /// Examples, one per input format.
 const SOURCES: [&str; 7] = [
@@ -109,10 +109,6 @@ impl Source {
     fn example(name: &str) -> Self {
         Self { name: name.to_owned(), path: root().join("examples").join(name) }
     }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// Returns `true` if all combinations are requested.

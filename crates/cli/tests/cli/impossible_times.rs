@@ -5,13 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ichnos_testing::is_turn;
 
-use crate::support::{Directory, ichnos};
+use crate::support::{Directory, ichnos, text};
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Returns the times in nanoseconds and the values of a trace's events.
 fn events(path: &Path) -> Vec<(i128, u64)> {

@@ -1,13 +1,8 @@
 //! JSON Lines from any program: read, written again, converted.
 
 use std::fs;
-use std::path::Path;
 
-use crate::support::{Directory, ichnos};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, ichnos, text};
 
 /// Events with the same id and different members keep them in JSON Lines, in CTF, and with any number of threads.
 #[test]

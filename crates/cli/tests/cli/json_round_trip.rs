@@ -7,13 +7,9 @@ use std::path::{Path, PathBuf};
 use ichnos_testing::is_turn;
 use serde_json::Value;
 
-use crate::support::{Directory, ichnos, recorded, root};
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Returns the lines of one type, without data stream numbers and class numbers.
 fn lines(text: &str, kind: &str) -> Vec<Value> {

@@ -9,11 +9,7 @@ use std::process::Command;
 use ichnos_testing::{TraceEventLibrary, TraceProcessor, find_python};
 use serde_json::Value;
 
-use crate::support::{Directory, ichnos};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, ichnos, text};
 
 /// Checks that other programs can read a trace's conversions. If there are many traces, `number` selects one of the
 /// formats.

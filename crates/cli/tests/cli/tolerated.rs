@@ -3,11 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Files, METADATA, Run, ichnos, ichnos_in, packet, root, tsdl};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, Files, METADATA, Run, ichnos, ichnos_in, packet, root, text, tsdl};
 
 /// Writes a trace into a directory. Returns its path.
 fn write(directory: &Directory, name: &str, files: &Files) -> PathBuf {

@@ -3,17 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, ichnos};
+use crate::support::{Directory, ichnos, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
 const BEFORE: &str = "no timestamp: used the previous event's";
 const NEXT: &str = "no timestamp: used the next event's";
 const ZERO: &str = "no timestamp: clock value 0";
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Writes a file with events: an optional time and a value each.
 fn lines(directory: &Path, name: &str, events: &[(Option<i64>, i64)]) -> PathBuf {

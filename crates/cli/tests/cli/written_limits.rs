@@ -4,16 +4,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Run, ichnos};
+use crate::support::{Directory, Run, ichnos, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// Writes a file with event lines: name, time and payload each.

@@ -1,9 +1,9 @@
 //! JSON Lines as output format: `convert --to jsonl` and the verbs that edit.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::support::{Directory, command, ichnos, recorded, root, trace};
+use crate::support::{Directory, command, example, ichnos, recorded, text, trace};
 
 const EXAMPLES: [&str; 8] = [
     "hello-ctf2",
@@ -33,14 +33,6 @@ const RECORDED: [&str; 12] = [
 
 /// Recorded traces whose lines change in a second conversion: packet fields select their fields.
 const CHANGED: &[&str] = &["pass-vars"];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn example(name: &str) -> PathBuf {
-    root().join("examples").join(name)
-}
 
 fn cat(path: &Path, options: &[&str]) -> String {
     ichnos([&["cat", "-q", "--format=jsonl", text(path)], options].concat()).out

@@ -3,15 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, ichnos, recorded, root};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn example(name: &str) -> PathBuf {
-    root().join("examples").join(name)
-}
+use crate::support::{Directory, example, ichnos, recorded, text};
 
 /// Returns a trace's task graphs as text, without the line about clocks that cannot be corrected.
 fn graphs(path: &Path) -> [String; 2] {
@@ -160,6 +152,36 @@ fn reports_stay_reports() {
             ichnos(["info", text(&part)]).prints(&["X-Trace Report 1.0"]);
             assert_eq!(graphs(&part), graphs(&source), "{verb:?}");
         }
+    }
+}
+
+/// A line that breaks a rule stays in its part. All other parts are sound.
+#[test]
+fn one_part_is_damaged() {
+    let directory = Directory::new("split-damaged-reports");
+    let (source, out) = (directory.join("in.reports"), directory.join("out"));
+    let sound = fs::read_to_string(example("hello-xtrace/proxy.reports")).unwrap();
+    let warnings = |text: &str| text.lines().filter(|line| line.starts_with("warning: ")).count();
+    // In the first report, and in a report after a report of another part.
+    for (host, line) in [("laptop", "Timestamp: 1175000000.000\n"), ("router", "Timestamp: 1175000000.011\n")]
+    {
+        fs::write(&source, sound.replacen(line, &format!("Edge: wrong\n{line}"), 1)).unwrap();
+        let read = ichnos(["cat", "--format", "null", text(&source)]).expect(3, &[]).err;
+        let words = ["split", "--by", "Host", "--force", text(&source), "-o", text(&out)];
+        let split = ichnos(words).expect(3, &[]).err;
+        assert_eq!(warnings(&split), warnings(&read), "{split}");
+        let (mut reports, mut damaged) = (0, 0);
+        for part in fs::read_dir(&out).unwrap() {
+            let part = part.unwrap().path();
+            let written = fs::read_to_string(&part).unwrap();
+            let is_damaged = written.contains("Edge: wrong\n");
+            assert_eq!(is_damaged, written.contains(&format!("Host: {host}\n")), "{}", part.display());
+            let code = if is_damaged { 3 } else { 0 };
+            ichnos(["cat", "--format", "null", text(&part)]).expect(code, &[]);
+            reports += written.matches("X-Trace Report").count();
+            damaged += usize::from(is_damaged);
+        }
+        assert_eq!((reports, damaged), (sound.matches("X-Trace Report").count(), 1), "{host}");
     }
 }
 

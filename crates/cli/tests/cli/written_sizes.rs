@@ -5,16 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Directory, Run, ichnos};
+use crate::support::{Directory, Run, ichnos, text};
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn integer(name: &str, bits: u32, roles: &str) -> String {

@@ -3,14 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Run, ichnos, metadata_of};
+use crate::support::{Directory, Run, ichnos, metadata_of, text};
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// Returns the length property for an integer with this many bits.

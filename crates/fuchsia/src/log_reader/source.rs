@@ -317,6 +317,7 @@ impl LogSource {
         let mut left = input;
         let found = loop {
             let step = self.input.framer.step(left, true);
+            // A step consumes at most the input.
             left = left.get(step.consumed..).unwrap_or_default();
             if step.found.is_some() || step.consumed == 0 {
                 break step.found;

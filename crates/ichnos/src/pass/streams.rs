@@ -14,7 +14,7 @@ use ichnos_model::{Message, Sink, Window};
 
 use super::ordered_writes::{OrderedPart, OrderedWrites};
 use super::packets::{PacketFlow, PacketSink, to_next_packet};
-use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
+use super::{Pass, PassEnd, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
 /// Unit of work for a thread.
@@ -159,10 +159,8 @@ impl StreamSink<'_> {
 impl Sink for StreamSink<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::from_message(message)
-        {
-            self.streams.observer.note(note);
+        if !matches!(message, Message::Event(_)) {
+            self.streams.observer.note_message(message);
             if matches!(message, Message::Damage(_)) && !self.streams.output.takes_damage() {
                 return Ok(ControlFlow::Continue(()));
             }

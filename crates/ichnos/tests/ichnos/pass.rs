@@ -129,3 +129,48 @@ fn ends() {
     assert!(matches!(end, PassEnd::Interrupted));
     assert_eq!((kept.events.len(), count), (7, 7));
 }
+
+/// Observer that stops a conversion after 1000 events.
+#[cfg(feature = "jsonl")]
+struct StoppingObserver {
+    stop: &'static AtomicBool,
+    events: std::sync::atomic::AtomicU64,
+}
+
+#[cfg(feature = "jsonl")]
+impl ichnos::PassObserver for StoppingObserver {
+    fn progress(&self, _: Option<i128>, events: u64) {
+        let before = self.events.fetch_add(events, Ordering::Relaxed);
+        self.stop.store(before + events >= 1000, Ordering::Relaxed);
+    }
+}
+
+/// A conversion stops within a data stream without packets, even if no event is selected. Nothing is left behind.
+#[cfg(feature = "jsonl")]
+#[test]
+fn conversions_stop_within_a_data_stream() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = directory.path().join("lines.jsonl");
+    let line = |number: u32| format!("{{\"ts\":{number},\"name\":\"e\",\"payload\":{{\"v\":{number}}}}}\n");
+    std::fs::write(&lines, (0..50_000).map(line).collect::<String>()).unwrap();
+    let session = ichnos::open([&lines], &OpenOptions::default()).unwrap();
+    for (format, selection) in [
+        ("ctf", Selection::default()),
+        ("ctf", Selection::default().condition(|_| false)),
+        ("jsonl", Selection::default()),
+    ] {
+        let outputs = tempfile::tempdir().unwrap();
+        let path = outputs.path().join("out");
+        let target = ichnos::convert::target(Some(format), &path, None).unwrap();
+        let observer = StoppingObserver { stop: Box::leak(Box::default()), events: Default::default() };
+        let mut options = ConvertOptions::default();
+        options.pass = Pass::new(selection.clone()).stop(observer.stop);
+        options.observer = &observer;
+        let reader = selection.reader(&session, Window::default()).unwrap();
+        let converted = reader.convert(target.writer, Some(path), &options);
+        assert!(matches!(converted, Err(ConvertError::Stopped)), "{format} {selection:?}: {converted:?}");
+        let events = observer.events.load(Ordering::Relaxed);
+        assert!((1000..5000).contains(&events), "{format} {selection:?}: {events}");
+        assert_eq!(std::fs::read_dir(outputs.path()).unwrap().count(), 0, "{format} {selection:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::class::{Attributes, FieldClass, FieldKind, Member, VariantOption};
+use crate::class::{Attributes, FieldClass, FieldKind, Member, Role, VariantOption};
 
 /// A field class directly inside another: see [`FieldClass::children`].
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +115,12 @@ impl FieldClass {
     /// The depth is within [`Limits::depth`](crate::trace::Limits::depth).
     pub fn exists(&self, is_wanted: &mut dyn FnMut(&Self) -> bool) -> bool {
         is_wanted(self) || self.children().any(|child| child.class().exists(is_wanted))
+    }
+
+    /// Returns `true` if this class, or one inside it at any depth, has a role.
+    #[must_use]
+    pub fn has_role(&self, role: Role) -> bool {
+        self.exists(&mut |class| class.roles.has(role))
     }
 }
 

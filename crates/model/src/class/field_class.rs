@@ -95,6 +95,14 @@ impl FieldClass {
         Self::new(FieldKind::Optional { field: field.into(), selector, ranges: None })
     }
 
+    /// An array in value scopes. Only the values determine its length, without a length field.
+    #[must_use]
+    pub fn array_by_values(element: impl Into<Arc<Self>>) -> Self {
+        let length = Length::Dynamic(Box::new(FieldLocation::by_values()));
+        let element = element.into();
+        Self::new(FieldKind::Array { element, length, minimum_alignment: 8, element_aligns: true })
+    }
+
     /// Returns `true` for classes from [`FieldClass::optional`].
     #[must_use]
     pub fn is_optional_by_values(&self) -> bool {

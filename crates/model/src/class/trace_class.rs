@@ -218,6 +218,16 @@ impl EventRecordClass {
             ..Self::default()
         }
     }
+
+    /// Returns an id that depends only on a key, so that it is the same in every file. Every JSON reader accepts the
+    /// number: it has 48 bits of the FNV-1a hash.
+    #[must_use]
+    pub fn id_from_key(key: &[u8]) -> u128 {
+        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        u128::from((hash ^ hash >> 48) & 0xffff_ffff_ffff)
+    }
 }
 
 /// Describes event records.

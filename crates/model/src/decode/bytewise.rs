@@ -243,6 +243,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
 #[inline(never)]
 fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u8], bit: u64) {
     let Op::Bits(bits) = field.node().op else {
+        // The bytes are available, as the caller checked.
         let bytes = bytes.get((bit / 8) as usize..).unwrap_or_default();
         return visitor.guid(field.with_length(0), guid_of(bytes));
     };

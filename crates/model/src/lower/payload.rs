@@ -75,16 +75,5 @@ impl TraceLowerer<'_> {
 
 /// Returns the number of plan nodes for a class.
 fn count_nodes(class: &FieldClass) -> NodeId {
-    let inner = match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().map(|member| count_nodes(&member.class)).fold(0, NodeId::saturating_add)
-        }
-        FieldKind::Array { element, .. } => count_nodes(element),
-        FieldKind::Optional { field, .. } => count_nodes(field),
-        FieldKind::Variant { options, .. } => {
-            options.iter().map(|option| count_nodes(&option.class)).fold(0, NodeId::saturating_add)
-        }
-        _ => 0,
-    };
-    inner.saturating_add(1)
+    class.children().map(|child| count_nodes(child.class())).fold(1, NodeId::saturating_add)
 }

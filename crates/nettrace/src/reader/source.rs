@@ -204,6 +204,7 @@ impl EventSource {
         }
         let offset = self.entry.payload + (payload.len() - rest) as u64;
         let class = Arc::clone(&plans.class);
+        // All classes of this format have names.
         let name = class.name.as_deref().unwrap_or_default();
         let statement = format!("{rest} more bytes than the fields of `{name}`: they are not shown");
         self.rows.faults.waiting.push_back(Fault::new(Rule::Payload, offset, statement));

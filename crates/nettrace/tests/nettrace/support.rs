@@ -8,20 +8,6 @@ use ichnos_model::field::{Field, Real, Text};
 use ichnos_model::{Event, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, NettraceOptions, TraceBlock, Version};
 
-/// Returns the directory of recorded files: `ICHNOS_TRACES`, or `../shared/traces` next to the project's root. If it is
-/// missing, prints the name of the skipped test.
-pub fn traces(test: &str) -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let traces =
-        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    let nettrace = traces.join("nettrace");
-    if nettrace.is_dir() {
-        return Some(nettrace);
-    }
-    println!("skipped: {test}: no recorded files in {}", nettrace.display());
-    None
-}
-
 /// Returns the bytes of a file, decompressed if necessary.
 pub fn bytes_of(path: &Path) -> Bytes {
     let tree = Tree::open(path, &IoLimits::default()).unwrap_or_else(|error| panic!("{error}"));

@@ -22,7 +22,7 @@ use crate::comparison::{
 };
 use crate::differences::DIFFERENCES;
 use crate::reference::{Element, element};
-use crate::support::{Opened, bytes_of, find, traces};
+use crate::support::{Opened, bytes_of, find};
 use crate::workload::runtimes;
 
 /// Difference outside of fields.
@@ -256,7 +256,10 @@ pub fn dump_with_lost(tools: &Path, runtimes: &Path, path: &Path) -> (Vec<Value>
 
 /// Compares files. Returns the known differences that occurred, outside of fields and in fields.
 fn compare(test: &str, names: &[&str]) -> Option<(BTreeSet<usize>, BTreeSet<usize>)> {
-    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return None };
+    let (Some(traces), Some((tools, runtimes))) = (ichnos_testing::recorded("nettrace"), runtimes(test))
+    else {
+        return None;
+    };
     let directory = tempfile::tempdir().unwrap();
     let (mut unexplained, mut all, mut explained) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for name in names {
@@ -386,7 +389,10 @@ fn states(profile: &Value, unit: f64) -> BTreeMap<String, f64> {
 #[test]
 fn time_on_the_processor_is_that_of_the_reference() {
     let test = "time_on_the_processor_is_that_of_the_reference";
-    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return };
+    let (Some(traces), Some((tools, runtimes))) = (ichnos_testing::recorded("nettrace"), runtimes(test))
+    else {
+        return;
+    };
     let directory = tempfile::tempdir().unwrap();
     let path = unpacked(&traces, "mixed_managed_external_samples.nettrace", directory.path());
     let output = directory.path().join("reference");

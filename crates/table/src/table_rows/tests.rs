@@ -139,10 +139,6 @@ impl Sink for RowComparison {
         }
         Ok(ControlFlow::Continue(()))
     }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[test]

@@ -128,7 +128,8 @@ fn wanted_columns_of_a_stream() {
     assert!(ArrowIpcWriter.options().iter().all(|option| option.name != "append"));
 }
 
-fn names(directory: &Path) -> Vec<String> {
+/// Returns the names in a directory, sorted.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
     let name = |item: std::io::Result<std::fs::DirEntry>| item.unwrap().file_name().into_string().unwrap();
     let mut names: Vec<String> = std::fs::read_dir(directory).unwrap().map(name).collect();
     names.sort();

@@ -15,7 +15,6 @@ use ichnos_xtrace::report::{ReportRule, ReportWriter, parse_timestamp};
 use ichnos_xtrace::{Context, Tracer, XTrace};
 
 use crate::reports::{Lines, of_text};
-use crate::support::traces;
 
 fn tree(files: &[(&str, &[u8])]) -> Tree {
     let entries = files.iter().map(|(name, bytes)| Entry::from_bytes(*name, bytes.to_vec())).collect();
@@ -551,7 +550,7 @@ fn files_of_directories() {
 
 #[test]
 fn recorded_reports_are_events() {
-    let Some(traces) = traces() else { return };
+    let Some(traces) = ichnos_testing::recorded("xtrace") else { return };
     // All edges, including root edges.
     for (name, reports, causes) in [("small", 166, 218), ("medium", 849, 1009), ("download", 839, 888)] {
         let text = fs::read(traces.join(format!("brown/text/{name}.txt"))).unwrap();

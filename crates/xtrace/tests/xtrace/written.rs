@@ -25,7 +25,6 @@ use ichnos_xtrace::report::{JsonReportsWriter, LineBuffer, ReportWriter, parse_t
 
 use crate::reader::{open_all, options, words};
 use crate::reports::of_text;
-use crate::support::traces;
 
 pub(crate) fn open(bytes: &[u8], check: bool) -> Box<dyn OpenedTrace> {
     open_all(&[("a", bytes)], &options(check))
@@ -114,7 +113,7 @@ pub(crate) fn losses(table: &LossTable) -> Vec<String> {
 
 #[test]
 fn recorded_reports_are_the_same_in_both_dialects() {
-    let Some(traces) = traces() else { return };
+    let Some(traces) = ichnos_testing::recorded("xtrace") else { return };
     for name in ["small", "medium", "download"] {
         for file in [format!("brown/text/{name}.txt"), format!("brown/{name}.json")] {
             let bytes = fs::read(traces.join(&file)).unwrap();

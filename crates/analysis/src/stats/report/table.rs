@@ -8,7 +8,7 @@ use super::bars::{bar, line};
 use super::{NumberQuantiles, ReportRow, StatsReport, name_of, shown_text};
 use crate::stats::{Distribution, GroupBy, GroupValue, Number, Pair, PowerBin, StatsRow, TimeHistogram};
 use ichnos_export::text::TextTable;
-use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds, size};
+use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds, share, size};
 use ichnos_export::{duration, printable};
 
 /// Options for [`StatsReport::to_text`].
@@ -168,10 +168,6 @@ impl StatsDisplay<'_, '_> {
         self.found.all.totals.times().map_or(0.0, |(begin, end)| end.saturating_sub(begin) as f64 / 1e9)
     }
 
-    fn share(&self, events: u64, all: u64) -> String {
-        if all == 0 { String::new() } else { format!("{:.1} %", 100.0 * events as f64 / all as f64) }
-    }
-
     fn rate(&self, events: u64) -> String {
         let seconds = self.seconds();
         if seconds > 0.0 { format!("{}/s", rate(events as f64 / seconds)) } else { String::new() }
@@ -191,7 +187,7 @@ impl StatsDisplay<'_, '_> {
             let more = if row.missed > 0 { "+" } else { "" };
             let mut cells = vec![
                 format!("{}{more}", grouped(totals.events)),
-                self.share(totals.events, all.events),
+                share(totals.events, all.events),
                 totals.bytes().map(grouped).unwrap_or_default(),
                 self.rate(totals.events),
                 time(range.map(|range| range.0)),

@@ -72,6 +72,7 @@ impl<'a> ClassReader<'a> {
             self.report_release_candidate(object.name_position(name));
             object.get(name)
         });
+        // Attributes are optional.
         let attributes = found.map(|node| attributes(node, self.problems)).unwrap_or_default();
         if let Some(node) = object.get("extensions") {
             self.extensions_of(node);

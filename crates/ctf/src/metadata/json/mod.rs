@@ -20,7 +20,7 @@ mod object;
 mod prop1;
 mod prop2;
 pub(super) mod roles;
-pub(super) mod root;
+mod root;
 mod spec2;
 mod stream;
 mod stream_ids;

@@ -17,11 +17,6 @@ pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPositi
     class.children().find_map(|child| place_of_role(child.class(), role))
 }
 
-/// Returns `true` if a class or a nested class has a role.
-pub(in crate::metadata) fn has_role(class: &FieldClass, role: Role) -> bool {
-    class.exists(&mut |class| class.roles.has(role))
-}
-
 /// Checks that the magic number is the very first packet header field (CTF2-SPEC-2.0, "Roles" of the trace class
 /// fragment).
 pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {

@@ -215,7 +215,7 @@ impl<'a> StreamReader<'a> {
             && self.classes.problems.errors() == errors
         {
             root::check_magic_first(class, self.classes.problems);
-            if root::has_role(class, Role::MetadataStreamUuid) && self.trace.uuid.is_none() {
+            if class.has_role(Role::MetadataStreamUuid) && self.trace.uuid.is_none() {
                 let owner = match self.classes.vocabulary {
                     Vocabulary::Spec2 => "preamble",
                     Vocabulary::Prop2 => "trace class",

@@ -287,6 +287,7 @@ impl TsdlParser<'_> {
         if position == TypePosition::BeforeName && stars == 0 {
             count = count.saturating_sub(1);
         }
+        // The count is at most the number of words.
         let mut name = words.get(..count).unwrap_or_default().join(" ");
         for _ in 0..stars {
             name.push_str(" *");

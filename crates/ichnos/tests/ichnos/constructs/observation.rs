@@ -285,9 +285,7 @@ fn facts_of_clock(facts: &mut Facts<'_>, index: usize, clock: &ClockClass) {
     let field = format!("clock.{index}");
     facts.add(&field, "name of a clock|identity", clock.name.as_ref().unwrap_or(&clock.id));
     facts.add(&field, "frequency of a clock", clock.frequency);
-    let cycles =
-        i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles);
-    facts.add(&field, "offset of a clock", cycles);
+    facts.add(&field, "offset of a clock", clock.origin_cycles());
     facts.add(&field, "origin of a clock", format!("{:?}", clock.origin));
     facts.some(&field, "description of a clock", clock.description.as_ref());
     // In SPEC-2.0, the UUID is the unique identifier.

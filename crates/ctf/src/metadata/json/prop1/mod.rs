@@ -82,7 +82,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         problems.warning(node.position, "a metadata stream must have a trace class fragment");
     }
     let header = trace.packet_header.as_ref();
-    let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
+    let is_known = header.is_some_and(|header| header.has_role(Role::DataStreamClassId));
     if trace.data_streams.len() > 1 && !is_known {
         let message = "there are several data stream classes, but no class id in the packet header: all \
             packets are assumed to belong to class 0";
@@ -191,6 +191,7 @@ impl Prop1Reader<'_> {
         }
         let tags = object.get("tags");
         let clocks = tags.map(|node| tag::apply(node, owner, &mut roots, &self.clocks, self.types.problems));
+        // Tags are optional.
         (roots, clocks.unwrap_or_default())
     }
 
@@ -213,11 +214,8 @@ impl Prop1Reader<'_> {
         let fields = [("packet-header-field-type", Scope::PacketHeader, "packet header")];
         (self.roots, self.header_clocks) = self.roots(&fields, FragmentKind::Trace, Roots::default(), object);
         self.trace.packet_header = self.root(Scope::PacketHeader);
-        let tagged = self
-            .trace
-            .packet_header
-            .as_ref()
-            .is_some_and(|class| super::root::has_role(class, Role::MetadataStreamUuid));
+        let tagged =
+            self.trace.packet_header.as_ref().is_some_and(|class| class.has_role(Role::MetadataStreamUuid));
         if tagged && self.trace.uuid.is_none() {
             let message = "a field has the tag `uuid`, but the trace class lacks the property `uuid`";
             self.types.problems.warning(object.position, message);

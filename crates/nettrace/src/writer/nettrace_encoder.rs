@@ -351,7 +351,7 @@ impl NettraceEncoder {
         self.blocks.sequences.add_missing(thread, most);
     }
 
-    /// Moves all class losses to the loss table.
+    /// Moves the class losses to the table.
     fn move_losses(&mut self) {
         for class in self.streams.classes_mut().flat_map(|classes| classes.values_mut()) {
             self.rules.shared.with_losses(|table| class.losses.move_to(&class.name, table));

@@ -154,7 +154,7 @@ impl LogEncoder {
         }
         self.set_discarded(event, 0);
         if self.losses.is_full() {
-            self.name_losses();
+            self.move_losses();
         }
     }
 
@@ -268,9 +268,9 @@ impl LogEncoder {
         self.losses.add(place, Change::AddedComponent);
     }
 
-    /// Adds names to the counted losses.
+    /// Moves the counted losses to the table.
     #[cold]
-    fn name_losses(&mut self) {
+    fn move_losses(&mut self) {
         let Self { rules, streams, losses, .. } = self;
         rules.shared.with_losses(|table| losses.move_to(table, |place| names_of(streams, place)));
     }
@@ -488,7 +488,7 @@ impl MessageEncoder for LogEncoder {
                 self.losses.add_many(LossPlace::TRACE, change, count);
             }
         }
-        self.name_losses();
+        self.move_losses();
         Ok(())
     }
 
