@@ -58,8 +58,7 @@ fn sources() -> Vec<Source> {
         "tracecompass/mpi_allreduce",
     ];
     let examples = examples.map(|(name, is_ctf)| (root().join("examples").join(name), is_ctf));
-    let found =
-        recorded_traces.iter().filter_map(|name| Some((recorded(&format!("ctf/real/{name}"))?, true)));
+    let found = recorded_traces.iter().filter_map(|name| Some((recorded(format!("ctf/real/{name}"))?, true)));
     let source = |(path, is_ctf): (PathBuf, bool)| {
         let events = events(&[], &path);
         let times = events.iter().filter_map(|event| event["ts"].as_i64()).collect();

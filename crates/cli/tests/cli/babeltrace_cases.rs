@@ -121,7 +121,7 @@ fn intersections() {
     for case in
         ["intersection/onestream", "packet-seq-num/no-lost", "packet-seq-num/no-lost-not-starting-at-0"]
     {
-        let Some(trace) = recorded(&format!("ctf/real/babeltrace/1/{case}")) else { return };
+        let Some(trace) = recorded(format!("ctf/real/babeltrace/1/{case}")) else { return };
         let trace = trace.to_str().unwrap();
         let expected = babeltrace2(["--stream-intersection", trace]).unwrap();
         assert_eq!(difference(&expected, &cat(["--stream-intersection", trace])), None, "{case}");

@@ -27,7 +27,7 @@ fn inputs(directory: &Path) -> Vec<PathBuf> {
     .map(|name| examples.join(name))
     .collect();
     let names = ["nettrace/runtime/net10.0-nostacks.nettrace", "xtrace/brown/text/small.txt"];
-    all.extend(names.iter().filter_map(|name| recorded(name)));
+    all.extend(names.iter().filter_map(recorded));
     for folder in ["ctf/decode/ctf-1", "ctf/decode/ctf-2"] {
         let Some(folder) = recorded(folder) else { continue };
         let mut cases: Vec<PathBuf> =

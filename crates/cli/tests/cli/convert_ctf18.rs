@@ -100,7 +100,7 @@ fn ids_of_classes_are_numbers() {
     let directory = Directory::new("ctf18-ids");
     let mut inputs = vec![root().join("examples/hello-dotnet/hello.nettrace.zst")];
     let files = ["net10.0-custom-only-norundown.nettrace", "net10.0-nostacks.nettrace"];
-    inputs.extend(files.iter().filter_map(|name| recorded(&format!("nettrace/runtime/{name}"))));
+    inputs.extend(files.iter().filter_map(|name| recorded(format!("nettrace/runtime/{name}"))));
     for (number, input) in inputs.iter().enumerate() {
         let out = directory.join(number.to_string());
         let losses = convert(input, &out);

@@ -239,7 +239,7 @@ fn intersections_and_sequence_numbers_print_the_same() {
         "packet-seq-num/no-lost-not-starting-at-0",
         "deterministic-ordering/b-not-corrupted",
     ] {
-        let Some(original) = recorded(&format!("ctf/real/babeltrace/1/{case}")) else { return };
+        let Some(original) = recorded(format!("ctf/real/babeltrace/1/{case}")) else { return };
         let directory = Directory::new("cases");
         for (verb, options) in [
             ("convert", &[][..]),
@@ -339,7 +339,7 @@ fn has_all(trace: &Path, by: &str) -> Vec<String> {
 #[test]
 fn each_loss_is_in_one_part() {
     for name in ["lttng-ust/discard", "lttng-ust/overwrite", "tracecompass/hello-lost"] {
-        let Some(trace) = recorded(&format!("ctf/real/{name}")) else { return };
+        let Some(trace) = recorded(format!("ctf/real/{name}")) else { return };
         assert_ne!(losses(&trace), (0, 0), "{name}");
         for by in ["time=5ms", "time=50ms", "size=64K", "stream", "event", "cpu_id"] {
             has_all(&trace, by);

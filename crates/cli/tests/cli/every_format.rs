@@ -186,7 +186,7 @@ fn traces(directory: &Path, found: &mut Vec<PathBuf>) {
 /// Converts recorded traces in a format: a few small traces, or all on request.
 fn convert_recorded(family: &str) {
     let (_, names) = RECORDED.into_iter().find(|(name, _)| *name == family).unwrap();
-    let mut paths: Vec<PathBuf> = names.iter().filter_map(|name| recorded(name)).collect();
+    let mut paths: Vec<PathBuf> = names.iter().filter_map(recorded).collect();
     if are_all_wanted()
         && let Some(all) = recorded(if family == "ctf" { "ctf/real" } else { family })
     {

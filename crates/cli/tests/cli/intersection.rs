@@ -139,7 +139,7 @@ fn as_babeltrace_does_it() {
     }
     assert!(!theirs(&[&path("apart")]).0);
     for name in ["lttng-ust/discard", "lttng-ust/overwrite", "lttng-ust/perpid"] {
-        let Some(trace) = recorded(&format!("ctf/real/{name}")) else { return };
+        let Some(trace) = recorded(format!("ctf/real/{name}")) else { return };
         let (is_ok, text) = theirs(&[&trace]);
         if is_ok {
             assert_eq!(ours(&[&trace]).expect(0, &[]).out, text, "{name}");

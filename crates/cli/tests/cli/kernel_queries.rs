@@ -23,7 +23,7 @@ type Times = BTreeMap<(u64, String), u64>;
 /// Returns the existing recorded traces.
 fn traces() -> impl Iterator<Item = PathBuf> {
     let alike = is_complete_sweep().then_some(ALIKE);
-    TRACES.into_iter().chain(alike).filter_map(|name| recorded(&format!("ctf/real/tracecompass/{name}")))
+    TRACES.into_iter().chain(alike).filter_map(|name| recorded(format!("ctf/real/tracecompass/{name}")))
 }
 
 /// Writes a trace's events as a table. Returns its path.
