@@ -4,7 +4,7 @@
 
 import { createRequire } from "node:module";
 import { readFile } from "node:fs/promises";
-import { findBrowser, launch } from "./browser.mjs";
+import { endTest, findBrowser, launch } from "./browser.mjs";
 import { startMock } from "./mock.mjs";
 import * as drawing from "./drawing.mjs";
 import * as keyboard from "./keyboard.mjs";
@@ -37,15 +37,17 @@ for (const [group, tests] of Object.entries(groups)) {
     if (parts.length && !named.length) continue;
     named.forEach((part) => unknown.delete(part));
     const started = performance.now();
+    let hasFailed = false;
     try {
       const skipped = await test(context);
       run += 1;
       console.log(`${skipped ? "skip" : "ok  "} ${title}${skipped ? ` (${skipped})` : ""} ${Math.round(performance.now() - started)} ms`);
     } catch (error) {
+      hasFailed = true;
       failed += 1;
       console.log(`FAIL ${title}\n     ${String(error.stack ?? error).split("\n").slice(0, 8).join("\n     ")}`);
     } finally {
-      for (const open of browser.contexts()) await open.close();
+      await endTest(browser, hasFailed);
     }
   }
 }

@@ -1,7 +1,7 @@
 // Names that are scripts, requests to elsewhere, errors on the console, accessibility, contrast.
 
 import assert from "node:assert/strict";
-import { openPage, selectSomething, settled } from "./browser.mjs";
+import { emptyPage, openPage, selectSomething, settled } from "./browser.mjs";
 
 async function visitEverything(page) {
   await selectSomething(page);
@@ -60,7 +60,7 @@ export async function axeFindsNothing({ browser, url, axe }) {
     await page.keyboard.type("e");
     await page.waitForTimeout(400);
     await check("filter");
-    await page.context().close();
+    await emptyPage(page);
   }
 }
 
