@@ -256,16 +256,19 @@ fn traces_of_two_hosts_are_two_machines() {
     let Some(root) = recorded(test) else { return };
     let path = root.join("synctraces");
     let directory = tempfile::tempdir().unwrap();
-    let rows = |path: &Path, machine: u32| {
-        let queries = [THREADS, SCHEDULING].map(|query| format!("{query} = {machine}"));
+    let rows = |path: &Path, machines: u32| -> Vec<Vec<Vec<String>>> {
+        let queries = (0..machines)
+            .flat_map(|machine| [THREADS, SCHEDULING].map(|query| format!("{query} = {machine}")));
+        let queries: Vec<String> = queries.chain([ERRORS.to_owned()]).collect();
         let file = convert(&open(path), "perfetto", directory.path());
-        let mut rows = all_rows(&processor, &file, &[&queries[0], &queries[1], ERRORS]);
+        let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+        let mut rows = all_rows(&processor, &file, &queries);
         assert_eq!(rows.pop().unwrap(), [""; 0]);
         assert!(rows.iter().all(|rows| rows.len() > 10), "{path:?}: {rows:?}");
-        rows
+        rows.chunks(2).map(<[Vec<String>]>::to_vec).collect()
     };
-    let mut alone = ["scp_dest", "scp_src"].map(|name| rows(&path.join(name), 0));
-    let mut together = [0, 1].map(|machine| rows(&path, machine));
+    let mut alone = ["scp_dest", "scp_src"].map(|name| rows(&path.join(name), 1)).concat();
+    let mut together = rows(&path, 2);
     alone.sort();
     together.sort();
     assert!(together == alone);
