@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ichnos_testing::{cases, sample_size};
+use ichnos_testing::{cases, is_turn, sample_size};
 
 use crate::fault_trace::{FaultTrace, choose};
 use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, root, trace};
@@ -197,11 +197,12 @@ fn different_packet_headers_are_unified() {
     let Some(small) = recorded("ctf/real/babeltrace/1/succeed/smalltrace") else { return };
     let directory = Directory::new("merge-headers");
     let mut merged = 0;
-    for case in fs::read_dir(&barectf).unwrap().map(|case| case.unwrap().path()) {
-        // The field for the packet size is too short for a longer header.
-        if text(&case).contains("packet-set-buf") || !case.join("metadata").is_file() {
-            continue;
-        }
+    let mut traces: Vec<_> = fs::read_dir(&barectf).unwrap().map(|trace| trace.unwrap().path()).collect();
+    // The field for the packet size is too short for a longer header.
+    traces.retain(|trace| !text(trace).contains("packet-set-buf") && trace.join("metadata").is_file());
+    traces.sort();
+    // Many have the same header.
+    for (_, case) in traces.into_iter().enumerate().filter(|(number, _)| is_turn(*number, 0, 2)) {
         let out = directory.join(case.file_name().unwrap());
         let options = ["--assume-correlated"];
         run(&[&["merge", "-q", text(&case), text(&small), "--force", "-o", text(&out)][..], &options]
@@ -211,7 +212,7 @@ fn different_packet_headers_are_unified() {
         assert_eq!(events(&[&out], &options), events(&[&case, &small], &options), "{}", case.display());
         merged += 1;
     }
-    assert!(merged > 30, "{merged}");
+    assert!(merged > 15, "{merged}");
 }
 
 #[test]

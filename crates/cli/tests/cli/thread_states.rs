@@ -378,22 +378,23 @@ fn traces_without_switches() {
     ichnos(["threads", path]).expect(1, &["no selected event shows which thread runs"]);
 }
 
+/// Returns the first number with this name in an event's line. Parsing many events as JSON would take seconds.
+pub(crate) fn number_in_line(line: &str, name: &str) -> u64 {
+    let (_, rest) = line.split_once(&format!("\"{name}\":")).unwrap();
+    rest.split(',').next().unwrap().parse().unwrap()
+}
+
 /// Returns each thread's running time, computed from switches alone.
 #[test]
 fn running_times_of_a_kernel_trace() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
     let path = path.to_str().unwrap();
     let all = ichnos(["cat", "--format", "jsonl", path]).expect(0, &[]).out;
-    // Parsing all of the many events as JSON would take seconds.
-    let number = |line: &str, name: &str| -> u64 {
-        let (_, rest) = line.split_once(name).unwrap();
-        rest.split(',').next().unwrap().parse().unwrap()
-    };
     let events = || all.lines().filter(|line| line.starts_with("{\"type\":\"event\","));
     let mut last = 0;
     let mut since: BTreeMap<u64, u64> = BTreeMap::new();
     for line in events() {
-        let (stream, time) = (number(line, "\"stream\":"), number(line, "\"ts\":"));
+        let (stream, time) = (number_in_line(line, "stream"), number_in_line(line, "ts"));
         last = time.max(last);
         since.entry(stream).or_insert(time);
     }
