@@ -1,6 +1,7 @@
 // A browser for tests: Debian's Chromium driven by playwright-core, without windows if that is installed, as it starts
 // faster. CHROMIUM names another one.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
@@ -20,6 +21,8 @@ export async function launch() {
 const VIEWPORT = { width: 1280, height: 800 };
 /** Empty pages that tests used before. They load the page in a third of the time that a new context takes. */
 const emptyPages = [];
+/** Pages that the running test opened. Several tests run at the same time. */
+const openedPages = new AsyncLocalStorage();
 /** Page events that tests listen to. */
 const EVENTS = ["console", "pageerror", "request", "requestfinished", "requestfailed"];
 
@@ -33,6 +36,7 @@ export async function openPage(browser, url, options = {}) {
     await page.emulateMedia({ colorScheme });
   }
   page.setDefaultTimeout(90_000);
+  openedPages.getStore()?.add(page);
   Object.assign(page, { isReusable, address: url + fragment, problems: [], addresses: [] });
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && !/status of 404/.test(message.text()) && page.problems.push(message.text()));
   page.on("pageerror", (error) => page.problems.push(String(error)));
@@ -50,6 +54,7 @@ export async function load(page) {
 
 /** Empties a page, so that another test can use it. */
 export async function emptyPage(page) {
+  openedPages.getStore()?.delete(page);
   for (const name of EVENTS) page.removeAllListeners(name);
   await page.unrouteAll({ behavior: "ignoreErrors" });
   await page.mouse.move(-1, -1);
@@ -57,13 +62,16 @@ export async function emptyPage(page) {
   emptyPages.push(page);
 }
 
-/** Empties the pages of a test. Closes pages with unusual options, and all pages of a failed test. */
-export async function endTest(browser, hasFailed) {
-  for (const context of browser.contexts()) {
-    const [page] = context.pages();
-    if (emptyPages.includes(page)) continue;
-    if (hasFailed || !page?.isReusable) await context.close();
-    else await emptyPage(page);
+/** Runs a test, and then empties its pages. Closes pages with unusual options, and all pages of a failed test. */
+export async function runTest(test) {
+  const pages = new Set();
+  let hasFailed = true;
+  try {
+    const result = await openedPages.run(pages, test);
+    hasFailed = false;
+    return result;
+  } finally {
+    for (const page of pages) await (hasFailed || !page.isReusable ? page.context().close() : emptyPage(page));
   }
 }
 
