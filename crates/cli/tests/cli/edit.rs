@@ -598,7 +598,7 @@ fn repaired_traces_are_sound() {
     let directory = Directory::new("repair-random");
     let (damaged, out) = (directory.join("in"), directory.join("out"));
     fs::create_dir(&damaged).unwrap();
-    cases(sample_size(30, 60), |random| {
+    cases(sample_size(20, 60), |random| {
         let trace = match random.is_one_in(4) {
             true => FaultTrace::without_uuid(60),
             false => FaultTrace::new(60),

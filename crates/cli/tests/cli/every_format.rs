@@ -35,7 +35,7 @@ const RECORDED: [(&str, &[&str]); 4] = [
         &[
             "ctf/real/babeltrace/1/succeed/sequence",
             "ctf/real/ctf2/session-rot",
-            "ctf/real/lttng-ust/exclude",
+            "ctf/real/babeltrace/2/succeed/session-rotation/3/ust/pid/10353",
         ],
     ),
     (
