@@ -7,7 +7,8 @@ use arbitrary::{Result, Unstructured};
 use ichnos::filter::FilterScope;
 use ichnos::flow::Merge;
 use ichnos::io::{Entry, Tree};
-use ichnos::model::{Cursor, Event, FieldValue, Message, OpenedTrace, Trace, Window};
+use ichnos::model::field::FieldValue;
+use ichnos::model::{Cursor, Event, Message, OpenedTrace, Trace, Window};
 use ichnos::{Expression, Filter, OpenOptions};
 
 const LTTNG: &[u8] = include_bytes!("../../examples/hello-lttng/trace/ust/uid/65534/64-bit/chan_1");

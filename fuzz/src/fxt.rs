@@ -5,7 +5,8 @@ use ichnos::flow::{Merge, pump};
 use ichnos::fuchsia::fxt::{MetadataRecord, Record, Records, is_big_endian, recognize};
 use ichnos::fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Message, OpenedTrace, Scope, Skip, Window};
+use ichnos::model::field::Skip;
+use ichnos::model::{Message, OpenedTrace, Scope, Window};
 
 /// Reads a file after the first byte, which chooses options.
 pub fn trace(bytes: &[u8]) {

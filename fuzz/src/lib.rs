@@ -23,12 +23,14 @@ use ichnos::export::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, 
 use ichnos::flow::{DamageCursor, Merge};
 use ichnos::io::{Bytes, Entry, Tree};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+use ichnos::model::cursor::{BoxedCursor, MessageKind, StreamCursor};
 use ichnos::model::decode::Position;
+use ichnos::model::event::{EventCounts, Scopes};
+use ichnos::model::field::{Field, FieldValue, Real, Skip, Text, Wide};
+use ichnos::model::message::DamageKind;
 use ichnos::model::plan::{Plan, TracePlans};
-use ichnos::model::{
-    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, FieldValue, Limits, Message, MessageKind,
-    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, OpenedTrace, Visitor, Wide, Window,
-};
+use ichnos::model::trace::Limits;
+use ichnos::model::{Cursor, Event, Message, OpenedTrace, Scope, Sink, TraceClass, Visitor, Window};
 
 /// Metadata for the target `packets`.
 pub const METADATA: [&[u8]; 8] = [

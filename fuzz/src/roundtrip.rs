@@ -7,7 +7,9 @@ use ichnos::ctf::trace::CtfOptions;
 use ichnos::flow::Merge;
 use ichnos::io::{Bytes, Entry, IoLimits, Lane, Tree, WriteOptions, WriteSource, WriteTarget, WriterFactory};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Cursor, DamageKind, Message, OpenedTrace, Sink, StreamCursor, Window};
+use ichnos::model::cursor::{MessageKind, StreamCursor};
+use ichnos::model::message::DamageKind;
+use ichnos::model::{Cursor, Message, OpenedTrace, Sink, Window};
 
 /// What was read of a trace.
 #[derive(Default)]
@@ -126,7 +128,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
                 is_copied = true;
                 has_message = loop {
                     match cursor.next_head() {
-                        Some(head) if head.kind == ichnos::model::MessageKind::PacketEnd => {
+                        Some(head) if head.kind == MessageKind::PacketEnd => {
                             break cursor.next_head().is_some();
                         }
                         Some(_) => {}

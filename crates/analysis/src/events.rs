@@ -1,7 +1,7 @@
 //! Timeline elements made from events: spans, counters, instants, thread switches, and their tracks.
 //!
-//! The [role](ichnos_model::EventRole) of an event class and the [meanings](ichnos_model::Meaning) of its members
-//! decide, for every format:
+//! The [role](ichnos_model::meaning::EventRole) of an event class and the [meanings](ichnos_model::meaning::Meaning) of
+//! its members decide, for every format:
 //!
 //! | event | becomes |
 //! |---|---|

@@ -3,7 +3,8 @@
 mod json;
 mod text;
 
-use ichnos_model::{IntegerProperties, IntegerRange, Mapping, TraceClass, WideRange};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{IntegerProperties, IntegerRange, Mapping, WideRange};
 
 pub use json::{write_clocks, write_trace_class};
 pub use text::{attributes_tree, clock_text, trace_tree, value_text};
@@ -32,7 +33,16 @@ mod tests {
     use std::sync::Arc;
 
     use ichnos_json::write::ValueWriter;
-    use ichnos_model::*;
+    use ichnos_model::Scope;
+    use ichnos_model::class::{
+        Attributes, BitField, ByteOrder, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
+        FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, RangeSet, Role, Roles,
+        StringLength, Value, VariableLengthValue, VariantOption,
+    };
+    use ichnos_model::clock::{ClockClass, WallClock};
+    use ichnos_model::field::StringEncoding;
+    use ichnos_model::meaning::EventRole;
+    use ichnos_model::trace::DeclaredAt;
     use serde_json::Value as Json;
 
     use super::*;

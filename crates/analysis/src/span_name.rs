@@ -9,7 +9,7 @@ const ENDINGS: [&str; 11] =
     ["_begin", "_end", "_enter", "_entry", "_exit", "_start", "_stop", "Begin", "End", "Start", "Stop"];
 
 /// Returns the name of the spans that events of this class start or end: from its
-/// [`EventDisplay`](ichnos_model::EventDisplay), or else the class name without the event kind.
+/// [`EventDisplay`](ichnos_model::meaning::EventDisplay), or else the class name without the event kind.
 pub(crate) fn span_name<'a>(event: &Event<'a>) -> &'a str {
     match event.class.display.as_deref().and_then(|display| display.name.as_deref()) {
         Some(name) => name,

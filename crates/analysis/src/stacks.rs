@@ -1,7 +1,7 @@
 //! Call stack profiles: functions with their callers, counts and times.
 //!
 //! A [`StackCollector`] takes events of any format whose class has a member with the meaning
-//! [`Stack`](ichnos_model::Meaning::Stack). It creates a [`StackProfile`], which is written in one of several
+//! [`Stack`](ichnos_model::meaning::Meaning::Stack). It creates a [`StackProfile`], which is written in one of several
 //! [`StackFormat`]s.
 
 mod calls;
@@ -40,11 +40,12 @@ pub struct StackOptions {
     pub weight: StackWeight,
     /// Frames to keep.
     pub frames: StackFrames,
-    /// Conditions for samples to count. Other samples still end the time of the previous sample. The time after them
-    /// does not count.
+    /// Conditions that a sample must meet to count. Other samples still end the time of the previous sample. The time
+    /// after them does not count.
     pub only: Vec<FieldValues>,
     /// Adds an innermost frame with the thread's state, if the sample has it
-    /// ([`Meaning::ThreadState`](ichnos_model::Meaning::ThreadState)): [`CPU_TIME`] or [`UNMANAGED_CODE_TIME`].
+    /// ([`Meaning::ThreadState`](ichnos_model::meaning::Meaning::ThreadState)): [`CPU_TIME`] or
+    /// [`UNMANAGED_CODE_TIME`].
     pub with_states: bool,
     /// Keep sample times. Formats with a time axis need them ([`StackFormat::has_times`]).
     pub with_times: bool,
@@ -69,7 +70,7 @@ pub enum StackWeight {
     Time,
     /// Nanoseconds since the previous sample of the same thread. 0 for the first sample.
     TimeBefore,
-    /// Value of the field with this path (see [`FieldRef`](ichnos_model::FieldRef)), rounded.
+    /// Value of the field with this path (see [`FieldRef`](ichnos_model::field::FieldRef)), rounded.
     Field(String),
 }
 
@@ -84,7 +85,7 @@ impl StackWeight {
 /// A field, and its accepted values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldValues {
-    /// Path of the field (see [`FieldRef`](ichnos_model::FieldRef)).
+    /// Path of the field (see [`FieldRef`](ichnos_model::field::FieldRef)).
     pub path: String,
     /// Accepted values: decimal integers, enumeration value names, or strings.
     pub values: Vec<String>,
@@ -99,7 +100,7 @@ pub enum StackFrames {
     All,
     /// Frames with a known function.
     Named,
-    /// Frames of [managed](ichnos_model::CodeKind::Managed) code.
+    /// Frames of [managed](ichnos_model::stack::CodeKind::Managed) code.
     Managed,
 }
 

@@ -1,8 +1,8 @@
 //! Task graphs: operations and their causes.
 //!
 //! A [`TaskCollector`] takes events of any format. The event classes must have members for an
-//! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), or the event text
-//! must name an operation. The result is [`Tasks`], with a [`TaskGraph`] per task.
+//! [operation](ichnos_model::meaning::Meaning::OperationId) and its [causes](ichnos_model::meaning::Meaning::Cause), or
+//! the event text must name an operation. The result is [`Tasks`], with a [`TaskGraph`] per task.
 
 mod clocks;
 mod collect;
@@ -30,7 +30,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use ichnos_model::Identifier;
+use ichnos_model::meaning::Identifier;
 
 pub use collect::{TaskCollector, TaskOptions};
 pub use diff::{StepDifference, TaskDiff};

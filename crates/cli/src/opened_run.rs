@@ -2,7 +2,8 @@
 
 use ichnos::analysis::StatsTextOptions;
 use ichnos::export::text::count;
-use ichnos::model::{ClockOrigin, Sink, Window};
+use ichnos::model::clock::ClockOrigin;
+use ichnos::model::{Sink, Window};
 use ichnos::{Pass, PassCounts, PassEnd, PassSummary, Reader, Session};
 
 use crate::args::Reading;
@@ -119,7 +120,7 @@ impl<'a> OpenedRun<'a> {
     pub(crate) fn report_more_damage(&self, damages: u64) {
         if let Some(more) = damages.checked_sub(self.most_damages).filter(|more| *more > 0) {
             let more = count(more, "more damaged place");
-            self.console.warning(&format!("{more}; `--max damage=N` lists more"));
+            self.console.warning(&format!("{more}; `--resource-limit damage=N` lists more"));
         }
     }
 

@@ -33,7 +33,7 @@ pub enum CollectError {
         path: PathBuf,
     },
     /// The directory was moved or replaced while the collector wrote to it.
-    #[error("{}: the directory was moved, replaced or removed: move it back", path.display())]
+    #[error("{}: the directory was moved, replaced or removed; move it back", path.display())]
     Moved {
         /// Original path of the directory.
         path: PathBuf,

@@ -60,7 +60,7 @@ impl fmt::Display for Notice {
         match self {
             Self::Recovered { path, reports, damaged_bytes, damaged, missing_bytes } => {
                 let (path, reports) = (path.display(), CountedNoun(*reports, "report"));
-                write!(f, "{path}: not closed properly: recovered {reports} without a checksum")?;
+                write!(f, "{path}: not closed properly; recovered {reports} without a checksum")?;
                 if *damaged_bytes > 0 {
                     let bytes = CountedNoun(*damaged_bytes, "byte");
                     write!(f, "; moved {bytes} of damaged data to {}", damaged.display())?;
@@ -71,10 +71,10 @@ impl fmt::Display for Notice {
                 Ok(())
             }
             Self::CannotWrite { error } => {
-                write!(f, "{error}: accepting no reports until writing works again")
+                write!(f, "no reports are accepted until writing works again: {error}")
             }
             Self::WritesAgain => f.write_str("writing works again"),
-            Self::NotClosed { error } => write!(f, "{error}: segment not closed properly"),
+            Self::NotClosed { error } => write!(f, "segment not closed properly: {error}"),
             Self::NotWritten { reports } => {
                 write!(f, "{} accepted but not written, possibly lost", CountedNoun(*reports, "report"))
             }

@@ -1,7 +1,9 @@
 //! Options for opening CTF traces.
 
 use ichnos_io::{Bytes, ScanProgress};
-use ichnos_model::{ClassMap, ClockArithmetic, ClockOffsets, Limits};
+use ichnos_model::clock::{ClockArithmetic, ClockOffsets};
+use ichnos_model::meaning::ClassMap;
+use ichnos_model::trace::Limits;
 
 use crate::metadata::Dialect;
 use crate::quirks::Quirk;

@@ -1,7 +1,9 @@
 //! Limits for all data in a trace. Readers refuse data beyond them, and writers do not write it.
 
+use ichnos_model::TraceClass;
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::{Cost, DamageKind, TraceClass};
+use ichnos_model::event::Cost;
+use ichnos_model::message::DamageKind;
 
 /// Maximum cost of a trace's data.
 #[derive(Clone, Copy, Debug)]

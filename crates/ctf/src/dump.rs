@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use ichnos_model::class::Value;
 use ichnos_model::decode::UNKNOWN;
-use ichnos_model::{
-    Cursor as _, Diagnostic, FileDiagnostic, Message, TextPosition, TraceClass, Value, Window,
-};
+use ichnos_model::trace::{Diagnostic, FileDiagnostic, TextPosition};
+use ichnos_model::{Cursor as _, Message, TraceClass, Window};
 
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
@@ -33,6 +33,7 @@ fn writes_files(trace: &TraceClass) -> bool {
 pub(crate) fn quoted(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
+        // A character starts there.
         Some((end, _)) => format!("{:?}...", text.get(..end).unwrap_or_default()),
         None => format!("{text:?}"),
     }
@@ -162,6 +163,7 @@ impl StreamInput {
             }
             let offset = usize::try_from(self.packets[packet].offset).unwrap_or(usize::MAX);
             let rest = (extent.end / 8) as usize;
+            // A packet beyond the file has no unused bytes.
             let unused = file.bytes.get(offset..).and_then(|bytes| bytes.get(rest..)).unwrap_or_default();
             if extent.is_damaged
                 && extent.events > 0

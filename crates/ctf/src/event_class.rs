@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+use ichnos_model::Trace;
+use ichnos_model::class::{Role, Roles};
+use ichnos_model::event::Cost;
+use ichnos_model::message::DamageKind;
 use ichnos_model::plan::{EventRecordPlans, Plan};
-use ichnos_model::{Cost, DamageKind, Role, Roles, Trace};
 
 use crate::data_limits::DataLimits;
 use crate::event_header::EventHeader;

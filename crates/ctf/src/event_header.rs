@@ -6,9 +6,9 @@
 //!
 //! The plan decodes all other headers, and headers too close to the packet's end. It also locates errors.
 
+use ichnos_model::class::{ByteOrder, FieldClass, FieldKind, IntegerRange, Role, Selectors, VariantOption};
 use ichnos_model::decode::{Position, Slots};
 use ichnos_model::plan::{Plan, align};
-use ichnos_model::{ByteOrder, FieldClass, FieldKind, IntegerRange, Role, Selectors, VariantOption};
 
 use crate::packet::update_masked;
 
@@ -262,12 +262,14 @@ mod tests {
     use std::cell::Cell;
     use std::sync::Arc;
 
+    use ichnos_model::class::{
+        BitField, DataStreamClass, FieldLocation, IntegerProperties, Member, RangeSet,
+    };
+    use ichnos_model::clock::ClockClass;
     use ichnos_model::decode::{DecodeLimits, PacketBits, UNKNOWN};
     use ichnos_model::plan::TracePlans;
-    use ichnos_model::{
-        BitField, ClockClass, DataStreamClass, FieldLocation, IntegerProperties, Limits, Member, RangeSet,
-        Scope, TraceClass,
-    };
+    use ichnos_model::trace::Limits;
+    use ichnos_model::{Scope, TraceClass};
     use proptest::prelude::*;
 
     use super::*;

@@ -1,6 +1,7 @@
 //! Time order of event records in a data stream.
 
-use ichnos_model::{ClockValue, DamageKind};
+use ichnos_model::clock::ClockValue;
+use ichnos_model::message::DamageKind;
 
 use crate::packet_times::is_of_64_bits;
 

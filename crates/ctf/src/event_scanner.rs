@@ -7,10 +7,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
+use ichnos_model::clock::ClockValue;
+use ichnos_model::cursor::ExcludedClasses;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN, decode_all};
-use ichnos_model::{
-    ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window,
-};
+use ichnos_model::event::{EventCounts, Scopes};
+use ichnos_model::field::Skip;
+use ichnos_model::message::DamageKind;
+use ichnos_model::{DataStream, Event, Window};
 
 use crate::event_class::RecordBody;
 use crate::event_header::DecodedHeader;
@@ -272,6 +275,7 @@ impl EventScanner {
     #[cold]
     pub(crate) fn is_uniform_from_last(&mut self) -> bool {
         let (begin, end) = ((self.begins[2].bit / 8) as usize, self.content_end().div_ceil(8) as usize);
+        // The content of a scanned packet is within the data.
         let content = self.data.get(..end).unwrap_or_default();
         let from = *self.uniform_from.get_or_insert_with(|| uniform_from(content));
         begin >= from && end.saturating_sub(begin) >= SMALLEST

@@ -8,7 +8,8 @@ use ichnos_io::{
     EnclosingTrace, Format, FormatInfo, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint,
     OptionValue, PacketIndexes, ReadOptions, RefusedTrace, SchemaLanguage, Tree, WrittenSchema,
 };
-use ichnos_model::{Limits, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::trace::Limits;
 
 use crate::metadata::write::ENVIRONMENT;
 use crate::metadata::{Dialect, write_metadata};
@@ -274,16 +275,14 @@ fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
 fn notice(given: &Path, directory: &Path) -> Hint {
     let (path, shown) = (given.display(), directory.display());
     match name_of(given).map(|name| name.to_string_lossy().into_owned()).as_deref() {
-        Some(METADATA) => {
-            Hint::new(format!("{path}: this is the metadata of the trace {shown}: that trace is read"))
-        }
+        Some(METADATA) => Hint::new(format!("{path}: metadata of the trace {shown}; reading that trace")),
         Some(name) if name == "index" || name.ends_with(".idx") => {
-            Hint::new(format!("{path}: this is the packet index of the trace {shown}: that trace is read"))
+            Hint::new(format!("{path}: packet index of the trace {shown}; reading that trace"))
         }
         _ => {
             let metadata = format!("{shown}/{METADATA}");
             let option = OptionHint::new(METADATA_OPTION, metadata, "reads this file alone");
-            Hint::new(format!("{path}: this is a file of the trace {shown}: the whole trace is read"))
+            Hint::new(format!("{path}: reading the whole trace {shown}"))
                 .with_option(option.for_path(path.to_string()))
         }
     }
@@ -299,6 +298,7 @@ fn similar_metadata(directory: &Path) -> Option<PathBuf> {
         std::fs::read_dir(directory).ok()?.flatten().map(|item| item.path()).collect();
     names.sort();
     names.into_iter().find(|path| {
+        // Paths of directory entries end with a name.
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         name != METADATA && name.starts_with(METADATA) && path.is_file()
     })

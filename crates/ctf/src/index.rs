@@ -11,8 +11,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use ichnos_io::Bytes;
+use ichnos_model::TraceClass;
+use ichnos_model::class::{ByteOrder, FieldKind, Role, Uuid};
 use ichnos_model::decode::UNKNOWN;
-use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, Uuid};
+use ichnos_model::message::{Damage, DamageKind};
 use memchr::memmem::Finder;
 
 use crate::dump::{leading_text, quoted};
@@ -185,6 +187,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
     }
 
     fn decode(&mut self, offset: usize) -> Result<PacketInfo, PacketError> {
+        // At the end of the data, decoding an empty packet fails.
         let rest = self.data.get(offset..).unwrap_or_default();
         // Stop early at bytes that do not begin like a packet.
         if let (Some(magic), Some(found)) = (self.magic, rest.first_chunk::<4>())

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ichnos_model::{
-    DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventRule, EventTrack, FieldClass, FieldKind,
-    Meaning, Member, Scope, TraceClass,
-};
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Member};
+use ichnos_model::meaning::{EventDisplay, EventRole, EventRule, EventTrack, Meaning};
+use ichnos_model::{Scope, TraceClass};
 
 /// Context member meanings. If several members have the same meaning, the first one wins.
 const CONTEXTS: [(&str, Meaning); 5] = [

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{
-    EventRecordClass, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings,
-    Member, Scope, TraceClass,
-};
+use ichnos_model::class::{EventRecordClass, Member};
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+use ichnos_model::meaning::{Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
 use crate::known_events::{has_member, members};
 

@@ -1,6 +1,8 @@
 //! Loss shown by packet counters.
 
-use ichnos_model::{ClockValue, StreamLoss, Window};
+use ichnos_model::Window;
+use ichnos_model::clock::ClockValue;
+use ichnos_model::source::StreamLoss;
 
 use crate::packet_entry::PacketEntry;
 

@@ -1,7 +1,7 @@
 //! Files that have lost bytes since they were opened.
 
 use ichnos_io::Bytes;
-use ichnos_model::{Damage, DamageKind};
+use ichnos_model::message::{Damage, DamageKind};
 
 use crate::stream_input::StreamInput;
 

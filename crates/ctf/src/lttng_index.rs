@@ -8,8 +8,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use ichnos_model::TraceClass;
+use ichnos_model::class::{FieldClass, FieldKind, Role};
 use ichnos_model::decode::UNKNOWN;
-use ichnos_model::{FieldClass, FieldKind, Role, TraceClass};
 
 use crate::index::ScannedPacket;
 use crate::packet::{Clocks, Counter, PacketDecoder, PacketInfo};

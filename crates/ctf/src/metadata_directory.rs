@@ -148,6 +148,7 @@ pub(crate) fn index_of(entry: &Entry) -> Option<(&str, &str)> {
 pub(crate) fn linked_files<'a>(tree: &'a Tree, first: &str) -> impl Iterator<Item = &'a Entry> {
     let below = format!("{first}/");
     let begin = tree.entries.partition_point(|entry| entry.path.as_str() < below.as_str());
+    // The point is at most the number of entries.
     let entries = tree.entries.get(begin..).unwrap_or_default().iter();
     entries.take_while(move |entry| entry.path.starts_with(&below))
 }

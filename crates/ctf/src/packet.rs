@@ -2,9 +2,12 @@
 
 use std::cell::Cell;
 
+use ichnos_model::class::{FieldKind, Role, Roles, Uuid};
 use ichnos_model::decode::{DecodeError, DecodeLimits, PacketBits, Position, Slots, UNKNOWN};
+use ichnos_model::field::{Field, Text, Wide};
+use ichnos_model::message::DamageKind;
 use ichnos_model::plan::TracePlans;
-use ichnos_model::{DamageKind, Field, FieldKind, Role, Roles, TraceClass, Uuid, Visitor, Wide};
+use ichnos_model::{TraceClass, Visitor};
 
 use crate::metadata::Dialect;
 use crate::rule::Rule;
@@ -496,7 +499,7 @@ impl Visitor for HeaderVisitor<'_> {
         }
     }
 
-    fn text(&mut self, field: Field<'_>, value: ichnos_model::Text<'_>) {
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         self.blob(field, value.raw);
     }
 }

@@ -1,6 +1,7 @@
 //! Checks for a packet as a whole, without its events.
 
-use ichnos_model::{DamageKind, DataStream};
+use ichnos_model::DataStream;
+use ichnos_model::message::DamageKind;
 
 use crate::packet::{Counter, PacketInfo};
 use crate::packet_entry::PacketEntry;

@@ -1,6 +1,6 @@
 //! Compact entry for each packet, because a large trace has millions of packets.
 
-use ichnos_model::{Damage, DamageKind};
+use ichnos_model::message::{Damage, DamageKind};
 
 use crate::packet::{Counter, PacketInfo};
 

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 
-use ichnos_model::Damage;
+use ichnos_model::message::Damage;
 
 use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;

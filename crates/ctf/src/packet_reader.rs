@@ -5,8 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
+use ichnos_model::clock::ClockValue;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN};
-use ichnos_model::{ClockValue, Damage, DamageKind, DataPosition, Packet, Scopes};
+use ichnos_model::event::{Packet, Scopes};
+use ichnos_model::message::{Damage, DamageKind, DataPosition};
 
 use crate::loss::{TracerLoss, discarded_events, discarded_packets};
 use crate::lost_files::{LostFiles, lost};

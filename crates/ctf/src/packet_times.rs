@@ -1,6 +1,7 @@
 //! Credible packet begin and end times.
 
-use ichnos_model::{ClockClass, DataStreamClass, FieldKind, Role};
+use ichnos_model::class::{DataStreamClass, FieldKind, Role};
+use ichnos_model::clock::ClockClass;
 
 use crate::packet::PacketInfo;
 use crate::packet_entry::PacketEntry;

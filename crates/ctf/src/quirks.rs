@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use ichnos_model::{ClockOrigin, TraceClass, TracerQuirk, Value};
+use ichnos_model::TraceClass;
+use ichnos_model::class::Value;
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::trace::TracerQuirk;
 
 use crate::metadata::Dialect;
 
@@ -132,7 +135,7 @@ fn version(trace: &TraceClass) -> Option<(i128, i128, i128)> {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::ClockClass;
+    use ichnos_model::clock::ClockClass;
 
     use super::*;
 

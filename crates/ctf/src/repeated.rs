@@ -69,7 +69,7 @@ pub(crate) fn without_repetition<'a>(
                     is_repeated[i] = true;
                     notices.add(|| {
                         format!(
-                            "{}: this is the same trace as {}, by links: it is read once",
+                            "{}: same trace as {} through links; it is read once",
                             all[i].path, all[first].path
                         )
                     });
@@ -97,7 +97,7 @@ pub(crate) fn read_files_once(directories: &mut [MetadataDirectory<'_>], notices
             let name = shown(tree, &entry.path);
             match names.get(&id) {
                 Some(first) => {
-                    notices.add(|| format!("{name}: this is the same file as {first}: it is read once"));
+                    notices.add(|| format!("{name}: same file as {first}; it is read once"));
                     false
                 }
                 None => {
@@ -119,8 +119,7 @@ pub(crate) fn hidden_data(directory: &MetadataDirectory<'_>) -> Option<String> {
     };
     let first = directory.hidden.iter().find(is_data)?;
     Some(format!(
-        "{}: this looks like a data stream file, but files whose names begin with a dot do not belong to \
-         a trace: it is skipped; rename it to read it",
+        "{}: skipped what looks like a data stream file, because its name begins with a dot; rename it to read it",
         shown(directory.tree, &first.path)
     ))
 }
@@ -139,7 +138,7 @@ pub(crate) fn report_links(tree: &Tree, directories: &[MetadataDirectory<'_>], n
         if paths.binary_search(&first).is_ok() || next.is_some_and(|path| path.starts_with(&below)) {
             notices.add(|| {
                 format!(
-                    "{}: this leads to the same directory as {}: its files are read once",
+                    "{}: leads to the same directory as {}; its files are read once",
                     shown(tree, &entry.path),
                     shown(tree, first)
                 )

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use ichnos_model::cursor::{MessageKind, Reopen};
 use ichnos_model::decode::Position;
-use ichnos_model::{Cursor, DataStream, MessageKind, NextRecord, Record, Reopen, SourceCursor, Window};
+use ichnos_model::source::{NextRecord, Record, SourceCursor};
+use ichnos_model::{Cursor, DataStream, Window};
 
 use crate::source::{CtfCursor, CtfSource, EventDelivery};
 use crate::stream_input::StreamInput;
@@ -125,7 +127,7 @@ impl Reopen for StreamInput {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::SmallCursor;
+    use ichnos_model::cursor::SmallCursor;
 
     use super::*;
 

@@ -1,6 +1,8 @@
 //! CTF rules that data can break, in addition to the rules for all formats.
 
-use ichnos_model::{DamageKind, Uuid, remedy, rules};
+use ichnos_model::class::Uuid;
+use ichnos_model::message::{DamageKind, remedy};
+use ichnos_model::rules;
 
 ichnos_model::named_enum! {
     /// Content of an unwritten or overwritten block.
@@ -136,7 +138,7 @@ rules! {
             next: u64,
         }: "packet-end-next", true, remedy::CLOCK;
         /// A packet must begin before its event records.
-        #[error("the packet begins at {begin} cycles, after its event records, which begin at {first} cycles")]
+        #[error("the packet begins at {begin} cycles, but its first event record is at {first} cycles")]
         BeginAfterEvents {
             /// Cycles at its start.
             begin: u64,

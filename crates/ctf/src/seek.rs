@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, SplitPoint, Window, advance_to};
+use ichnos_model::trace::{SplitPoint, advance_to};
+use ichnos_model::{DataStream, Window};
 
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;

@@ -3,12 +3,13 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
+use ichnos_model::clock::ClockValue;
+use ichnos_model::cursor::{Checkpoint, ExcludedClasses, Head, MessageKind};
 use ichnos_model::decode::DecodeErrorKind;
-use ichnos_model::{
-    Checkpoint, ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, EventCounts,
-    ExcludedClasses, Head, MessageKind, MessageQueue, NextRecord, Packet, QueuedMessage, Record, Source,
-    SourceCursor, Window,
-};
+use ichnos_model::event::{EventCounts, Packet};
+use ichnos_model::message::{Damage, DamageKind, DataPosition};
+use ichnos_model::source::{MessageQueue, NextRecord, QueuedMessage, Record, SourceCursor};
+use ichnos_model::{DataStream, Event, Source, Window};
 
 use crate::event_order::OrderViolation;
 use crate::event_scanner::EventScanner;
@@ -493,7 +494,8 @@ impl Source for CtfSource {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::{Cursor, MessageKind, Reopen};
+    use ichnos_model::Cursor;
+    use ichnos_model::cursor::{MessageKind, Reopen};
 
     use super::*;
     use crate::test_stream::{PacketFields, packet, stream};

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use ichnos_io::{Bytes, Entry};
 use ichnos_json::write::{ObjectWriter, ValueWriter};
-use ichnos_model::{CallStacks, Limits, Meaning, StackTable, Symbol, Symbols, Trace};
+use ichnos_model::Trace;
+use ichnos_model::meaning::Meaning;
+use ichnos_model::stack::{StackTable, Symbol, Symbols};
+use ichnos_model::trace::{CallStacks, Limits};
 
 use records::{CODE_KINDS, StackRecord, StackRecords, VERSION};
 

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ichnos_io::{Bytes, Entry, ScanProgress, ScanStep};
+use ichnos_model::class::Role;
+use ichnos_model::clock::ClockArithmetic;
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::{
-    ClockArithmetic, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, FileRole, Limits, Role,
-    TextPosition, Trace,
-};
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::trace::{Diagnostic, FileDiagnostic, FileRole, Limits, TextPosition};
+use ichnos_model::{DataStream, Trace};
 
 use crate::ctf_options::CtfOptions;
 use crate::data_limits::{DataLimits, PacketLimits};

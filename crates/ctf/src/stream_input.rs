@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
+use ichnos_model::clock::{ClockArithmetic, ClockClass, ClockValue};
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::{
-    ClockArithmetic, ClockClass, ClockValue, Cursor as _, Damage, DataStream, Message, StreamSummary, Window,
-};
+use ichnos_model::message::Damage;
+use ichnos_model::trace::StreamSummary;
+use ichnos_model::{Cursor as _, DataStream, Message, Window};
 
 use crate::event_class::EventRecords;
 use crate::loss::{discarded_events, discarded_packets};

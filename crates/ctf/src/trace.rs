@@ -6,12 +6,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_io::{Entry, PacketIndex, PacketIndexes, Tree};
+use ichnos_model::class::Value;
+use ichnos_model::cursor::{BoxedCursor, SharedCursorState, SmallCursor};
+use ichnos_model::message::Damage;
 use ichnos_model::plan::PlanError;
-use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic, Limits, OpenedTrace,
-    SharedCursorState, SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TracerQuirk,
-    Value, Window,
+use ichnos_model::trace::{
+    Diagnostic, FileDiagnostic, Limits, SplitPoint, StreamSummary, TextPosition, TracerQuirk,
 };
+use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, TraceClass, Window};
 
 pub use crate::ctf_options::CtfOptions;
 use crate::data_limits::DataLimits;
@@ -453,6 +455,7 @@ fn common_directory<'a>(paths: impl Iterator<Item = &'a str>) -> String {
             }
         });
     }
+    // Without paths, there is no common directory.
     match common.unwrap_or_default().join("/") {
         nothing if nothing.is_empty() => ".".to_owned(),
         directory => directory,

@@ -9,7 +9,9 @@ mod row;
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{DataStream, Event, Message, Sink, StreamTable, Value};
+use ichnos_model::class::Value;
+use ichnos_model::event::StreamTable;
+use ichnos_model::{DataStream, Event, Message, Sink};
 
 use self::cells::{Cells, CommonKeys};
 use self::class_state::{CsvClassState, CsvStreamClassState, CsvStreamState};

@@ -10,10 +10,11 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{
-    ClockValue, DataStream, Discarded, Event, FieldContainer, Message, Packet, Scope, Sink, StreamTable,
-    Trace,
-};
+use ichnos_model::clock::ClockValue;
+use ichnos_model::event::{Packet, StreamTable};
+use ichnos_model::field::FieldContainer;
+use ichnos_model::message::Discarded;
+use ichnos_model::{DataStream, Event, Message, Scope, Sink, Trace};
 
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use ichnos_json::read::is_number;
 use ichnos_json::write::{ArrayWriter, ObjectWriter, ValueWriter};
-use ichnos_model::{
-    Attributes, Damage, DamageKind, Diagnostic, FileDiagnostic, IntegerRange, LocationStep, TextPosition,
-    Uuid, Value,
-};
+use ichnos_model::class::{Attributes, IntegerRange, LocationStep, Uuid, Value};
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::trace::{Diagnostic, FileDiagnostic, TextPosition};
 
 pub use crate::number::write_real;
 
@@ -49,6 +48,18 @@ pub fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) 
     if !attributes.is_empty() {
         write_entries(object.member("attributes"), attributes.entries());
     }
+}
+
+/// Writes the members `namespace`, `name` and `uid`, as far as they exist.
+pub fn write_identity(
+    object: &mut ObjectWriter<'_>,
+    namespace: &Option<String>,
+    name: &Option<String>,
+    uid: &Option<String>,
+) {
+    object.string("namespace", namespace.as_deref());
+    object.string("name", name.as_deref());
+    object.string("uid", uid.as_deref());
 }
 
 /// Writes the member `uuid`, if there is a UUID.

@@ -1,7 +1,10 @@
 //! Call stacks that are written frame by frame with their event.
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
-use ichnos_model::{Event, FieldRef, Frame, Meaning, Resolved};
+use ichnos_model::Event;
+use ichnos_model::field::FieldRef;
+use ichnos_model::meaning::Meaning;
+use ichnos_model::stack::{Frame, Resolved};
 
 use crate::number;
 use crate::printable::printable;
@@ -126,7 +129,9 @@ fn push_hex(out: &mut Vec<u8>, value: u64) {
 mod tests {
     use std::sync::Arc;
 
-    use ichnos_model::{Frame, Meaning, Scope, Symbol, Symbols};
+    use ichnos_model::Scope;
+    use ichnos_model::meaning::Meaning;
+    use ichnos_model::stack::{Frame, Symbol, Symbols};
 
     use crate::testing::{Fixture, SharedBytes, structure, u8_class};
     use crate::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions};

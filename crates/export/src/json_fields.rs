@@ -1,10 +1,9 @@
 //! Fields as JSON.
 
 use ichnos_json::write::{ValueWriter, is_plain, push_plain, push_string, push_utf8};
-use ichnos_model::{
-    Field, FieldContainer, FieldKind, FieldValue, Real, StringEncoding, Text, Uuid, VariableLengthValue,
-    Visitor, Wide,
-};
+use ichnos_model::Visitor;
+use ichnos_model::class::{FieldKind, Uuid, VariableLengthValue};
+use ichnos_model::field::{Field, FieldContainer, FieldValue, Real, StringEncoding, Text, Wide};
 
 mod keys;
 

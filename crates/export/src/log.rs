@@ -11,10 +11,14 @@ use std::cell::OnceCell;
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{
-    ClockValue, Damage, DataStream, Discarded, Event, FieldContainer, LogLevel, LogSeverity, Meaning,
-    Message, Scope, Sink, StreamTable, Value,
-};
+use ichnos_model::class::Value;
+use ichnos_model::clock::ClockValue;
+use ichnos_model::event::StreamTable;
+use ichnos_model::field::FieldContainer;
+use ichnos_model::log::{LogLevel, LogSeverity};
+use ichnos_model::meaning::Meaning;
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event, Message, Scope, Sink};
 
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;

@@ -3,7 +3,8 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{Message, Scope, Sink, ValueHash};
+use ichnos_model::digest::ValueHash;
+use ichnos_model::{Message, Scope, Sink};
 
 use crate::null_statistics::NullStatistics;
 use crate::resume::ResumableSink;

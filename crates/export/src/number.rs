@@ -4,7 +4,8 @@ use std::io::Write;
 
 use ichnos_json::write::{ValueWriter, eight_digits};
 pub use ichnos_json::write::{push_integer, push_signed, push_unsigned};
-use ichnos_model::{Field, Uuid};
+use ichnos_model::class::Uuid;
+use ichnos_model::field::Field;
 
 /// Appends a GUID for display. It is an activity path if it encodes one and its class has activity paths.
 pub fn push_guid(out: &mut Vec<u8>, field: &Field<'_>, guid: Uuid) {

@@ -9,9 +9,12 @@ mod stamp;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+use ichnos_model::clock::ClockValue;
 use ichnos_model::decode::DecodeError;
+use ichnos_model::event::StreamTable;
+use ichnos_model::message::{Damage, Discarded};
 use ichnos_model::plan::Plan;
-use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, StreamTable};
+use ichnos_model::{DataStream, Event, Message, Scope, Sink};
 
 use crate::block::ShortText;
 use crate::color::Palette;

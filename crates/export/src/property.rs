@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
+use ichnos_model::class::{Attributes, EventRecordClass, UuidOf};
+use ichnos_model::field::Field;
+use ichnos_model::log::LOG_LEVEL_NAMES;
 use ichnos_model::plan::Plan;
-use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, LOG_LEVEL_NAMES, TraceClass, UuidOf};
+use ichnos_model::{DataStream, TraceClass};
 
 /// Attribute namespaces of log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];

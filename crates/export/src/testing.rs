@@ -5,13 +5,19 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use ichnos_export::{Resolution, ResumableSink, SinkState as _, StreamOrder};
-use ichnos_model::decode::{PacketBits, Position, UNKNOWN};
-use ichnos_model::{
-    BitField, ByteOrder, ClockClass, ClockOrigin, ClockValue, DataStream, DataStreamClass, Discarded, Event,
-    EventRecordClass, EventValues, FieldClass, FieldKind, IntegerProperties, Limits, Member, Message, Packet,
-    Role, Roles, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass, Value, VariableLengthValue,
-    WallClock,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, Member,
+    Role, Roles, StringLength, Value, VariableLengthValue,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin, ClockValue, WallClock};
+use ichnos_model::decode::{PacketBits, Position, UNKNOWN};
+use ichnos_model::event::{EventValues, Packet, Scopes};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::log::LogRole;
+use ichnos_model::meaning::Meanings;
+use ichnos_model::message::Discarded;
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Event, Message, Sink, Trace, TraceClass};
 
 /// Bytes that can be inspected while a sink writes them.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +146,7 @@ impl Fixture {
     }
 
     /// Turns the events into log records.
-    pub(crate) fn with_log(self, role: ichnos_model::LogRole, meanings: ichnos_model::Meanings) -> Self {
+    pub(crate) fn with_log(self, role: LogRole, meanings: Meanings) -> Self {
         let mut class = TraceClass::clone(&self.stream.trace.class);
         let event = Arc::make_mut(&mut class.data_streams[0].event_records[0]);
         event.log = Some(Arc::new(role));

@@ -15,5 +15,5 @@ pub use charset::{CharsetWriter, locale_is_ascii, to_ascii};
 pub use clock::{date_time, seconds};
 pub use line_width::LineWidth;
 pub use paint::Paint;
-pub use quantity::{count, grouped, size};
+pub use quantity::{count, grouped, share, size};
 pub use table::TextTable;

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use ichnos_model::{ClockClass, ClockOrigin, ClockValue, IntegerProperties};
+use ichnos_model::class::IntegerProperties;
+use ichnos_model::clock::{ClockClass, ClockOrigin, ClockValue};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 

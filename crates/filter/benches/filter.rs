@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use ichnos_filter::{Filter, FilterScope};
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Member};
+use ichnos_model::clock::{ClockClass, ClockValue};
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position};
-use ichnos_model::{
-    ClockClass, ClockValue, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass,
-    FieldKind, Length, Limits, Member, Real, Scopes, Text, Trace, TraceClass, Visitor,
-};
+use ichnos_model::event::Scopes;
+use ichnos_model::field::{Field, Real, Text};
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Event, Trace, TraceClass, Visitor};
 
 /// Visitor that folds all values, like the format `null`.
 struct Fold(u64);

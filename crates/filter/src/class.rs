@@ -1,10 +1,10 @@
 //! Event classes for compilation, and the meaning of names in them.
 
+use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Mappings, VariableLengthValue};
+use ichnos_model::clock::WallClock;
+use ichnos_model::meaning::{Meaning, MemberIndex};
 use ichnos_model::plan::{DataStreamPlans, EventRecordPlans, Plan, scope_plan};
-use ichnos_model::{
-    DataStream, DataStreamClass, Event, FieldClass, FieldKind, Mappings, Meaning, MemberIndex, Scope, Trace,
-    VariableLengthValue, WallClock,
-};
+use ichnos_model::{DataStream, Event, Scope, Trace};
 
 use super::fetch::{ElementOf, PlanNode};
 use super::syntax::NameStep;

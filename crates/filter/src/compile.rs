@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::{
-    FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Scope, Uuid, running_thread,
-};
+use ichnos_model::class::{IntegerRange, Mappings, RangeSet, Uuid};
+use ichnos_model::field::FieldRef;
+use ichnos_model::log::LogLevel;
+use ichnos_model::meaning::Meaning;
+use ichnos_model::{Scope, running_thread};
 use regex::bytes::Regex;
 
 use super::class::{FilterClass, TypedFields, ValueType};

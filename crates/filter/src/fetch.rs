@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use ichnos_model::{Event, Field, FieldValue, LogText, Scope, Text, Uuid, Visitor};
+use ichnos_model::class::Uuid;
+use ichnos_model::field::{Field, FieldValue, Text};
+use ichnos_model::log::LogText;
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::value::FilterValue;
 

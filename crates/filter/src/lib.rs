@@ -33,7 +33,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
-use ichnos_model::{DataStream, Event, ExcludedClasses, IgnorePoison as _, Trace, Window};
+use ichnos_model::cursor::ExcludedClasses;
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::{DataStream, Event, Trace, Window};
 use regex::bytes::Regex;
 
 use class::FilterClass;
@@ -119,10 +121,10 @@ pub struct FilterScope<'t> {
 /// Expression checked for certain traces. Any number of threads can use it.
 #[derive(Clone)]
 pub struct Filter {
-    shared: Arc<Shared>,
+    checked: Arc<CheckedExpression>,
 }
 
-struct Shared {
+struct CheckedExpression {
     expression: Expression,
     /// Traces. They must stay alive because programs are looked up by trace address.
     traces: Vec<Arc<Trace>>,
@@ -154,7 +156,7 @@ struct ProgramKey {
 
 impl fmt::Debug for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Filter").field("expression", &self.shared.expression.text()).finish_non_exhaustive()
+        f.debug_struct("Filter").field("expression", &self.checked.expression.text()).finish_non_exhaustive()
     }
 }
 
@@ -207,7 +209,7 @@ impl Filter {
             window_of(root, &|node| matches!(&node.kind, NodeKind::Name(path) if is_time(path)), &|node| {
                 time_of(node, source, &resolve)
             });
-        let shared = Shared {
+        let checked = CheckedExpression {
             expression: expression.clone(),
             traces: scope.traces.to_vec(),
             times: times.into_inner(),
@@ -223,25 +225,25 @@ impl Filter {
             programs: Mutex::default(),
             excluded: Mutex::default(),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { checked: Arc::new(checked) })
     }
 
     /// Returns the expression.
     #[must_use]
     pub fn expression(&self) -> &Expression {
-        &self.shared.expression
+        &self.checked.expression
     }
 
     /// Returns a time window that contains all selected events. Readers can skip the rest.
     #[must_use]
     pub fn window(&self) -> Window {
-        self.shared.window
+        self.checked.window
     }
 
     /// Returns hints on parts that are probably not intended.
     #[must_use]
     pub fn warnings(&self) -> &[FilterWarning] {
-        &self.shared.warnings
+        &self.checked.warnings
     }
 
     /// Checks the expression again, with the classes that were discovered while reading. Returns an empty list if all
@@ -251,11 +253,11 @@ impl Filter {
     /// If a field or property name is unknown in every event, or an operator fits the types in no
     /// class.
     pub fn review(&self) -> Result<Vec<FilterWarning>, FilterError> {
-        let Expression { source, root, patterns } = &self.shared.expression;
-        let (traces, aliases) = (&self.shared.traces[..], &self.shared.aliases[..]);
+        let Expression { source, root, patterns } = &self.checked.expression;
+        let (traces, aliases) = (&self.checked.traces[..], &self.checked.aliases[..]);
         let times = |text: &str| self.resolved(text);
         let survey = Survey { source, root, patterns, traces, is_open: false, times: &times, aliases };
-        if !self.shared.is_open || !survey.has_classes() {
+        if !self.checked.is_open || !survey.has_classes() {
             return Ok(Vec::new());
         }
         // Times were checked before.
@@ -267,7 +269,7 @@ impl Filter {
 
     /// Returns the time for a text in the expression.
     fn resolved(&self, text: &str) -> Result<i128, String> {
-        let time = self.shared.times.get(text).cloned();
+        let time = self.checked.times.get(text).cloned();
         time.unwrap_or_else(|| Err("it was not resolved".to_owned()))
     }
 
@@ -278,9 +280,9 @@ impl Filter {
         /// Maximum number of classes to check. If the expression depends on the data stream, the maximum is per data
         /// stream.
         const MOST_CLASSES: usize = 100_000;
-        let of_stream = self.shared.depends_on_stream.then_some(stream.key);
+        let of_stream = self.checked.depends_on_stream.then_some(stream.key);
         let key = (Arc::as_ptr(&stream.trace).addr(), stream.class_index, of_stream);
-        let mut excluded = self.shared.excluded.lock().ignore_poison();
+        let mut excluded = self.checked.excluded.lock().ignore_poison();
         if let Some(known) = excluded.get(&key) {
             return known.clone();
         }
@@ -302,8 +304,8 @@ impl Filter {
     pub fn selector(&self) -> Selector {
         Selector {
             // Each clone has separate memory for searches.
-            patterns: self.shared.expression.patterns.clone(),
-            shared: Arc::clone(&self.shared),
+            patterns: self.checked.expression.patterns.clone(),
+            checked: Arc::clone(&self.checked),
             streams: Vec::new(),
             tables: Vec::new(),
             by_class: HashMap::new(),
@@ -313,7 +315,7 @@ impl Filter {
 
     /// Returns the program for an event class.
     fn program(&self, key: ProgramKey, event: &Event<'_>) -> Arc<Program> {
-        let programs = || self.shared.programs.lock().ignore_poison();
+        let programs = || self.checked.programs.lock().ignore_poison();
         if let Some(program) = programs().get(&key) {
             return Arc::clone(program);
         }
@@ -322,15 +324,15 @@ impl Filter {
     }
 
     fn compile(&self, class: FilterClass<'_>) -> Program {
-        let Expression { source, root, patterns } = &self.shared.expression;
+        let Expression { source, root, patterns } = &self.checked.expression;
         let times = |text: &str| self.resolved(text);
-        Compiler::new(class, source, patterns, &times, &self.shared.aliases).program(root)
+        Compiler::new(class, source, patterns, &times, &self.checked.aliases).program(root)
     }
 }
 
 /// Evaluator of a [`Filter`] for one thread.
 pub struct Selector {
-    shared: Arc<Shared>,
+    checked: Arc<CheckedExpression>,
     patterns: Vec<Regex>,
     /// Table index by data stream key. Indexes start at 1, and 0 is unknown.
     streams: Vec<u32>,
@@ -353,13 +355,15 @@ enum ClassDecision {
 
 impl Clone for Selector {
     fn clone(&self) -> Self {
-        Filter { shared: Arc::clone(&self.shared) }.selector()
+        Filter { checked: Arc::clone(&self.checked) }.selector()
     }
 }
 
 impl fmt::Debug for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Selector").field("expression", &self.shared.expression.text()).finish_non_exhaustive()
+        f.debug_struct("Selector")
+            .field("expression", &self.checked.expression.text())
+            .finish_non_exhaustive()
     }
 }
 
@@ -367,7 +371,7 @@ impl Selector {
     /// Returns the filter.
     #[must_use]
     pub fn filter(&self) -> Filter {
-        Filter { shared: Arc::clone(&self.shared) }
+        Filter { checked: Arc::clone(&self.checked) }
     }
 
     /// Returns `true` if an event is selected.
@@ -397,7 +401,7 @@ impl Selector {
             let program = filter.compile(FilterClass::from_event(event));
             return program.selects(event, &mut self.fetched, &self.patterns);
         };
-        let of_stream = self.shared.depends_on_stream.then_some(stream.key);
+        let of_stream = self.checked.depends_on_stream.then_some(stream.key);
         let key = ProgramKey { trace, stream_class: stream.class_index, stream: of_stream, class };
         let known = &mut self.by_class;
         let tables = &mut self.tables;

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ichnos_model::{Event, FieldRef, LevelScale, WallClock};
+use ichnos_model::Event;
+use ichnos_model::clock::WallClock;
+use ichnos_model::field::FieldRef;
+use ichnos_model::log::LevelScale;
 use memchr::memmem::Finder;
 use regex::bytes::Regex;
 

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{LevelScale, LogSeverity, Meaning, Value};
+use ichnos_model::class::Value;
+use ichnos_model::log::{LevelScale, LogSeverity};
+use ichnos_model::meaning::Meaning;
 
 use super::class::{FilterClass, ValueType};
 use super::program::Code;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use ichnos_model::class::DynamicClass;
 use ichnos_model::plan::EventRecordPlans;
-use ichnos_model::{DynamicClass, Scope, Trace};
+use ichnos_model::{Scope, Trace};
 use regex::bytes::Regex;
 
 use super::class::{FilterClass, ValueType};

@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use ichnos_model::decode::{DecodeLimits, PacketBits, Position};
-use ichnos_model::{
-    BitField, ByteOrder, ClockClass, DataStream, DataStreamClass, Event, EventBuilder, EventRecordClass,
-    FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep,
-    Limits, LogLevel, LogRole, LogSeverity, Mappings, Meaning, Member, RangeSet, Scope, Scopes,
-    StringEncoding, StringLength, Trace, TraceClass, Uuid, Value, VariantOption, WallClock, Window,
+use ichnos_model::class::{
+    Attributes, BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, Mappings, Member, RangeSet, StringLength, Uuid, Value,
+    VariantOption,
 };
+use ichnos_model::clock::{ClockClass, WallClock};
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position};
+use ichnos_model::event::{EventBuilder, Scopes};
+use ichnos_model::field::{FieldValue, StringEncoding};
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity};
+use ichnos_model::meaning::Meaning;
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Event, Scope, Trace, TraceClass, Window};
 use ichnos_testing::{Random, cases};
 
 use super::*;
@@ -51,7 +57,7 @@ fn kinds() -> EventRecordClass {
         name: Some(name.to_owned()),
         class: Arc::new(class),
         ranges: RangeSet(vec![IntegerRange::single(value)]),
-        attributes: ichnos_model::Attributes::default(),
+        attributes: Attributes::default(),
     };
     let variant = FieldKind::Variant {
         options: vec![
@@ -152,10 +158,10 @@ pub(super) fn for_each_event(trace: &Arc<Trace>, take: &mut dyn FnMut(&Event<'_>
         kinds.set("big", u64::MAX - i).unwrap();
         kinds.set("ratio", i as f64 / 2.0).unwrap();
         kinds.set("is_on", i == 1).unwrap();
-        kinds.set("flags", ichnos_model::FieldValue::Bits(i)).unwrap();
+        kinds.set("flags", FieldValue::Bits(i)).unwrap();
         let name: Vec<u8> = "né".encode_utf16().flat_map(u16::to_be_bytes).collect();
-        kinds.set("name", ichnos_model::FieldValue::Text(&name)).unwrap();
-        kinds.set("bytes", ichnos_model::FieldValue::Blob(&[0xca, i as u8])).unwrap();
+        kinds.set("name", FieldValue::Text(&name)).unwrap();
+        kinds.set("bytes", FieldValue::Blob(&[0xca, i as u8])).unwrap();
         kinds.set("id", Uuid::from_u128(i.into())).unwrap();
         kinds.set("at", 5_000 + i).unwrap();
         kinds.set("http.method", "GET").unwrap();

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use ichnos_model::{IntegerRange, LogLevel, Uuid};
+use ichnos_model::class::{IntegerRange, Uuid};
+use ichnos_model::log::LogLevel;
 
 use super::syntax::{ArithmeticOp, CompareOp};
 

@@ -3,10 +3,9 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{
-    BoxedCursor, Checkpoint, Cursor, Damage, DrainEnd, Head, Message, MessageHandler, MessageKind, Sink,
-    sort_key,
-};
+use ichnos_model::cursor::{BoxedCursor, Checkpoint, DrainEnd, Head, MessageHandler, MessageKind, sort_key};
+use ichnos_model::message::Damage;
+use ichnos_model::{Cursor, Message, Sink};
 
 /// Entry for a cursor: time of the current message and cursor index.
 ///
@@ -321,7 +320,8 @@ pub fn pump(merge: &mut Merge, sink: &mut impl Sink) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::{DamageKind, StreamCursor};
+    use ichnos_model::cursor::StreamCursor;
+    use ichnos_model::message::DamageKind;
     use proptest::collection::vec;
     use proptest::strategy::Strategy;
     use proptest::test_runner::{Config, TestRunner};

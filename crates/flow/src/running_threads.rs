@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ichnos_model::{
-    BoxedCursor, Checkpoint, Cursor, Damage, DataPosition, DataStream, Event, EventValues, ExcludedClasses,
-    FileDiagnostic, Head, IgnorePoison as _, Meaning, Message, MessageKind, OpenedTrace, SplitPoint,
-    StreamSummary, Trace, TracerQuirk, Window, running_thread,
-};
+use ichnos_model::cursor::{BoxedCursor, Checkpoint, ExcludedClasses, Head, MessageKind};
+use ichnos_model::event::EventValues;
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::meaning::Meaning;
+use ichnos_model::message::{Damage, DataPosition};
+use ichnos_model::trace::{FileDiagnostic, SplitPoint, StreamSummary, TracerQuirk};
+use ichnos_model::{Cursor, DataStream, Event, Message, OpenedTrace, Trace, Window, running_thread};
 
 use crate::thread_list::{self, Processes};
 

@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::{
-    DataStream, Event, EventRecordClass, ExcludedClasses, ListedThread, Meaning, Message, OpenedTrace, Window,
-};
+use ichnos_model::class::EventRecordClass;
+use ichnos_model::cursor::ExcludedClasses;
+use ichnos_model::meaning::Meaning;
+use ichnos_model::trace::ListedThread;
+use ichnos_model::{DataStream, Event, Message, OpenedTrace, Window};
 
 /// Maximum number of messages to read. Each data stream has an equal share.
 const MOST_MESSAGES: usize = 1 << 20;

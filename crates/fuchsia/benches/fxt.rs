@@ -14,7 +14,8 @@ use ichnos_fuchsia::fxt::{Argument, ArgumentValue, Record, RecordWriter, Records
 use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos_fuchsia::fxt_writer::FxtWriter;
 use ichnos_io::{Lane, WriteOptions, WriteSource, WriteTarget, WriterFactory};
-use ichnos_model::{Cursor, Field, Message, OpenedTrace, Scope, Text, Visitor, Window};
+use ichnos_model::field::{Field, Text};
+use ichnos_model::{Cursor, Message, OpenedTrace, Scope, Visitor, Window};
 
 /// Approximate size of the trace in bytes.
 const SIZE: usize = 100_000_000;

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use ichnos::create::{CreateOptions, create};
-use ichnos::model::{
-    ClockClass, EventRecordClass, FieldClass, FieldKind, FieldValue, Member, Value, VariableLengthValue,
-};
+use ichnos::model::class::{EventRecordClass, FieldClass, FieldKind, Member, Value, VariableLengthValue};
+use ichnos::model::clock::ClockClass;
+use ichnos::model::field::FieldValue;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args_os().nth(1).ok_or("expected a directory")?;

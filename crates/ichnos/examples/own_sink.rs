@@ -2,7 +2,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos::model::Field;
+use ichnos::model::field::Field;
 use ichnos::prelude::*;
 
 /// Collects the integers of an event.

@@ -1,6 +1,7 @@
 //! Writes a trace from values: `cargo run -p ichnos --example write_trace -- DIRECTORY [DIALECT]`
 use ichnos::create::{CreateOptions, create};
-use ichnos::model::{ClockClass, FieldClass, Member, Value};
+use ichnos::model::class::{FieldClass, Member, Value};
+use ichnos::model::clock::ClockClass;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

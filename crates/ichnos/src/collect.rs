@@ -8,7 +8,7 @@ use ichnos_analysis::find_identifiers;
 #[doc(inline)]
 pub use ichnos_collect::*;
 use ichnos_io::{CollectSettings, TaskKey};
-use ichnos_model::Identifier;
+use ichnos_model::meaning::Identifier;
 
 /// Returns the names of formats with collectable reports, and their collectors.
 pub fn formats() -> impl Iterator<Item = (&'static str, CollectSettings)> {

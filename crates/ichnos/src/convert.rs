@@ -16,7 +16,9 @@ use ichnos_io::{
     WriterFactory,
 };
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Damage, FileDiagnostic, OpenedTrace, Severity, Window};
+use ichnos_model::message::Damage;
+use ichnos_model::trace::{FileDiagnostic, Severity};
+use ichnos_model::{OpenedTrace, Window};
 
 use crate::format::formats;
 use crate::pass::StreamOptions;

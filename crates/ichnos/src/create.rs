@@ -6,7 +6,8 @@
 #![cfg_attr(feature = "ctf", doc = "```")]
 #![cfg_attr(not(feature = "ctf"), doc = "```ignore")]
 //! use ichnos::create::{CreateOptions, create};
-//! use ichnos::model::{ClockClass, FieldClass, Member};
+//! use ichnos::model::class::{FieldClass, Member};
+//! use ichnos::model::clock::ClockClass;
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("trace");
@@ -44,12 +45,13 @@ use std::time::{Duration, Instant};
 use ichnos_io::{
     CreateError, Lane, MessageOrder, Output, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
+use ichnos_model::class::{DataStreamClass, DynamicClass, EventRecordClass, FieldClass, Member, Uuid, Value};
+use ichnos_model::clock::{ClockClass, ClockValue};
+use ichnos_model::event::{BuildError, EventBuilder, EventValues, Scopes};
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::plan::PlanError;
-use ichnos_model::{
-    BuildError, ClockClass, ClockValue, DataStream, DataStreamClass, DynamicClass, Event, EventBuilder,
-    EventRecordClass, EventValues, FieldClass, IgnorePoison as _, Limits, Member, Message, Scopes, Trace,
-    TraceClass, Uuid, Value,
-};
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Event, Message, Trace, TraceClass};
 
 mod event_writer;
 

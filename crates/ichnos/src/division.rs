@@ -140,7 +140,7 @@ fn unpack(
         if owners[first].is_some() {
             let [path, first] = [index, first]
                 .map(|index| format!("{}/{}", tree.name.trim_end_matches('/'), tree.entries[index].path));
-            division.notices.push(format!("{path}: this is the same file as {first}: it is read once"));
+            division.notices.push(format!("{path}: same file as {first}; it is read once"));
         }
     }
 }

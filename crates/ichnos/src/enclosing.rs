@@ -90,7 +90,7 @@ pub(crate) fn without_repetition(all: Vec<PathOpening>) -> (Vec<PathOpening>, Ve
     for (opening, cover) in left_out.by_ref().take(SHOWN) {
         let (given, first) = (opening.given.display(), cover.given.display());
         notices.push(match opening.given == cover.given {
-            true => format!("{given}: this path is given more than once: it is read once"),
+            true => format!("{given}: path given more than once; it is read once"),
             false => format!("{given}: already read with {first}"),
         });
     }
@@ -144,7 +144,7 @@ mod tests {
         let notices = |paths: &[&str]| openings(paths).1;
         assert!(notices(&["t/chan", "t/metadata", "t/index"]).is_empty());
         let notice = notices(&["t", "t"]).join("\n");
-        assert!(notice.ends_with("/t: this path is given more than once: it is read once"), "{notice}");
+        assert!(notice.ends_with("/t: path given more than once; it is read once"), "{notice}");
         let notice = notices(&["t/sub", "t"]).join("\n");
         assert!(notice.contains("/t/sub: already read with ") && notice.ends_with("/t"), "{notice}");
         assert_eq!(notices(&["t"; 100]).len(), 21);

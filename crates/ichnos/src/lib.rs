@@ -19,7 +19,7 @@
 //! ```
 //!
 //! An event borrows from the session and lives until the next event is read, so it needs no allocation. A
-//! [`FieldPath`](model::FieldPath) finds a field of many events without a name search in each event.
+//! [`FieldPath`](model::field::FieldPath) finds a field of many events without a name search in each event.
 //! [`Event::meaning`](model::Event::meaning) finds a field by its role (the thread, the message, a stack), under any
 //! name. [`Event::visit`](model::Event::visit) passes all values of a scope to a [`Visitor`](model::Visitor).
 //!
@@ -116,7 +116,7 @@
 //! # Crates
 //! | module | contents |
 //! |---|---|
-//! | [`model`] | classes, events, messages, clocks, and [`model::Source`] for new formats |
+//! | [`model`] | [classes](model::class), [events](model::event), [fields](model::field), [messages](model::message), [clocks](model::clock), and [`model::Source`] for new formats |
 //! | [`io`] | files, archives, compressed input, format and output traits |
 //! | [`filter`] | [expressions](Expression) that select events |
 //! | [`flow`] | the merge, chunks on several threads, the running thread |
@@ -202,10 +202,12 @@ pub use text_output::{BlockWarnings, BlockWriter, TextOutput};
 /// Common imports.
 pub mod prelude {
     pub use ichnos_flow::pump;
-    pub use ichnos_model::{
-        Cursor, Damage, DataStream, Event, FieldPath, Meaning, Message, OpenedTrace, Packet, Scope, Sink,
-        StreamCursor, Visitor, Window,
-    };
+    pub use ichnos_model::cursor::StreamCursor;
+    pub use ichnos_model::event::Packet;
+    pub use ichnos_model::field::FieldPath;
+    pub use ichnos_model::meaning::Meaning;
+    pub use ichnos_model::message::Damage;
+    pub use ichnos_model::{Cursor, DataStream, Event, Message, OpenedTrace, Scope, Sink, Visitor, Window};
 
     pub use crate::{OpenOptions, Session, open};
 }

@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{Entry, Format, IoLimits, OptionError, ReadOptions, Tree, TreeOptions};
+use ichnos_model::clock::{ClockClass, ClockOffsets};
 use ichnos_model::running_thread::RunningParts;
-use ichnos_model::{ClockClass, ClockOffsets};
 
 use crate::format::{FORMATS, formats};
 

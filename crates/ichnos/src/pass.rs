@@ -13,7 +13,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_io::{MessageOrder, Output};
-use ichnos_model::{BuildError, Damage, Discarded, Event, EventBuilder, Message, MessageHandler, Sink};
+use ichnos_model::cursor::MessageHandler;
+use ichnos_model::event::{BuildError, EventBuilder};
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{Event, Message, Sink};
 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
@@ -117,6 +120,11 @@ pub trait PassObserver: Sync {
         let _ = bytes;
     }
 
+    /// Returns `true` if [`note`](Self::note) is used. Otherwise, no notes are created.
+    fn takes_notes(&self) -> bool {
+        true
+    }
+
     /// Receives losses and damage of the input. Outputs may contain them, too.
     fn note(&self, note: PassNote) {
         let _ = note;
@@ -125,12 +133,27 @@ pub trait PassObserver: Sync {
 
 impl dyn PassObserver + '_ {
     fn note_damage(&self, damage: &Damage) {
-        self.note(PassNote::Damage(Box::new(damage.clone())));
+        if self.takes_notes() {
+            self.note(PassNote::Damage(Box::new(damage.clone())));
+        }
+    }
+
+    /// Reports the loss or the damage in a message.
+    fn note_message(&self, message: &Message<'_>) {
+        if self.takes_notes()
+            && let Some(note) = PassNote::from_message(message)
+        {
+            self.note(note);
+        }
     }
 }
 
 /// Ignores everything.
-impl PassObserver for () {}
+impl PassObserver for () {
+    fn takes_notes(&self) -> bool {
+        false
+    }
+}
 
 /// Report to a [pass observer](PassObserver).
 #[derive(Debug)]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
 use ichnos_io::{FirstTime, Shard};
-use ichnos_model::{
-    BoxedCursor, ClockOrigin, Cursor, Damage, DataStream, ExcludedClasses, Head, Message, MessageKind,
-    OpenedTrace, SplitPoint, StreamCursor, Window,
-};
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::cursor::{BoxedCursor, ExcludedClasses, Head, MessageKind, StreamCursor};
+use ichnos_model::message::Damage;
+use ichnos_model::trace::SplitPoint;
+use ichnos_model::{Cursor, DataStream, Message, OpenedTrace, Window};
 
 use crate::Session;
 use crate::shard_parts::ShardParts;

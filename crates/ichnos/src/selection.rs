@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use ichnos_export::{CsvColumn, CsvColumns, JsonTime};
 use ichnos_filter::{Filter, Selector};
+use ichnos_model::class::{DataStreamClass, EventRecordClass};
+use ichnos_model::cursor::{ExcludedClasses, Head, MessageKind, StreamCursor};
+use ichnos_model::event::EventCounts;
+use ichnos_model::message::Discarded;
 use ichnos_model::plan::EventRecordPlans;
-use ichnos_model::{
-    DataStream, DataStreamClass, Discarded, Event, EventCounts, EventRecordClass, ExcludedClasses, Head,
-    Message, MessageKind, StreamCursor, Window,
-};
+use ichnos_model::{DataStream, Event, Message, Window};
 
 use crate::{OpenError, Reader, Session};
 

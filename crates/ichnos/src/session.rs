@@ -11,7 +11,9 @@ use ichnos_io::{
     Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, RefusedTrace,
     Tree, TreeProblem,
 };
-use ichnos_model::{ClockClass, ClockOrigin, DataStream, OpenedTrace, TracerQuirk, Window};
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::TracerQuirk;
+use ichnos_model::{DataStream, OpenedTrace, Window};
 
 use crate::division::{Division, divide};
 use crate::enclosing::{PathOpening, without_repetition};
@@ -560,7 +562,7 @@ impl Session {
     }
 
     /// Returns `true` if a trace has events that name processes, modules or functions: see
-    /// [`EventRecordClass::is_rundown`](ichnos_model::EventRecordClass::is_rundown).
+    /// [`EventRecordClass::is_rundown`](ichnos_model::class::EventRecordClass::is_rundown).
     #[must_use]
     pub fn has_rundown(&self) -> bool {
         let classes = self.traces().iter().flat_map(|trace| &trace.trace().class.data_streams);

@@ -7,7 +7,8 @@ use ichnos_analysis::{PairOptions, PairReader, Pairs, Stats, StatsCollector, Sta
 use ichnos_io::{
     CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
 };
-use ichnos_model::{IgnorePoison as _, Message};
+use ichnos_model::Message;
+use ichnos_model::locks::IgnorePoison as _;
 
 /// Output that counts events or event pairs. Each worker counts a chunk, and the results are joined in order.
 #[derive(Debug)]

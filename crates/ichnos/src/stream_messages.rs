@@ -1,6 +1,8 @@
 //! Messages of a single data stream.
 
-use ichnos_model::{BoxedCursor, EventCounts, Message, MessageKind, OpenedTrace, Window};
+use ichnos_model::cursor::{BoxedCursor, MessageKind};
+use ichnos_model::event::EventCounts;
+use ichnos_model::{Message, OpenedTrace, Window};
 
 use crate::Selection;
 
@@ -10,7 +12,8 @@ const AT_ONCE: u32 = 1 << 14;
 /// Messages of a data stream, for a separate pass or an event count.
 ///
 /// ```no_run
-/// use ichnos::model::{EventCounts, Window};
+/// use ichnos::model::Window;
+/// use ichnos::model::event::EventCounts;
 /// use ichnos::{Selection, StreamMessages};
 ///
 /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;

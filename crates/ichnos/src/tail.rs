@@ -3,7 +3,8 @@
 use std::io;
 
 use ichnos_flow::Merge;
-use ichnos_model::{Checkpoint, Sink};
+use ichnos_model::Sink;
+use ichnos_model::cursor::Checkpoint;
 
 use crate::{Pass, PassEnd, Reader};
 

@@ -1,7 +1,7 @@
 //! Sink text as the output of a pass.
 
 mod blocks;
-mod fixed_text;
+mod fixup_resolver;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -12,12 +12,13 @@ use ichnos_io::{
     ChunkStart, CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
     WriteReport,
 };
-use ichnos_model::{DataStream, Event, IgnorePoison as _, Message};
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::{DataStream, Event, Message};
 
 use crate::pass::{ROOM, block_size};
 pub use blocks::{BlockWarnings, BlockWriter};
 use blocks::{BufferPool, WrittenText};
-use fixed_text::FixedText;
+use fixup_resolver::FixupResolver;
 
 /// Size of an immediately written block, in bytes.
 const LOCAL_BLOCK: usize = 80 << 10;
@@ -70,7 +71,7 @@ struct JoinedText<'o, S: SinkState> {
     before: S,
     /// `true` if a chunk is complete.
     has_chunk: bool,
-    text: FixedText<S::Cause>,
+    resolver: FixupResolver<S::Cause>,
     /// Position in the current chunk, in bytes and warnings. A chunk that is written again starts at 0.
     position: (u64, usize),
     /// Largest written position in the current chunk.
@@ -106,7 +107,7 @@ impl<'o, S: ResumableSink> TextOutput<'o, S> {
             state: StateOf::<S>::default(),
             before: StateOf::<S>::default(),
             has_chunk: false,
-            text: FixedText::default(),
+            resolver: FixupResolver::default(),
             position: (0, 0),
             written: (0, 0),
             undecoded: 0,
@@ -137,7 +138,7 @@ impl<S: SinkState> JoinedText<'_, S> {
     /// Restarts the current chunk.
     fn restart(&mut self) {
         self.state = self.before.clone();
-        self.text = FixedText::default();
+        self.resolver = FixupResolver::default();
         self.position = (0, 0);
     }
 
@@ -154,8 +155,8 @@ impl<S: SinkState> JoinedText<'_, S> {
 
     /// Writes a block without its already written part. Returns `false` if the chunk must be written again.
     fn write(&mut self, block: &[u8]) -> io::Result<bool> {
-        let Self { text, state, writer, position: (position, _), written: (written, _), .. } = self;
-        text.write(block, state, &mut |text| {
+        let Self { resolver, state, writer, position: (position, _), written: (written, _), .. } = self;
+        resolver.write(block, state, &mut |text| {
             let skipped = usize::try_from(written.saturating_sub(*position)).unwrap_or(usize::MAX);
             *position += text.len() as u64;
             *written = (*written).max(*position);
@@ -165,7 +166,7 @@ impl<S: SinkState> JoinedText<'_, S> {
 
     /// Ends a chunk. Returns `false` if the chunk must be written again.
     fn end(&mut self, end: TextEnd<S>) -> bool {
-        if !self.text.resolve_rest(&mut self.state) {
+        if !self.resolver.resolve_rest(&mut self.state) {
             return false;
         }
         self.undecoded = self.undecoded.saturating_add(end.undecoded);
@@ -242,7 +243,7 @@ where
         };
         let mut joined = self.lock();
         joined.warn(data.warnings);
-        joined.text.add(data.fixups);
+        joined.resolver.add(data.fixups);
         let is_right = joined.write(&block.bytes)? && data.end.is_none_or(|end| joined.end(end));
         data.pool.put(block.bytes);
         Ok(if is_right { JoinResult::Done } else { JoinResult::Again })

@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{CreateError, ReaderRules};
+use ichnos_model::cursor::StreamCursor as _;
+use ichnos_model::digest::{EventHashFn, StreamDigest, TraceDigest};
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::message::Damage;
 use ichnos_model::running_thread::RunningParts;
-use ichnos_model::{
-    Damage, Event, EventHashFn, IgnorePoison as _, Limits, Message, Severity, StreamCursor as _,
-    StreamDigest, TraceClass, TraceDigest, Window,
-};
+use ichnos_model::trace::{Limits, Severity};
+use ichnos_model::{Event, Message, TraceClass, Window};
 
 use crate::{OpenError, OpenOptions, PassNote, PassObserver, Session, open};
 

@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, OnceLock};
 
-use ichnos_model::IgnorePoison as _;
+use ichnos_model::locks::IgnorePoison as _;
 use libc::{c_int, c_void, siginfo_t};
 
 /// Guard for a mapping, which can then be read even if pages are lost. Must live as long as the mapping.

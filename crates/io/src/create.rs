@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::Packet;
 use ichnos_model::lower::LossTable;
 use ichnos_model::plan::PlanError;
-use ichnos_model::{DataStream, Event, Limits, Message, Packet, Trace, TraceClass, TraceDigest};
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Event, Message, Trace, TraceClass};
 
 use crate::{
     ExistingOutput, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard,
@@ -207,7 +210,7 @@ pub struct WriteOptions {
     /// get this time. `None` if unknown.
     pub first_time: Option<FirstTime>,
     /// Declares that events are selected only by time, though some are dropped: all events in this window, and the
-    /// events outside of it that are a [rundown](ichnos_model::EventRecordClass::is_rundown).
+    /// events outside of it that are a [rundown](ichnos_model::class::EventRecordClass::is_rundown).
     pub cut: Option<ichnos_model::Window>,
     /// Declares that events can come in any order. A format whose files must be sorted by time then sorts them.
     /// Otherwise, it rejects them with [`CreateError::Unsorted`].

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos_model::DamageKind;
+use ichnos_model::message::DamageKind;
 
 use crate::Bytes;
 use crate::archive::MemberContent;
@@ -220,8 +220,8 @@ impl Entry {
         }
     }
 
-    /// Returns the size in bytes of the archive or compressed file that contained it, if any. For limits: a small file
-    /// should not cause much work.
+    /// Returns the size in bytes of the archive or compressed file that contained it, if any. Limits depend on it,
+    /// because a small file must not cause much work.
     #[must_use]
     pub fn packed(&self) -> Option<u64> {
         self.packed

@@ -3,8 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use ichnos_model::DataStream;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::message_encoder::EncoderWorker;
 use crate::{

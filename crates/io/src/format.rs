@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use ichnos_model::OpenedTrace;
+use ichnos_model::clock::{ClockArithmetic, ClockOffsets};
+use ichnos_model::meaning::{ClassMap, FindMentions};
 use ichnos_model::plan::PlanError;
-use ichnos_model::{
-    ClassMap, ClockArithmetic, ClockOffsets, Diagnostic, FileDiagnostic, FindMentions, Limits, OpenedTrace,
-    TextPosition, TracerQuirk,
-};
+use ichnos_model::trace::{Diagnostic, FileDiagnostic, Limits, TextPosition, TracerQuirk};
 
 use crate::{
     CollectSettings, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress,

@@ -4,8 +4,12 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::Packet;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{LossSet, LossTable};
-use ichnos_model::{Damage, DataStream, Discarded, Event, IgnorePoison as _, Message, Packet, TraceDigest};
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event, Message};
 
 use crate::{MessageOrder, OutputBlock, Worker, WorkerFlow, WriteOptions, WriteSource};
 
@@ -15,8 +19,8 @@ const BLOCK: usize = 256 << 10;
 ichnos_model::loss_set! {
     /// A loss common to all formats.
     enum CommonLoss {
-        Events => Dropped("loss of events"),
-        Packets => Dropped("loss of packets"),
+        Events => Dropped("record of discarded events"),
+        Packets => Dropped("record of discarded packets"),
         UnknownClass => Dropped("event of an unknown class"),
     }
 }

@@ -4,8 +4,9 @@ use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
+use ichnos_model::event::Packet;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Event, Message, Packet};
+use ichnos_model::{DataStream, Event, Message};
 
 use crate::{CreateError, WriteReport};
 
@@ -135,8 +136,9 @@ pub enum JoinResult {
 /// Encodes messages.
 ///
 /// # For implementations
-/// A worker receives the messages of its [`Lane`], or, together with other workers, the messages from some packets of a
-/// data stream: its output must not depend on earlier packets. Its memory must be bounded for any number of messages.
+/// A worker receives the messages of its [`Lane`], or the messages from some packets of a data stream, while other
+/// workers receive the rest. Then its output must not depend on earlier packets. Its memory must be bounded for any
+/// number of messages.
 pub trait Worker {
     /// Encodes a message.
     ///

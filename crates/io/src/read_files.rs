@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::Damage;
+use ichnos_model::message::Damage;
 
 use crate::{Bytes, Entry, FileId, OpenedTraces, RefusedTrace, Tree};
 
@@ -79,9 +79,9 @@ impl ReadFiles {
         let Some(identity) = entry.status().and_then(|status| status.identity) else { return true };
         let notice = match self.names.get(&identity) {
             Some(first) if first == name => {
-                format!("{name}: this file is given more than once: it is read once")
+                format!("{name}: file given more than once; it is read once")
             }
-            Some(first) => format!("{name}: this is the same file as {first}: it is read once"),
+            Some(first) => format!("{name}: same file as {first}; it is read once"),
             None => {
                 self.names.insert(identity, name.to_owned());
                 return true;

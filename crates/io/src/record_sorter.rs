@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ichnos_model::IgnorePoison as _;
+use ichnos_model::locks::IgnorePoison as _;
 
 use crate::Bytes;
 

@@ -1,6 +1,7 @@
 //! Schema languages.
 
-use ichnos_model::{Limits, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::trace::Limits;
 
 /// A language in which a format writes trace schemas, for traces in any format.
 #[derive(Clone, Copy, Debug)]

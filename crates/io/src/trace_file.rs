@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{IgnorePoison as _, TraceDigest};
 
 use crate::{
     CreateError, IoLimits, OutputBlock, OutputFile, PartTarget, Tree, Verify, WriteOptions, WriteReport,

@@ -15,7 +15,7 @@ pub struct TreeOptions {
     /// Maximum directory depth, without a message about deeper directories: 0 for files directly in the opened
     /// directory. `None` for all, up to the limit.
     pub depth: Option<u32>,
-    /// Follow symbolic links to directories outside the opened directory. Otherwise, they are problems with the tree.
+    /// Follow symbolic links to directories outside the opened directory. Otherwise, they are reported as problems.
     /// Default: no.
     pub follow_links: bool,
     /// Maximum total number of unpacked bytes in a tree that are kept in memory. Further bytes go to a temporary file.

@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ichnos_model::IgnorePoison as _;
+use ichnos_model::class::EventRecordClass;
+use ichnos_model::locks::IgnorePoison as _;
 
 use crate::event;
 use crate::index::{Runs, line_at};
@@ -42,7 +43,7 @@ impl ClassIdAllocator {
             taken.insert(own, own.wrapping_add(1));
             return own;
         }
-        let hash = hash(key);
+        let hash = EventRecordClass::id_from_key(key);
         let mut id = taken.get(&hash).copied().unwrap_or(hash);
         while taken.contains_key(&id) || part.classes.contains_key(&id) {
             id = id.wrapping_add(1);
@@ -86,12 +87,4 @@ impl ClassIdAllocator {
         }
         first
     }
-}
-
-/// Returns an almost unique number that every JSON reader accepts.
-pub(crate) fn hash(key: &[u8]) -> u128 {
-    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    u128::from((hash ^ hash >> 48) & 0xffff_ffff_ffff)
 }

@@ -7,11 +7,11 @@ use ichnos_export::documents::write_uuid;
 use ichnos_export::parts::log_level_number;
 use ichnos_json::read::Reader;
 use ichnos_json::write::ValueWriter;
-use ichnos_model::{
-    ClockClass, ClockOrigin, EventDisplay, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TRACER_NAMESPACES, TraceClass,
-    UuidOf, Value,
-};
+use ichnos_model::class::{EventRecordClass, FieldClass, FieldKind, Member, UuidOf, Value};
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, TRACER_NAMESPACES};
+use ichnos_model::meaning::{EventDisplay, Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 use uuid::Uuid;
 
 use crate::fault::ParseResult;
@@ -122,6 +122,7 @@ fn find_unknown(
         }
         if !known.iter().any(|name| key.is(name)) && unknown.len() < MOST {
             let name = key.text();
+            // A character starts there.
             let shown = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
             unknown.push((of, (offset + json.offset(), shown.to_owned())));
         }

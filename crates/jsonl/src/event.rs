@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_json::read::{Raw, Reader};
+use ichnos_model::class::{DynamicClass, EventRecordClass, FieldClass, FieldKind, Member, Value};
+use ichnos_model::clock::{ClockArithmetic, ClockValue};
+use ichnos_model::event::EventValues;
+use ichnos_model::meaning::Meanings;
 use ichnos_model::plan::scope_class;
-use ichnos_model::{
-    ClockArithmetic, ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind,
-    Meanings, Member, Scope, Value, Window,
-};
+use ichnos_model::{Scope, Window};
 
 use crate::description::{self, MemberIndexes, log_level};
 use crate::fault::{LineFault, ParseResult, end, fault, value};
@@ -77,6 +78,7 @@ impl<'a> EventLineParts<'a> {
         let mut parts = Self::default();
         while let Some(key) = json.key(&mut is_first)? {
             json.peek();
+            // A name with escapes is an unknown name, because known names lack them.
             match key.plain().unwrap_or_default() {
                 "type" => {
                     if LineType::from_name(&json.string()?.text()) != Some(LineType::Event) {
@@ -171,6 +173,7 @@ impl EventShape {
     fn push_key(&self, parts: &EventLineParts<'_>, is_named: bool, key: &mut Vec<u8>) {
         let name = parts.name.filter(|_| !is_named).map(Raw::text);
         let log_level = self.log_level.filter(|_| !is_named);
+        // The flags after these values tell which of them are missing.
         let name_or_empty = name.as_deref().unwrap_or_default();
         key.extend_from_slice(&parts.id.unwrap_or_default().to_le_bytes());
         key.push(u8::from(parts.id.is_some()));
@@ -233,6 +236,7 @@ impl EventReader {
         while let Some(key) = json.key(&mut is_first)? {
             json.peek();
             let at = json.offset();
+            // A name with escapes is an unknown name, because known names lack them.
             match key.plain().unwrap_or_default() {
                 "type" | "stream" => {
                     json.skip()?;
@@ -342,6 +346,7 @@ impl EventReader {
         match self.unknown.len() {
             ..MOST => {
                 let name = name.text();
+                // A character starts there.
                 let shown = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
                 self.unknown.push((at, shown.to_owned()));
             }
@@ -433,6 +438,7 @@ impl EventReader {
         self.read_missing(end, part)?;
         let name = parts.name.map(Raw::text);
         let template = parts.id.and_then(|id| part.classes.get(&id));
+        // Events without a name share the key of the empty name.
         let last = self.last.get(name.as_deref().unwrap_or_default());
         if let Some(last) = last.filter(|last| last.id == parts.id).cloned()
             && parts.log_level.is_none() | template.is_some()
@@ -443,6 +449,7 @@ impl EventReader {
         }
         let found = self.class_of(&parts, name.as_deref(), template, part)?;
         self.read_members(&parts, &found, false)?;
+        // The same key as above.
         let name = name.unwrap_or_default();
         if name.len() <= LONGEST_NAME && (self.last.len() < MOST_NAMES || self.last.contains_key(&*name)) {
             self.last.insert(name.into_owned(), found.clone());
@@ -577,7 +584,8 @@ fn later<'a>(json: &mut Reader<'a>) -> ParseResult<Reader<'a>> {
     Ok(value)
 }
 
-fn members(class: Option<&FieldClass>) -> &[Member] {
+/// Returns the members of a root field class.
+pub(crate) fn members(class: Option<&FieldClass>) -> &[Member] {
     match class.map(|class| &class.kind) {
         Some(FieldKind::Structure { members, .. }) => members,
         _ => &[],
@@ -593,6 +601,7 @@ fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) 
         _ => (None, 0),
     };
     let mut all = Meanings::default();
+    // Other scopes have no members.
     let found =
         description::meanings(value, |scope| MemberIndexes::from_members(place(scope).0.unwrap_or_default()));
     for (member, meaning) in found.iter() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ichnos_json::read::{self, ErrorKind, MAX_DEPTH, Reader};
-use ichnos_model::Value;
+use ichnos_model::class::Value;
 
 /// Maximum number of values in a tree. Each takes up to 64 bytes of memory, and two bytes of text.
 pub(crate) const MOST_VALUES: u64 = 1 << 20;

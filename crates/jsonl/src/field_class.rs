@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use ichnos_export::documents::write_path;
 use ichnos_json::write::ValueWriter;
-use ichnos_model::{
-    ActivityPaths, BitField, BitOrder, ByteOrder, ClockClass, DisplayBase, FieldClass, FieldKind,
-    FieldLocation, IntegerProperties, Length, LocationStep, Mappings, MappingsBuilder, Member, RangeSet,
-    Role, Scope, StringEncoding, StringLength, Value, VariableLengthValue, VariantOption, WallClock,
-    WideInteger, WideRange,
+use ichnos_model::Scope;
+use ichnos_model::class::{
+    Attributes, BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, Length, LocationStep, Mapping, Mappings, MappingsBuilder, Member, RangeSet, Role,
+    StringLength, Value, VariableLengthValue, VariantOption, WideInteger, WideRange,
 };
+use ichnos_model::clock::{ClockClass, WallClock};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::meaning::ActivityPaths;
 
 use crate::members::{DescriptionResult, Members, text};
 
@@ -231,7 +234,7 @@ impl FieldClassCodec<'_> {
             name: None,
             class: nothing(),
             ranges: RangeSet(Vec::new()),
-            attributes: ichnos_model::Attributes::default(),
+            attributes: Attributes::default(),
         };
         let is_there = m.objects("options", options, make, |m, option| {
             m.ranges("ranges", &mut option.ranges)?;
@@ -458,7 +461,7 @@ fn mappings(
     mappings: &mut Mappings,
     wide: &mut Vec<WideRange>,
 ) -> DescriptionResult<()> {
-    let label = |mapping: ichnos_model::Mapping<'_>| ValueLabel {
+    let label = |mapping: Mapping<'_>| ValueLabel {
         name: mapping.name.to_owned(),
         ranges: RangeSet(mapping.ranges.iter().collect()),
         wide: Vec::new(),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ichnos_io::{
     Entry, Format, FormatInfo, OpenedTraces, ReadFile, ReadFiles, ReadOptions, RefusedTrace, Tree,
 };
-use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition};
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::trace::{Diagnostic, FileDiagnostic, TextPosition};
 
 use crate::open;
 use crate::recognition::has_lines;

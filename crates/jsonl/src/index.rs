@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use ichnos_json::read::Reader;
-use ichnos_model::{Limits, Value};
+use ichnos_model::class::Value;
+use ichnos_model::trace::Limits;
 
 use crate::fault::{MOST_VALUES, value, value_within};
 use crate::line::{self, LineOutline, LineType};
@@ -139,6 +140,7 @@ pub(crate) fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
     let rest = bytes.get(at..).unwrap_or_default();
     match memchr::memchr(b'\n', rest) {
         Some(length) => {
+            // The length was found in the rest.
             let line = rest.get(..length).unwrap_or_default();
             (line.strip_suffix(b"\r").unwrap_or(line), at + length + 1)
         }

@@ -8,18 +8,22 @@ mod resume;
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_export::documents::write_uuid;
+use ichnos_export::documents::{write_identity, write_uuid};
 use ichnos_export::parts::{
     EventStacks, FieldWriter, Keys, Repeated, Scratch, TextBuffer, TimeWriter, emf_uri, has_plain_field,
     log_level_name, write_id,
 };
 use ichnos_export::{Integers, JsonTime, TextWriter};
 use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
+use ichnos_model::class::{Attributes, EventRecordClass, UuidOf};
+use ichnos_model::clock::ClockValue;
 use ichnos_model::decode::DecodeError;
-use ichnos_model::{
-    Attributes, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass, EventRole, FieldRef,
-    LogText, Message, Packet, Scope, Sink, StreamTable, Trace, UuidOf, ValueCache,
-};
+use ichnos_model::event::{Packet, StreamTable, ValueCache};
+use ichnos_model::field::FieldRef;
+use ichnos_model::log::LogText;
+use ichnos_model::meaning::EventRole;
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event, Message, Scope, Sink, Trace};
 
 use crate::description::write_clock_class;
 use crate::members::{write_list, write_map, write_value};
@@ -532,17 +536,6 @@ fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     }
     classes::write_event_fields(&mut line, event);
     end(line);
-}
-
-fn write_identity(
-    object: &mut ObjectWriter<'_>,
-    namespace: &Option<String>,
-    name: &Option<String>,
-    uid: &Option<String>,
-) {
-    object.string("namespace", namespace.as_deref());
-    object.string("name", name.as_deref());
-    object.string("uid", uid.as_deref());
 }
 
 fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) {

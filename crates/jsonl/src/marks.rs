@@ -26,6 +26,7 @@ impl LineTimes {
     pub(crate) fn push(&mut self, mark: LineTime) {
         push_number(&mut self.packed, (mark.at - self.last.at) as u128);
         let by = mark.time.map(|time| {
+            // Before the first time, differences are from 0.
             let by = time.wrapping_sub(self.last.time.unwrap_or_default());
             // Zigzag encoding: small numbers of both signs.
             ((by << 1) ^ (by >> 127)) as u128
@@ -65,6 +66,7 @@ impl LineTimeCursor {
         let at = self.last.at + gap as usize;
         let time = by.checked_sub(1).map(|by| {
             let by = (by >> 1) as i128 ^ -((by & 1) as i128);
+            // Before the first time, differences are from 0.
             self.last.time.unwrap_or_default().wrapping_add(by)
         });
         self.last = LineTime { at, time: time.or(self.last.time) };

@@ -2,7 +2,7 @@
 
 use ichnos_export::documents::write_ranges;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
-use ichnos_model::{Attributes, IntegerRange, RangeSet, Value};
+use ichnos_model::class::{Attributes, IntegerRange, RangeSet, Value};
 
 /// Result, or an error in a description.
 pub(crate) type DescriptionResult<T> = Result<T, String>;

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_json::read::Reader;
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, Member, Value};
+use ichnos_model::clock::{ClockArithmetic, ClockClass, ClockOffsets};
+use ichnos_model::message::Damage;
 use ichnos_model::plan::{PlanError, scope_class};
-use ichnos_model::{
-    ClockArithmetic, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass,
-    FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
-};
+use ichnos_model::stack::{StackTable, Symbols};
+use ichnos_model::{DataStream, Scope, Trace, TraceClass};
 
-use crate::class_ids::{self, ClassIdAllocator};
+use crate::class_ids::ClassIdAllocator;
 use crate::description::{self, MESSAGE, MemberIndexes};
+use crate::event::members;
 use crate::fault::value;
 use crate::field_class::{FieldClassCodec, StreamScopes};
 use crate::index::{LineIndex, StreamLines};
@@ -55,7 +57,8 @@ impl DescribedClasses<'_> {
         if let Some(known) = self.without_id.get(name) {
             return *known;
         }
-        let mut id = class_ids::hash(name.as_deref().unwrap_or_default().as_bytes());
+        // Classes without a name share an id.
+        let mut id = EventRecordClass::id_from_key(name.as_deref().unwrap_or_default().as_bytes());
         while self.by_id.contains_key(&id) {
             id = id.wrapping_add(1);
         }
@@ -92,6 +95,7 @@ pub(crate) fn open(file: &Arc<LineFile>) -> Result<Vec<JsonTrace>, PlanError> {
     let index = LineIndex::from_bytes(&file.bytes, &file.limits);
     let mut faults = Faults { file, damage: Vec::new() };
     for (begin, end) in &index.before {
+        // Lines are ranges of the file.
         let line = file.bytes.get(*begin..*end).unwrap_or_default();
         let value = std::str::from_utf8(line).ok().and_then(|text| value(&mut Reader::new(text)).ok());
         faults.damage.extend(value.as_ref().map(damage_of));
@@ -444,13 +448,6 @@ fn stream_class(
     class.common_context = read(Scope::CommonContext)?;
     class.resource = read(Scope::Resource)?;
     Ok(class)
-}
-
-fn members(class: Option<&FieldClass>) -> &[Member] {
-    match class.map(|class| &class.kind) {
-        Some(FieldKind::Structure { members, .. }) => members,
-        _ => &[],
-    }
 }
 
 /// Adds an event record class to a data stream class.

@@ -14,6 +14,7 @@ pub(crate) fn has_lines(entry: &Entry) -> bool {
     for most in PROBED {
         let Ok(beginning) = entry.beginning(most) else { return false };
         let mut at = byte_order_mark(&beginning);
+        // The mark is a part of the file.
         at += beginning.len() - at - beginning.get(at..).unwrap_or_default().trim_ascii_start().len();
         let (line, next) = line_at(&beginning, at);
         if line.first() != Some(&b'{') {

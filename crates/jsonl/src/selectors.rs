@@ -1,7 +1,8 @@
 //! Finds selector values in the JSON of the scope that contains the selected field.
 
 use ichnos_json::read::Reader;
-use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope, Value};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Value};
 
 use crate::fault::value;
 use crate::members::integer_of;
@@ -61,6 +62,7 @@ impl<'s, 'a> EnclosingStructure<'s, 'a> {
             [LocationStep::Member(name), rest @ .., _last]
                 if std::ptr::eq(found, outer.structure) && outer.member.is_called(name) =>
             {
+                // The rest is a part of the path.
                 let rest = path.get(path.len() - rest.len() - 1..).unwrap_or_default();
                 (self, rest)
             }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use ichnos_json::read::Reader;
-use ichnos_model::{
+use ichnos_model::class::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Member,
 };
 

@@ -4,11 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_json::read::Reader;
+use ichnos_model::class::Value;
+use ichnos_model::clock::ClockValue;
+use ichnos_model::cursor::{Head, MessageKind};
+use ichnos_model::event::{EventValues, Packet, Scopes};
+use ichnos_model::message::{Damage, DamageKind, DataPosition};
 use ichnos_model::plan::EventRecordPlans;
-use ichnos_model::{
-    ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, EventValues, Head, MessageKind,
-    NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
-};
+use ichnos_model::source::{NextRecord, QueuedMessage, Record, StreamLoss};
+use ichnos_model::{DataStream, Event, Scope, Source, Window};
 
 use crate::description::{UnknownMember, unknown_members};
 use crate::event::{EventReader, LineClass};
@@ -187,6 +190,7 @@ impl LineSource {
         let found = match line.get(fault.at) {
             None => "the end".to_owned(),
             Some(_) => {
+                // The place is in the line.
                 let rest = line.get(fault.at..).unwrap_or_default();
                 let rest = rest.get(..40).unwrap_or(rest);
                 format!("`{}`", String::from_utf8_lossy(rest).escape_debug())

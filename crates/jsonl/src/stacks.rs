@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ichnos_model::{Frame, StackTable, Value};
+use ichnos_model::class::Value;
+use ichnos_model::stack::{Frame, StackTable};
 
 use crate::members::number;
 

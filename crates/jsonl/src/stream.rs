@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::{
-    ClassMap, ClockArithmetic, ClockOffsets, DataStream, EventRecordClass, Limits, Meaning, Scope, Value,
-};
+use ichnos_model::class::{EventRecordClass, Value};
+use ichnos_model::clock::{ClockArithmetic, ClockOffsets};
+use ichnos_model::meaning::{ClassMap, Meaning};
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Scope};
 
 use crate::class_ids::ClassIdAllocator;
 use crate::index::Runs;

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{
-    BoxedCursor, Cursor, Damage, DataStream, OpenedTrace, SourceCursor, StreamSummary, Trace, Window,
-};
+use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::message::Damage;
+use ichnos_model::source::SourceCursor;
+use ichnos_model::trace::StreamSummary;
+use ichnos_model::{Cursor, DataStream, OpenedTrace, Trace, Window};
 
 use crate::source::LineSource;
 use crate::stream::LineStream;

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ichnos_json::read::Reader;
-use ichnos_model::{
-    BitField, EventValues, FieldClass, FieldKind, FieldLocation, FieldValue, IntegerProperties, Length,
-    Member, Real, Scope, StringEncoding, VariableLengthValue, VariantOption, Wide,
+use ichnos_model::Scope;
+use ichnos_model::class::{
+    BitField, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Member, VariableLengthValue,
+    VariantOption,
 };
+use ichnos_model::event::EventValues;
+use ichnos_model::field::{FieldValue, Real, StringEncoding, Wide};
 use uuid::Uuid;
 
 use crate::fault::{LineFault, ParseResult, fault};
@@ -69,6 +72,7 @@ impl<'n> MemberFinder<'n> {
             self.first += 1;
         }
         let at = if names.len() <= Self::FEW {
+            // Beyond the last name, nothing is found.
             let rest = names.get(self.first..).unwrap_or_default();
             let rest = rest.iter().zip(values.get(self.first..).unwrap_or_default());
             self.first + rest.into_iter().position(|(known, value)| known == name && value.is_some())?

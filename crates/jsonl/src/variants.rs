@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use ichnos_json::read::Reader;
-use ichnos_model::{
-    FieldClass, FieldKind, IntegerProperties, Length, Member, Real, StringEncoding, Value,
-    VariableLengthValue,
+use ichnos_model::class::{
+    FieldClass, FieldKind, IntegerProperties, Length, Member, Value, VariableLengthValue,
 };
+use ichnos_model::field::{Real, StringEncoding};
 use uuid::Uuid;
 
 use crate::fault::value;
@@ -93,6 +93,7 @@ fn float_fits(mut json: Reader<'_>, length: u64) -> bool {
             length => key.strip_prefix("$float").and_then(|text| text.parse().ok()) == Some(length),
         }),
         Some(b'-' | b'0'..=b'9') => {
+            // An invalid number does not fit, and is reported when it is read.
             let number = json.number().unwrap_or_default();
             match length {
                 16 => number.parse().ok().and_then(Real::exact_half).is_some(),

@@ -8,13 +8,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
-use ichnos_model::plan::{Plan, TracePlans};
-use ichnos_model::{
-    BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
-    FieldLocation, FieldRef, IntegerProperties, IntegerRange, Limits, Member, RangeSet, Real, Scope, Scopes,
-    Skip, StringEncoding, StringLength, Text, Trace, TraceClass, VariantOption, Visitor,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Member, RangeSet, StringLength, VariantOption,
 };
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
+use ichnos_model::event::Scopes;
+use ichnos_model::field::{Field, FieldRef, Real, Skip, StringEncoding, Text};
+use ichnos_model::plan::{Plan, TracePlans};
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Event, Scope, Trace, TraceClass, Visitor};
 
 fn structure(members: Vec<(&str, FieldKind)>) -> Arc<FieldClass> {
     let members = members.into_iter().map(|(name, kind)| Member::new(name, Arc::new(FieldClass::new(kind))));

@@ -29,4 +29,3 @@ pub use self::role::{ClockUpdate, Role, Roles};
 pub use self::selectors::Selectors;
 pub use self::trace_class::{DataStreamClass, EventRecordClass, TraceClass, UnmodeledMetadata, UuidOf};
 pub use self::wide_integer::{WideInteger, WideRange};
-pub use crate::plan::{LocationProblem, LocationRule};

@@ -4,7 +4,8 @@ mod wall_clock;
 
 use uuid::Uuid;
 
-use crate::{Attributes, DeclaredAt};
+use crate::class::Attributes;
+use crate::trace::DeclaredAt;
 
 pub use self::wall_clock::WallClock;
 
@@ -72,7 +73,7 @@ impl ClockOffsets {
     /// Returns the nanoseconds to add to the times of one clock.
     ///
     /// ```
-    /// use ichnos_model::{ClockClass, ClockOffsets};
+    /// use ichnos_model::clock::{ClockClass, ClockOffsets};
     /// let mut offsets = ClockOffsets::for_all(5);
     /// offsets.by_name.push(("monotonic".to_owned(), -2));
     /// assert_eq!(offsets.for_clock(&ClockClass::new("monotonic", 1_000)), 3);
@@ -165,7 +166,7 @@ impl ClockClass {
     /// in 128 bits, so this cannot overflow.
     ///
     /// ```
-    /// use ichnos_model::ClockClass;
+    /// use ichnos_model::clock::ClockClass;
     /// let mut clock = ClockClass::new("monotonic", 3);
     /// clock.offset_seconds = -1;
     /// assert_eq!(clock.nanoseconds(4), 333_333_333);
@@ -197,7 +198,7 @@ impl ClockClass {
     /// would be out of range.
     ///
     /// ```
-    /// use ichnos_model::ClockClass;
+    /// use ichnos_model::clock::ClockClass;
     /// let mut clock = ClockClass::new("monotonic", 1_000);
     /// assert!(clock.add_offset(-1_500_000_000));
     /// assert_eq!((clock.offset_seconds, clock.offset_cycles), (-2, 500));
@@ -212,6 +213,12 @@ impl ClockClass {
         let (Some(seconds), Some(cycles)) = (seconds, cycles) else { return false };
         (self.offset_seconds, self.offset_cycles) = (seconds, cycles);
         true
+    }
+
+    /// Returns the cycles from the clock's origin to its value 0.
+    #[must_use]
+    pub fn origin_cycles(&self) -> i128 {
+        i128::from(self.offset_seconds) * i128::from(self.frequency) + i128::from(self.offset_cycles)
     }
 
     /// Returns the nanoseconds from the clock's origin at `cycles`, in the given arithmetic.

@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use self::head::first_time;
-use crate::{DataPosition, EventCounts, Message};
+use crate::event::EventCounts;
+use crate::message::{DataPosition, Message};
 
 pub use self::head::{Head, MessageKind, sort_key};
 pub use self::small_cursor::{Reopen, SharedCursorState, SmallCursor};
@@ -18,11 +19,11 @@ pub use self::small_cursor::{Reopen, SharedCursorState, SmallCursor};
 ///
 /// # For implementations
 /// The first message must be [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Head times may go back only
-/// if the trace's clock does, after a [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that reports
-/// it. Formats with unordered records report nothing, and the merge passes such a record on as soon as it sees it.
-/// Unreadable data is a [`Message::Damage`]. Reading should resume after it where possible.
+/// if the trace's clock does, after a [`DamageKind::ClockBackwards`](crate::message::DamageKind::ClockBackwards) that
+/// reports it. Formats with unordered records report nothing, and the merge passes such a record on as soon as it sees
+/// it. Unreadable data is a [`Message::Damage`]. Reading should resume after it where possible.
 ///
-/// [`SourceCursor`](crate::SourceCursor) implements this trait for each format's [`Source`](crate::Source).
+/// [`SourceCursor`](crate::source::SourceCursor) implements this trait for each format's [`Source`](crate::Source).
 ///
 /// Only the first three methods are required. The others have correct defaults: override one only if a benchmark shows
 /// a gain. Skipping and prefetching must not change the messages that follow.

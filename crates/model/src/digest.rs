@@ -5,8 +5,11 @@ mod value_hash;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::class::Scope;
 use crate::decode::DecodeError;
-use crate::{Event, Field, FieldValue, Message, Packet, Real, Scope, StringEncoding, Text, Visitor};
+use crate::event::{Event, Packet};
+use crate::field::{Field, FieldValue, Real, StringEncoding, Text, Visitor};
+use crate::message::Message;
 
 pub use self::value_hash::ValueHash;
 

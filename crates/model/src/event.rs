@@ -11,11 +11,14 @@ mod value_cache;
 mod value_recorder;
 
 use self::value_recorder::Recorder;
+use crate::class::{EventRecordClass, Scope};
+use crate::clock::ClockValue;
 use crate::decode::{
     DecodeError, DecodeLimits, PacketBits, Plans, Position, Slots, changed_since, decode_all, decode_joined,
 };
+use crate::field::Visitor;
 use crate::plan::{EventRecordPlans, Node, Plan, scope_plan};
-use crate::{ClockValue, DataStream, EventRecordClass, Scope, Visitor};
+use crate::trace::DataStream;
 
 pub use self::class_list::ClassList;
 pub use self::cost::Cost;

@@ -8,8 +8,18 @@
 //!   with [`Event::field`].
 //! - A [`Sink`] receives messages.
 //!
-//! Each module below covers one of these. The crate root exports all names except those in [`decode`], [`lower`],
-//! [`memory`], [`running_thread`] and [`plan`].
+//! # Modules
+//! Each item belongs to a module, for example [`class::FieldClass`] or [`field::FieldValue`]. The crate root also
+//! exports the twelve names that most readers and sinks use: [`Cursor`], [`DataStream`], [`Event`], [`Message`],
+//! [`OpenedTrace`], [`Scope`], [`Sink`], [`Source`], [`Trace`], [`TraceClass`], [`Visitor`] and [`Window`].
+//!
+//! | task | modules |
+//! |---|---|
+//! | Describe traces | [`class`], [`clock`], [`log`], [`meaning`], [`stack`], [`trace`] |
+//! | Read events and their values | [`cursor`], [`event`], [`field`], [`message`], [`running_thread`] |
+//! | Add a format | [`source`], [`plan`], [`decode`], [`memory`] |
+//! | Write a format | [`lower`], [`digest`] |
+//! | Code shared by all crates | [`locks`], [`mod@named_enum`], and the macros |
 #![forbid(unsafe_code)]
 
 mod bits;
@@ -26,7 +36,7 @@ pub mod lower;
 pub mod meaning;
 pub mod memory;
 pub mod message;
-mod named_enum;
+pub mod named_enum;
 pub mod plan;
 mod rule_table;
 pub mod running_thread;
@@ -34,18 +44,10 @@ pub mod source;
 pub mod stack;
 pub mod trace;
 
-// Documentation has a page for each module, but paths in code stay short.
-pub use class::*;
-pub use clock::*;
-pub use cursor::*;
-pub use digest::*;
-pub use event::*;
-pub use field::*;
-pub use locks::*;
-pub use log::*;
-pub use meaning::*;
-pub use message::*;
-pub use named_enum::UnknownName;
-pub use source::*;
-pub use stack::*;
-pub use trace::*;
+pub use class::{Scope, TraceClass};
+pub use cursor::Cursor;
+pub use event::Event;
+pub use field::Visitor;
+pub use message::{Message, Sink};
+pub use source::Source;
+pub use trace::{DataStream, OpenedTrace, Trace, Window};

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 ///
 /// ```
 /// use std::sync::Mutex;
-/// use ichnos_model::IgnorePoison as _;
+/// use ichnos_model::locks::IgnorePoison as _;
 ///
 /// let count = Mutex::new(1);
 /// *count.lock().ignore_poison() += 1;

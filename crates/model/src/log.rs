@@ -5,7 +5,8 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use crate::{Event, IgnorePoison as _};
+use crate::event::Event;
+use crate::locks::IgnorePoison as _;
 
 /// LTTng log level names, as in event record class attributes. The index is the level number.
 pub const LOG_LEVEL_NAMES: [&str; 15] = [
@@ -126,7 +127,7 @@ pub enum LogSeverity {
     Unknown,
     /// Number for all events in the class.
     Constant(i64),
-    /// Member with [`Meaning::Severity`](crate::Meaning::Severity).
+    /// Member with [`Meaning::Severity`](crate::meaning::Meaning::Severity).
     Member,
 }
 
@@ -162,7 +163,8 @@ impl PartialEq for LogText {
 
 impl Eq for LogText {}
 
-/// Turns events of a class into log lines, together with the [meanings](crate::Meanings) of the class's members.
+/// Turns events of a class into log lines, together with the [meanings](crate::meaning::Meanings) of the class's
+/// members.
 ///
 /// Payload members without a meaning are the name-value pairs of the line, in order. Context members without a meaning
 /// are omitted.
@@ -172,7 +174,7 @@ pub struct LogRole {
     pub severity: LogSeverity,
     /// Levels for the severity numbers.
     pub scale: LevelScale,
-    /// Writes the message, unless it is just the [`Meaning::Message`](crate::Meaning::Message) member.
+    /// Writes the message, unless it is just the [`Meaning::Message`](crate::meaning::Meaning::Message) member.
     pub text: Option<LogText>,
 }
 

@@ -7,7 +7,7 @@ mod event_role;
 mod event_rule;
 mod identifier;
 
-use crate::Scope;
+use crate::class::Scope;
 
 pub use self::activity_path::ActivityPaths;
 pub use self::event_display::{EventDisplay, EventTrack};
@@ -44,11 +44,11 @@ pub enum Meaning {
     Machine,
     /// Processor of the event: a number. The first one counts.
     Processor,
-    /// Severity number, on the scale of the [log role](crate::LogRole).
+    /// Severity number, on the scale of the [log role](crate::log::LogRole).
     Severity,
     /// Log message: a string.
     Message,
-    /// Part of the text that [`LogRole::text`](crate::LogRole::text) renders. A log does not show it separately.
+    /// Part of the text that [`LogRole::text`](crate::log::LogRole::text) renders. A log does not show it separately.
     Rendered,
     /// Tag, category, or logger name: a string.
     Tag,
@@ -67,7 +67,7 @@ pub enum Meaning {
     /// Number of events of the same component that the log service discarded before this one. Several such
     /// fields are added up.
     RolledOut,
-    /// Call stack: a number in the [stack table](crate::StackTable) of the trace.
+    /// Call stack: a number in the [stack table](crate::stack::StackTable) of the trace.
     Stack,
     /// Task identifier of the operation (a trace in OpenTelemetry): like [`Meaning::OperationId`], which is then unique
     /// only within the task.
@@ -109,8 +109,8 @@ pub enum Meaning {
     TargetThreadName,
     /// Process of the target thread: a number. The first one counts.
     TargetProcess,
-    /// Thread that ran until an event with the role [`Switch`](crate::EventRole::Switch): a number. The first one
-    /// counts.
+    /// Thread that ran until an event with the role [`Switch`](crate::meaning::EventRole::Switch): a number. The first
+    /// one counts.
     PreviousThread,
     /// Name of the previous thread: a string. The first one counts.
     PreviousThreadName,
@@ -193,7 +193,8 @@ impl Meaning {
 /// Meanings for the members in an event record class.
 ///
 /// ```
-/// use ichnos_model::{Meaning, Meanings, Scope};
+/// use ichnos_model::Scope;
+/// use ichnos_model::meaning::{Meaning, Meanings};
 ///
 /// let mut meanings = Meanings::default();
 /// meanings.insert(Scope::CommonContext, 0, Meaning::Process);

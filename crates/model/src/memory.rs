@@ -1,5 +1,5 @@
 //! Memory estimates. The size of a description counts against
-//! [`Limits::description_bytes`](crate::Limits::description_bytes).
+//! [`Limits::description_bytes`](crate::trace::Limits::description_bytes).
 
 /// Memory in bytes for an allocation of `bytes`. Common allocators add 8 bytes, round up to a multiple of 16, and
 /// return at least 32.

@@ -6,7 +6,9 @@ mod data_position;
 
 use std::ops::ControlFlow;
 
-use crate::{ClockValue, DataStream, Event, Packet};
+use crate::clock::ClockValue;
+use crate::event::{Event, Packet};
+use crate::trace::DataStream;
 
 pub use self::damage::{BrokenRule, Damage, DamageKind, remedy};
 pub use self::data_position::DataPosition;
@@ -83,8 +85,8 @@ pub struct Discarded<'a> {
 /// The messages of a data stream arrive in order, from [`Message::StreamBegin`] to [`Message::StreamEnd`]. Messages of
 /// several data streams are merged by time. Everything in a message is borrowed for the call. Keep the state of a data
 /// stream in a list by [`DataStream::key`], which is small and reused after the trace is closed. Unknown messages
-/// should be ignored, because [`Message`] grows. A sink should not depend on the format: [`Meanings`](crate::Meanings)
-/// contains what the members mean.
+/// should be ignored, because [`Message`] grows. A sink should not depend on the format:
+/// [`Meanings`](crate::meaning::Meanings) contains what the members mean.
 pub trait Sink {
     /// Receives a message. Returns [`ControlFlow::Break`] to stop.
     ///

@@ -14,8 +14,8 @@ pub struct UnknownName {
 
 /// Defines an enum with a name for each variant: `ALL`, `name()`, and the name as `Display`.
 ///
-/// With a subject after the enum name, names can also be parsed: `from_name()`, and `FromStr` with [`UnknownName`] as
-/// error.
+/// With a subject after the enum name, names can also be parsed: `from_name()`, and `FromStr`, which
+/// [reports](crate::named_enum::UnknownName) unknown names.
 ///
 /// ```
 /// ichnos_model::named_enum! {
@@ -91,10 +91,10 @@ macro_rules! named_enum {
         }
 
         impl ::core::str::FromStr for $Enum {
-            type Err = $crate::UnknownName;
+            type Err = $crate::named_enum::UnknownName;
 
-            fn from_str(name: &str) -> Result<Self, $crate::UnknownName> {
-                Self::from_name(name).ok_or_else(|| $crate::UnknownName {
+            fn from_str(name: &str) -> Result<Self, $crate::named_enum::UnknownName> {
+                Self::from_name(name).ok_or_else(|| $crate::named_enum::UnknownName {
                     subject: $subject,
                     name: name.into(),
                     known: &[$($name),*],

@@ -33,10 +33,10 @@ macro_rules! rules {
 
             /// Reports the rule as broken. `statement` contains the expected and the actual data.
             #[must_use]
-            $vis fn broken(&self, statement: impl Into<String>) -> $crate::BrokenRule {
+            $vis fn broken(&self, statement: impl Into<String>) -> $crate::message::BrokenRule {
                 let remedy = match self { $(Self::$variant { .. } => $remedy,)* };
                 let (name, fatal) = (self.name(), self.is_fatal());
-                $crate::BrokenRule { name, statement: statement.into(), remedy, record: None, fatal }
+                $crate::message::BrokenRule { name, statement: statement.into(), remedy, record: None, fatal }
             }
         }
     };

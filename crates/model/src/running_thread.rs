@@ -1,13 +1,15 @@
 //! Running thread: the thread that the processor runs at the time of an event.
 //!
 //! Operating system tracers record thread switches (`sched_switch`), but not the thread of each event. With
-//! [`ClassMap::with_running`](crate::ClassMap::with_running), the events of such data streams have a
+//! [`ClassMap::with_running`](crate::meaning::ClassMap::with_running), the events of such data streams have a
 //! [resource](crate::Scope::Resource) with the members `thread` and `thread_name`, and optionally `process`. A cursor
 //! that follows the switches fills in the values. Each data stream must belong to one processor.
 
 use std::sync::{Arc, LazyLock};
 
-use crate::{DataStreamClass, EventRecordClass, EventRole, EventValues, FieldClass, Meaning, Member, Scope};
+use crate::class::{DataStreamClass, EventRecordClass, FieldClass, Member, Scope};
+use crate::event::EventValues;
+use crate::meaning::{EventRole, Meaning};
 
 /// Members of the running thread that are added to events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,9 +9,9 @@ mod source_cursor;
 
 use std::sync::Arc;
 
-use crate::{
-    Checkpoint, Damage, DataPosition, Event, EventCounts, ExcludedClasses, Head, MessageKind, Packet,
-};
+use crate::cursor::{Checkpoint, ExcludedClasses, Head, MessageKind};
+use crate::event::{Event, EventCounts, Packet};
+use crate::message::{Damage, DataPosition};
 
 pub use self::message_queue::{MessageQueue, QueuedMessage, StreamLoss};
 pub use self::record::Record;

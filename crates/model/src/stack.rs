@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::IgnorePoison as _;
+use crate::locks::IgnorePoison as _;
 
 use ichnos_json::write::ObjectWriter;
 
 pub use self::symbols::{CodeKind, Resolved, Symbol, Symbols, Validity};
 
-/// A call stack frame: the position where a function was interrupted or called the next one.
+/// A call stack frame: the position where a function was interrupted or called the next function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Frame {
@@ -69,10 +69,11 @@ impl Frame {
 /// Call stacks of a trace: a prefix tree that only grows. All cursors share it.
 ///
 /// A stack is a number that identifies its innermost frame in the tree. Equal stacks have the same number, and stacks
-/// with the same callers share them. A field with the meaning [`Stack`](crate::Meaning::Stack) contains such a number.
+/// with the same callers share them. A field with the meaning [`Stack`](crate::meaning::Meaning::Stack) contains such a
+/// number.
 ///
 /// ```
-/// use ichnos_model::{Frame, StackTable};
+/// use ichnos_model::stack::{Frame, StackTable};
 ///
 /// let stacks = StackTable::default();
 /// let main = stacks.push(None, Frame::named("main")).unwrap();

@@ -1,9 +1,9 @@
 //! Traces: their data streams, limits for reading them, and diagnostics of their metadata.
 
 mod diagnostic;
+mod lazy;
 mod limits;
 mod listed_thread;
-mod on_demand;
 mod opened_trace;
 mod stream;
 mod text_position;

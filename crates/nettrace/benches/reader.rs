@@ -7,9 +7,11 @@ use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_io::Bytes;
-use ichnos_model::{
-    Cursor, EventCounts, Field, Message, OpenedTrace, Real, StreamCursor, Text, Uuid, Visitor, Window,
-};
+use ichnos_model::class::Uuid;
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::event::EventCounts;
+use ichnos_model::field::{Field, Real, Text};
+use ichnos_model::{Cursor, Message, OpenedTrace, Visitor, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 /// Sum of all fields, so that no field read can be optimized away.

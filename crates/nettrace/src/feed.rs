@@ -212,6 +212,7 @@ impl Feed {
                 }))
             }
             NextItem::Stacks(range) => {
+                // The range of an item is in the buffer.
                 StackRows::read(self.buffer.get(range).unwrap_or_default()).map(FeedItem::Stacks)
             }
         }

@@ -44,7 +44,7 @@ const ARRAY: u32 = 19;
 const TAG_OPCODE: u8 = 1;
 const TAG_V2_PARAMS: u8 = 2;
 
-/// Maximum type nesting. Not more than [`Limits`](ichnos_model::Limits) allows for field classes.
+/// Maximum type nesting. Not more than [`Limits`](ichnos_model::trace::Limits) allows for field classes.
 const DEPTH: u32 = 32;
 
 /// Maximum number of fields in an event, including nested fields. A field takes far more memory than its few bytes in

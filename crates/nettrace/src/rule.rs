@@ -1,6 +1,7 @@
 //! Rules of the file format, and faults at a position.
 
-use ichnos_model::{Damage, DamageKind, rules};
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::rules;
 
 const CHANGED_BYTES: &str = "bytes of the file were changed or are missing: copy it again from its source";
 const READ_WITHOUT: &str =

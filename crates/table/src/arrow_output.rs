@@ -12,8 +12,10 @@ use ichnos_io::{
     CreateError, FormatOption, JoinResult, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
     Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory, foreign_file,
 };
+use ichnos_model::DataStream;
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, IgnorePoison as _, TraceDigest};
 
 use crate::output_parts::{check_columns, check_options, record, unsupported};
 use crate::table_options::{OPTIONS, TableOptions};

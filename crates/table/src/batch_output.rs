@@ -4,8 +4,9 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WriteReport};
+use ichnos_model::DataStream;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::table_options::TableOptions;
 use crate::table_rows::TableBatch;

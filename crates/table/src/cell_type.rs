@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::StringArray;
 use arrow_schema::DataType;
-use ichnos_model::{FieldClass, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
+use ichnos_model::class::{FieldClass, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
 
 use crate::table_options::U64Type;
 

@@ -10,8 +10,8 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field as ArrowField};
+use ichnos_model::field::{StringEncoding, Text, Wide};
 use ichnos_model::lower::LossCounts;
-use ichnos_model::{StringEncoding, Text, Wide};
 
 use crate::cell_type::{CellType, LabelNames};
 use crate::validity::ValidityBuilder;

@@ -3,8 +3,10 @@
 use std::iter;
 use std::ops::Range;
 
+use ichnos_model::class::Uuid;
 use ichnos_model::decode::WordVisitor;
-use ichnos_model::{Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::field::{Field, FieldValue, Real, Text, Wide};
+use ichnos_model::{Scope, Visitor};
 
 use crate::column_values::ColumnValues;
 use crate::table_plan::{FieldTarget, ScopeTargets};

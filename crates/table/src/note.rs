@@ -1,6 +1,6 @@
 //! Losses and damage, which have separate tables.
 
-use ichnos_model::{Damage, Discarded};
+use ichnos_model::message::{Damage, Discarded};
 
 /// A loss or damage.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use ichnos_io::{OutputDirectory, WriteShard, WriteSource};
-use ichnos_model::{DataStream, Value};
+use ichnos_model::DataStream;
+use ichnos_model::class::Value;
 
 use crate::append_root::AppendRoot;
 use crate::dataset_names::{DatasetNames, file_name, side_file};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ichnos_io::OutputDirectory;
-use ichnos_model::IgnorePoison as _;
+use ichnos_model::locks::IgnorePoison as _;
 
 use crate::encoders::{Encoders, FileJob, SharedEncoder};
 use crate::file_encoder::{FileDescription, FileEncoder, GROUP_ROWS, MOST_DICTIONARIES, naming};

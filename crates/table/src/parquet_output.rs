@@ -8,8 +8,9 @@ use ichnos_io::{
     CreateError, FormatOption, JoinResult, Lane, ListWritten, MessageOrder, Output, OutputBlock,
     OutputDirectory, PartsOutput, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
+use ichnos_model::DataStream;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::append_root::AppendRoot;
 use crate::dataset_names::{files_of, files_of_shards, written_files};

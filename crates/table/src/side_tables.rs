@@ -7,7 +7,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::ArrowError;
 use ichnos_io::WriteShard;
-use ichnos_model::{ClockOrigin, DataStream, StackTable, Trace, Value};
+use ichnos_model::class::Value;
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::stack::{Frame, StackTable};
+use ichnos_model::{DataStream, Trace};
 
 use crate::note::TableNote;
 use crate::stack_hashes::StackHashes;
@@ -270,7 +273,7 @@ impl StackTableWriter<'_> {
         &mut self,
         stream: &DataStream,
         rows: &[(i64, Option<i64>, i64)],
-        mut frames: Vec<(i64, ichnos_model::Frame)>,
+        mut frames: Vec<(i64, Frame)>,
     ) -> io::Result<()> {
         if !rows.is_empty() {
             let stacks = table(vec![

@@ -1,6 +1,6 @@
 //! Call stack hashes, which are keys in tables.
 
-use ichnos_model::{Frame, StackTable};
+use ichnos_model::stack::{Frame, StackTable};
 
 use crate::fingerprint::Fingerprint;
 

@@ -9,7 +9,7 @@ use ichnos_io::{FormatOption, FormatOptions, OptionValue};
 /// Option names.
 pub(crate) const FIELDS: &str = "fields";
 pub(crate) const TIMESTAMPS: &str = "timestamps";
-pub(crate) const U64: &str = "u64";
+pub(crate) const U64_TYPE: &str = "u64-type";
 pub(crate) const APPEND: &str = "append";
 
 /// Options for all outputs with columns, and for datasets.
@@ -32,7 +32,7 @@ pub(crate) static OPTIONS: [FormatOption; 4] = [
     .value_name("UNIT")
     .unprefixed(),
     FormatOption::choice(
-        U64,
+        U64_TYPE,
         "Type for unsigned 64-bit integers",
         &[
             OptionValue::new("uint64", "UINT64 (default)"),
@@ -134,7 +134,7 @@ impl TableOptions {
                 "micros" => TimestampUnit::Micros,
                 _ => TimestampUnit::Nanos,
             }),
-            u64_type: match options.choice(format, U64) {
+            u64_type: match options.choice(format, U64_TYPE) {
                 Some("decimal") => U64Type::Decimal,
                 _ => U64Type::UInt64,
             },

@@ -5,10 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
+use ichnos_model::class::{EventRecordClass, FieldKind};
+use ichnos_model::clock::ClockOrigin;
 use ichnos_model::decode::{WordChoice, WordLoads};
+use ichnos_model::log::LogSeverity;
 use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::meaning::Meaning;
 use ichnos_model::plan::Plan;
-use ichnos_model::{ClockOrigin, Event, EventRecordClass, FieldKind, LogSeverity, Meaning, Scope};
+use ichnos_model::{Event, Scope};
 
 use crate::cell_type::{CellType, LeafColumns};
 use crate::fingerprint::Fingerprint;

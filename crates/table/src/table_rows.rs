@@ -7,7 +7,8 @@ use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch, StringArray, UI
 use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::ArrowError;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Event, Scope, StackTable};
+use ichnos_model::stack::StackTable;
+use ichnos_model::{Event, Scope};
 
 use crate::column_values::ColumnValues;
 use crate::field_visitor::FieldVisitor;

@@ -5,12 +5,13 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
+use ichnos_model::class::{DataStreamClass, EventRecordClass};
+use ichnos_model::event::{Packet, StreamTable};
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Plan;
-use ichnos_model::{
-    DataStream, DataStreamClass, Event, EventRecordClass, IgnorePoison as _, Message, Packet, Scope,
-    StackTable, StreamTable, Trace,
-};
+use ichnos_model::stack::StackTable;
+use ichnos_model::{DataStream, Event, Message, Scope, Trace};
 
 use crate::field_visitor::IntegerVisitor;
 use crate::note::TableNote;

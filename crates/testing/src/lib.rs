@@ -1,7 +1,7 @@
 //! Helpers for tests in several crates: seeded [random numbers](Random), [CPU time limits](in_cpu_time) that do not
 //! depend on the machine load, [memory use](PrivateMemory) of other processes, a [bit encoder](encoder), [traces with
-//! one construct](constructs), [random traces](proposals) for the two CTF 2 proposals, [selections](is_like_another) of
-//! recorded traces, [document tables](compare_table), [HTTP bodies](join_chunks), and programs that read what ichnos
+//! one construct](constructs), [random traces](proposals) for the two CTF 2 proposals, [recorded
+//! traces](recorded()) and [selections](is_like_another) of them, [document tables](compare_table), [HTTP bodies](join_chunks), and programs that read what ichnos
 //! writes: [Google's trace processor](TraceProcessor), [Microsoft's TraceEvent](TraceEventLibrary),
 //! [Python](find_python) and [DuckDB](DuckDb).
 #![forbid(unsafe_code)]
@@ -34,6 +34,6 @@ pub use kernel_queries::{DuckDb, KernelQuery};
 pub use private_memory::{PrivateMemory, private_memory};
 pub use python::find_python;
 pub use random::{Random, cases};
-pub use recorded::{is_complete_sweep, is_like_another, is_turn, sample_size};
+pub use recorded::{is_complete_sweep, is_like_another, is_turn, recorded, sample_size};
 pub use trace_event_library::{TraceEventDump, TraceEventLibrary};
 pub use trace_processor::TraceProcessor;

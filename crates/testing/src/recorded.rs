@@ -1,4 +1,6 @@
-//! Selections of recorded CTF traces and of random cases.
+//! Recorded traces, and selections of them and of random cases.
+
+use std::path::{Path, PathBuf};
 
 /// Name prefixes of recorded traces. For each, a smaller recorded trace has the same tracer and the same constructs.
 const ALIKE: [&str; 15] = [
@@ -19,6 +21,19 @@ const ALIKE: [&str; 15] = [
     "tracecompass/mpi_allreduce",
     "tracecompass/synctraces/scp_src",
 ];
+
+/// Returns the path of recorded data in the directory `ICHNOS_TRACES`, by default `../shared/traces` next to the project's
+/// root. If it is missing, prints that the test is skipped.
+#[must_use]
+pub fn recorded(path: impl AsRef<Path>) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let path = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join(path);
+    if !path.exists() {
+        println!("skipped: {} is not there", path.display());
+        return None;
+    }
+    Some(path)
+}
 
 /// Returns `true` if `ICHNOS_SWEEPS` is `all`. Then tests try everything instead of a sample.
 #[must_use]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ichnos::model::IgnorePoison as _;
+use ichnos::model::locks::IgnorePoison as _;
 
 /// Maximum number of connections.
 const MOST_CONNECTIONS: usize = 128;

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ichnos::model::{IgnorePoison as _, Window};
-use ichnos::{Expression, Reader, Session};
+use ichnos::model::locks::IgnorePoison as _;
+use ichnos::model::{Sink, Window};
+use ichnos::{Expression, Pass, Reader, Session};
 
 use crate::clock_offsets::TrackOffsets;
 use crate::exports::Exports;
@@ -161,6 +162,13 @@ impl AppState {
             ));
         }
         self.options.reader(&self.session, window).map_err(ApiError::failed)
+    }
+
+    /// Passes the selected events of a reader to a sink.
+    pub(crate) fn run(&self, reader: &Reader<'_>, sink: &mut impl Sink) -> Result<(), ApiError> {
+        let pass = Pass::new(self.options.selection.clone()).stop(self.options.stop);
+        let run = reader.pass().with(pass).run(sink);
+        run.map(drop).map_err(|error| ApiError::failed(error.to_string()))
     }
 
     /// Checks an expression, and returns it as a filter.

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use ichnos::model::IgnorePoison as _;
+use ichnos::model::locks::IgnorePoison as _;
 
 /// Maximum number of requests that run at once.
 const MOST_WORKING: usize = 4;

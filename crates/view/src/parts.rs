@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ichnos::model::IgnorePoison as _;
+use ichnos::model::locks::IgnorePoison as _;
 use ichnos::viewers::Timeline;
 
 use crate::response::ApiError;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ichnos::Session;
-use ichnos::model::IgnorePoison as _;
+use ichnos::model::locks::IgnorePoison as _;
 
 use crate::acceptor::{Acceptor, OpenConnection, Serve};
 use crate::api;

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ichnos::analysis::Tasks;
-use ichnos::model::{Identifier, IgnorePoison as _};
+use ichnos::model::locks::IgnorePoison as _;
+use ichnos::model::meaning::Identifier;
 
 use crate::response::ApiError;
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use ichnos::model::{IgnorePoison as _, Message, Sink, Window};
+use ichnos::model::locks::IgnorePoison as _;
+use ichnos::model::{Message, Sink, Window};
 use ichnos::viewers::Timeline;
 use ichnos::{Pass, PassCounts, PassEnd, Selector, Session};
 

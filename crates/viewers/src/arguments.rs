@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
+use ichnos_model::field::{Field, FieldValue, Text};
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Field, FieldValue, Scope, Text, Visitor};
+use ichnos_model::{Event, Scope, Visitor};
 
 use ichnos_analysis::events::class::{SCOPES, ViewerClass};
 use ichnos_analysis::events::names::NumberedNames;

@@ -374,7 +374,7 @@ impl Viewer for Chrome {
         if form == EventForm::Counter {
             writer.values(event, &class.class);
         } else if !push_arguments(event, class, names, writer.out, (&mut self.text, &mut self.open)) {
-            record_loss(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
+            record_loss(losses, event, LossKind::Dropped, "", "undecodable fields");
         }
         if part.is_unbegun {
             writer.add_mark(BEGIN_MISSING);

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{CauseKind, Event, FieldRef, LogLevel, LogRole, LogSeverity, LogText, Meaning};
+use ichnos_model::Event;
+use ichnos_model::field::FieldRef;
+use ichnos_model::log::{LogLevel, LogRole, LogSeverity, LogText};
+use ichnos_model::meaning::{CauseKind, Meaning};
 
 /// Log line fields of a class.
 #[derive(Debug)]

@@ -26,7 +26,8 @@ use std::fmt;
 use std::io;
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Event, FindMentions};
+use ichnos_model::meaning::FindMentions;
+use ichnos_model::{DataStream, Event};
 
 pub use self::batch::OtlpSignal;
 use self::class::OtlpClass;

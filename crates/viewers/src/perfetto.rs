@@ -10,8 +10,9 @@ mod schema;
 mod sequence;
 mod task_states;
 
+use ichnos_model::class::Value;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Value};
+use ichnos_model::{DataStream, Event};
 
 use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};

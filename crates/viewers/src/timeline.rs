@@ -15,8 +15,9 @@ use std::io;
 use std::ops::ControlFlow;
 
 use crate::pyramid::{CounterItem, SpanItem};
+use ichnos_model::event::StreamTable;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Event, Message, Sink, StreamTable};
+use ichnos_model::{DataStream, Event, Message, Sink};
 
 use self::board::Board;
 pub use self::counts::TimelineCounts;
@@ -263,12 +264,6 @@ impl Timeline {
         self.tracks.trace_of(track)
     }
 
-    /// Returns a number that grows when a track is added or renamed.
-    #[must_use]
-    pub fn track_changes(&self) -> u64 {
-        self.tracks.changes
-    }
-
     /// Returns the number of names.
     #[must_use]
     pub fn names(&self) -> u32 {
@@ -399,7 +394,7 @@ impl Timeline {
         None
     }
 
-    /// Updates the thread states by a hidden event.
+    /// Updates the thread states with a hidden event.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
         let Self { names, colors, streams, scheduling, states, now, text, .. } = self;

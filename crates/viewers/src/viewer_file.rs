@@ -9,8 +9,9 @@ use ichnos_analysis::events::losses::{
 };
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
+use ichnos_model::event::StreamTable;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message, StreamTable};
+use ichnos_model::{DataStream, Event, Message};
 
 /// Maximum size of the buffer that is kept for further bytes.
 const MOST_KEPT: usize = 1 << 20;

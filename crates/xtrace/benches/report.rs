@@ -9,7 +9,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use ichnos_io::{
     Bytes, Entry, Format, Lane, ReadOptions, Tree, WriteOptions, WriteSource, WriteTarget, WriterFactory,
 };
-use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::{Message, OpenedTrace, Window};
 use ichnos_xtrace::report::{JsonReports, LineBuffer, Part, ReportWriter, Reports};
 use ichnos_xtrace::{Edge, Metadata, OpId, TaskId, XTrace, XTraceWriter};
 

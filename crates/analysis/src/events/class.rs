@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ichnos_model::{
-    Event, EventDisplay, EventRole, EventTrack, FieldKind, FieldRef, FieldValue, Meaning, MemberIndex, Scope,
-    ValueHash,
-};
+use ichnos_model::class::FieldKind;
+use ichnos_model::digest::ValueHash;
+use ichnos_model::field::{FieldRef, FieldValue};
+use ichnos_model::meaning::{EventDisplay, EventRole, EventTrack, Meaning, MemberIndex};
+use ichnos_model::{Event, Scope};
 
 use super::counter::{CounterFields, CounterValue};
 use super::css_color::{Rgb, css_color};

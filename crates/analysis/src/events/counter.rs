@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{Event, FieldKind, FieldRef, FieldValue, Meaning, MemberIndex, Text};
+use ichnos_model::Event;
+use ichnos_model::class::FieldKind;
+use ichnos_model::field::{FieldRef, FieldValue, Text};
+use ichnos_model::meaning::{Meaning, MemberIndex};
 
 /// Maximum length of a counter name with tags, in bytes.
 const MOST_NAME: usize = 256;

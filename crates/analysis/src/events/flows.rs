@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
-use ichnos_model::Identifier;
+use ichnos_model::meaning::Identifier;
 
 use crate::tasks::EventContent;
 

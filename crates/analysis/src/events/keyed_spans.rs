@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use ichnos_model::ValueHash;
+use ichnos_model::digest::ValueHash;
 
 use super::span_edge::SpanEdge;
 

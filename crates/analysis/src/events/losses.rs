@@ -1,7 +1,8 @@
 //! Losses when viewer files are written.
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Discarded, Event, Message};
+use ichnos_model::message::Discarded;
+use ichnos_model::{Event, Message};
 
 use super::class::{EventForm, ViewerClass};
 use ichnos_export::parts::has_dates;
@@ -10,7 +11,7 @@ use ichnos_export::parts::has_dates;
 const MOST_EARLY: usize = 1_000;
 
 /// Loss: a viewer cannot show an event's size or fields.
-pub const UNDECODED: &str = "event of more than 256 MiB, or with fields that cannot be decoded";
+pub const UNDECODED: &str = "event of more than 256 MiB, or with undecodable fields";
 /// Loss: a viewer cannot show an event's time.
 pub const NO_TIME: &str = "time before the clock's origin, or more than 63 bits of nanoseconds after it";
 

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use ichnos_model::{DisplayBase, Event, FieldRef, Meaning};
+use ichnos_model::Event;
+use ichnos_model::class::DisplayBase;
+use ichnos_model::field::FieldRef;
+use ichnos_model::meaning::Meaning;
 
 use super::named_objects::{NamedObjects, object_key};
 

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use ichnos_model::{Event, FieldRef, FieldValue, ValueHash};
+use ichnos_model::Event;
+use ichnos_model::digest::ValueHash;
+use ichnos_model::field::{FieldRef, FieldValue};
 
 use ichnos_export::duration;
 

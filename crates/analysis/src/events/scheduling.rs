@@ -4,7 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::{Event, ListedThread, Trace};
+use ichnos_model::trace::ListedThread;
+use ichnos_model::{Event, Trace};
 
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::named_objects::NamedObjects;

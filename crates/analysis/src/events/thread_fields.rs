@@ -1,6 +1,9 @@
 //! Fields about threads other than the event's own.
 
-use ichnos_model::{Event, FieldKind, FieldRef, Meaning, Value};
+use ichnos_model::Event;
+use ichnos_model::class::{FieldKind, Value};
+use ichnos_model::field::FieldRef;
+use ichnos_model::meaning::Meaning;
 
 /// Fields about threads other than the event's own.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Reader of thread states.
 
-use ichnos_model::{DataStream, Event, Message, StreamTable};
+use ichnos_model::event::StreamTable;
+use ichnos_model::{DataStream, Event, Message};
 
 use super::class::{ContextNames, EventForm, ViewerClass};
 use super::losses::shown_time;
@@ -85,7 +86,7 @@ impl ThreadStateReader {
         }
     }
 
-    /// Takes a message, and passes the states that it ends to `out`, sorted by end.
+    /// Takes a message, and passes the states that it ends to `out`, sorted by end time.
     pub fn take(&mut self, message: &Message<'_>, out: &mut dyn FnMut(&StateInterval)) {
         match message {
             Message::Event(event) => self.event(event, out),

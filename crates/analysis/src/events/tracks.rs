@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, ValueHash};
+use ichnos_model::DataStream;
+use ichnos_model::digest::ValueHash;
 
 /// Maximum number of remembered tracks. Beyond it, all tracks are described again.
 const MOST: usize = 1 << 20;

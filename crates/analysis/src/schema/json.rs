@@ -3,12 +3,18 @@
 use std::sync::Arc;
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
-use ichnos_model::*;
+use ichnos_model::class::{
+    BitField, ByteOrder, Child, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, Length, Mapping, Mappings, Role, StringLength, Value, VariableLengthValue,
+};
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::meaning::EventRole;
+use ichnos_model::{Scope, TraceClass};
 
 use super::{clock_id, ranges_of};
 use ichnos_export::documents::{
-    push_ranges, write_attributes, write_entries, write_path, write_position, write_ranges, write_uuid,
-    write_value, write_values,
+    push_ranges, write_attributes, write_entries, write_identity, write_path, write_position, write_ranges,
+    write_uuid, write_value, write_values,
 };
 
 /// Writes a trace class as object members.
@@ -28,17 +34,6 @@ pub fn write_trace_class(object: &mut ObjectWriter<'_>, class: &TraceClass) {
         write_values(object.member("call_sites"), &class.call_sites);
     }
     write_position(object, "declared_at", class.declared_at.0);
-}
-
-fn write_identity(
-    object: &mut ObjectWriter<'_>,
-    namespace: &Option<String>,
-    name: &Option<String>,
-    uid: &Option<String>,
-) {
-    object.string("namespace", namespace.as_deref());
-    object.string("name", name.as_deref());
-    object.string("uid", uid.as_deref());
 }
 
 fn write_scope(

@@ -3,7 +3,13 @@
 use std::fmt::Write as _;
 
 use ichnos_json::write::ValueWriter;
-use ichnos_model::*;
+use ichnos_model::TraceClass;
+use ichnos_model::class::{
+    Attributes, BitField, Child, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Mapping,
+    Mappings, Role, StringLength, Value,
+};
+use ichnos_model::clock::{ClockClass, ClockOrigin, WallClock};
+use ichnos_model::meaning::{EventDisplay, EventRole, EventTrack};
 
 use super::{clock_id, ranges_of};
 use ichnos_export::documents::write_value;

@@ -5,9 +5,10 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{
-    DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, Message, Sink, StreamTable, Trace,
-};
+use ichnos_model::event::StreamTable;
+use ichnos_model::field::{FieldRef, FieldValue};
+use ichnos_model::meaning::{EventRole, Meaning};
+use ichnos_model::{DataStream, Event, Message, Sink, Trace};
 
 use super::calls::{Calls, NO_CALL};
 use super::condition::Condition;
@@ -552,9 +553,5 @@ impl Sink for StackCollector {
             self.event(event);
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -1,6 +1,9 @@
 //! Selects samples by field values.
 
-use ichnos_model::{Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning};
+use ichnos_model::Event;
+use ichnos_model::class::{FieldClass, FieldKind, Mappings};
+use ichnos_model::field::{FieldRef, FieldValue};
+use ichnos_model::meaning::Meaning;
 
 use super::FieldValues;
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ichnos_model::{Symbols, Trace};
+use ichnos_model::Trace;
+use ichnos_model::stack::Symbols;
 
 use super::StackWeight;
 use super::calls::{Calls, NO_CALL};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use ichnos_model::{CodeKind, Frame, StackView, Symbols, Validity};
+use ichnos_model::stack::{CodeKind, Frame, StackView, Symbols, Validity};
 
 use super::calls::{Calls, NO_CALL};
 use super::{MOST_FRAMES, StackFrames};

@@ -6,12 +6,16 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use ichnos_model::{
-    BitField, ByteOrder, ClockClass, CodeKind, DataStreamClass, EventRecordClass, EventRole, FieldClass,
-    FieldKind, Frame, IntegerProperties, IntegerRange, Limits, MappingsBuilder, Meaning, Member, NextRecord,
-    OpenedTrace as _, Record, RecordTrace, Scope, Sink as _, Source, Symbol, Symbols, Trace, TraceClass,
-    Window,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties,
+    IntegerRange, MappingsBuilder, Member,
 };
+use ichnos_model::clock::ClockClass;
+use ichnos_model::meaning::{EventRole, Meaning};
+use ichnos_model::source::{NextRecord, Record, RecordTrace};
+use ichnos_model::stack::{CodeKind, Frame, Symbol, Symbols};
+use ichnos_model::trace::Limits;
+use ichnos_model::{OpenedTrace as _, Scope, Sink as _, Source, Trace, TraceClass, Window};
 use ichnos_testing::{Random, cases};
 use prost::Message as _;
 use serde_json::Value as Json;

@@ -3,7 +3,11 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use ichnos_model::{Discarded, DisplayBase, Event, FieldRef, Message, StreamTable};
+use ichnos_model::class::DisplayBase;
+use ichnos_model::event::StreamTable;
+use ichnos_model::field::FieldRef;
+use ichnos_model::message::Discarded;
+use ichnos_model::{Event, Message};
 
 use super::distribution::{Distribution, Number};
 use super::gaps::LongestGaps;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
-use ichnos_model::FieldValue;
+use ichnos_model::field::FieldValue;
 
 /// Number, stored as an integer if possible. Its representation in the trace does not matter.
 #[derive(Clone, Copy, Debug)]

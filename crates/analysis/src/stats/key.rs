@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ichnos_model::{
-    DataStream, DisplayBase, Event, EventRole, FieldClass, FieldKind, FieldRef, FieldValue, Mappings,
-    Meaning, MemberIndex, Real, StringEncoding, Text, Uuid, Value,
-};
+use ichnos_model::class::{DisplayBase, FieldClass, FieldKind, Mappings, Uuid, Value};
+use ichnos_model::field::{FieldRef, FieldValue, Real, StringEncoding, Text};
+use ichnos_model::meaning::{EventRole, Meaning, MemberIndex};
+use ichnos_model::{DataStream, Event};
 
 use crate::span_name::span_name;
 
@@ -244,7 +244,7 @@ fn push_real(key: &mut Vec<u8>, real: Real<'_>) {
     key.extend_from_slice(&real.to_f64().to_le_bytes());
 }
 
-/// Appends a UTF-8 text. A valid text is cut at a character boundary.
+/// Appends a text that may be invalid UTF-8. A valid text that is too long is cut at a character boundary.
 fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
     let mut end = bytes.len().min(MOST_BYTES);
     if end < bytes.len() {

@@ -1,6 +1,7 @@
 //! Span names on a timeline that differ from the class name.
 
-use ichnos_model::{Event, EventTrack};
+use ichnos_model::Event;
+use ichnos_model::meaning::EventTrack;
 
 use super::key::MOST_BYTES;
 use crate::events::{NameFields, NameObjects, NamedObjects, ObjectFields, ObjectNote, ProcessFields};

@@ -8,9 +8,10 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_model::{
-    DataStreamClass, Event, EventRecordClass, EventRole, FieldKind, Meaning, Message, StreamTable,
-};
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldKind};
+use ichnos_model::event::StreamTable;
+use ichnos_model::meaning::{EventRole, Meaning};
+use ichnos_model::{Event, Message};
 
 use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};

@@ -7,7 +7,7 @@ mod table;
 
 use std::cmp::{Ordering, Reverse};
 
-use ichnos_model::DisplayBase;
+use ichnos_model::class::DisplayBase;
 
 use super::{
     Distribution, GroupBy, GroupValue, Number, PairGroup, PairOptions, Pairs, Stats, StatsGroup,

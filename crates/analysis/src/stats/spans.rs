@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{DataStream, Event, EventRole, EventTrack, Meaning};
+use ichnos_model::meaning::{EventRole, EventTrack, Meaning};
+use ichnos_model::{DataStream, Event};
 
 use super::key::KeyField;
 use super::pair_flags;

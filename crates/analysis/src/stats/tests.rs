@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member,
-    NextRecord, OpenedTrace as _, Record, RecordTrace, Scope, Source, Trace, TraceClass, Window,
-};
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, Member};
+use ichnos_model::clock::ClockClass;
+use ichnos_model::meaning::{EventRole, Meaning};
+use ichnos_model::source::{NextRecord, Record, RecordTrace};
+use ichnos_model::trace::Limits;
+use ichnos_model::{OpenedTrace as _, Scope, Source, Trace, TraceClass, Window};
 use ichnos_testing::{Random, cases};
 
 use super::pairs::Unpaired;

@@ -5,7 +5,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink, StreamTable};
+use ichnos_model::event::StreamTable;
+use ichnos_model::meaning::{EventRole, FindMentions};
+use ichnos_model::{DataStream, Event, Message, Sink};
 use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
@@ -289,9 +291,5 @@ impl Sink for TaskCollector {
             self.event(event);
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -51,7 +51,7 @@ impl TaskDiff {
         }
         let mut steps = self.steps.iter().filter(|step| step.change() != 0).peekable();
         if steps.peek().is_some() {
-            out.push_str(&format!("\n{}\n", paint.title("times from the latest cause on, by operation")));
+            out.push_str(&format!("\n{}\n", paint.title("times since the latest cause, by operation")));
             steps.take(most).for_each(|step| push_step(&mut out, step, paint));
         }
         out

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ichnos_model::CauseKind;
+use ichnos_model::meaning::CauseKind;
 
 use super::graph::TaskGraph;
 use ichnos_export::duration;

@@ -1,10 +1,10 @@
 //! Reads tasks and operations from the fields of an event.
 
+use ichnos_model::class::{FieldKind, Uuid};
+use ichnos_model::field::{Field, FieldValue, StringEncoding, Text};
+use ichnos_model::meaning::{CauseKind, Chain, FindMentions, Identifier, Meaning, Mention};
 use ichnos_model::plan::Plan;
-use ichnos_model::{
-    CauseKind, Chain, Event, Field, FieldKind, FieldValue, FindMentions, Identifier, Meaning, Mention, Scope,
-    StringEncoding, Text, Uuid, Visitor,
-};
+use ichnos_model::{Event, Scope, Visitor};
 
 use ichnos_export::number;
 

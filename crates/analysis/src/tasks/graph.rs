@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use ichnos_model::{CauseKind, Identifier};
+use ichnos_model::meaning::{CauseKind, Identifier};
 
 use super::clocks::{self, MachineEdge};
 use super::identifiers::find_identifiers;

@@ -1,6 +1,6 @@
 //! Identifier search by leading digits.
 
-use ichnos_model::Identifier;
+use ichnos_model::meaning::Identifier;
 
 /// Returns the indexes of identifiers that start with these hexadecimal digits. Case and hyphens are ignored, and so
 /// are leading zero bytes, with which some formats pad shorter identifiers. A complete identifier matches only itself.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
-use ichnos_model::{CauseKind, Identifier, Mention};
+use ichnos_model::meaning::{CauseKind, Identifier, Mention};
 
 use super::namesakes::Namesakes;
 use super::operations::{

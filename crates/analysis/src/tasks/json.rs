@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use ichnos_json::write::{ArrayWriter, ObjectWriter, ValueWriter};
-use ichnos_model::{CauseKind, Identifier, Meaning};
+use ichnos_model::meaning::{CauseKind, Identifier, Meaning};
 
 use super::graph::TaskGraph;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{Chain, Identifier};
+use ichnos_model::meaning::{Chain, Identifier};
 
 use super::operations::{CollectedTasks, NONE, OpenEdge, Operation, OperationEdge, TaskEvent};
 

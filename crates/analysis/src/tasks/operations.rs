@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
-use ichnos_model::{CauseKind, Chain, Identifier, Mention};
+use ichnos_model::meaning::{CauseKind, Chain, Identifier, Mention};
 
 use super::names::NameTable;
 use crate::events::EventId;

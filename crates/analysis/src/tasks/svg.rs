@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
-use ichnos_model::CauseKind;
+use ichnos_model::meaning::CauseKind;
 
 use super::graph::TaskGraph;
 use super::picture::{Band, CHARACTER, GAP, LABEL, MOST_LABEL, Picture, PictureMark};

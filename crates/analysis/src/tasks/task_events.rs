@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use ichnos_model::{Event, FindMentions, Identifier, IgnorePoison as _, StreamTable};
+use ichnos_model::Event;
+use ichnos_model::event::StreamTable;
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::meaning::{FindMentions, Identifier};
 
 use super::Tasks;
 use super::fields::{EventContent, TaskFields};

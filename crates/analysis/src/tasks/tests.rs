@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use ichnos_model::{CauseKind, Chain, Identifier, Mention};
+use ichnos_model::meaning::{CauseKind, Chain, Identifier, Mention};
 use ichnos_testing::{Random, cases};
 
 use super::graph::TaskGraph;

@@ -8,7 +8,7 @@ use super::waker::Waker;
 use crate::events::{ThreadNames, ThreadState};
 use crate::stats::{StatsTextOptions, hint};
 use ichnos_export::text::TextTable;
-use ichnos_export::text::{count, grouped};
+use ichnos_export::text::{count, grouped, share};
 use ichnos_export::{duration, printable};
 
 /// Running time on a processor.
@@ -236,11 +236,6 @@ impl ThreadReport {
         cells.extend(self.other_states().map(|state| duration(times[state as usize].into())));
         cells
     }
-}
-
-/// Returns a share in percent.
-fn share(part: u64, all: u64) -> String {
-    if all == 0 { String::new() } else { format!("{:.1} %", 100.0 * part as f64 / all as f64) }
 }
 
 /// Returns the thread name with the thread number.

@@ -46,14 +46,14 @@ pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) selecting: Selecting,
     /// Stop after N events
-    #[arg(short = 'n', long, value_name = "N", help_heading = "Selection")]
-    pub(crate) limit: Option<u64>,
+    #[arg(short = 'n', long, alias = "limit", value_name = "N", help_heading = "Selection")]
+    pub(crate) max_events: Option<u64>,
     /// Only the last N selected events
     ///
     /// Reads backwards from the end if the trace can be divided, otherwise reads all of it, twice. Losses and damage
     /// before the first printed event are not reported.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
-          conflicts_with_all = ["limit", "listen"], help_heading = "Selection")]
+          conflicts_with_all = ["max_events", "listen"], help_heading = "Selection")]
     pub(crate) tail: Option<u64>,
 
     /// Only events within MARGIN of an event matching EXPR

@@ -43,7 +43,7 @@ pub(crate) struct Writing {
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(format_values()))]
     pub(crate) to: Option<String>,
     /// Output dialect: see `ichnos formats`
-    #[arg(long = "dialect", visible_alias = "to-dialect", value_name = "DIALECT")]
+    #[arg(long, alias = "dialect", value_name = "DIALECT")]
     pub(crate) to_dialect: Option<String>,
     #[command(flatten)]
     pub(crate) writer_flags: WriterFlags,
@@ -124,7 +124,7 @@ pub(crate) struct Cut {
     /// By default, these events, such as the rundown at the end of a .NET session, are kept, so that call stacks in
     /// the output have names.
     #[arg(long, hide_short_help = true)]
-    pub(crate) cut_rundown: bool,
+    pub(crate) drop_rundown: bool,
     #[command(flatten)]
     pub(crate) convert: Convert,
 }

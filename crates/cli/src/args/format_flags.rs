@@ -1,5 +1,5 @@
-//! Format options without the format's name, for reading and for writing. For example, `--dialect` is short
-//! for `-O FORMAT.dialect=`.
+//! Format options without the format's name, for reading and for writing. For example, `--metadata` is short for
+//! `-O FORMAT.metadata=`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -61,7 +61,7 @@ impl FormatFlags {
         self.given.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the names of the options whose values are otherwise detected from the trace.
+    /// Returns the options whose values are otherwise detected from the trace.
     pub(crate) fn choices(&self) -> impl Iterator<Item = &'static str> {
         let is_choice =
             |name: &&str| declared(name).any(|(_, option)| matches!(option.kind, OptionKind::Choice(_)));
@@ -91,7 +91,7 @@ pub(crate) fn written(hint: &OptionHint) -> String {
     let is_unprefixed = all::<false>().any(|(format, option)| full_name(format, option) == hint.option);
     let (option, value) = (hint.option, &hint.value);
     let option = match option.split_once('.') {
-        Some((_, name)) if is_unprefixed => format!("--{name} {value}"),
+        Some((_, name)) if is_unprefixed => format!("--{} {value}", flag(name)),
         _ => format!("-O {option}={value}"),
     };
     let path = hint.path.as_ref().map(|path| format!("{path} ")).unwrap_or_default();
@@ -102,9 +102,14 @@ pub(crate) fn written(hint: &OptionHint) -> String {
 pub(crate) fn name(option: &str) -> String {
     let is_unprefixed = all::<false>().any(|(format, known)| full_name(format, known) == option);
     match option.split_once('.') {
-        Some((_, name)) if is_unprefixed => format!("--{name}"),
+        Some((_, name)) if is_unprefixed => format!("--{}", flag(name)),
         _ => format!("-O {option}"),
     }
+}
+
+/// Returns the flag for an option. As the output has a dialect, too, the input dialect is `--from-dialect`.
+pub(crate) fn flag(option: &str) -> &str {
+    if option == "dialect" { "from-dialect" } else { option }
 }
 
 fn full_name(format: &str, option: &FormatOption) -> String {
@@ -122,7 +127,7 @@ fn all<const WRITES: bool>() -> impl Iterator<Item = (&'static str, &'static For
 
 fn argument<const WRITES: bool>(option: &'static FormatOption) -> Arg {
     let name = option.name;
-    let argument = Arg::new(name).long(name).value_name(option.value_name).help(option.about);
+    let argument = Arg::new(name).long(flag(name)).value_name(option.value_name).help(option.about);
     let argument = if WRITES { argument } else { argument.help_heading("Reading") };
     let argument = argument.hide_short_help(true);
     let argument = match option.details {
@@ -158,17 +163,7 @@ impl<const WRITES: bool> clap::Args for OptionFlags<WRITES> {
             let mut same = all::<WRITES>().filter(|(_, other)| other.name == option.name);
             same.next().is_some_and(|(first, _)| first == *format)
         };
-        // A verb can have an output option with the same name.
-        let taken: Vec<String> =
-            command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect();
-        let argument = |option: &'static FormatOption| {
-            let argument = argument::<WRITES>(option);
-            match taken.iter().any(|long| long == option.name) {
-                true => argument.long(format!("from-{}", option.name)),
-                false => argument,
-            }
-        };
-        command.args(all::<WRITES>().filter(is_first).map(|(_, option)| argument(option)))
+        command.args(all::<WRITES>().filter(is_first).map(|(_, option)| argument::<WRITES>(option)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

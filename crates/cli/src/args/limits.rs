@@ -1,4 +1,4 @@
-//! Limits against hostile input, set with `--max NAME=VALUE`.
+//! Limits against hostile input, set with `--resource-limit NAME=VALUE`.
 //!
 //! The command line, `ichnos help limits` and the advice in messages are generated from the table in this file. A
 //! test compares it with docs/limits.md.
@@ -15,7 +15,7 @@ use crate::suggestions::nearest;
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Limits for reading traces.
-    pub(crate) model: model::Limits,
+    pub(crate) model: model::trace::Limits,
     /// Limits for reading files and archives.
     pub(crate) io: IoLimits,
     pub(crate) report: ReportLimits,
@@ -35,7 +35,7 @@ pub(crate) struct ReportLimits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            model: model::Limits::default(),
+            model: model::trace::Limits::default(),
             io: IoLimits::default(),
             report: ReportLimits { damage: 10_000, groups: 1 << 16, open_pairs: 1 << 20 },
         }
@@ -45,7 +45,7 @@ impl Default for Limits {
 /// Struct that contains a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// A member of [`model::Limits`].
+    /// A member of [`model::trace::Limits`].
     Model,
     /// A member of [`IoLimits`].
     Io,
@@ -53,10 +53,10 @@ enum Family {
     Report,
 }
 
-/// A limit that `--max` sets.
+/// A limit that `--resource-limit` sets.
 #[derive(Debug)]
 pub(crate) struct Limit {
-    /// Name in `--max NAME=VALUE`.
+    /// Name in `--resource-limit NAME=VALUE`.
     name: &'static str,
     family: Family,
     is_bytes: bool,
@@ -95,8 +95,8 @@ macro_rules! values {
 
 values!(u32, u64, usize);
 
-/// Generates the table rows. Each row lists the family, the name, the members to set, the members that it describes
-/// without setting them, the description, and a note about the default.
+/// Generates the limit table from rows of: family, member group, name, `true` for bytes, members that the limit sets,
+/// further members that it describes, description, note about the default.
 macro_rules! limits {
     ($($family:ident $of:ident $name:literal $is_bytes:literal
         [$first:ident $(, $member:ident)*] [$($further:literal)*] $about:literal $note:literal;)*) => {
@@ -107,7 +107,7 @@ macro_rules! limits {
             about: $about,
             default_note: $note,
             members: &[stringify!($first) $(, stringify!($member))* $(, $further)*],
-            remedy: concat!("if you trust the input, raise the limit with --max ", $name, "=VALUE"),
+            remedy: concat!("if you trust the input, raise the limit with --resource-limit ", $name, "=VALUE"),
             get: |limits| limits.$of.$first.widen(),
             set: |limits, value| {
                 limits.$of.$first = LimitValue::narrow(value);
@@ -121,39 +121,39 @@ macro_rules! limits {
 /// which have lower defaults.
 pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "metadata" true [metadata_bytes] []
-        "size of a metadata text" "";
+        "size per metadata text" "";
     Model model "description" true [description_bytes, few_description_bytes] []
-        "memory for the description of a trace" ", for short metadata 32M or ten times their size";
+        "memory per trace description" ", for short metadata 32M or ten times their size";
     Model model "depth" false [depth] []
         "levels of nested field classes, blocks and JSON" "";
     Model model "field-classes" false [field_classes, few_field_classes] []
-        "field classes of a trace" ", for short metadata 4096 and four for each byte";
+        "field classes per trace" ", for short metadata 4096 and four for each byte";
     Model model "event-classes" false [event_record_classes, dynamic_event_record_classes] []
-        "event record classes of a trace" ", 65536 for dynamic classes";
+        "event record classes per trace" ", 65536 for dynamic classes";
     Model model "integer" false [integer_bits] []
-        "bits of an integer" "";
+        "bits per integer" "";
     Model model "empty-fields" false [empty_fields] []
-        "fields of a structure that can be empty" "";
+        "fields per structure that can be empty" "";
     Model model "fields-per-bit" false [fields_per_bit] ["few_fields"]
         "fields per bit of trace data" ", after the first 1048576";
     Model model "empty-elements" false [zero_size_elements] []
-        "zero-size array elements in a packet" ", and one for each bit";
+        "zero-size array elements per packet" ", and one for each bit";
     Model model "packets" false [packets] []
-        "packets of a trace" "";
+        "packets per trace" "";
     Model model "problems" false [diagnostics] []
-        "listed problems of a metadata text" "";
+        "listed problems per metadata text" "";
     Report report "damage" false [damage] []
         "listed damaged places" "";
     Report report "groups" false [groups] []
         "groups that `stats` counts exactly" "";
     Report report "open-pairs" false [open_pairs] []
-        "events of `stats` waiting for the end of their pair" "";
+        "events waiting for the end of their pair in `stats`" "";
     Io io "unpacked" true [decompressed_bytes] []
-        "unpacked bytes of an archive or a compressed file" "";
+        "unpacked bytes per archive or compressed file" "";
     Io io "ratio" false [ratio] []
         "unpacked bytes per packed byte" " if more than 64 MiB are unpacked";
     Io io "files" false [entries] []
-        "files of a directory or an archive" "";
+        "files per directory or archive" "";
     Io io "directories" false [depth] []
         "levels of nested directories" "";
 };
@@ -171,7 +171,7 @@ impl Limit {
     }
 }
 
-/// A limit with its value from `--max`.
+/// A limit with its value from `--resource-limit`.
 #[derive(Clone, Debug)]
 pub(crate) struct Maximum {
     limit: &'static Limit,
@@ -211,8 +211,8 @@ impl Maximum {
 pub(crate) fn help() -> String {
     let mut text =
         "Limits that protect against hostile input. Anything beyond a limit is refused or skipped, and\nreported.\n\n\
-                    Set them with --max NAME=VALUE in any command that reads traces, for example\n\
-                    --max unpacked=32G. K, M, G and T are powers of 1024.\n\n"
+                    Set them with --resource-limit NAME=VALUE in any command that reads traces, for example\n\
+                    --resource-limit unpacked=32G. K, M, G and T are powers of 1024.\n\n"
             .to_owned();
     let width = LIMITS.iter().map(|limit| limit.name.len()).max().unwrap_or_default();
     for limit in LIMITS {

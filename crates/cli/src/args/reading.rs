@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use globset::Glob;
-use ichnos::model::{ClockArithmetic, TracerQuirk};
+use ichnos::model::clock::ClockArithmetic;
+use ichnos::model::trace::TracerQuirk;
 
 use super::choice::{self, Choice};
 use crate::args::format_flags::FormatFlags;
@@ -34,7 +35,7 @@ pub(crate) struct Reading {
     /// Treat violations of the specification as errors
     #[arg(long, help_heading = "Reading", hide_short_help = true)]
     pub(crate) strict: bool,
-    /// Keep file order in formats that are not sorted by time
+    /// Keep the event order of files that are not sorted by time
     ///
     /// By default, events wait until all earlier events have been read. With this option, times can decrease, even
     /// when several data streams are merged.
@@ -70,9 +71,9 @@ pub(crate) struct Reading {
     pub(crate) listen: Option<PathBuf>,
     /// Set a limit; `ichnos help limits` lists them
     ///
-    /// For example `--max unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
+    /// For example `unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = Maximum::parse, help_heading = "Reading", hide_short_help = true)]
-    pub(crate) max: Vec<Maximum>,
+    pub(crate) resource_limit: Vec<Maximum>,
     #[command(flatten)]
     pub(crate) format_flags: FormatFlags,
     /// Put all clocks on one timeline, as if all counted from the Unix epoch
@@ -131,14 +132,15 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Returns the directory for temporary files.
+    #[cfg(feature = "view")]
     pub(crate) fn temporary(&self) -> PathBuf {
         self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// Returns the default limits with the changes from `--max`.
+    /// Returns the default limits with the changes from `--resource-limit`.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
-        self.max.iter().for_each(|maximum| maximum.apply(&mut limits));
+        self.resource_limit.iter().for_each(|maximum| maximum.apply(&mut limits));
         limits
     }
 }

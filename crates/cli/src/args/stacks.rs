@@ -26,7 +26,7 @@ pub(crate) struct StacksArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Print a table of the N heaviest functions instead
-    #[arg(long, value_name = "N", conflicts_with_all = ["format", "roots"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["format", "stack_roots"])]
     pub(crate) top: Option<usize>,
     /// Use spans (calls, requests) instead of call stacks
     ///
@@ -44,9 +44,9 @@ pub(crate) struct StacksArgs {
     pub(crate) inverted: bool,
     /// Weight: samples, time, time-before, or a field
     ///
-    /// samples: 1, or the event's own weight. time: nanoseconds until the next sample of the same thread (0 for the
-    /// last sample). time-before: nanoseconds since the previous sample (0 for the first sample). Otherwise: the
-    /// value of a field, for example `size` or `payload.size`.
+    /// samples: each sample counts as 1, or as its own weight. time: nanoseconds until the thread's next sample, or 0
+    /// for its last sample. time-before: nanoseconds since the thread's previous sample, or 0 for its first sample. Any
+    /// other value names a field, for example `size` or `payload.size`.
     #[arg(long, value_name = "WHAT", default_value = "samples")]
     pub(crate) weight: String,
     /// Add an innermost frame for time on or off the processor
@@ -62,7 +62,7 @@ pub(crate) struct StacksArgs {
     /// Stack roots (only folded and svg)
     #[arg(long, value_parser = choice::parser(ROOTS), value_name = "WHAT", default_value = "none",
           hide_short_help = true)]
-    pub(crate) roots: StackRoots,
+    pub(crate) stack_roots: StackRoots,
     /// Width of the flame graph in pixels, with --format svg [default: 1200]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..), hide_short_help = true)]
     pub(crate) width: Option<u16>,
@@ -83,7 +83,7 @@ pub(crate) struct StacksArgs {
     ///
     /// VALUE is a number, a string, or a value name. Other samples still end the time of the previous sample, but the
     /// time after them is not counted. Can be repeated: for each field, one of its values must match.
-    #[arg(long = "where", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
+    #[arg(long = "samples", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
     pub(crate) only: Vec<(String, String)>,
 }
 

@@ -58,7 +58,7 @@ impl TaskArgs {
 
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "Without OUT, the task is written to standard output. Unless --to, --dialect or the \
+    after_long_help = "Without OUT, the task is written to standard output. Unless --to, --to-dialect or the \
         extension of OUT names a format, it is written as operation reports. With --strict, nothing is \
         written if anything is lost."
 )]

@@ -151,7 +151,7 @@ pub(crate) fn warn_of_zone() {
             && TimeZone::try_system().is_err()
         {
             warn(
-                &format!("TZ: the time zone `{}` is unknown: times are in UTC", name.to_string_lossy()),
+                &format!("TZ: unknown time zone `{}`, so times are in UTC", name.to_string_lossy()),
                 "time zones are named as in `Europe/Berlin`, or described as in `CET-1CEST,M3.5.0,M10.5.0/3`; `--clock-gmt` prints times in UTC",
             );
         }

@@ -23,7 +23,7 @@ pub(crate) struct ViewVerb {
     /// Show the traces on the internet page of another viewer
     ///
     /// The traces stay on this machine. The page reads them from 127.0.0.1.
-    #[arg(long = "in", value_parser = choice::parser(VIEWERS), value_name = "VIEWER", conflicts_with = "keep")]
+    #[arg(long, value_parser = choice::parser(VIEWERS), value_name = "VIEWER", conflicts_with = "keep_running")]
     pub(crate) viewer: Option<ViewerPage>,
     /// Write a one-page summary to FILE, for a mail or an issue, and exit
     ///
@@ -31,7 +31,7 @@ pub(crate) struct ViewVerb {
     /// longest spans, call stacks, the first 1,000 events and log lines, losses and warnings. FILE must be new or
     /// empty.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
-          conflicts_with_all = ["viewer", "listen", "follow", "port", "no_open", "keep"])]
+          conflicts_with_all = ["viewer", "listen", "follow", "port", "no_open", "keep_running"])]
     pub(crate) export: Option<PathBuf>,
     /// Replace FILE if it exists
     #[arg(long, requires = "export", hide_short_help = true)]
@@ -57,7 +57,7 @@ pub(crate) struct ViewVerb {
     pub(crate) no_open: bool,
     /// Keep running when the page is closed
     #[arg(long)]
-    pub(crate) keep: bool,
+    pub(crate) keep_running: bool,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
     /// Original text of the reading and selection options.

@@ -374,7 +374,7 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             })
         }
         ErrorKind::ValueValidation
-            if argument.starts_with("--limit <")
+            if argument.starts_with("--max-events <")
                 && are_all(&value, SCOPES.iter().map(|(name, ..)| *name)) =>
         {
             Some(format!("select the scopes of printed names with `--names {value}`"))
@@ -408,10 +408,8 @@ pub(crate) fn missing_pair(error: &clap::Error, words: &[OsString]) -> Option<Fa
     let [begin, path] = [words.get(at + 1)?, words.get(at + 2)?];
     let [begin_name, path_name] = [begin, path].map(|word| word.to_string_lossy());
     is_path(path).then(|| {
-        Failure::new(format!(
-            "--pair: the name of the events that end pairs is missing: `{path_name}` is a path"
-        ))
-        .help(format!("write `--pair {begin_name} END {path_name}`; both names can be equal"))
+        Failure::new(format!("--pair: the name of the end event is missing, because `{path_name}` is a path"))
+            .help(format!("write `--pair {begin_name} END {path_name}`; both names can be equal"))
     })
 }
 

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use globset::{Glob, GlobMatcher};
-use ichnos::model::{
-    CauseKind, ClassMap, DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventRule, EventTrack,
-    IgnorePoison as _, Meaning,
-};
+use ichnos::model::class::{DataStreamClass, EventRecordClass};
+use ichnos::model::locks::IgnorePoison as _;
+use ichnos::model::meaning::{CauseKind, ClassMap, EventDisplay, EventRole, EventRule, EventTrack, Meaning};
 use toml::de::DeTable;
 
 use crate::exit::Failure;

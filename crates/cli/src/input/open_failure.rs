@@ -23,7 +23,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             Failure::new(message).help("name a writable directory with more space, with --temp-dir DIR")
         }
         OpenError::Io(IoError::Memory { .. }) => {
-            Failure::new(message).help("end other programs, or raise the memory limit (`ulimit -v`)")
+            Failure::new(message).help("close other programs, or raise the memory limit (`ulimit -v`)")
         }
         OpenError::NoTrace(found) => {
             let hint = found.hint.describe(format_flags::written);

@@ -2,7 +2,8 @@
 
 use ichnos::Session;
 use ichnos::export::text::count;
-use ichnos::model::{FileDiagnostic, FileRole, OpenedTrace, Severity};
+use ichnos::model::OpenedTrace;
+use ichnos::model::trace::{FileDiagnostic, FileRole, Severity};
 
 use super::failure;
 use crate::args::{format_flags, limits};
@@ -25,7 +26,7 @@ pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
         }
     }
     for refused in session.refused() {
-        console.error(&format!("{}: the trace is skipped: it cannot be read", refused.path));
+        console.error(&format!("{}: the trace cannot be read and is skipped", refused.path));
         for diagnostic in &refused.diagnostics {
             console.print(&format!("  {}", safe(&diagnostic.to_string())));
         }

@@ -3,7 +3,7 @@
 use ichnos::Session;
 
 use crate::args::Reading;
-use crate::args::format_flags::declared;
+use crate::args::format_flags::{declared, flag};
 use crate::exit::Failure;
 use crate::progress::Console;
 use crate::suggestions::list;
@@ -35,7 +35,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, console: Conso
     for name in reading.format_flags.names() {
         let formats: Vec<&str> = declared(name).map(|(format, _)| format).collect();
         if !formats.iter().any(|format| has(format)) {
-            failures.push(wrong(&format!("--{name}"), &formats.join("`, `")));
+            failures.push(wrong(&format!("--{}", flag(name)), &formats.join("`, `")));
         }
     }
     if reading.no_quirks || !reading.no_quirk.is_empty() {

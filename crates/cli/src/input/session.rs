@@ -5,12 +5,13 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use ichnos::io::{Datagrams, ScanProgress};
-use ichnos::model::ClockArithmetic;
+use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
 use super::manifest::Manifest;
 use super::{check_reading, event_map, failure};
+use crate::args::format_flags::flag;
 use crate::args::{self, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt, scan_progress};
@@ -58,7 +59,7 @@ impl<'a> OpenRequest<'a> {
             let failure = failure(&error);
             match reading.format_flags.choices().next() {
                 Some(name) if was_refused => {
-                    failure.help(format!("without --{name}, the {name} is detected from the trace"))
+                    failure.help(format!("without --{}, the {name} is detected from the trace", flag(name)))
                 }
                 _ => failure,
             }

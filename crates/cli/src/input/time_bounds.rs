@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use ichnos::model::{EventCounts, Window};
+use ichnos::model::Window;
+use ichnos::model::event::EventCounts;
 use ichnos::{Session, StreamMessages};
 
 /// Returns the start of the traces: the time of the first event, or an earlier bound.

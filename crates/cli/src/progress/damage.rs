@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ichnos::export::text::count;
-use ichnos::model::{Damage, DamageKind};
+use ichnos::model::message::{Damage, DamageKind};
 
 use crate::args::limits;
 use crate::exit::Failure;

@@ -4,7 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
-use ichnos::model::{IgnorePoison as _, Message, Sink};
+use ichnos::model::locks::IgnorePoison as _;
+use ichnos::model::{Message, Sink};
 use ichnos::{PassNote, PassObserver};
 
 use crate::progress::{Console, ReadProgress, damage};

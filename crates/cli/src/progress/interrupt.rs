@@ -69,7 +69,7 @@ fn request(signal: i32) {
     if let Some(console) = REMOVING.get() {
         let explain = || {
             std::thread::sleep(PATIENCE);
-            console.notice("removing the unfinished output; interrupt again to end immediately and keep it");
+            console.notice("removing the unfinished output; interrupt again to stop immediately and keep it");
         };
         // Without a thread, no note is printed.
         drop(std::thread::Builder::new().spawn(explain));

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use ichnos::export::text::{count, size};
 use ichnos::io::{ScanProgress, ScanStep};
-use ichnos::model::IgnorePoison as _;
+use ichnos::model::locks::IgnorePoison as _;
 
 use super::console::Console;
 use super::meter::Meter;

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use ichnos::export::text::{count, size};
-use ichnos::model::IgnorePoison as _;
+use ichnos::model::locks::IgnorePoison as _;
 use ichnos::{PassNote, PassObserver};
 
 use super::console::Console;

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos::Session;
-use ichnos::model::{DataStream, EventCounts, ExcludedClasses, MessageKind, OpenedTrace, TraceClass, Window};
+use ichnos::model::cursor::{ExcludedClasses, MessageKind};
+use ichnos::model::event::EventCounts;
+use ichnos::model::{DataStream, OpenedTrace, TraceClass, Window};
 
 use crate::progress::{Console, ReadProgress};
 use crate::select::TraceSelection;

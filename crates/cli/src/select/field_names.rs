@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use ichnos::Session;
+use ichnos::model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind};
+use ichnos::model::meaning::Meaning;
 use ichnos::model::plan::scope_class;
-use ichnos::model::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Meaning, Scope, TraceClass, running_thread,
-};
+use ichnos::model::{Scope, TraceClass, running_thread};
 
 use crate::exit::Failure;
 use crate::output::safe;
@@ -188,7 +188,8 @@ fn has_path(class: &FieldClass, path: &str) -> bool {
     has_path
 }
 
-/// Calls `take` for each field at a path. Variants can have several. [`ichnos::model::FieldRef`] describes paths.
+/// Calls `take` for each field at a path. Variants can have several. [`ichnos::model::field::FieldRef`] describes
+/// paths.
 fn follow<'c>(class: &'c FieldClass, path: &str, take: &mut dyn FnMut(&'c FieldClass)) {
     match &class.kind {
         FieldKind::Optional { field, .. } => follow(field, path, take),

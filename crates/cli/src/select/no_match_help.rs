@@ -7,7 +7,9 @@ use std::sync::Arc;
 use globset::{Glob, GlobMatcher};
 use ichnos::Session;
 use ichnos::export::text::{count, seconds};
-use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
+use ichnos::model::clock::ClockOrigin;
+use ichnos::model::trace::StreamSummary;
+use ichnos::model::{DataStream, Window};
 
 use crate::args::time::show;
 use crate::progress::{Console, interrupt};
@@ -161,10 +163,8 @@ fn advice<'a>(
 fn warn_of_times(session: &Session, selection: &Selection, window: Window, console: Console) {
     if window == Window::default() {
         if selection.stream_intersection {
-            console.warning(
-                "no event is in the time range when all data streams of its trace are \
-                active",
-            );
+            console
+                .warning("no event is in the time range in which all data streams of its trace are active");
         } else if selection.filter.is_some() {
             console.warning("no event matches --filter");
         } else if let Some(patterns) = &selection.events {

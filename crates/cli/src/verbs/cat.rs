@@ -19,7 +19,7 @@ use crate::select::{AroundOption, Selection, columns, intersection, running_thre
 
 pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
-    let mut selection = Selection::new(&args.selecting, args.limit)?;
+    let mut selection = Selection::new(&args.selecting, args.max_events)?;
     selection.reads_all &= args.tail.is_none();
     let around = AroundOption::new(args.around.as_deref())?;
     let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
@@ -87,7 +87,7 @@ fn select_around(
     interrupt::watch();
     let windows = around.windows(opened.session, anchors, opened.console)?;
     let Some(hull) = windows.hull() else {
-        opened.console.notice("--around: no event matches: nothing is printed");
+        opened.console.notice("--around: no event matches, so nothing is printed");
         return Err(Failure::end(opened.exit(true)));
     };
     opened.window = intersection(opened.window, hull);
@@ -145,7 +145,7 @@ fn pass(args: &Cat, opened: &OpenedRun<'_>) -> Pass {
     if opened.session.is_live() {
         pass = pass.live();
     }
-    if let Some(limit) = args.limit {
+    if let Some(limit) = args.max_events {
         pass = pass.limit(limit);
     }
     pass

@@ -74,8 +74,8 @@ fn format(args: &CollectArgs) -> Result<(&'static str, ichnos::io::CollectSettin
         [one] => Ok(one),
         _ => {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-            Err(Failure::new("the format of the reports is ambiguous")
-                .help(format!("choose one with --from: {}", names.join(", "))))
+            Err(Failure::new("several formats can be collected, so --from must name one")
+                .help(format!("name the format of the reports: --from {}", names.join(" or --from "))))
         }
     }
 }
@@ -87,10 +87,9 @@ fn failure(error: CollectError) -> Failure {
             "`ichnos collect -o DIR` writes to a new directory, or to the directory of an \
             earlier collection",
         ),
-        CollectError::Address { .. } => failure.help(
-            "--udp and --tcp set the addresses for receiving \
-        reports",
-        ),
+        CollectError::Address { .. } => {
+            failure.help("--udp and --tcp set the addresses for receiving reports")
+        }
         _ => failure,
     }
 }

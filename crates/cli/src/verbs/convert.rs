@@ -11,8 +11,9 @@ use std::path::Path;
 use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
 use ichnos::io::{CreateError, ExistingPart, MessageOrder, WriteReport};
+use ichnos::model::Window;
 use ichnos::model::running_thread::RunningParts;
-use ichnos::model::{StreamSummary, Window};
+use ichnos::model::trace::StreamSummary;
 use ichnos::{Pass, Reader, Session};
 
 pub(crate) use self::target::{NamedTarget, default_dialect};
@@ -40,7 +41,7 @@ pub(crate) fn cut(args: &Cut, console: Console) -> Result<Exit, Failure> {
         return Err(Failure::new("--align packet writes whole packets: it cannot cut around events")
             .help("leave out --align packet"));
     }
-    let keeps_rundown = !args.cut_rundown && args.align == Align::Time;
+    let keeps_rundown = !args.drop_rundown && args.align == Align::Time;
     let running = running_parts(&args.convert, around.map(|around| around.expression));
     let whole_packets = args.align == Align::Packet;
     let edit = Edit { whole_packets, around, keeps_rundown, running, ..Edit::KEEPING };
@@ -207,7 +208,7 @@ impl<'a> ConvertRun<'a> {
             interrupt::watch_writing(console);
             let found = around.windows(session, anchors, console)?;
             let Some(hull) = found.hull() else {
-                console.notice("--around: no event matches: nothing is written");
+                console.notice("--around: no event matches, so nothing is written");
                 return Err(Failure::end(opened.exit(true)));
             };
             opened.window = intersection(opened.window, hull);
@@ -220,7 +221,7 @@ impl<'a> ConvertRun<'a> {
         if keeps_rundown {
             console.notice(
                 "events that name processes, modules and functions are kept even outside the range; \
-                --cut-rundown drops them",
+                --drop-rundown drops them",
             );
         }
         if edit.whole_packets {
@@ -278,7 +279,9 @@ impl<'a> ConvertRun<'a> {
         };
         if let Some(shard) = self.args.writing.shard {
             if session.is_live() {
-                return Err(Failure::new("--shard: live input cannot be divided: it can only be read once"));
+                return Err(Failure::new(
+                    "--shard: live input cannot be divided, because it can only be read once",
+                ));
             }
             reader.select_shard(shard);
         }

@@ -50,7 +50,7 @@ fn print_json(args: &Formats) -> Result<(), Failure> {
             entry.member("name").string(format.name);
             entry.member("title").string(format.title);
             entry.member("versions").string(format.versions);
-            entry.member("recognised_by").string(format.detection);
+            entry.member("recognized_by").string(format.detection);
             write_options(entry.member("options"), format.options);
             let options = format.writer.map_or(&[][..], |writer| writer.options());
             write_options(entry.member("write_options"), options);
@@ -111,7 +111,7 @@ fn print_text(paint: Paint) -> Result<(), Failure> {
             root.add(option_branch(&name, option, paint));
         }
         if let Some(writer) = format.writer.filter(|writer| !writer.dialects().is_empty()) {
-            let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --dialect")));
+            let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --to-dialect")));
             for dialect in writer.dialects() {
                 branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
             }

@@ -8,9 +8,12 @@ use ichnos::export::documents::{write_attributes, write_damages, write_entries, 
 use ichnos::export::text::{Branch, Paint, count, seconds, size};
 use ichnos::export::{JsonTime, rfc3339};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{
-    ClockOrigin, Damage, EventCounts, EventRecordClass, Message, OpenedTrace, StreamSummary,
-};
+use ichnos::model::class::EventRecordClass;
+use ichnos::model::clock::ClockOrigin;
+use ichnos::model::event::EventCounts;
+use ichnos::model::message::Damage;
+use ichnos::model::trace::StreamSummary;
+use ichnos::model::{Message, OpenedTrace};
 use ichnos::{Session, StreamMessages};
 
 use crate::args::Info;
@@ -303,7 +306,7 @@ impl TraceInfo<'_> {
         object.member("path").string(self.input.path());
         object.member("format").string(self.input.format());
         object.member("dialect").string(&class.dialect);
-        object.member("recognised_by").string(self.format().1);
+        object.member("recognized_by").string(self.format().1);
         object.string("namespace", class.namespace.as_deref());
         object.string("name", class.name.as_deref());
         object.string("uid", class.uid.as_deref());

@@ -111,7 +111,7 @@ fn check_fields(args: &StacksArgs, opened: &OpenedRun<'_>, after: bool) -> Resul
         "samples" | "time" | "time-before" => None,
         field => Some(field),
     };
-    let names = args.only.iter().map(|(field, _)| ("--where", field.as_str()));
+    let names = args.only.iter().map(|(field, _)| ("--samples", field.as_str()));
     field_names::check(session, selection, names.chain(weight.map(|field| ("--weight", field))), after)?;
     match weight {
         Some(field) => {
@@ -180,7 +180,7 @@ fn write(profile: &StackProfile, args: &StacksArgs) -> Result<(), Failure> {
             .help("write it to a file: `-o FILE.pb.gz`"));
     }
     let output = Destination::new(output, TerminalText::Lines { colors: false });
-    Ok(output.write_buffered(|output| profile.write(format, args.roots, output))?)
+    Ok(output.write_buffered(|output| profile.write(format, args.stack_roots, output))?)
 }
 
 /// Prints a table of the heaviest functions.

@@ -147,8 +147,8 @@ fn options(args: &StatsArgs) -> StatsOptions {
 
 fn text_options(args: &StatsArgs, opened: &OpenedRun<'_>) -> StatsTextOptions {
     let mut options = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
-    options.hints.groups = "--max groups=N";
-    options.hints.open_pairs = "--max open-pairs=N";
+    options.hints.groups = "--resource-limit groups=N";
+    options.hints.open_pairs = "--resource-limit open-pairs=N";
     options.hints.key = "--key names other fields";
     options
 }

@@ -72,7 +72,7 @@ fn view_options(
     let mut options = ViewOptions::new(title(args), interrupt::flag());
     options.arguments = traces.arguments();
     options.port = args.port;
-    options.keep = args.keep;
+    options.keep = args.keep_running;
     options.follow = args.follow;
     let cache = args.cache.as_ref();
     options.cache =

@@ -99,7 +99,7 @@ fn selection(random: &mut Random, source: &Source) -> Vec<String> {
 fn writing(random: &mut Random) -> Vec<String> {
     let verbs: [&[&str]; 6] = [
         &["convert"],
-        &["cut", "--cut-rundown"],
+        &["cut", "--drop-rundown"],
         &["merge"],
         &["repair"],
         &["split", "--by=event"],
@@ -109,7 +109,7 @@ fn writing(random: &mut Random) -> Vec<String> {
     let dialects = ["spec2", "spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
     let format = match random.percent(25) {
         true => "--to=jsonl".to_owned(),
-        false => format!("--dialect={}", random.pick(&dialects)),
+        false => format!("--to-dialect={}", random.pick(&dialects)),
     };
     words.extend(["--losses".to_owned(), format, format!("-j{}", 1 + random.index(3))]);
     if random.percent(50) {

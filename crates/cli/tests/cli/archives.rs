@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::support::{Directory, METADATA, command, ichnos, packet};
+use crate::support::{Directory, METADATA, command, gzip, ichnos, packet};
 use crate::transcript::transcript;
 
 /// Appends a file to a tar archive.
@@ -26,12 +26,6 @@ fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     files.iter().for_each(|(path, content)| add(&mut archive, path, content));
     archive.into_inner().unwrap()
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// Returns consecutive packets with three events each.
@@ -66,7 +60,7 @@ fn links_in_an_archive_lead_to_its_members() {
     assert_eq!(ichnos(["cat", &path]).expect(3, &[left_out]).out.lines().count(), 5);
     // The same in strict mode, even if only one event is read.
     let path = write(&directory, "outside.tar.gz", &gzip(&archive(&[outside, inside])));
-    for options in [&["--strict"][..], &["--strict", "--limit=1"]] {
+    for options in [&["--strict"][..], &["--strict", "--max-events=1"]] {
         let run = ichnos([&["cat", path.as_str()][..], options].concat()).expect(2, &["error: ", left_out]);
         assert_eq!((run.out.as_str(), run.err.contains("warning")), ("", false), "{}", run.err);
     }
@@ -105,9 +99,9 @@ fn files_repeated_by_links_are_read_once() {
     let archive = archive.into_inner().unwrap();
     for (name, bytes) in [("t.tar", archive.clone()), ("t.tar.gz", gzip(&archive))] {
         let path = write(&directory, name, &bytes);
-        let note = "b: this is the same trace as ";
+        let note = "b: same trace as ";
         assert_eq!(ichnos(["cat", &path]).expect(0, &[note]).out.lines().count(), 3, "{name}");
-        let few = ichnos(["cat", "--limit=2", &path]).expect(0, &[note]).out;
+        let few = ichnos(["cat", "--max-events=2", &path]).expect(0, &[note]).out;
         let all = ichnos(["cat", &path]).out;
         assert!(few.lines().count() == 2 && all.starts_with(&few), "{few}");
     }
@@ -230,7 +224,7 @@ fn a_few_events_equal_those_in_the_whole_trace() {
         let directory = Directory::new("archive-beginning");
         for path in long(&directory, is_damaged) {
             let cat = |more: &[&str]| {
-                let given = ["cat", "--max=ratio=100000", "--max=fields-per-bit=1000"]
+                let given = ["cat", "--resource-limit=ratio=100000", "--resource-limit=fields-per-bit=1000"]
                     .into_iter()
                     .chain(path.split(' '));
                 ichnos(given.chain(more.iter().copied()))
@@ -239,14 +233,14 @@ fn a_few_events_equal_those_in_the_whole_trace() {
             let lines: Vec<&str> = all.lines().collect();
             // More events than the start contains, and more than exist.
             for limit in [0, 1, 10, 100, 400, 1_000] {
-                let few = cat(&["--clock-gmt", "--limit", &limit.to_string()]).out;
+                let few = cat(&["--clock-gmt", "--max-events", &limit.to_string()]).out;
                 let expected = &lines[..lines.len().min(limit)];
                 assert!(few.lines().eq(expected.iter().copied()), "{path}: {limit}");
             }
             let late = lines.last().unwrap().split(['[', ']']).nth(1).unwrap();
-            let found = cat(&["--clock-gmt", "--limit", "1", "--begin", late]).out;
+            let found = cat(&["--clock-gmt", "--max-events", "1", "--begin", late]).out;
             assert_eq!(found.lines().count(), 1, "{path}: {late}");
-            let none = cat(&["--limit", "1", "--event", "demo:none"]);
+            let none = cat(&["--max-events", "1", "--event", "demo:none"]);
             none.expect(if is_damaged { 3 } else { 1 }, &[]);
         }
     }

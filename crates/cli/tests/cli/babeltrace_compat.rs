@@ -31,7 +31,7 @@ fn a_path_without_a_verb() {
     for line in [
         "--begin +1s -n 2 --names none t",
         "-b +1s t -n2 --names=none",
-        "--begin=+1s --limit 2 cat t --names none",
+        "--begin=+1s --max-events 2 cat t --names none",
         "t --begin +1s -n 2 --names none",
     ] {
         assert_eq!(run(&directory, line).expect(0, &[]).out, expected, "{line}");

@@ -39,7 +39,7 @@ fn selects_by_name() {
     count(path, &["--stream", "stream_a"]);
     count(path, &["--stream", "*_{a,b}", "--event", "*tick"]);
     count(path, &["--event", "nothing"]);
-    count(path, &["--limit", "3"]);
+    count(path, &["--max-events", "3"]);
 }
 
 /// Damage in data streams that are not selected is not reported.
@@ -137,7 +137,7 @@ fn json_lines() {
     let count = |types: &[String], name: &str| types.iter().filter(|kind| *kind == name).count();
     let all = types(&["--packets"]);
     assert_eq!(["event-class", "stream-end", "packet-begin"].map(|name| count(&all, name)), [4, 2, 3]);
-    let few = types(&["--limit", "3"]);
+    let few = types(&["--max-events", "3"]);
     assert_eq!(["event", "stream-end", "packet-begin"].map(|name| count(&few, name)), [3, 0, 0]);
 }
 

@@ -8,13 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ichnos_testing::is_turn;
 
-use crate::support::{Directory, ichnos, recorded, root};
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Returns traces that take little time.
 fn inputs(directory: &Path) -> Vec<PathBuf> {
@@ -82,7 +78,7 @@ fn check_accepts_the_output_if_it_accepts_the_input() {
         let dialects = DIALECTS.iter().enumerate();
         for (index, dialect) in dialects.filter(|(index, _)| is_example || is_turn(number + index, 0, 2)) {
             let out = directory.join(format!("out-{number}-{index}"));
-            let converted = ichnos(["convert", "-q", "--dialect", dialect, text(input), "-o", text(&out)]);
+            let converted = ichnos(["convert", "-q", "--to-dialect", dialect, text(input), "-o", text(&out)]);
             let checked = ichnos(["check", "--strict", text(&out)]);
             if converted.code != 0 || checked.code != 0 {
                 let output = [converted.err, checked.out, checked.err].concat();
@@ -148,7 +144,7 @@ fn fields_of_headers_without_a_role_move_to_contexts() {
     }
     for dialect in ["spec2", "prop2"] {
         let out = directory.join(dialect);
-        let words = ["convert", "--losses", "--dialect", dialect, text(&trace), "-o", text(&out)];
+        let words = ["convert", "--losses", "--to-dialect", dialect, text(&trace), "-o", text(&out)];
         ichnos(words).expect(0, &[]).prints(&[
             "moved           4  packet.header  fields without a role -> packet-context",
             "moved           1  header  fields without a role -> event-record-common-context",
@@ -167,7 +163,7 @@ fn fields_of_headers_without_a_role_move_to_contexts() {
     }
     // Items that can be kept are kept.
     let out = directory.join("same");
-    let words = ["convert", "--losses", "--dialect", "ctf1.8", text(&trace), "-o", text(&out)];
+    let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&trace), "-o", text(&out)];
     assert!(!ichnos(words).out.contains("fields without a role"));
 }
 
@@ -197,7 +193,7 @@ event { name = "e"; fields := struct {
     assert!(read.contains("name = \"ab\"") && read.contains("\"y\""), "{read}");
     for dialect in ["spec2", "prop2", "prop1", "ctf1.8"] {
         let out = directory.join(dialect.replace('.', "_"));
-        let words = ["convert", "--losses", "--dialect", dialect, text(&trace), "-o", text(&out)];
+        let words = ["convert", "--losses", "--to-dialect", dialect, text(&trace), "-o", text(&out)];
         let losses = ichnos(words).expect(0, &[]).out;
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
         assert_eq!(losses.contains("added: the length"), dialect == "prop2", "{losses}");

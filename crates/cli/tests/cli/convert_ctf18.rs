@@ -5,16 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Directory, ichnos, recorded, root};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 /// Converts to CTF 1.8, and returns the loss list.
 #[track_caller]
 fn convert(input: &Path, out: &Path) -> String {
-    let words = ["convert", "--losses", "--dialect", "ctf1.8", text(input), "-o", text(out)];
+    let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(input), "-o", text(out)];
     let losses = ichnos(words).expect(0, &[]).out;
     ichnos(["check", "--strict", text(out)]).expect(0, &[]);
     losses
@@ -186,7 +182,7 @@ fn annotations_in_packet_headers_are_dropped() {
     fs::write(source.join("metadata"), separated).unwrap();
     fs::write(source.join("s"), [0; 17]).unwrap();
     let [prop1, out] = ["prop1", "out"].map(|name| directory.join(name));
-    ichnos(["convert", "-q", "--dialect", "prop1", text(&source), "-o", text(&prop1)]).expect(0, &[]);
+    ichnos(["convert", "-q", "--to-dialect", "prop1", text(&source), "-o", text(&prop1)]).expect(0, &[]);
     let losses = convert(&prop1, &out);
     assert!(losses.contains("packet.header.uuid  attributes"), "{losses}");
 }

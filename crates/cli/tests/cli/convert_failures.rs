@@ -36,16 +36,16 @@ fn fails(around: &Path, arguments: &[&str], parts: &[&str]) {
     assert_eq!(content(around), before);
 }
 
-/// The extension selects the format, even if `--dialect` belongs to another format.
+/// The extension selects the format, even if `--to-dialect` belongs to another format.
 #[test]
 fn a_dialect_of_another_format_is_refused() {
     let (input, around) = (trace("failures-dialect"), Directory::new("failures-dialect-out"));
     let (input, output) = (input.to_str().unwrap(), around.join("out.jsonl"));
     let output = output.to_str().unwrap();
     let parts = ["names the format jsonl", "the dialect `prop1` belongs to ctf", "write it with `--to ctf`"];
-    fails(&around, &[input, "-o", output, "--dialect=prop1"], &parts);
-    fails(&around, &[input, "-o", output, "--dialect=nothing"], &["unknown dialect `nothing`"]);
-    ichnos(["convert", input, "-o", output, "--dialect=prop1", "--to=ctf"]).expect(0, &[]);
+    fails(&around, &[input, "-o", output, "--to-dialect=prop1"], &parts);
+    fails(&around, &[input, "-o", output, "--to-dialect=nothing"], &["unknown dialect `nothing`"]);
+    ichnos(["convert", input, "-o", output, "--to-dialect=prop1", "--to=ctf"]).expect(0, &[]);
     assert!(around.join("out.jsonl/metadata").exists());
 }
 

@@ -128,11 +128,11 @@ impl Named {
                 "moved" if what == "resource -> common context" => named.resource = true,
                 "lowered" if what == "message of several fields -> a member" => named.message = true,
                 "rounded" => drop(named.rounded.insert(what.to_owned())),
-                "dropped" if what == "loss of packets" => named.losses_of_packets = true,
+                "dropped" if what == "record of discarded packets" => named.losses_of_packets = true,
                 "dropped" if what.starts_with("damaged data: ") => {
                     named.unwritten.push(what["damaged data: ".len()..].to_owned());
                 }
-                "dropped" if what == "loss of an unknown number of events" => {
+                "dropped" if what == "record of an unknown number of discarded events" => {
                     named.unwritten.push("unknown number of events in the data stream PATH".to_owned());
                 }
                 "dropped" if what.contains("cannot be written") => {
@@ -539,7 +539,7 @@ fn examples_are_valid_in_all_dialects() {
         for dialect in ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"] {
             let out = directory.join(format!("{number}-{dialect}"));
             let (source, path) = (source.to_str().unwrap(), out.to_str().unwrap());
-            ichnos(["convert", "--index", "--dialect", dialect, source, "--force", "-o", path])
+            ichnos(["convert", "--index", "--to-dialect", dialect, source, "--force", "-o", path])
                 .expect(0, &[]);
             ichnos(["check", "--strict", path]).expect(0, &[]);
         }

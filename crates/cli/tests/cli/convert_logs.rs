@@ -6,11 +6,7 @@ use std::path::Path;
 use ichnos_fuchsia::log::Encoder;
 use serde_json::Value;
 
-use crate::support::{Directory, command, ichnos, recorded, root};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, command, ichnos, recorded, root, text};
 
 /// Returns the log lines in a trace.
 fn lines(path: &str) -> Vec<String> {
@@ -65,7 +61,7 @@ fn negative_times_of_logs() {
     let expected = [-5_000_000_001, -1, 7];
     assert_eq!(times(&log), expected);
     let targets = ["fuchsia-log", "jsonl"].map(|format| ("--to", format));
-    let dialects = ["spec2", "prop2", "prop1", "ctf1.8"].map(|dialect| ("--dialect", dialect));
+    let dialects = ["spec2", "prop2", "prop1", "ctf1.8"].map(|dialect| ("--to-dialect", dialect));
     for (option, value) in targets.into_iter().chain(dialects) {
         let out = directory.join(value);
         let words = ["convert", "-q", "--verify", "--losses", option, value, text(&log), "-o", text(&out)];

@@ -59,7 +59,7 @@ fn other_readers_read_conversions_of_the_proposals() {
                 let target = directory.join(dialect);
                 let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
                 let converted =
-                    ichnos(["convert", "-q", "--assume-correlated", "--dialect", dialect, from, "-o", to]);
+                    ichnos(["convert", "-q", "--assume-correlated", "--to-dialect", dialect, from, "-o", to]);
                 let mut problem = (converted.code != 0).then_some(converted.err);
                 if problem.is_none() {
                     let checked = ichnos(["check", "--strict", "--assume-correlated", to]);

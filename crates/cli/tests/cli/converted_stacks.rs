@@ -37,8 +37,8 @@ fn stacks_of(path: &Path) -> String {
 const QUESTIONS: [&[&str]; 7] = [
     &["stacks"],
     &["stacks", "--top", "30"],
-    &["stacks", "--roots=process"],
-    &["stacks", "--weight=time", "--roots=thread", "--frames=managed"],
+    &["stacks", "--stack-roots=process"],
+    &["stacks", "--weight=time", "--stack-roots=thread", "--frames=managed"],
     &["stacks", "--event=*"],
     &["stacks", "--format=speedscope"],
     &["cat", "--stacks", "--format=log"],
@@ -87,7 +87,7 @@ fn answers_survive(path: &Path, dialects: impl IntoIterator<Item = &'static str>
     let expected_frames = frames(path);
     assert!(!expected_frames.is_empty(), "{}", path.display());
     for dialect in dialects {
-        let option = format!("--dialect={dialect}");
+        let option = format!("--to-dialect={dialect}");
         let converted = convert(path, directory.join(dialect), &[&option]);
         for (question, expected) in QUESTIONS.into_iter().zip(&expected) {
             let what = format!("{}, {dialect}, {question:?}", path.display());
@@ -133,7 +133,7 @@ fn answers_survive_a_merge(
     for &dialect in dialects {
         merged = directory.join(dialect);
         let options =
-            ["merge", "-q", "--losses", "--dialect", dialect, "--force", "-o", merged.to_str().unwrap()];
+            ["merge", "-q", "--losses", "--to-dialect", dialect, "--force", "-o", merged.to_str().unwrap()];
         let options = options.into_iter().map(OsStr::new);
         let run = ichnos(options.chain(paths.iter().map(|path| path.as_os_str()))).expect(0, &[]);
         assert!(!run.out.contains("call stacks"), "{}", run.out);
@@ -171,7 +171,7 @@ fn stacks_survive_a_merge() {
     // Original and converted.
     let converted = convert(&second, directory.join("converted"), &[]);
     let merged = answers_survive_a_merge(&[&first, &converted], &part("mixed"), &["spec2"], questions);
-    let other = convert(&first, directory.join("other"), &["--dialect=ctf1.8"]);
+    let other = convert(&first, directory.join("other"), &["--to-dialect=ctf1.8"]);
     answers_survive_a_merge(&[&converted, &other], &part("converted-both"), &["ctf1.8"], questions);
     // Merging the result again.
     let three = answers_survive_a_merge(&[&merged, &example], &part("three"), &["spec2"], questions);
@@ -189,7 +189,7 @@ fn stacks_survive_a_merge() {
     for name in names(&three) {
         assert!(fs::read(copied.join(&name)).unwrap() == fs::read(three.join(&name)).unwrap(), "{name}");
     }
-    let back = convert(&three, directory.join("back"), &["--dialect=ctf1.8", "--packet-size=4096"]);
+    let back = convert(&three, directory.join("back"), &["--to-dialect=ctf1.8", "--packet-size=4096"]);
     for question in questions {
         let expected = answer(question, &three);
         for path in [&copied, &back] {
@@ -218,8 +218,8 @@ fn stack_numbers_are_deterministic() {
     let threads = convert(&example(), directory.join("threads"), &["--threads=4"]);
     assert_eq!(fs::read(threads.join(FILE)).unwrap(), stacks);
     // From CTF to CTF: copied, encoded again, and converted there and back.
-    let ctf18 = convert(&spec2, directory.join("ctf1.8"), &["--dialect=ctf1.8"]);
-    let back = convert(&ctf18, directory.join("back"), &["--dialect=spec2", "--packet-size=4096"]);
+    let ctf18 = convert(&spec2, directory.join("ctf1.8"), &["--to-dialect=ctf1.8"]);
+    let back = convert(&ctf18, directory.join("back"), &["--to-dialect=spec2", "--packet-size=4096"]);
     for path in [&ctf18, &back] {
         assert_eq!(fs::read(path.join(FILE)).unwrap(), stacks);
         assert_eq!(stacks_of(path), expected);
@@ -305,7 +305,7 @@ fn babeltrace_leaves_the_file_out() {
     };
     assert!(status.success());
     let directory = Directory::new("stacks-babeltrace");
-    let converted = convert(&example(), directory.join("trace"), &["--dialect=ctf1.8"]);
+    let converted = convert(&example(), directory.join("trace"), &["--to-dialect=ctf1.8"]);
     assert!(converted.join(FILE).exists());
     let output = Command::new("babeltrace2").arg(&converted).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

@@ -7,11 +7,7 @@ use std::process::{Command, Stdio};
 use ichnos_testing::{cases, is_turn, sample_size};
 
 use crate::fault_trace::{FaultTrace, choose};
-use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, root, trace};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, root, text, trace};
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
@@ -746,7 +742,7 @@ fn the_time_around_events_is_kept() {
         let words = ["cut", "--force", "--around", expression, margin, text(&lttng), "-o", text(&out)];
         run(&[&words[..], more].concat())
     };
-    around("number == 1000", "1s", &[]).expect(1, &["no event matches: nothing is written"]);
+    around("number == 1000", "1s", &[]).expect(1, &["no event matches, so nothing is written"]);
     around("numbr == 13", "1s", &[]).expect(2, &["--around: no event has a field `numbr`", "`number`"]);
     around("number = 13", "1s", &[]).expect(2, &["--around: `=` is not an operator"]);
     around("number == 13", "1 parsec", &[]).expect(2, &["`1 parsec` is not a duration"]);

@@ -6,14 +6,10 @@ use std::process::{Command, Stdio};
 
 use ichnos_testing::cases;
 
-use crate::support::{Directory, METADATA, Run, ichnos, root, trace};
+use crate::support::{Directory, METADATA, Run, ichnos, root, text, trace};
 
 const VERBS: [&[&str]; 5] =
     [&["cut", "--begin", "+1us"], &["filter", "true"], &["merge"], &["repair"], &["split", "--by", "event"]];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 fn run(words: &[&str], input: &[&Path], out: &Path) -> Run {
     let paths = input.iter().map(|path| text(path));
@@ -63,7 +59,7 @@ fn the_dialect_of_ctf_is_kept() {
         // A dot would start an extension.
         let name = from.replace('.', "_");
         let input = directory.join(&name);
-        run(&["convert", "-q", "--dialect", from], &[&source], &input).expect(0, &[]);
+        run(&["convert", "-q", "--to-dialect", from], &[&source], &input).expect(0, &[]);
         assert_eq!(dialect(&input), from);
         for verb in VERBS {
             let out = directory.join(format!("{name}-{}", verb[0]));
@@ -89,10 +85,10 @@ fn options_and_extensions_name_another_dialect() {
     let source = trace("edit-named");
     let directory = Directory::new("edit-named-out");
     for (name, options, expected) in [
-        ("a", &["--dialect", "prop2"][..], "prop2"),
+        ("a", &["--to-dialect", "prop2"][..], "prop2"),
         ("b", &["--to", "ctf"], "spec2"),
         ("c.ctf", &[], "spec2"),
-        ("d", &["--to", "ctf", "--dialect", "ctf1.8-packetized"], "ctf1.8-packetized"),
+        ("d", &["--to", "ctf", "--to-dialect", "ctf1.8-packetized"], "ctf1.8-packetized"),
     ] {
         let out = directory.join(name);
         run(&[&["filter", "-q", "true"], options].concat(), &[&source], &out).expect(0, &[]);
@@ -108,7 +104,7 @@ fn several_dialects_become_ctf_2_with_a_note() {
     let directory = Directory::new("edit-kinds-out");
     let (plain, packets, spec2) = (directory.join("plain"), directory.join("packets"), directory.join("two"));
     let convert = |dialect, from: &Path, to: &Path| {
-        run(&["convert", "-q", "--dialect", dialect], &[from], to).expect(0, &[]);
+        run(&["convert", "-q", "--to-dialect", dialect], &[from], to).expect(0, &[]);
     };
     convert("ctf1.8", &a, &plain);
     convert("ctf1.8-packetized", &b, &packets);
@@ -217,8 +213,8 @@ fn metadata_of_all_parts_of_a_trace_decide() {
     fs::create_dir(&input).unwrap();
     fs::create_dir(&source).unwrap();
     fs::write(source.join("metadata"), uuid).unwrap();
-    run(&["convert", "-q", "--dialect", "ctf1.8"], &[&source], &input.join("a")).expect(0, &[]);
-    run(&["convert", "-q", "--dialect", "ctf1.8-packetized"], &[&source], &input.join("b")).expect(0, &[]);
+    run(&["convert", "-q", "--to-dialect", "ctf1.8"], &[&source], &input.join("a")).expect(0, &[]);
+    run(&["convert", "-q", "--to-dialect", "ctf1.8-packetized"], &[&source], &input.join("b")).expect(0, &[]);
     let out = directory.join("out");
     run(&["repair"], &[&input], &out).expect(0, &[]);
     assert!(written(&out).iter().all(|trace| dialect(trace) == "ctf1.8"));

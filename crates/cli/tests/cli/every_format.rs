@@ -15,7 +15,7 @@ use ichnos_testing::{TraceProcessor, cases};
 use serde_json::Value;
 
 use crate::generated::generate;
-use crate::support::{Directory, ichnos, recorded, root};
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 /// Examples, one per input format.
 const SOURCES: [&str; 7] = [
@@ -114,10 +114,6 @@ impl Source {
     }
 }
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
 /// Returns `true` if all combinations are requested.
 fn are_all_wanted() -> bool {
     std::env::var_os("ICHNOS_ALL_FORMATS").is_some()
@@ -142,7 +138,7 @@ fn convert(
 ) -> Vec<NameAndTime> {
     let mut words = vec!["convert", "-q", "--json", "--to", format];
     if !dialect.is_empty() {
-        words.extend(["--dialect", dialect]);
+        words.extend(["--to-dialect", dialect]);
     }
     words.extend([text(&source.path), "-o", text(out)]);
     let what = format!("{} -> {format} {dialect}", source.name);

@@ -28,7 +28,7 @@ fn selects_events() {
         cat(&directory, &["--clock-gmt", "--no-delta", "--filter", expression]).expect(0, &[]);
     }
     // In combination with other options.
-    cat(&directory, &["--event", "*tick", "--filter", "value >= 0", "--limit", "2"]).expect(0, &[]);
+    cat(&directory, &["--event", "*tick", "--filter", "value >= 0", "--max-events", "2"]).expect(0, &[]);
     cat(&directory, &["--begin", "+1s", "--filter", "time < +2.9s", "--stats", "-f", "null"]).expect(0, &[]);
     cat(&directory, &["--filter", "value == 2 && value == 3"]).expect(1, &[]);
     cat(&directory, &["--filter", "time > 2100-01-01"]).expect(1, &[]);
@@ -86,7 +86,7 @@ fn names_of_dynamic_classes() {
     run(&["task", "list"], "Agnt == \"x\"", &xtrace).expect(1, &["did you mean `Agent`"]);
     run(&["info"], "event == \"reprot\"", &xtrace).expect(1, &["did you mean `report`"]);
     // Known names are not reported, and neither are unknown names if the input was not read completely.
-    run(&["cat", "--limit", "1"], "severity < 0 || nothing == 1", &fuchsia).expect(1, &[]);
+    run(&["cat", "--max-events", "1"], "severity < 0 || nothing == 1", &fuchsia).expect(1, &[]);
     let found = run(&["cat"], "severity >= 0", &fuchsia).expect(0, &[]);
     assert!(!found.err.contains("--filter"), "{}", found.err);
 }

@@ -191,7 +191,7 @@ fn outputs() -> Vec<Case> {
         "a .NET trace", "nettrace";
         "a Fuchsia trace", "fxt";
         "a report file", "xtrace --orphans=chain";
-        "a JSON report file", "xtrace --dialect=json --orphans=chain";
+        "a JSON report file", "xtrace --to-dialect=json --orphans=chain";
     }
 }
 
@@ -262,7 +262,7 @@ fn cases() -> Vec<Case> {
         case("an integer of 2^60 bits", |directory| {
             let class = r#"{"type":"fixed-length-unsigned-integer","length":1152921504606846976,"byte-order":"little-endian"}"#;
             write(directory, &spec2(&format!(r#"{{"type":"structure","member-classes":[{{"name":"a","field-class":{class}}}]}}"#), &[7]));
-        }, (Pipes, "ichnos cat ."), (2, "--max integer"), (100, 16)),
+        }, (Pipes, "ichnos cat ."), (2, "--resource-limit integer"), (100, 16)),
         case("a label for all 128-bit numbers", |directory| {
             let class = format!(r#"{{"field-type": "enum", "size": 128, "members": {{"most": [{{"lower": 2, "upper": {}}}]}}}}"#, u128::MAX);
             let text = format!(
@@ -274,7 +274,7 @@ fn cases() -> Vec<Case> {
         }, (Pipes, "ichnos schema ."), (0, "most = 2..340282366920938463463374607431768211455"), (100, 16)),
         case("structures in structures, 100,000 deep", |directory| {
             write(directory, &tsdl(&format!("stream{{}};event{{fields:={}", "struct{".repeat(100_000)), &[7]));
-        }, (Pipes, "ichnos cat ."), (2, "--max depth"), (100, 16)),
+        }, (Pipes, "ichnos cat ."), (2, "--resource-limit depth"), (100, 16)),
         // Data.
         case("a string without its NUL", |directory| {
             write(directory, &tsdl("stream{};event{fields:=struct{string s;};};", &b"abc".repeat(100_000)));

@@ -5,13 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ichnos_testing::is_turn;
 
-use crate::support::{Directory, ichnos};
+use crate::support::{Directory, ichnos, text};
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Returns the times in nanoseconds and the values of a trace's events.
 fn events(path: &Path) -> Vec<(i128, u64)> {
@@ -24,7 +20,7 @@ fn events(path: &Path) -> Vec<(i128, u64)> {
     lines.lines().skip(1).map(event).collect()
 }
 
-const NEAREST: &str = "time that the clock cannot have: used the nearest time";
+const NEAREST: &str = "time that the clock cannot represent: used the nearest time";
 
 #[test]
 fn times_that_clocks_cannot_represent_are_listed() {
@@ -60,7 +56,7 @@ fn times_that_clocks_cannot_represent_are_listed() {
         fs::write(&source, lines).unwrap();
         for dialect in DIALECTS {
             let out = directory.join(format!("{name}-{dialect}"));
-            let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+            let words = ["convert", "--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
             let losses = format!("rounded         {lost}  e  {NEAREST}");
             ichnos(words).expect(0, &[]).prints(&[&losses]);
             ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
@@ -83,7 +79,7 @@ fn changed_origins_are_listed() {
     fs::write(&source, lines.concat()).unwrap();
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+        let words = ["convert", "--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
         let losses = ichnos(words).expect(0, &[]).out;
         let is_listed = losses.contains("clock.monotonic  origin other than the Unix epoch");
         let info = ichnos(["info", text(&out)]).expect(0, &[]).out;
@@ -181,7 +177,7 @@ fn wrong_times_are_not_copied_to_new_packets() {
                 let is_written = |turn: &usize| is_turn(number + verb + bits as usize / 32, *turn, 2);
                 for (_, dialect) in dialects.filter(|(turn, _)| is_written(turn)) {
                     let out = directory.join(format!("{number}-{bits}-{verb}-{dialect}"));
-                    let rest = ["--dialect", dialect, text(&source), "-o", text(&out)];
+                    let rest = ["--to-dialect", dialect, text(&source), "-o", text(&out)];
                     ichnos([words, &rest].concat()).expect(3, &[]);
                     let after = problems(&out);
                     assert!(after <= before, "{wrong:?} {bits} {words:?} {dialect}: {before} -> {after}");
@@ -268,9 +264,11 @@ fn wide_times_are_not_changes() {
     std::fs::write(source.join("stream"), stream).unwrap();
     ichnos(["check", "--strict", text(&source)]).expect(0, &[]);
     let out = directory.join("out");
-    for words in
-        [&["cut", "--begin", "0"][..], &["repair"], &["convert", "--dialect", "spec2", "--packet-size", "20"]]
-    {
+    for words in [
+        &["cut", "--begin", "0"][..],
+        &["repair"],
+        &["convert", "--to-dialect", "spec2", "--packet-size", "20"],
+    ] {
         let words = [words, &["--losses", "--force", text(&source), "-o", text(&out)]].concat();
         let run = ichnos(&words).expect(0, &[]);
         assert!(!run.out.contains("rounded"), "{words:?}: {}", run.out);

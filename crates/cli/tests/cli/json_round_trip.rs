@@ -7,13 +7,9 @@ use std::path::{Path, PathBuf};
 use ichnos_testing::is_turn;
 use serde_json::Value;
 
-use crate::support::{Directory, ichnos, recorded, root};
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Returns the lines of one type, without data stream numbers and class numbers.
 fn lines(text: &str, kind: &str) -> Vec<Value> {
@@ -59,8 +55,16 @@ fn events_come_back(trace: &Path, options: &[&str], dialects: &[&str]) {
     for dialect in dialects {
         let what = format!("{} {options:?} {dialect}", trace.display());
         let out = directory.join(dialect);
-        let convert =
-            ichnos(["convert", "--losses", "--to=ctf", "--dialect", dialect, text(&file), "-o", text(&out)]);
+        let convert = ichnos([
+            "convert",
+            "--losses",
+            "--to=ctf",
+            "--to-dialect",
+            dialect,
+            text(&file),
+            "-o",
+            text(&out),
+        ]);
         assert_eq!(convert.code, 0, "{what}: {}", convert.err);
         assert!(!convert.out.contains("event that cannot be written"), "{what}: {}", convert.out);
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
@@ -114,7 +118,7 @@ fn packets_come_back() {
         let cat = |path: &Path| ichnos(["cat", "-q", "-fjsonl", "--packets", text(path)]).expect(0, &[]).out;
         let (file, out) = (directory.join("lines.jsonl"), directory.join(example));
         fs::write(&file, cat(&trace)).unwrap();
-        ichnos(["convert", "-q", "--dialect=ctf1.8", text(&file), "-o", text(&out)]).expect(0, &[]);
+        ichnos(["convert", "-q", "--to-dialect=ctf1.8", text(&file), "-o", text(&out)]).expect(0, &[]);
         // Sizes differ because events have another header. The packet header differs if the source lacks one.
         let packets = |text: &str| -> Vec<Value> {
             let mut packets = [lines(text, "packet-begin"), lines(text, "packet-end")].concat();
@@ -226,8 +230,16 @@ fn classes_come_back() {
     fs::write(&file, class_and_event("", &class, &event(1, "[1,2]"))).unwrap();
     let convert = |dialect: &str| {
         let out = out.with_extension(dialect);
-        let run =
-            ichnos(["convert", "--losses", "--to=ctf", "--dialect", dialect, text(&file), "-o", text(&out)]);
+        let run = ichnos([
+            "convert",
+            "--losses",
+            "--to=ctf",
+            "--to-dialect",
+            dialect,
+            text(&file),
+            "-o",
+            text(&out),
+        ]);
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
         (run, out)
     };
@@ -271,7 +283,7 @@ fn log_levels_come_back() {
         fs::write(&file, class_and_event("", &format!("{level}{attributes}"), "\"name\":\"e\"")).unwrap();
         for dialect in DIALECTS {
             let out = directory.join(format!("{number}-{dialect}"));
-            ichnos(["convert", "-q", "--to=ctf", "--dialect", dialect, text(&file), "-o", text(&out)])
+            ichnos(["convert", "-q", "--to=ctf", "--to-dialect", dialect, text(&file), "-o", text(&out)])
                 .expect(0, &[]);
             assert_eq!(class_of(&out)["log_level"], "warning", "{dialect}");
         }
@@ -295,7 +307,7 @@ fn headers_come_back() {
     fs::write(&file, &all).unwrap();
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        ichnos(["convert", "-q", "--to=ctf", "--dialect", dialect, text(&file), "-o", text(&out)])
+        ichnos(["convert", "-q", "--to=ctf", "--to-dialect", dialect, text(&file), "-o", text(&out)])
             .expect(0, &[]);
         let printed = ichnos(["cat", "-q", "-fjsonl", text(&out)]).expect(0, &[]).out;
         let events = lines(&printed, "event");

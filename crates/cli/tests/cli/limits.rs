@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use ichnos::io::IoLimits;
-use ichnos::model::Limits;
+use ichnos::model::trace::Limits;
 
 use crate::support::{Directory, Files, Run, command, gzip, ichnos, overlapping_zip, root, spec2, tar, tsdl};
 use crate::transcript::transcript;
@@ -74,7 +74,10 @@ fn the_page_has_all_limits() {
     assert_eq!(found, named.keys().cloned().collect());
     for verb in ["info", "cat", "check", "schema"] {
         let help = ichnos([verb, "--help"]).expect(0, &[]).out;
-        assert!(help.contains("--max <NAME=VALUE>") && help.contains("`ichnos help limits`"), "{help}");
+        assert!(
+            help.contains("--resource-limit <NAME=VALUE>") && help.contains("`ichnos help limits`"),
+            "{help}"
+        );
     }
 }
 
@@ -101,7 +104,7 @@ fn each_flag_sets_its_limit() {
     };
     // More than one event per bit: a small file has few enough that all are kept.
     assert_eq!(cat(&files, &[]).expect(0, &[]).out.lines().count(), 100);
-    damaged(&["--max", "empty-elements=200"], "more than 200 zero-size array elements");
+    damaged(&["--resource-limit", "empty-elements=200"], "more than 200 zero-size array elements");
     let fields =
         "stream{};event{name=\"e\";fields:=struct{integer{size=1;align=1;}a;struct{}b,c,d,e,f,g,h;};};";
     let fields = fields.replace(
@@ -109,20 +112,20 @@ fn each_flag_sets_its_limit() {
         &"bcdefgh".chars().map(|c| format!("struct{{}}{c};")).collect::<String>(),
     );
     let files = tsdl(&fields, &[7; 40_000]);
-    let ten = ["--max", "fields-per-bit=10", "--limit", "5"];
+    let ten = ["--resource-limit", "fields-per-bit=10", "--max-events", "5"];
     assert_eq!(cat(&files, &ten).expect(0, &[]).out.lines().count(), 5);
     let too_many =
         "320000 bits of such event records could have 3200000 fields, more than the limit of 2328576";
-    cat(&files, &[]).expect(3, &[too_many, "40,000 bytes skipped", "--max fields-per-bit=VALUE"]);
+    cat(&files, &[]).expect(3, &[too_many, "40,000 bytes skipped", "--resource-limit fields-per-bit=VALUE"]);
     cat(&files, &["--strict"]).expect(2, &[too_many]);
-    run("check", &files, &[]).expect(1, &[]).prints(&[too_many, "--max fields-per-bit=VALUE"]);
-    cat(&files, &["--max", "empty-fields=3"]).expect(2, &["more than 3 fields"]);
+    run("check", &files, &[]).expect(1, &[]).prints(&[too_many, "--resource-limit fields-per-bit=VALUE"]);
+    cat(&files, &["--resource-limit", "empty-fields=3"]).expect(2, &["more than 3 fields"]);
     let files = tsdl(PACKETS, &[8; 10]);
     cat(&files, &[]).expect(0, &[]);
-    cat(&files, &["--max", "packets=9"]).expect(3, &["more than 9 packets"]);
-    cat(&files, &["--max", "description=500"]).expect(2, &["takes more than 500 bytes of memory"]);
+    cat(&files, &["--resource-limit", "packets=9"]).expect(3, &["more than 9 packets"]);
+    cat(&files, &["--resource-limit", "description=500"]).expect(2, &["takes more than 500 bytes of memory"]);
     let files = tsdl("stream{};?;?;?;", &[]);
-    let few = cat(&files, &["--max", "problems=1"]).expect(2, &[]).err;
+    let few = cat(&files, &["--resource-limit", "problems=1"]).expect(2, &[]).err;
     assert!(few.lines().count() < cat(&files, &[]).err.lines().count(), "{few}");
     // Packets with an event record of an unknown class.
     let unknown = "stream{packet.context:=struct{integer{size=8;}packet_size;};\
@@ -130,14 +133,15 @@ fn each_flag_sets_its_limit() {
     let files = tsdl(unknown, &[16, 1].repeat(5));
     let all = cat(&files, &[]).expect(3, &[]).err;
     assert_eq!(all.matches("unknown event record class 1 ").count(), 5);
-    let few = cat(&files, &["--max", "damage=3"]).expect(3, &["2 more damaged places"]).err;
+    let few = cat(&files, &["--resource-limit", "damage=3"]).expect(3, &["2 more damaged places"]).err;
     assert_eq!(few.matches("unknown event record class 1 ").count(), 3);
-    let few = run("check", &files, &["--max", "damage=3", "--json"]).expect(1, &[]).json();
+    let few = run("check", &files, &["--resource-limit", "damage=3", "--json"]).expect(1, &[]).json();
     assert_eq!((few["errors"].as_u64(), few["left_out"].as_u64()), (Some(5), Some(2)));
     assert_eq!(few["findings"].as_array().unwrap().len(), 3);
-    let few = run("info", &files, &["--max", "damage=3", "--json", "--count"]).expect(3, &[]).json();
+    let few =
+        run("info", &files, &["--resource-limit", "damage=3", "--json", "--count"]).expect(3, &[]).json();
     assert_eq!((few["damage"].as_u64(), few["traces"][0]["damage_left_out"].as_u64()), (Some(5), Some(2)));
-    cat(&files, &["--max", "damage=0"]).expect(2, &["at least 1"]);
+    cat(&files, &["--resource-limit", "damage=0"]).expect(2, &["at least 1"]);
     // Unpacked data, and positions.
     let of = |files: Files, given: &str, code: i32, part: &str| {
         let directory = Directory::new("limits");
@@ -148,15 +152,20 @@ fn each_flag_sets_its_limit() {
         }
         let archive = directory.join("t.tar.gz");
         let path = if archive.exists() { &archive } else { &*directory };
-        ichnos(["info", path.to_str().unwrap(), "--max", given]).expect(code, &[part]);
+        ichnos(["info", path.to_str().unwrap(), "--resource-limit", given]).expect(code, &[part]);
     };
     let archive = |packets| vec![("t.tar.gz", gzip(&tar(&tsdl(PACKETS, &vec![8; packets]))))];
     // With this compression ratio, this number of fields is also too large.
     of(archive(900_000), "ratio=2000", 3, "");
     // Any archive may unpack to 64 MiB.
     of(archive(90_000), "ratio=2", 0, "");
-    of(vec![("t.tar.gz", gzip(&tar(&[("zeros", vec![0; 70 << 20])])))], "ratio=2", 2, "--max ratio=VALUE");
-    of(archive(9000), "unpacked=4K", 2, "--max unpacked=VALUE");
+    of(
+        vec![("t.tar.gz", gzip(&tar(&[("zeros", vec![0; 70 << 20])])))],
+        "ratio=2",
+        2,
+        "--resource-limit ratio=VALUE",
+    );
+    of(archive(9000), "unpacked=4K", 2, "--resource-limit unpacked=VALUE");
     of(archive(9), "files=1", 2, "the number of files exceeds the limit of 1");
     of(tsdl(PACKETS, &[8]), "files=2", 0, "");
     of(tsdl(PACKETS, &[8]), "files=1", 2, "the number of files exceeds the limit of 1");
@@ -170,9 +179,9 @@ fn each_flag_sets_its_limit() {
 fn a_limit_names_its_option() {
     let _transcript = transcript!();
     let named = |verb: &str, files: &Files, code: i32, given: &str| {
-        let run = run(verb, files, &["--max", given]).expect(code, &[]);
+        let run = run(verb, files, &["--resource-limit", given]).expect(code, &[]);
         let (name, _) = given.split_once('=').unwrap();
-        let advice = format!("if you trust the input, raise the limit with --max {name}=VALUE");
+        let advice = format!("if you trust the input, raise the limit with --resource-limit {name}=VALUE");
         let text = format!("{}{}", run.out, run.err);
         assert!(text.contains(&advice), "{verb} {given:?}: {text}");
         assert!(!text.contains("record the trace again"), "{verb} {given:?}: {text}");
@@ -217,9 +226,12 @@ fn a_limit_names_its_option() {
     std::fs::create_dir_all(directory.join("a/b/c")).unwrap();
     let path = directory.to_str().unwrap();
     let advice = |option: &str| format!("raise the limit with {option}");
-    ichnos(["info", path, "--max", "directories=1"]).expect(3, &[&advice("--max directories=VALUE")]);
-    ichnos(["check", path, "--max", "directories=1"]).prints(&[&advice("--max directories=VALUE")]);
-    ichnos(["info", path, "--max", "files=1"]).expect(2, &[&advice("--max files=VALUE")]);
+    ichnos(["info", path, "--resource-limit", "directories=1"])
+        .expect(3, &[&advice("--resource-limit directories=VALUE")]);
+    ichnos(["check", path, "--resource-limit", "directories=1"])
+        .prints(&[&advice("--resource-limit directories=VALUE")]);
+    ichnos(["info", path, "--resource-limit", "files=1"])
+        .expect(2, &[&advice("--resource-limit files=VALUE")]);
 }
 
 /// A few fields without bits are read, however few bits the data contain.

@@ -143,7 +143,7 @@ fn records_logged_to_a_socket_are_printed() {
     let path = directory.join("socket");
     let listen = format!("unixgram:{}", path.display());
     let cat = crate::support::command()
-        .args(["cat", "--format=log", "--limit=2", "--listen", &listen])
+        .args(["cat", "--format=log", "--max-events=2", "--listen", &listen])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
@@ -181,7 +181,7 @@ fn events_with_a_log_level_are_lines() {
         "{}",
         run.out
     );
-    let json = cat(&path, &["--format=log-json", "--event=hello:greeting", "--limit=1"]).expect(0, &[]);
+    let json = cat(&path, &["--format=log-json", "--event=hello:greeting", "--max-events=1"]).expect(0, &[]);
     let json = objects(&json);
     assert_eq!(json.len(), 1);
     assert_eq!(json[0]["metadata"]["timestamp"], 1_795_252_931_955_521_455u64);

@@ -251,7 +251,7 @@ fn classes_of_records_take_little_memory() {
 fn every_lost_record_is_reported() {
     let _transcript = transcript!();
     let log = example();
-    ichnos(["cat", "--max", "depth=1", path(&log)]);
+    ichnos(["cat", "--resource-limit", "depth=1", path(&log)]);
 }
 
 /// Datagrams on a socket are printed at once, until Ctrl-C.
@@ -413,7 +413,7 @@ fn a_log_named_twice_is_read_once() {
     fs::copy(example(), &log).unwrap();
     let (log, link, directory) = (path(&log), path(&link), path(&directory));
     let count = |paths: &[&str]| ichnos([&["cat", "-fnull", "--stats"], paths].concat());
-    let twice = "boot.log: this file is given more than once: it is read once";
+    let twice = "boot.log: file given more than once; it is read once";
     count(&[directory, log]).expect(0, &["8 events in", twice]);
     count(&[log, directory]).expect(0, &["8 events in", twice]);
     count(&[log, log]);

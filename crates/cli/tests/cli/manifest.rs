@@ -3,11 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, METADATA, OFFSET, Run, ichnos, ichnos_in, packet};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, METADATA, OFFSET, Run, ichnos, ichnos_in, packet, text};
 
 /// Writes a trace with one data stream, whose clock origin is unknown.
 fn trace(directory: &Path, name: &str, clock: &str, times: &[u64]) -> PathBuf {

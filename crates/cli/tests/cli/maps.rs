@@ -61,7 +61,7 @@ fn map_properties() {
         "[[event]]\nmatch = 'app:work_*'\nfields = { thread = 'task' }\n[[event]]\nmatch = 'nothing'\n",
     )
     .unwrap();
-    run(&["cat", "events.jsonl", "--map", "wrong.toml", "--limit", "1"]);
+    run(&["cat", "events.jsonl", "--map", "wrong.toml", "--max-events", "1"]);
     std::fs::write(directory.join("wrong.toml"), "[[event]]\nmatch = 'app:work_*'\nrole = 'start'\n")
         .unwrap();
     run(&["cat", "events.jsonl", "--map", "wrong.toml"]).expect(2, &[]);

@@ -11,7 +11,7 @@ use ichnos_testing::{cases, is_complete_sweep, is_turn};
 use crate::generated::generate;
 use crate::oracles::{self, Judges};
 use crate::other_readers;
-use crate::support::{Directory, ichnos, recorded, root};
+use crate::support::{Directory, ichnos, recorded, root, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
@@ -41,13 +41,9 @@ const MISREAD: &[(&str, &str, &str)] = &[
     ("generated of all types", "", "types that other readers do not know, and bugs of theirs"),
 ];
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
 /// Converts a trace. Returns the loss table.
 fn convert(from: &Path, dialect: &str, to: &Path) -> String {
-    let words = ["convert", "-q", "--losses", "--dialect", dialect, text(from), "--force", "-o", text(to)];
+    let words = ["convert", "-q", "--losses", "--to-dialect", dialect, text(from), "--force", "-o", text(to)];
     ichnos(words).expect(0, &[]).out
 }
 

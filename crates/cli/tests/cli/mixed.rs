@@ -1,14 +1,9 @@
 //! Directories with traces in several formats, and with compressed files.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
-use crate::support::{Directory, ichnos, root};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, gzip, ichnos, root, text};
 
 fn copy_all(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -16,12 +11,6 @@ fn copy_all(from: &Path, to: &Path) {
         let path = item.unwrap().path();
         fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
     }
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// Returns the number of events that `check` counts, and its output.

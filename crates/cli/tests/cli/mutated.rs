@@ -121,7 +121,7 @@ fn verb(numbers: &mut Numbers) -> (Vec<String>, bool) {
     if !words.iter().any(|word| word == "--to") {
         let dialect = numbers.one(&["", "spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"]);
         if !dialect.is_empty() {
-            words.extend(["--dialect".into(), dialect.into()]);
+            words.extend(["--to-dialect".into(), dialect.into()]);
         }
         if numbers.below(3) == 0 {
             words.extend(["--packet-size".into(), numbers.one(&["1", "100", "5000"]).into()]);
@@ -244,7 +244,8 @@ fn dialects() {
         let path = directory.join("trace");
         let source = if number == 3 { "hello-xtrace" } else { "hello-ctf2" };
         let source = root().join("examples").join(source);
-        let words = ["convert", "--dialect", dialect, source.to_str().unwrap(), "-o", path.to_str().unwrap()];
+        let words =
+            ["convert", "--to-dialect", dialect, source.to_str().unwrap(), "-o", path.to_str().unwrap()];
         ichnos(words).expect(0, &[]);
         mutations(&path, 60_000 + 1_000 * number as u64, MUTATIONS);
     }

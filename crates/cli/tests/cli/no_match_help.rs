@@ -78,8 +78,8 @@ fn logs() {
     let _transcript = transcript!();
     let logs = root().join("examples/hello-fuchsia");
     cat(logs.as_os_str(), &["--event", "lgo"]);
-    let run = cat(logs.as_os_str(), &["--event=log", "--event=lgo", "--limit=1"]);
+    let run = cat(logs.as_os_str(), &["--event=log", "--event=lgo", "--max-events=1"]);
     assert!(!run.err.contains("lgo"), "{}", run.err);
-    let run = cat(logs.as_os_str(), &["--event=log", "--limit=0"]);
+    let run = cat(logs.as_os_str(), &["--event=log", "--max-events=0"]);
     assert!(!run.err.contains("no event matches"), "{}", run.err);
 }

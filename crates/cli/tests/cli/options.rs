@@ -36,7 +36,7 @@ fn each_with_each_format() {
         ("--stream=*", all),
         ("--event=*", all),
         ("--stream-intersection", all),
-        ("--limit=3", all),
+        ("--max-events=3", all),
         ("--tail=3", all),
         ("--threads=2", all),
         ("--chunk-size=1M", all),
@@ -96,9 +96,9 @@ fn of_formats_of_traces() {
             ["`-O fuchsia-log.clock=boot` applies to traces in the format `fuchsia-log`", "are in `ctf`"];
         run(verb, &[ctf], &option).expect(2, &parts);
         run(verb, &[logs], &option).expect(0, &[]);
-        run(verb, &[logs], &["--dialect", "spec2"])
-            .expect(2, &["`--dialect` applies to traces in the format `ctf`"]);
-        run(verb, &[ctf], &["--dialect", "ctf1.8"]).expect(0, &[]);
+        run(verb, &[logs], &["--from-dialect", "spec2"])
+            .expect(2, &["`--from-dialect` applies to traces in the format `ctf`"]);
+        run(verb, &[ctf], &["--from-dialect", "ctf1.8"]).expect(0, &[]);
         // The option asks for the default behavior.
         run(verb, &[logs], &["--no-quirks"]).expect(0, &["note: `--no-quirks` has no effect"]);
         run(verb, &[logs], &["--no-quirk=lttng-monotonic-clock"])
@@ -110,7 +110,7 @@ fn of_formats_of_traces() {
         );
     }
     // One matching input is enough.
-    run("info", &[ctf, logs], &["-O", "fuchsia-log.clock=boot", "--dialect", "ctf1.8"]).expect(0, &[]);
+    run("info", &[ctf, logs], &["-O", "fuchsia-log.clock=boot", "--from-dialect", "ctf1.8"]).expect(0, &[]);
 }
 
 /// Times in logs that do not fit in a 64-bit number of nanoseconds.

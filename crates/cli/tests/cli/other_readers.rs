@@ -9,11 +9,7 @@ use std::process::Command;
 use ichnos_testing::{TraceEventLibrary, TraceProcessor, find_python};
 use serde_json::Value;
 
-use crate::support::{Directory, ichnos};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, ichnos, text};
 
 /// Checks that other programs can read a trace's conversions. If there are many traces, `number` selects one of the
 /// formats.
@@ -61,7 +57,7 @@ impl SeenEvent {
 fn dotnet(name: &str, source: &Path, dialect: &str, directory: &Directory) {
     let Some(library) = TraceEventLibrary::find(name) else { return };
     let file = directory.join("out.nettrace");
-    convert(source, "nettrace", &["--dialect", dialect], &file);
+    convert(source, "nettrace", &["--to-dialect", dialect], &file);
     let dump = library.dump(&file, &directory.join("rows")).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(dump.error, "", "{name} {dialect}");
     let mut theirs: Vec<SeenEvent> = dump.rows.lines().map(of_trace_event).collect();
@@ -209,6 +205,6 @@ fn otlp(name: &str, source: &Path, directory: &Directory) {
     convert(source, "otlp", &[], &file);
     let run = Command::new(&python).arg(&script).arg(&file).output().unwrap();
     assert!(run.status.success(), "{name}: {}", String::from_utf8_lossy(&run.stderr));
-    let has_events = ichnos(["cat", "-q", "--limit", "1", text(source)]).out.lines().next().is_some();
+    let has_events = ichnos(["cat", "-q", "--max-events", "1", text(source)]).out.lines().next().is_some();
     assert_eq!(run.stdout.is_empty(), !has_events, "{name}: otlp");
 }

@@ -59,7 +59,7 @@ fn print_all(directory: &Path, path: &str, more: &[&str]) {
 #[test]
 fn lttng() {
     let _transcript = transcript!();
-    print_all(root(), "examples/hello-lttng", &["--limit=5"]);
+    print_all(root(), "examples/hello-lttng", &["--max-events=5"]);
 }
 
 #[test]

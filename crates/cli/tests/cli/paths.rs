@@ -147,7 +147,7 @@ fn problems_of_directories() {
     }
     fs::create_dir_all(&deep).unwrap();
     let path: OsString = directory.as_os_str().to_owned();
-    let options = ["--max", "directories=1"];
+    let options = ["--resource-limit", "directories=1"];
     run("cat", &[&path], &options);
     run("cat", &[&path], &[&options[..], &["--strict"]].concat());
 }

@@ -101,7 +101,7 @@ fn one_request() {
 #[test]
 fn flame_graph() {
     let trace = "examples/hello-dotnet/hello.nettrace.zst";
-    let picture = run(root(), &format!("stacks --where Type=Managed --format svg --width 700 {trace}"));
+    let picture = run(root(), &format!("stacks --samples Type=Managed --format svg --width 700 {trace}"));
     compare("flame-graph.svg", picture);
 }
 

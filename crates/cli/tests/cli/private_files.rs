@@ -49,7 +49,7 @@ fn the_next_view_removes_files_of_a_killed_one() {
     let directory = Directory::new("view-killed");
     let temporary = directory.to_str().unwrap();
     let example = example();
-    let in_viewer = ["--in", "firefox", "--temp-dir", temporary, example.as_str()];
+    let in_viewer = ["--viewer", "firefox", "--temp-dir", temporary, example.as_str()];
     let mut running = Viewing::start(&in_viewer);
     running.link();
     let kept = all_below(&directory);
@@ -158,12 +158,12 @@ fn another_user_reads_nothing() {
     }
     let arguments = directory.join("arguments");
     let path = with_opener(&directory, &arguments);
-    let with_cache = ["--keep", "--cache", cache.to_str().unwrap()];
+    let with_cache = ["--keep-running", "--cache", cache.to_str().unwrap()];
     // The first file stays there.
     for (options, opens) in [
         (&with_cache[..], true),
-        (&["--in", "firefox"], true),
-        (&["--in", "firefox", "--no-open"], false),
+        (&["--viewer", "firefox"], true),
+        (&["--viewer", "firefox", "--no-open"], false),
         (&["--no-open"], false),
     ] {
         let mut child = command();

@@ -201,7 +201,7 @@ fn outputs_need_no_workaround() {
                 let name = format!("{dialect}-{}", verb[0]);
                 let target = out.join(&name);
                 let words = verb.iter().map(OsStr::new).chain([
-                    OsStr::new("--dialect"),
+                    OsStr::new("--to-dialect"),
                     OsStr::new(dialect),
                     directory.as_os_str(),
                     OsStr::new("-o"),
@@ -233,7 +233,7 @@ fn outputs_need_no_workaround() {
 /// The loss table lists corrected packet times.
 #[test]
 fn corrected_times_are_losses() {
-    let (begin, end) = ("packet begin after the first event", "packet end before the last event");
+    let (begin, end) = ("packet begin time after the first event", "packet end time before the last event");
     let late: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 3500]), (4000, 6000, &[4500, 5500])];
     let crashed: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
     let early: [(u64, u64, &[u64]); 2] = [(2000, 3000, &[2500, 2600]), (4500, 6000, &[4000, 5500])];
@@ -246,7 +246,7 @@ fn corrected_times_are_losses() {
         let out = Directory::new("quirks-listed-output");
         for dialect in ["spec2", "prop2", "prop1", "ctf1.8"] {
             let target = out.join(dialect);
-            let more = ["--losses", "--dialect", dialect, "-o", target.to_str().unwrap()];
+            let more = ["--losses", "--to-dialect", dialect, "-o", target.to_str().unwrap()];
             let lines = run("convert", &directory, &more).expect(0, &[]).out;
             let listed = lines.lines().find(|line| line.contains(what)).unwrap_or_default();
             assert!(
@@ -282,7 +282,7 @@ fn packets_of_known_bugs_are_divided() {
             let target = out.join(&name);
             let words = verb.iter().map(OsStr::new).chain([
                 OsStr::new("--losses"),
-                OsStr::new("--dialect"),
+                OsStr::new("--to-dialect"),
                 OsStr::new(dialect),
                 directory.as_os_str(),
                 OsStr::new("-o"),

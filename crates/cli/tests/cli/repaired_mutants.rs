@@ -217,13 +217,13 @@ macro_rules! conversions {
 }
 
 conversions! {
-    ctf18: "hello-ctf2", ["--dialect", "ctf1.8"], 100_000;
-    ctf18_packetized: "hello-ctf2", ["--dialect", "ctf1.8-packetized"], 110_000;
-    lttng_in_prop1: "hello-lttng", ["--dialect", "prop1"], 120_000;
-    nettrace4: "hello-jsonl", ["--to", "nettrace", "--dialect", "4"], 130_000;
-    nettrace6: "hello-jsonl", ["--to", "nettrace", "--dialect", "6"], 140_000;
-    datagrams: "hello-fuchsia", ["--to", "fuchsia-log", "--dialect", "datagrams"], 150_000;
-    xtrace_json: "hello-xtrace", ["--to", "xtrace", "--dialect", "json"], 160_000;
+    ctf18: "hello-ctf2", ["--to-dialect", "ctf1.8"], 100_000;
+    ctf18_packetized: "hello-ctf2", ["--to-dialect", "ctf1.8-packetized"], 110_000;
+    lttng_in_prop1: "hello-lttng", ["--to-dialect", "prop1"], 120_000;
+    nettrace4: "hello-jsonl", ["--to", "nettrace", "--to-dialect", "4"], 130_000;
+    nettrace6: "hello-jsonl", ["--to", "nettrace", "--to-dialect", "6"], 140_000;
+    datagrams: "hello-fuchsia", ["--to", "fuchsia-log", "--to-dialect", "datagrams"], 150_000;
+    xtrace_json: "hello-xtrace", ["--to", "xtrace", "--to-dialect", "json"], 160_000;
 }
 
 /// A file in version 3, which no current program writes.

@@ -69,7 +69,7 @@ fn no_report() {
     let output = directory.join("e.json");
     let output = output.to_str().unwrap();
     let input = root().join("examples/hello-xtrace");
-    let words = ["filter", "-q", "false", input.to_str().unwrap(), "--to", "xtrace", "--dialect", "json"];
+    let words = ["filter", "-q", "false", input.to_str().unwrap(), "--to", "xtrace", "--to-dialect", "json"];
     ichnos([&words[..], &["-o", output, "--verify"]].concat());
     ichnos(["info", output]).expect(0, &[]).prints(&["X-Trace"]);
 }
@@ -82,7 +82,7 @@ fn names_of_lines() {
     let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
     let (ctf, back, expected) = (path("ctf"), path("back.xtrace"), path("expected.xtrace"));
     let input = input.to_str().unwrap();
-    ichnos(["convert", "-q", "--verify", input, "-o", &ctf, "--dialect", "ctf1.8"]).expect(0, &[]);
+    ichnos(["convert", "-q", "--verify", input, "-o", &ctf, "--to-dialect", "ctf1.8"]).expect(0, &[]);
     ichnos(["cat", &ctf]).expect(0, &[]).prints(&["X-Trace = "]);
     ichnos(["convert", "-q", "--verify", &ctf, "-o", &back]).expect(0, &[]);
     ichnos(["convert", "-q", "--verify", input, "-o", &expected]).expect(0, &[]);

@@ -78,8 +78,8 @@ fn flows_with_the_same_id() {
     for (name, more) in [
         ("again.fxt", &[][..]),
         ("lines.jsonl", &[]),
-        ("spec2", &["--dialect", "spec2"]),
-        ("ctf18", &["--dialect", "ctf1.8"]),
+        ("spec2", &["--to-dialect", "spec2"]),
+        ("ctf18", &["--to-dialect", "ctf1.8"]),
         ("flows.xtrace", &[]),
     ] {
         let output = path(name);

@@ -197,8 +197,8 @@ fn profiles() {
     for options in [
         "",
         "--weight time",
-        "--weight time-before --where Type=Managed",
-        "--roots thread --thread 11",
+        "--weight time-before --samples Type=Managed",
+        "--stack-roots thread --thread 11",
         "--process 78",
         "--top 3 --weight time",
         "--format speedscope --weight time",
@@ -266,7 +266,7 @@ fn times_of_recorded_samples() {
     let Some(directory) = recorded("nettrace/dotnetdiag") else { return };
     let file = "dotnet-5.0-SampleProfiler-single-thread";
     let trace = directory.join(format!("{file}.golden.nettrace")).to_string_lossy().into_owned();
-    for (expected, options) in [("", &[][..]), ("-managed-only", &["--where", "Type=Managed"])] {
+    for (expected, options) in [("", &[][..]), ("-managed-only", &["--samples", "Type=Managed"])] {
         let expected = std::fs::read_to_string(directory.join(format!("{file}{expected}.txt"))).unwrap();
         let words = ["stacks", &trace, "--weight", "time-before"].into_iter().chain(options.iter().copied());
         assert_eq!(ichnos(words).expect(0, &[]).out, expected);

@@ -190,7 +190,7 @@ fn threads_and_chunks_do_not_show() {
         &["--histogram", "value", "--by", "event"],
         &["--timeline", "--by", "stream", "--begin", "+0.0001s"],
         &["--pair", "demo:tick", "demo:tock", "--by", "stream"],
-        &["--pair", "demo:tick", "demo:t*", "--key", "value", "--max", "open-pairs=5"],
+        &["--pair", "demo:tick", "demo:t*", "--key", "value", "--resource-limit", "open-pairs=5"],
     ];
     let mut paths = vec![PathBuf::from(large)];
     if let Some(root) = recorded("ctf/real") {
@@ -227,7 +227,8 @@ fn threads_and_chunks_do_not_show() {
                 continue;
             }
             let run = |threads: &str| {
-                let bounds = ["--max", "groups=5", "--chunk-size", "9000", "--threads", threads, "--json"];
+                let bounds =
+                    ["--resource-limit", "groups=5", "--chunk-size", "9000", "--threads", threads, "--json"];
                 ichnos([&["stats", path], &options[..], &bounds].concat()).expect(0, &[]).json()
             };
             let one = run("1");

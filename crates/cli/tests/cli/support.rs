@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+pub use ichnos_testing::recorded;
 use tempfile::TempDir;
 
 use crate::transcript;
@@ -134,23 +135,19 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
         && !words.iter().any(|word| word.starts_with("--shard"))
 }
 
+/// Returns a path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Returns the path of an example.
+pub fn example(name: &str) -> PathBuf {
+    root().join("examples").join(name)
+}
+
 /// Returns the project's directory.
 pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-}
-
-/// Returns a recorded trace's path. If it does not exist, prints that the test is skipped and returns `None`.
-pub fn recorded(path: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("ICHNOS_TRACES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
-    };
-    let path = root.join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {} is not there", path.display());
-    None
 }
 
 pub const METADATA: &str = r#"/* CTF 1.8 */

@@ -21,7 +21,7 @@ fn columns() {
     let path = directory.as_os_str();
     cat(path, &["--format", "csv"]);
     cat(path, &["--format", "tsv", "--event", "demo:tock", "--time", "both"]);
-    cat(path, &["--format", "csv", "--fields", "time,text,value", "--time", "iso", "--limit", "2"]);
+    cat(path, &["--format", "csv", "--fields", "time,text,value", "--time", "iso", "--max-events", "2"]);
     cat(path, &["--format", "csv", "--fields", "time,small", "--event", "demo:tick"]);
     cat(path, &["--format", "csv", "--fields", "time,vlaue,nothing"]);
     cat(path, &["--fields", "trace:hostnme"]);
@@ -160,11 +160,11 @@ for pair in zip(sys.argv[1::2], sys.argv[2::2]):
 /// have too many columns, or if the trace is unreadable.
 fn write_both(trace: &Path, limit: &str, to: &Path) -> Option<[PathBuf; 2]> {
     let trace = trace.to_str().unwrap();
-    let table = ichnos(["cat", "-q", "--format", "csv", "--limit", limit, trace]);
+    let table = ichnos(["cat", "-q", "--format", "csv", "--max-events", limit, trace]);
     if table.code == 2 {
         return None;
     }
-    let lines = ichnos(["cat", "-q", "--format", "jsonl", "--packets", "--limit", limit, trace]);
+    let lines = ichnos(["cat", "-q", "--format", "jsonl", "--packets", "--max-events", limit, trace]);
     let paths = ["csv", "jsonl"].map(|extension| to.with_extension(extension));
     for (path, text) in paths.iter().zip([table.out, lines.out]) {
         std::fs::write(path, text).unwrap();

@@ -95,7 +95,7 @@ fn other_formats() {
         let arguments = [OsStr::new("cat"), directory.as_os_str()];
         ichnos(arguments.into_iter().chain(options.iter().map(OsStr::new)));
     }
-    cat(&directory, &["--tail", "2", "--limit", "3"]);
+    cat(&directory, &["--tail", "2", "--max-events", "3"]);
     cat(&directory, &["--tail", "0"]);
     cat(&directory, &["--tail", "1", "--event", "nothing"]);
 }

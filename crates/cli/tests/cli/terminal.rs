@@ -242,7 +242,7 @@ fn messages_escape_unprintable_characters() {
     usage(&["cat", "--format", HOSTILE, "x"]);
     usage(&["cat", "--begin", HOSTILE, "x"]);
     usage(&["cat", "--stream", &format!("{{{HOSTILE}"), "x"]);
-    usage(&["info", "--max", HOSTILE, "x"]);
+    usage(&["info", "--resource-limit", HOSTILE, "x"]);
     usage(&["cat", "--output", &hostile("no/such/directory"), &trace]);
 }
 

@@ -3,11 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Files, METADATA, Run, ichnos, ichnos_in, packet, root, tsdl};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::support::{Directory, Files, METADATA, Run, ichnos, ichnos_in, packet, root, text, tsdl};
 
 /// Writes a trace into a directory. Returns its path.
 fn write(directory: &Directory, name: &str, files: &Files) -> PathBuf {
@@ -108,7 +104,7 @@ fn open_arrays_of_fragments_are_read() {
     for dialect in ["prop1", "prop2"] {
         let path = directory.join(dialect);
         let example = root().join("examples/hello-ctf2/trace");
-        ichnos(["convert", "-q", "--dialect", dialect, text(&example), "-o", text(&path)]).expect(0, &[]);
+        ichnos(["convert", "-q", "--to-dialect", dialect, text(&example), "-o", text(&path)]).expect(0, &[]);
         let expected = cat(&path).expect(0, &[]).out;
         let metadata = fs::read_to_string(path.join("metadata")).unwrap();
         let end = metadata.rfind(']').unwrap();

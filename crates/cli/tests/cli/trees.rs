@@ -94,17 +94,17 @@ fn duplicates_are_read_once_and_reported() {
         }
     };
     symlink("t", directory.join("again")).unwrap();
-    once("again", "again: this leads to the same directory as");
+    once("again", "again: leads to the same directory as");
     symlink("stream_b", directory.join("t/stream_c")).unwrap();
-    once("t/stream_c", "stream_c: this is the same file as");
+    once("t/stream_c", "stream_c: same file as");
     fs::hard_link(directory.join("t/stream_b"), directory.join("t/stream_d")).unwrap();
-    once("t/stream_d", "stream_d: this is the same file as");
+    once("t/stream_d", "stream_d: same file as");
     // A trace that consists only of links.
     fs::create_dir(directory.join("copy")).unwrap();
     for name in ["metadata", "stream_a"] {
         symlink(Path::new("../t").join(name), directory.join("copy").join(name)).unwrap();
     }
-    once("copy", "copy: this is the same trace as");
+    once("copy", "copy: same trace as");
     // One metadata file shared by several recordings is not a duplicate.
     fs::create_dir(directory.join("other")).unwrap();
     symlink("../t/metadata", directory.join("other/metadata")).unwrap();
@@ -148,7 +148,7 @@ fn a_hidden_directory_may_hold_a_trace() {
     fs::write(directory.join(".stream_c"), packet(&[9_000], 0)).unwrap();
     let (events, run) = count(&directory, 0);
     assert_eq!(events, 12);
-    assert!(run.err.contains(".stream_c: this looks like a data stream file"), "{}", run.err);
+    assert!(run.err.contains(".stream_c: skipped what looks like a data stream file"), "{}", run.err);
 }
 
 /// A path to a part of a trace means the whole trace.
@@ -164,10 +164,10 @@ fn a_part_of_a_trace_stands_for_it() {
     }
     fs::write(directory.join("index/stream_a.idx"), b"no index").unwrap();
     for (path, sentence) in [
-        ("metadata", "this is the metadata of the trace"),
-        ("index", "this is the packet index of the trace"),
-        ("index/stream_a.idx", "this is the packet index of the trace"),
-        ("stream_a", "this is a file of the trace"),
+        ("metadata", "metadata of the trace"),
+        ("index", "packet index of the trace"),
+        ("index/stream_a.idx", "packet index of the trace"),
+        ("stream_a", "reading the whole trace"),
     ] {
         let (events, run) = count(&directory.join(path), 0);
         assert_eq!((events, notes(&run).len()), (10, 1), "{path}: {}", run.err);
@@ -188,7 +188,7 @@ fn a_part_of_a_trace_stands_for_it() {
         let output = within.output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{path}: {err}");
-        assert!(err.contains("this is the packet index of the trace .."), "{path}: {err}");
+        assert!(err.contains("packet index of the trace .."), "{path}: {err}");
     }
     // Several parts are the same trace as the directory.
     let cat = |paths: &[&str], more: &[&OsStr]| {
@@ -205,10 +205,7 @@ fn a_part_of_a_trace_stands_for_it() {
         let run = run.unwrap();
         let stderr = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{path}: {stderr}");
-        assert!(
-            stderr.contains("this is the packet index of the trace ..: that trace is read"),
-            "{path}: {stderr}"
-        );
+        assert!(stderr.contains("packet index of the trace ..; reading that trace"), "{path}: {stderr}");
     }
     // Only this file, as the note suggests.
     let metadata = directory.join("metadata");
@@ -217,7 +214,7 @@ fn a_part_of_a_trace_stands_for_it() {
     // An offset for a part applies to the trace.
     let line = |more: &[&str]| {
         let path = directory.join("stream_a").into_os_string();
-        let options = ["cat", "--clock-seconds", "--limit=1"].map(Into::into);
+        let options = ["cat", "--clock-seconds", "--max-events=1"].map(Into::into);
         let run = ichnos(options.into_iter().chain([path]).chain(more.iter().map(Into::into)));
         run.out
     };
@@ -294,7 +291,7 @@ fn a_terabyte_hole_is_one_damaged_place() {
         let Some(size) = sparse(&directory.join("stream"), places, TERABYTE) else { return };
         let before = cpu_time_of_children();
         let path = directory.as_os_str();
-        let first = ichnos([OsStr::new("cat"), path, OsStr::new("--limit=1")]);
+        let first = ichnos([OsStr::new("cat"), path, OsStr::new("--max-events=1")]);
         assert_eq!(first.out.lines().count(), 1, "{name}: {}", first.err);
         let (found, run) = count(&directory, 3);
         assert_eq!(found, events, "{name}: {}", run.err);

@@ -3,17 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, ichnos};
+use crate::support::{Directory, ichnos, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
 const BEFORE: &str = "no timestamp: used the previous event's";
 const NEXT: &str = "no timestamp: used the next event's";
 const ZERO: &str = "no timestamp: clock value 0";
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Writes a file with events: an optional time and a value each.
 fn lines(directory: &Path, name: &str, events: &[(Option<i64>, i64)]) -> PathBuf {
@@ -87,7 +83,7 @@ fn untimed_events_get_times_around_them() {
                 "--index",
                 "--json",
                 "--losses",
-                "--dialect",
+                "--to-dialect",
                 dialect,
                 text(&source),
                 "-o",
@@ -135,7 +131,8 @@ fn untimed_events_alone_are_at_the_clock_origin() {
     fs::write(&source, [begin, &event(1), &event(2)].join("\n")).unwrap();
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        let words = ["convert", "--json", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+        let words =
+            ["convert", "--json", "--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
         let found = losses(&ichnos(words).expect(0, &[]).json());
         assert_eq!(events(&out), [(0, 1), (0, 2)], "{dialect}");
         assert_eq!(found, [(ZERO.to_owned(), 2)], "{dialect}");
@@ -165,7 +162,7 @@ fn reports_without_a_timestamp_are_written_whole() {
         3000000000000,0000000000000003,l3\n3000000000000,0000000000000004,l4\n";
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+        let words = ["convert", "--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
         ichnos(words)
             .expect(0, &[])
             .prints(&["rounded         2  report  no timestamp: used the previous event's"]);

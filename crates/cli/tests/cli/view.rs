@@ -1,4 +1,4 @@
-//! `ichnos view` and `view --in`: addresses, viewer files, Ctrl-C.
+//! `ichnos view` and `view --viewer`: addresses, viewer files, Ctrl-C.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -544,7 +544,7 @@ fn a_page_as_one_file() {
     assert_eq!(items, 180);
     ichnos(["view", "--export", page_path, trace]).expect(2, &["exists and is not empty", "--force"]);
     ichnos(["view", "--export", page_path, "--force", trace]).expect(0, &[]);
-    ichnos(["view", "--export", page_path, "--keep", trace]).expect(2, &["cannot be used with"]);
+    ichnos(["view", "--export", page_path, "--keep-running", trace]).expect(2, &["cannot be used with"]);
 
     let hostile = directory.join("hostile.jsonl");
     let name = "</script><script>alert(1)</script><!--";
@@ -597,7 +597,7 @@ fn items(track: &serde_json::Value) -> u64 {
 #[test]
 fn a_file_for_a_viewer_page() {
     const ORIGIN: &str = "Origin: https://profiler.firefox.com\r\n";
-    let mut viewing = Viewing::start(&["--in", "firefox", &example()]);
+    let mut viewing = Viewing::start(&["--viewer", "firefox", &example()]);
     let link = viewing.link();
     let encoded = link.strip_prefix("https://profiler.firefox.com/from-url/").unwrap().trim_end_matches('/');
     let address = encoded.replace("%3A", ":").replace("%2F", "/");
@@ -643,9 +643,9 @@ fn a_file_for_a_viewer_page() {
 #[test]
 fn traces_that_viewers_cannot_show() {
     let error = "https://ui.perfetto.dev reads files from port 9001 only";
-    ichnos(["view", "--in", "perfetto", "--port", "9000", &example()]).expect(2, &[error]);
+    ichnos(["view", "--viewer", "perfetto", "--port", "9000", &example()]).expect(2, &[error]);
     let without_stacks = root().join("examples/hello-ctf2");
-    ichnos(["view", "--no-open", "--in", "speedscope", without_stacks.to_str().unwrap()])
+    ichnos(["view", "--no-open", "--viewer", "speedscope", without_stacks.to_str().unwrap()])
         .expect(2, &["no selected event has a call stack"]);
 }
 
@@ -677,7 +677,7 @@ fn the_address_is_not_an_argument() {
     std::fs::create_dir(&temporary).unwrap();
     let path = with_opener(&directory, &arguments);
     let example = example();
-    for options in [&["--keep"][..], &["--in", "firefox"]] {
+    for options in [&["--keep-running"][..], &["--viewer", "firefox"]] {
         let mut child = command();
         child.arg("view").args(options).arg(&example).env("PATH", &path).env("TMPDIR", &temporary);
         let mut viewing = Viewing::spawn(child);

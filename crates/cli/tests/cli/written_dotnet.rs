@@ -3,14 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Run, ichnos, ichnos_with, recorded, root};
+use crate::support::{Directory, Run, ichnos, ichnos_with, recorded, root, text};
 
 fn example() -> PathBuf {
     root().join("examples/hello-dotnet/hello.nettrace.zst")
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn convert(from: &Path, to: &Path) -> Run {
@@ -36,7 +32,7 @@ fn events_in_any_order_are_sorted() {
                 "-q",
                 "--force",
                 "--verify",
-                "--dialect",
+                "--to-dialect",
                 dialect,
                 text(&source),
                 "-o",

@@ -4,16 +4,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Run, ichnos};
+use crate::support::{Directory, Run, ichnos, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// Writes a file with event lines: name, time and payload each.
@@ -41,7 +37,7 @@ fn elements_without_bits() {
     let source = lines(&directory, &events);
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+        let words = ["convert", "--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
         run(&words).expect(0, &["1 dropped"]).prints(&[
             "dropped         1  e  event that cannot be written: more than 65536 zero-size array elements",
         ]);
@@ -62,7 +58,7 @@ fn fields_without_bits() {
     let source = lines(&directory, &events);
     for dialect in ["spec2", "ctf1.8"] {
         let out = directory.join(dialect);
-        let words = ["convert", "--dialect", dialect, text(&source), "-o", text(&out)];
+        let words = ["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)];
         run(&words).expect(2, &["readers would refuse it: `e`: ", "could have"]);
         assert!(!out.exists());
     }
@@ -70,7 +66,7 @@ fn fields_without_bits() {
     let source = lines(&directory, &events[..150]);
     for dialect in ["spec2", "ctf1.8"] {
         let out = directory.join(dialect);
-        run(&["convert", "--dialect", dialect, text(&source), "-o", text(&out)]).expect(0, &[]);
+        run(&["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)]).expect(0, &[]);
         run(&["check", "--strict", text(&out)]).expect(0, &[]);
     }
 }
@@ -82,7 +78,7 @@ fn packets() {
     let events: Vec<(u64, String)> = (0..20).map(|time| (time, r#""x":1"#.to_owned())).collect();
     let source = lines(&directory, &events);
     let out = directory.join("out");
-    let words = ["convert", "--packet-size=1", "--max=packets=9", text(&source), "-o", text(&out)];
+    let words = ["convert", "--packet-size=1", "--resource-limit=packets=9", text(&source), "-o", text(&out)];
     run(&words).expect(2, &["more than 9 packets"]);
     assert!(!out.exists());
 }

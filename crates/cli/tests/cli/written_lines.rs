@@ -1,11 +1,11 @@
 //! JSON Lines as output format: `convert --to jsonl` and the verbs that edit.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ichnos_testing::is_turn;
 
-use crate::support::{Directory, command, ichnos, recorded, root, trace};
+use crate::support::{Directory, command, example, ichnos, recorded, text, trace};
 
 const EXAMPLES: [&str; 8] = [
     "hello-ctf2",
@@ -35,14 +35,6 @@ const RECORDED: [&str; 12] = [
 
 /// Recorded traces whose lines change in a second conversion: packet fields select their fields.
 const CHANGED: &[&str] = &["pass-vars"];
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn example(name: &str) -> PathBuf {
-    root().join("examples").join(name)
-}
 
 fn cat(path: &Path, options: &[&str]) -> String {
     ichnos([&["cat", "-q", "--format=jsonl", text(path)], options].concat()).out
@@ -174,7 +166,7 @@ fn impossible_outputs() {
         write("/dev/full", &[]).expect(2, &["/dev/full", "No space left on device"]);
     }
     write(text(&directory.join("")), &[]).expect(2, &["expected the name of a file"]);
-    write(text(&directory.join("x")), &["--dialect=spec2"]).expect(2, &["unknown dialect `spec2`"]);
+    write(text(&directory.join("x")), &["--to-dialect=spec2"]).expect(2, &["unknown dialect `spec2`"]);
     assert_eq!(fs::read_dir(&*directory).unwrap().count(), 0);
     // The output cannot be the input.
     let lines = directory.join("lines.jsonl");

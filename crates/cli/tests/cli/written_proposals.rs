@@ -147,7 +147,7 @@ fn convert(directory: &Directory, source: &str, dialect: &str, options: &[&str])
         "--losses",
         "--verify",
         "--assume-correlated",
-        "--dialect",
+        "--to-dialect",
         dialect,
         source,
         "-o",
@@ -271,7 +271,7 @@ fn fields_of_several_clocks() {
     ichnos(["convert", "-q", &source, "-o", &file]).expect(0, &[]);
     let (to, losses) = convert(&directory, &file, "prop1", &["--threads", "1"]);
     assert_eq!(events(&to), expected);
-    assert!(losses.contains("no field has them"), "{losses}");
+    assert!(losses.contains("no field stores them"), "{losses}");
 }
 
 /// A start time of two clocks stays the start time of both if only one of them starts later.
@@ -488,7 +488,7 @@ fn traces_that_share_their_metadata() {
     // Conversions stay two traces.
     for dialect in DIALECTS {
         let to = directory.join(format!("out-{dialect}")).to_str().unwrap().to_owned();
-        ichnos(["convert", "-q", "--dialect", dialect, root, "-o", &to, "--verify"]).expect(0, &[]);
+        ichnos(["convert", "-q", "--to-dialect", dialect, root, "-o", &to, "--verify"]).expect(0, &[]);
         assert_eq!(cat(&[&to]), ["one", "two", "two"], "{dialect}");
     }
     let metadata: PathBuf = directory.join("shared");
@@ -563,7 +563,7 @@ fn losses_outside_the_trace_class() {
     let source = second_proposal(&directory.join("aux"), &class, &files);
     assert!(ichnos(["check", &source]).out.contains("the metadata attributes are used"));
     let written = directory.join("out");
-    let words = ["convert", "--losses", "--dialect", "prop2", &source, "-o", written.to_str().unwrap()];
+    let words = ["convert", "--losses", "--to-dialect", "prop2", &source, "-o", written.to_str().unwrap()];
     let run = ichnos(words);
     let losses = run.out + &run.err;
     let metadata: Value =
@@ -577,7 +577,7 @@ fn losses_outside_the_trace_class() {
     assert_eq!(stream("ns.json"), json!({"ns": {"b": 3, "c": 4}}));
     assert_eq!(stream("tracer.json"), json!({"tracer": 42}));
     // Both are written again, next to the environment, and replaced by `--force`.
-    let words = ["convert", "-q", "--dialect", "prop2", "--force", "--verify", &source, "-o"];
+    let words = ["convert", "-q", "--to-dialect", "prop2", "--force", "--verify", &source, "-o"];
     ichnos(words.into_iter().chain([written.to_str().unwrap()])).expect(0, &[]);
     for dialect in ["prop1", "spec2"] {
         let (to, losses) = convert(&directory, written.to_str().unwrap(), dialect, &["--force"]);

@@ -3,15 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, ichnos, recorded, root};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn example(name: &str) -> PathBuf {
-    root().join("examples").join(name)
-}
+use crate::support::{Directory, example, ichnos, recorded, text};
 
 /// Returns a trace's task graphs as text, without the line about clocks that cannot be corrected.
 fn graphs(path: &Path) -> [String; 2] {
@@ -36,11 +28,11 @@ fn reports_have_the_same_graphs_in_both_dialects() {
     for path in traces {
         let expected = graphs(&path);
         for (dialect, other) in [("text", "json"), ("json", "text")] {
-            assert_eq!(convert(&["--strict", "--dialect", dialect], &path, &once), "");
+            assert_eq!(convert(&["--strict", "--to-dialect", dialect], &path, &once), "");
             assert_eq!(graphs(&once), expected, "{}", path.display());
             ichnos(["check", "--strict", text(&once)]).expect(0, &[]);
-            convert(&["--strict", "--dialect", other], &once, &other_way);
-            convert(&["--strict", "--dialect", dialect, "-j", "3"], &other_way, &back);
+            convert(&["--strict", "--to-dialect", other], &once, &other_way);
+            convert(&["--strict", "--to-dialect", dialect, "-j", "3"], &other_way, &back);
             assert!(fs::read(&back).unwrap() == fs::read(&once).unwrap(), "{}", path.display());
         }
     }
@@ -50,13 +42,13 @@ fn reports_have_the_same_graphs_in_both_dialects() {
 #[test]
 fn an_extension_of_another_dialect_is_noted() {
     let directory = Directory::new("written-reports-dialect");
-    let note = "note: --dialect json overrides the extension";
+    let note = "note: --to-dialect json overrides the extension";
     for (name, options, is_noted) in [
-        ("a.reports", &["--dialect", "json"][..], true),
-        ("b.XTRACE", &["--to", "xtrace", "--dialect", "json"], true),
-        ("c.reports", &["--dialect", "text"], false),
+        ("a.reports", &["--to-dialect", "json"][..], true),
+        ("b.XTRACE", &["--to", "xtrace", "--to-dialect", "json"], true),
+        ("c.reports", &["--to-dialect", "text"], false),
         ("d.reports", &[], false),
-        ("e", &["--to", "xtrace", "--dialect", "json"], false),
+        ("e", &["--to", "xtrace", "--to-dialect", "json"], false),
     ] {
         let out = directory.join(name);
         let input = example("hello-xtrace");
@@ -75,7 +67,7 @@ fn reports_come_back_from_other_formats() {
     let [direct, via, back] = ["direct.xtrace", "via", "back.xtrace"].map(|name| directory.join(name));
     let source = example("hello-xtrace");
     convert(&["--strict"], &source, &direct);
-    for options in [["--to", "jsonl"], ["--dialect", "spec2"], ["--dialect", "prop1"]] {
+    for options in [["--to", "jsonl"], ["--to-dialect", "spec2"], ["--to-dialect", "prop1"]] {
         fs::remove_dir_all(&via).or_else(|_| fs::remove_file(&via)).ok();
         convert(&options, &source, &via);
         convert(&[], &via, &back);
@@ -83,7 +75,7 @@ fn reports_come_back_from_other_formats() {
     }
     // Member names change in CTF 1.8, but the task is the same.
     fs::remove_dir_all(&via).ok();
-    convert(&["--dialect", "ctf1.8"], &source, &via);
+    convert(&["--to-dialect", "ctf1.8"], &source, &via);
     convert(&[], &via, &back);
     ichnos(["task", "list", text(&back)]).prints(&["9     10      8"]);
 }
@@ -163,6 +155,36 @@ fn reports_stay_reports() {
     }
 }
 
+/// A line that breaks a rule stays in its part. All other parts are sound.
+#[test]
+fn one_part_is_damaged() {
+    let directory = Directory::new("split-damaged-reports");
+    let (source, out) = (directory.join("in.reports"), directory.join("out"));
+    let sound = fs::read_to_string(example("hello-xtrace/proxy.reports")).unwrap();
+    let warnings = |text: &str| text.lines().filter(|line| line.starts_with("warning: ")).count();
+    // In the first report, and in a report after a report of another part.
+    for (host, line) in [("laptop", "Timestamp: 1175000000.000\n"), ("router", "Timestamp: 1175000000.011\n")]
+    {
+        fs::write(&source, sound.replacen(line, &format!("Edge: wrong\n{line}"), 1)).unwrap();
+        let read = ichnos(["cat", "--format", "null", text(&source)]).expect(3, &[]).err;
+        let words = ["split", "--by", "Host", "--force", text(&source), "-o", text(&out)];
+        let split = ichnos(words).expect(3, &[]).err;
+        assert_eq!(warnings(&split), warnings(&read), "{split}");
+        let (mut reports, mut damaged) = (0, 0);
+        for part in fs::read_dir(&out).unwrap() {
+            let part = part.unwrap().path();
+            let written = fs::read_to_string(&part).unwrap();
+            let is_damaged = written.contains("Edge: wrong\n");
+            assert_eq!(is_damaged, written.contains(&format!("Host: {host}\n")), "{}", part.display());
+            let code = if is_damaged { 3 } else { 0 };
+            ichnos(["cat", "--format", "null", text(&part)]).expect(code, &[]);
+            reports += written.matches("X-Trace Report").count();
+            damaged += usize::from(is_damaged);
+        }
+        assert_eq!((reports, damaged), (sound.matches("X-Trace Report").count(), 1), "{host}");
+    }
+}
+
 #[test]
 fn options_of_one_format() {
     let source = example("hello-lttng");
@@ -172,7 +194,7 @@ fn options_of_one_format() {
         .expect(2, &["`--orphans` is for output of the format xtrace, not of jsonl"]);
     ichnos(["convert", "--orphans", "keep", text(&source), "-o", text(&out)])
         .expect(2, &["invalid value 'keep'", "drop, chain"]);
-    ichnos(["convert", "--to", "xtrace", "--dialect", "spec2", text(&source), "-o", text(&out)])
+    ichnos(["convert", "--to", "xtrace", "--to-dialect", "spec2", text(&source), "-o", text(&out)])
         .expect(2, &["unknown dialect `spec2`"]);
     ichnos(["formats"]).prints(&["convert --orphans", "each becomes an operation"]);
 }

@@ -5,16 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Directory, Run, ichnos};
+use crate::support::{Directory, Run, ichnos, text};
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn integer(name: &str, bits: u32, roles: &str) -> String {
@@ -58,7 +54,7 @@ fn convert_everywhere(source: &Path, options: &[&str]) {
     let expected = values(source);
     let to = |source: &Path, dialect: &str| {
         let out = PathBuf::from(format!("{}-{dialect}", text(source)));
-        let words = ["convert", "--losses", "--dialect", dialect, text(source), "-o", text(&out)];
+        let words = ["convert", "--losses", "--to-dialect", dialect, text(source), "-o", text(&out)];
         let losses = run(&[&words, options].concat()).expect(0, &[]).out;
         // In PROP-1.0, class names are attributes.
         let is_name = |line: &str| {
@@ -106,7 +102,7 @@ fn packets_with_one_size_stay_apart() {
             let source = trace(&directory.join(name), context, 8, &packets);
             for dialect in DIALECTS {
                 let out = directory.join(format!("{}-{dialect}", text(&source)));
-                let words = ["convert", "--packet-size", "3", "--dialect", dialect];
+                let words = ["convert", "--packet-size", "3", "--to-dialect", dialect];
                 // CTF 1.8 names are ignored in a structure within the context.
                 if number == 0 || !dialect.starts_with("ctf") {
                     run(&[&words[..], &[text(&source), "-o", text(&out)]].concat()).expect(0, &[]);
@@ -117,7 +113,7 @@ fn packets_with_one_size_stay_apart() {
             }
         }
         let out = directory.join(format!("{name}-filtered"));
-        run(&["filter", "v != 4", text(&source), "-o", text(&out), "--dialect", "prop1"]).expect(0, &[]);
+        run(&["filter", "v != 4", text(&source), "-o", text(&out), "--to-dialect", "prop1"]).expect(0, &[]);
         assert_eq!(values(&out), [1, 2, 3, 5]);
     }
 }
@@ -150,7 +146,7 @@ fn padding_up_to_the_end_of_a_data_stream_is_left_out() {
     let context = [integer("total", 16, TOTAL), integer("content", 16, CONTENT)].join(", ");
     let both = trace(&directory.join("both"), &context, 8, &[64, 0, 48, 0, 1, 2, 0xee, 0xee]);
     let source = directory.join("source");
-    run(&["convert", "--dialect", "prop1", text(&both), "-o", text(&source)]).expect(0, &[]);
+    run(&["convert", "--to-dialect", "prop1", text(&both), "-o", text(&source)]).expect(0, &[]);
     remove_total(&source);
     assert_eq!(values(&source), [1, 2]);
     convert_everywhere(&source, &[]);
@@ -167,12 +163,12 @@ fn content_sizes_within_a_byte_stay_if_possible() {
     let context = [integer("total", 16, TOTAL), integer("content", 16, CONTENT)].join(", ");
     let both = trace(&directory.join("both"), &context, 4, &[56, 0, 44, 0, 0x21, 0xf3, 0xff]);
     let source = directory.join("source");
-    run(&["convert", "--dialect", "prop1", text(&both), "-o", text(&source)]).expect(0, &[]);
+    run(&["convert", "--to-dialect", "prop1", text(&both), "-o", text(&source)]).expect(0, &[]);
     remove_total(&source);
     assert_eq!(values(&source), [1, 2, 3]);
     for dialect in DIALECTS {
         let out = directory.join(format!("out-{dialect}"));
-        let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+        let words = ["convert", "--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
         let losses = run(&words).expect(0, &[]).out;
         let is_added = losses.contains("1  packet.context  added: the total size of the packet");
         assert_eq!(

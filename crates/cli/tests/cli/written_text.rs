@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Run, ichnos, recorded, root};
+use crate::support::{Directory, Run, ichnos, recorded, root, text};
 
 /// Output names, with the format for `cat`, and `--to` if the name is not enough.
 const TEXTS: [(&str, &str, Option<&str>); 5] = [
@@ -17,10 +17,6 @@ const TEXTS: [(&str, &str, Option<&str>); 5] = [
 
 /// Number of values of a field. It is more than the number of workers for parts.
 const VALUES: usize = 80;
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 fn traces() -> Vec<PathBuf> {
     let examples = ["hello-ctf2", "hello-lttng", "hello-jsonl", "hello-xtrace", "hello-fuchsia/boot.log"];
@@ -124,7 +120,7 @@ fn options_of_traces_are_refused() {
         refused(&["split", "--by", "event", option], &format!("leave out {option}"));
     }
     refused(&["convert", "--packet-size", "4K"], "--packet-size is for traces");
-    refused(&["merge", "--dialect", "ctf2"], "--dialect is for traces");
+    refused(&["merge", "--to-dialect", "ctf2"], "--to-dialect is for traces");
     refused(&["repair"], "repair is for trace packets, not for text");
     refused(&["cut", "--begin", "+1s", "--align", "packet"], "--align packet is for trace packets");
     run(&["convert", text(&trace)], &directory.join("x.foo"))

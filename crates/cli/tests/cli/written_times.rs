@@ -3,14 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Run, ichnos, metadata_of};
+use crate::support::{Directory, Run, ichnos, metadata_of, text};
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// Returns the length property for an integer with this many bits.
@@ -394,7 +390,7 @@ fn skipped_events_advance_the_clock() {
             for dialect in DIALECTS {
                 let name = source.file_name().unwrap().to_str().unwrap();
                 let out = directory.join(format!("{name}-{number}-{dialect}"));
-                run(&[verb, &["--dialect", dialect, text(source), "--force", "-o", text(&out)]].concat())
+                run(&[verb, &["--to-dialect", dialect, text(source), "--force", "-o", text(&out)]].concat())
                     .expect(0, &[]);
                 let written = events(&out);
                 assert!(!written.is_empty(), "{name} {verb:?} {dialect}");
@@ -451,8 +447,8 @@ fn packets_stay_the_same_by_way_of_prop1() {
         }
         let source = trace(&directory, &name, &context(bits as u32), &stream);
         let (there, back) = (directory.join(format!("{name}-prop1")), directory.join(format!("{name}-back")));
-        run(&["convert", "--dialect", "prop1", text(&source), "-o", text(&there)]).expect(0, &[]);
-        let words = ["convert", "--losses", "--dialect", "spec2", text(&there), "-o", text(&back)];
+        run(&["convert", "--to-dialect", "prop1", text(&source), "-o", text(&there)]).expect(0, &[]);
+        let words = ["convert", "--losses", "--to-dialect", "spec2", text(&there), "-o", text(&back)];
         let listed = run(&words).expect(0, &[]).out;
         assert_eq!(messages(&there), messages(&source), "{bits}");
         let sizes = |lines: Vec<String>| -> Vec<String> {

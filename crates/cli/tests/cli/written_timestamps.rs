@@ -5,17 +5,13 @@ use std::path::{Path, PathBuf};
 
 use ichnos_testing::is_turn;
 
-use crate::support::{Directory, ichnos, metadata_of};
+use crate::support::{Directory, ichnos, metadata_of, text};
 
 /// Words of a command, and the events in its output.
 type Verb<'v> = (&'v [&'v str], &'v [(u64, u8)]);
 
 /// Timestamp length in bits. 0 means variable length.
 type Bits = u32;
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 fn integer(name: &str, bits: Bits, role: &str) -> String {
     let class = match bits {
@@ -102,7 +98,7 @@ fn packets_start_before_the_first_event_timestamps() {
                 let dialects = ["spec2", "prop1", "ctf1.8"].into_iter().enumerate();
                 for (_, dialect) in dialects.filter(|(turn, _)| is_turn(number + verb + start, *turn, 3)) {
                     let out: PathBuf = directory.join(format!("{name}-{}-{dialect}", words[0]));
-                    let rest = ["--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
+                    let rest = ["--losses", "--to-dialect", dialect, text(&source), "-o", text(&out)];
                     let losses = ichnos([words, &rest].concat()).expect(0, &[]).out;
                     assert_eq!(events(&out), expected, "{header:?} {}\n{losses}", out.display());
                     let is_harmless = |line: &str| line.starts_with("renamed") || line.starts_with("lowered");

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use ichnos_model::class::Role;
 use ichnos_model::decode::DecodeErrorKind;
-use ichnos_model::{DamageKind, Field, Role, Scope, Text, Visitor};
+use ichnos_model::field::{Field, Text};
+use ichnos_model::message::DamageKind;
+use ichnos_model::{Scope, Visitor};
 
 use super::EventScanner;
 use crate::overwritten::{BLOCK, FirstInBlock, TimeSteps, uniform_from};
@@ -153,6 +156,7 @@ impl EventScanner {
     fn are_shifted(&self, block: u64, first: u64, first_in_copy: u64) -> bool {
         let shift = first.abs_diff(first_in_copy);
         let bytes = (shift / 8) as usize;
+        // Equal blocks were found in the data.
         let block =
             self.data.get((block / 8) as usize..).and_then(|rest| rest.get(..BLOCK)).unwrap_or_default();
         shift > 0

@@ -1,6 +1,7 @@
 //! Packets without a magic number, recognized by the packets that follow.
 
-use ichnos_model::{FieldKind, Role, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{FieldKind, Role};
 
 use super::{PacketScan, ScannedPacket, TooManyPackets};
 use crate::packet::{Clocks, PacketInfo};

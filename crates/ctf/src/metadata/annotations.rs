@@ -1,7 +1,9 @@
 //! Annotations: facts about classes that ichnos stored while writing a trace in a less expressive dialect.
 
+use ichnos_model::TraceClass;
+use ichnos_model::class::Value;
 use ichnos_model::lower::{apply_annotations, put_annotations};
-use ichnos_model::{Limits, TraceClass, Value};
+use ichnos_model::trace::Limits;
 
 use super::json;
 

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use ichnos_model::plan::{DataStreamPlans, Node, Plan, PlanError, TracePlans, align};
-use ichnos_model::{
-    DataStreamClass, Diagnostic, FieldClass, FieldKind, Length, Limits, LocationRule, Role, Scope,
-    StringLength, TextPosition, TraceClass,
-};
+use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Length, Role, StringLength};
+use ichnos_model::plan::{DataStreamPlans, LocationRule, Node, Plan, PlanError, TracePlans, align};
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
+use ichnos_model::{Scope, TraceClass};
 
 use super::{Dialect, Problems};
 
@@ -232,7 +231,7 @@ fn is_uuid(class: &FieldClass) -> bool {
     };
     match &class.kind {
         FieldKind::Blob { length: Length::Static(16), .. } => true,
-        FieldKind::String { length: ichnos_model::StringLength::Static(16), .. } => true,
+        FieldKind::String { length: ichnos_model::class::StringLength::Static(16), .. } => true,
         FieldKind::Array { element, length: Length::Static(16), .. } => is_byte(element),
         _ => false,
     }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ichnos_model::class::{IntegerRange, Mappings, Ranges};
 use ichnos_model::memory::size;
-use ichnos_model::{IntegerRange, Mappings, Ranges};
 
 /// Returns the ranges of labels that are option names. There can be far more labels than options.
 pub(super) fn by_option<'m, 'o>(

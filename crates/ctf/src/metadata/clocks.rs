@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ichnos_model::TraceClass;
+use ichnos_model::class::FieldClass;
 use ichnos_model::memory::{allocated, size};
-use ichnos_model::{FieldClass, TextPosition, TraceClass};
+use ichnos_model::trace::TextPosition;
 
 use super::{Dialect, Problems};
 

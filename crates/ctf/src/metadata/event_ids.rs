@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{DataStreamClass, EventRecordClass, TextPosition};
+use ichnos_model::class::{DataStreamClass, EventRecordClass};
+use ichnos_model::trace::TextPosition;
 
 use super::Problems;
 
@@ -73,7 +74,7 @@ impl EventIds {
 mod tests {
     use std::sync::Arc;
 
-    use ichnos_model::Limits;
+    use ichnos_model::trace::Limits;
 
     use super::*;
 

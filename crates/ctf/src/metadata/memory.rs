@@ -1,10 +1,10 @@
 //! Approximate memory of description parts, in bytes, for
-//! [`Limits::description_bytes`](ichnos_model::Limits::description_bytes).
+//! [`Limits::description_bytes`](ichnos_model::trace::Limits::description_bytes).
 
-use ichnos_model::memory::{allocated, size};
-use ichnos_model::{
+use ichnos_model::class::{
     Attributes, EventRecordClass, FieldClass, IntegerRange, Member, Value, WideInteger, WideRange,
 };
+use ichnos_model::memory::{allocated, size};
 
 /// Returns the memory of an event record class with all its later data, without its fields.
 pub(super) fn of_event_record_class(names: &[Option<&str>]) -> u64 {

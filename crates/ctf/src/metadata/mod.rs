@@ -28,7 +28,8 @@ pub use problems::Problems;
 pub use read::{add_auxiliary_streams, parse};
 pub use write::{Unsupported, WrittenAuxStream, WrittenMetadata, write_metadata};
 
-use ichnos_model::{Diagnostic, Limits, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::trace::{Diagnostic, Limits};
 
 /// Options for reading metadata.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +37,7 @@ use ichnos_model::{Diagnostic, Limits, TraceClass};
 pub struct MetadataOptions {
     /// Dialect. `None`: detected from the content.
     pub dialect: Option<Dialect>,
-    /// `true` to treat [warnings](ichnos_model::Severity::Warning) as errors, and tolerate nothing.
+    /// `true` to treat [warnings](ichnos_model::trace::Severity::Warning) as errors, and tolerate nothing.
     pub strict: bool,
     /// Limits on metadata sizes.
     pub limits: Limits,

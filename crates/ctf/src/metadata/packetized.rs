@@ -1,6 +1,7 @@
 //! Packetized metadata (CTF 1.8, section 7.1): unpacks packets, and packs a text into packets.
 
-use ichnos_model::{ByteOrder, Diagnostic, Limits, TextPosition, Uuid};
+use ichnos_model::class::{ByteOrder, Uuid};
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
 
 use super::Problems;
 
@@ -98,7 +99,7 @@ impl PacketLayout {
 ///
 /// ```
 /// use ichnos_ctf::metadata::packetized::{PacketLayout, pack};
-/// use ichnos_model::{ByteOrder, Uuid};
+/// use ichnos_model::class::{ByteOrder, Uuid};
 ///
 /// let mut layout = PacketLayout::new(ByteOrder::BigEndian, Uuid::from_u128(7));
 /// layout.packet_bytes = 40;
@@ -298,7 +299,7 @@ fn refusal(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
-    use ichnos_model::Severity;
+    use ichnos_model::trace::Severity;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Problems in a metadata text, each with its context. Exhausted memory is also a problem.
 
 use ichnos_model::memory::Budget;
-use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
+use ichnos_model::trace::{Diagnostic, Limits, Severity, TextPosition};
 
 /// Problems found so far, the reader's context, and its remaining memory.
 #[derive(Debug)]

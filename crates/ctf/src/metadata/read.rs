@@ -1,6 +1,7 @@
 //! Reads metadata in any dialect.
 
-use ichnos_model::{Diagnostic, Severity, TextPosition, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::trace::{Diagnostic, Severity, TextPosition};
 
 use super::{
     Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, clocks, json, packetized, tsdl,
@@ -107,7 +108,7 @@ fn read(
 
 /// Adds auxiliary streams (PROP-2.0, "Auxiliary stream"). Each is a text with its file name. Returns the problems, each
 /// with the text's index. Subtracts the used memory from
-/// [`Limits::description_bytes`](ichnos_model::Limits::description_bytes).
+/// [`Limits::description_bytes`](ichnos_model::trace::Limits::description_bytes).
 pub fn add_auxiliary_streams(
     trace: &mut TraceClass,
     texts: &[&[u8]],

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use ichnos_json::read::{self, Raw, Reader};
-use ichnos_model::{CodeKind, Frame, Symbol, TextPosition};
+use ichnos_model::stack::{CodeKind, Frame, Symbol};
+use ichnos_model::trace::TextPosition;
 
 /// Line version that this reader supports.
 pub(super) const VERSION: u64 = 1;
@@ -128,6 +129,7 @@ impl<'b> StackRecords<'b> {
     fn next_line(&mut self) -> RecordResult<Raw<'b>> {
         let length = memchr::memchr(b'\n', self.rest).ok_or(StackFileError::CutOff)?;
         let (line, rest) = self.rest.split_at(length);
+        // The rest starts with the line feed.
         self.rest = rest.get(1..).unwrap_or_default();
         self.line.read(line)
     }

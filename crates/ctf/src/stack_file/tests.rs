@@ -1,8 +1,9 @@
 //! Call stack files, written and read, valid and invalid.
 
-use ichnos_model::{
-    CodeKind, DataStreamClass, EventRecordClass, FieldClass, Frame, Member, Scope, TextPosition, TraceClass,
-};
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, Member};
+use ichnos_model::stack::{CodeKind, Frame};
+use ichnos_model::trace::TextPosition;
+use ichnos_model::{Scope, TraceClass};
 use ichnos_testing::{Random, cases};
 
 use super::records::{CLASS_MEMORY, FRAME_MEMORY, STACK_MEMORY};

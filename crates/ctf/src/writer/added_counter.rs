@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Role};
 
 use crate::packet::Counter;
 

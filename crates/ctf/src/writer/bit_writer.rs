@@ -1,6 +1,7 @@
 //! Bit-level writer for packets.
 
-use ichnos_model::{BitField, ByteOrder, Wide};
+use ichnos_model::class::{BitField, ByteOrder};
+use ichnos_model::field::Wide;
 
 /// Appends bit fields to a packet.
 ///
@@ -318,7 +319,7 @@ mod tests {
     /// Writes fields at any bit, in any order, and reads them with the decoder.
     #[test]
     fn random_fields_are_what_the_decoder_reads() {
-        use ichnos_model::BitOrder;
+        use ichnos_model::class::BitOrder;
         use ichnos_model::decode::read_bits;
         use ichnos_testing::cases;
 

@@ -1,6 +1,6 @@
 //! Dialect capabilities.
 
-use ichnos_model::StringEncoding;
+use ichnos_model::field::StringEncoding;
 use ichnos_model::lower::Feature::*;
 use ichnos_model::lower::{Capabilities, Environment, Features, RolePlaces};
 
@@ -111,11 +111,11 @@ const CTF18: Features = Features::NONE.with(&[
     ClockDescriptions,
 ]);
 
-fn is_direct_role(role: ichnos_model::Role, scope: ichnos_model::Scope) -> bool {
+fn is_direct_role(role: ichnos_model::class::Role, scope: ichnos_model::Scope) -> bool {
     tsdl_name_of_role(role, scope).is_some_and(|(_, is_direct)| is_direct)
 }
 
-fn role_name(role: ichnos_model::Role, scope: ichnos_model::Scope) -> Option<&'static str> {
+fn role_name(role: ichnos_model::class::Role, scope: ichnos_model::Scope) -> Option<&'static str> {
     tsdl_name_of_role(role, scope).map(|(name, _)| name)
 }
 

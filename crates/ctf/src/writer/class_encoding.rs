@@ -3,13 +3,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ichnos_model::class::{ByteOrder, Role};
+use ichnos_model::event::{Cost, Scopes};
+use ichnos_model::field::{Field, StringEncoding, Text};
 use ichnos_model::lower::{EventLosses, LoweredEvent, ScopeConversion};
-use ichnos_model::{ByteOrder, Cost, Event, Field, Scope, Scopes, StringEncoding, Text, Visitor};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::bit_writer::BitWriter;
 use super::context_cache::ContextCache;
 use super::empty_elements::{CountingEncoder, EmptyElements};
-use super::encoder_config::EncoderConfig;
+use super::encoder_config::{EncoderConfig, WriteRule};
 use super::field_encoder::FieldEncoder;
 use super::role_values::RoleValues;
 use super::scope_shape::ScopeShape;
@@ -50,7 +53,7 @@ impl EventScopeEncoding {
                 .conversion(lowered, scope)
                 .is_some_and(|conversion| conversion <= ScopeConversion::SameBits);
         let copy = shape.filter(|_| keeps_bits).map(|shape| shape.most_alignment);
-        let checks_texts = config.repairs && shape.is_some_and(|shape| shape.has_texts);
+        let checks_texts = config.repairs() && shape.is_some_and(|shape| shape.has_texts);
         Self { scope, copy, checks_texts, keeps_bits }
     }
 
@@ -101,17 +104,17 @@ impl ClassEncoding {
     pub(super) fn new(lowered: Arc<LoweredEvent>, event: &Event<'_>, config: &EncoderConfig) -> Self {
         let id = lowered.class().id;
         let shapes = [
-            (Scope::EventRecordHeader, config.records.header_shape),
-            (Scope::CommonContext, config.records.common_shape),
+            (Scope::EventRecordHeader, config.records.header),
+            (Scope::CommonContext, config.records.common_context),
             (Scope::SpecificContext, event.plans().specific_context.as_ref().map(ScopeShape::for_plan)),
             (Scope::Payload, event.plans().payload.as_ref().map(ScopeShape::for_plan)),
         ];
-        let has_empty_elements = config.records.has_empty_elements || {
+        let has_empty_elements = config.has(WriteRule::EmptyElements) || {
             let class = lowered.class();
             let roots = class.specific_context.iter().chain(&class.payload);
             roots.into_iter().any(Cost::has_empty_elements)
         };
-        let copies_events = config.records.copies && !has_empty_elements;
+        let copies_events = config.has(WriteRule::CopyEvents) && !has_empty_elements;
         let copy = (copies_events && lowered.conversion() <= ScopeConversion::SameBits).then(|| {
             let all = shapes.iter().filter_map(|(_, shape)| *shape);
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
@@ -158,7 +161,8 @@ impl ClassEncoding {
                 let is_same = |cycles: &u64| event.clock.is_some_and(|clock| clock.cycles == *cycles);
                 roles.timestamp = cycles.filter(|cycles| time.is_changed || !is_same(cycles));
                 // Except a field that has more bits than before, or fewer bits than it needs now.
-                let is_other = !encoding.keeps_bits || config.has_gaps && config.timestamp.are_variable;
+                let is_other =
+                    !encoding.keeps_bits || config.has(WriteRule::TimeGaps) && config.timestamp.are_variable;
                 roles.whole_timestamp = cycles.filter(|_| is_other);
             }
             let is_same = roles.timestamp.is_none() && roles.whole_timestamp.is_none();
@@ -221,7 +225,7 @@ fn end_header(
     if config.added.are_in_events() {
         out.align(8);
     }
-    if config.added.class_id {
+    if config.added.has(Role::EventRecordClassId) {
         let bits = config.records.class_id_bits;
         let fits = |id: &u64| id.checked_shr(bits as u32).unwrap_or(0) == 0;
         let Some(short) = u64::try_from(id).ok().filter(fits) else {
@@ -229,7 +233,7 @@ fn end_header(
         };
         out.put(short, bits, ByteOrder::LittleEndian);
     }
-    Ok(cycles.filter(|_| config.added.timestamp).map(|cycles| {
+    Ok(cycles.filter(|_| config.added.has(Role::Timestamp)).map(|cycles| {
         let bit = out.at();
         out.put(cycles, 64, ByteOrder::LittleEndian);
         bit

@@ -1,7 +1,8 @@
 //! Cache for encoded common contexts.
 
+use ichnos_model::event::{EventValues, ValueCache};
 use ichnos_model::lower::LoweredTrace;
-use ichnos_model::{Event, EventValues, Scope, ValueCache};
+use ichnos_model::{Event, Scope};
 
 use super::bit_writer::BitWriter;
 

@@ -1,6 +1,8 @@
 //! Counts zero-size array elements, whose number per packet is limited.
 
-use ichnos_model::{Field, Real, Text, Uuid, Visitor, Wide};
+use ichnos_model::Visitor;
+use ichnos_model::class::Uuid;
+use ichnos_model::field::{Field, Real, Text, Wide};
 
 use super::field_encoder::FieldEncoder;
 

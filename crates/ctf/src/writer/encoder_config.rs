@@ -3,9 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::WriteOptions;
+use ichnos_model::class::{FieldClass, Role, Uuid};
 use ichnos_model::decode::DecodeLimits;
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::Cost;
 use ichnos_model::lower::LoweredTrace;
-use ichnos_model::{DataStream, FieldClass, TraceDigest, Uuid, Window};
+use ichnos_model::{DataStream, Scope, Window};
 
 use super::lowered_source::keeps_packets;
 use super::packet_clock::PacketClock;
@@ -27,20 +30,18 @@ pub(super) struct EncoderConfig {
     pub(super) frame: SourceFrame,
     /// Fields that source packets and event record headers lack.
     pub(super) added: AddedFields,
-    pub(super) packets: PacketRules,
-    pub(super) records: RecordRules,
+    pub(super) rules: WriteRules,
+    /// Maximum packet size in bytes, if requested.
+    pub(super) packet_size: Option<u64>,
+    /// Time range to write.
+    pub(super) window: Window,
+    pub(super) records: EventRecordShapes,
     /// Packet start and end timestamps.
     pub(super) clock: PacketClock,
     /// Index of the default clock in the output.
     pub(super) default_clock: Option<u16>,
     /// Event record timestamps.
     pub(super) timestamp: Timestamps,
-    /// `true` if gaps between events can be longer than in the source, and exceed the timestamp range.
-    pub(super) has_gaps: bool,
-    /// `true` if times, counters and texts are made valid.
-    pub(super) repairs: bool,
-    /// `true` if an unwritable event is an error.
-    pub(super) must_fit: bool,
     /// Packet header values.
     pub(super) header: HeaderConfig,
     /// Reader limits, and the trace's use of them.
@@ -59,92 +60,135 @@ pub(super) struct OutputPlace {
     pub(super) file: String,
     /// Trace number.
     pub(super) trace: usize,
-    /// `true` if each packet is output as soon as it is complete.
-    pub(super) is_live: bool,
-    /// `true` if packet indexes are also written.
-    pub(super) has_index: bool,
 }
 
-/// Rules for a data stream's packets.
+/// Rule for encoding a data stream.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PacketRules {
-    /// `true` if packets can be copied unchanged.
-    pub(super) copies: bool,
-    /// `true` if packets keep their start, end and, if possible, length: nothing is dropped or changed.
-    pub(super) keeps: bool,
-    /// `true` if any part can need more bits than in the source, so that a packet can become too large.
-    pub(super) grow: bool,
-    /// `true` if packets have a size that locates the next packet, so that a packet can be split.
-    pub(super) are_delimited: bool,
-    /// Maximum packet size in bytes, if requested.
-    pub(super) size: Option<u64>,
-    /// Time range to write.
-    pub(super) window: Window,
+pub(super) enum WriteRule {
+    /// Packets can be copied unchanged.
+    CopyPackets,
+    /// Packets keep their start, end and, if possible, length: nothing is dropped or changed.
+    KeepPackets,
+    /// Any part can need more bits than in the source, so that a packet can become too large.
+    GrowPackets,
+    /// Packets have a size that locates the next packet, so that a packet can be split.
+    DelimitPackets,
+    /// Event records can be copied, if their class allows it.
+    CopyEvents,
+    /// Event record headers or common contexts can have zero-size array elements.
+    EmptyElements,
+    /// Gaps between events can be longer than in the source, and exceed the timestamp range.
+    TimeGaps,
+    /// Times, counters and texts are made valid.
+    Repair,
+    /// An unwritable event is an error.
+    MustFit,
+    /// Each packet is output as soon as it is complete.
+    Live,
+    /// Packet indexes are also written.
+    Index,
 }
 
-impl PacketRules {
-    /// Returns the rules for packets in a data stream whose lowered class is written in a dialect.
-    pub(super) fn new(
+/// Set of rules for encoding a data stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriteRules(u16);
+
+impl WriteRules {
+    /// Returns the rules for a data stream whose lowered class is written in a dialect.
+    pub(super) fn for_stream(
         frame: SourceFrame,
+        (clock, timestamp): (PacketClock, Timestamps),
         options: &WriteOptions,
         dialect: Dialect,
         stream: &DataStream,
         lowered: &LoweredTrace,
     ) -> Self {
+        let is_mirrored_ctf = frame.is_ctf && frame.mirrors;
         let keeps_layout = lowered.keeps_packets(stream.class_index);
         let is_unchanged = !options.leaves_out && options.packet_size.is_none() && !options.repair;
         let are_delimited = |class, dialect: &str| PacketSizes::for_class(class).delimit(dialect);
+        let copies_packets = is_mirrored_ctf
+            && is_unchanged
+            && keeps_layout
+            && are_delimited(stream.class(), &stream.trace.class.dialect);
         let written = lowered.trace().class.data_streams.get(stream.class_index);
-        Self {
-            copies: frame.is_ctf
-                && frame.mirrors
-                && is_unchanged
-                && keeps_layout
-                && are_delimited(stream.class(), &stream.trace.class.dialect),
-            keeps: keeps_packets(options),
-            grow: !frame.is_ctf || !keeps_layout,
-            are_delimited: written.is_some_and(|class| are_delimited(class, dialect.title())),
-            size: options.packet_size,
-            window: options.window,
-        }
+        let delimits = written.is_some_and(|class| are_delimited(class, dialect.title()));
+        let has_gaps = !frame.is_ctf
+            || options.leaves_out
+            || options.repair
+            || clock.adds_begin
+            || options.window != Window::default();
+        let keeps_events = is_mirrored_ctf && !options.repair && lowered.keeps_events(stream.class_index);
+        let mut roots = written
+            .into_iter()
+            .flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
+        Self(0)
+            .with(WriteRule::CopyPackets, copies_packets)
+            .with(WriteRule::KeepPackets, keeps_packets(options))
+            .with(WriteRule::GrowPackets, !frame.is_ctf || !keeps_layout)
+            .with(WriteRule::DelimitPackets, delimits)
+            .with(WriteRule::CopyEvents, keeps_events && !(has_gaps && timestamp.are_variable))
+            .with(WriteRule::EmptyElements, roots.any(Cost::has_empty_elements))
+            .with(WriteRule::TimeGaps, has_gaps)
+            .with(WriteRule::Repair, options.repair)
+            .with(WriteRule::MustFit, options.must_fit)
+            .with(WriteRule::Index, options.index)
+    }
+
+    /// Adds a rule if it applies.
+    pub(super) fn with(self, rule: WriteRule, applies: bool) -> Self {
+        Self(self.0 | (u16::from(applies) << rule as u16))
+    }
+
+    fn has(self, rule: WriteRule) -> bool {
+        self.0 & (1 << rule as u16) != 0
     }
 }
 
-/// Rules for a data stream's event records.
+/// Layout of a data stream's event records.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RecordRules {
-    /// `true` if event records can be copied, if their class allows it.
-    pub(super) copies: bool,
+pub(super) struct EventRecordShapes {
     /// Size in bits of class ids in event record headers, if the source lacks them.
     pub(super) class_id_bits: u64,
-    /// `true` if event record headers or common contexts can have zero-size array elements.
-    pub(super) has_empty_elements: bool,
     /// Event record header and common context shapes.
-    pub(super) header_shape: Option<ScopeShape>,
-    pub(super) common_shape: Option<ScopeShape>,
+    pub(super) header: Option<ScopeShape>,
+    pub(super) common_context: Option<ScopeShape>,
 }
 
 impl EncoderConfig {
+    /// Returns `true` if a rule applies.
+    #[inline]
+    pub(super) fn has(&self, rule: WriteRule) -> bool {
+        self.rules.has(rule)
+    }
+
+    /// Returns `true` if times, counters and texts are made valid.
+    #[inline]
+    pub(super) fn repairs(&self) -> bool {
+        self.has(WriteRule::Repair)
+    }
+
     /// Returns `true` if packets can be encoded without earlier packets. For this, packets must not be inserted,
     /// because this would change later sequence numbers, must not start at the previous packet's end, and must not get
     /// added counters.
     pub(super) fn is_divisible(&self) -> bool {
-        let PacketRules { size, grow, .. } = self.packets;
-        let inserts = size.is_some() || grow || self.has_gaps && self.timestamp.bits < 64;
-        let counts = self.added.discarded || self.added.number;
-        !self.repairs && self.frame.mirrors && !self.clock.adds_begin && !inserts && !counts
+        let inserts = self.packet_size.is_some()
+            || self.has(WriteRule::GrowPackets)
+            || self.has(WriteRule::TimeGaps) && self.timestamp.bits < 64;
+        let counts =
+            self.added.has(Role::DiscardedEventCounter) || self.added.has(Role::PacketSequenceNumber);
+        !self.repairs() && self.frame.mirrors && !self.clock.adds_begin && !inserts && !counts
     }
 
     /// Returns `true` if the open packet can end, and a packet with the same context can start at a clock value.
     pub(super) fn can_split(&self, before: u64, begin: Option<u64>) -> bool {
-        self.packets.are_delimited
+        self.has(WriteRule::DelimitPackets)
             && begin.is_none_or(|begin| self.clock.can_begin(begin, before, self.timestamp))
     }
 
     /// Returns `true` if packet contexts have fields after the source's fields.
     pub(super) fn adds_to_context(&self) -> bool {
-        let AddedFields { total_size, content_size, discarded, number, .. } = self.added;
-        self.clock.adds_begin || total_size || content_size || discarded || number
+        self.clock.adds_begin || self.added.in_scope(Scope::PacketContext).next().is_some()
     }
 
     /// Returns the lowered packet context class.

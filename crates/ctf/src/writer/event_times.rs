@@ -1,6 +1,8 @@
 //! Timestamps in an event record with several timestamps.
 
-use ichnos_model::{Event, Field, FieldKind, Role, Scope, Visitor, Wide};
+use ichnos_model::class::{FieldKind, Role};
+use ichnos_model::field::{Field, Wide};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::role_values::is_of_other_clock;
 use crate::packet::update_clock;

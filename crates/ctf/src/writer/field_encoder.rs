@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{
-    BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid,
-    VariableLengthValue, Visitor, Wide,
+use ichnos_model::Visitor;
+use ichnos_model::class::{
+    BitField, ByteOrder, FieldKind, Role, Roles, StringLength, Uuid, VariableLengthValue,
 };
+use ichnos_model::field::{Field, Real, StringEncoding, Text, Wide};
 
 use super::bit_writer::BitWriter;
 use super::encoder_config::EncoderConfig;
@@ -22,7 +23,7 @@ pub(super) enum FieldEncodeError {
     TooLarge { member: String, length: u64, found: String },
     #[error("member `{member}`: its length field has the value {recorded}, but its length is {found}")]
     Length { member: String, recorded: i128, found: u64 },
-    #[error("member `{member}`: its selector has the value {recorded}, but this selects something else")]
+    #[error("member `{member}`: its selector has the value {recorded}, which selects another option")]
     Selector { member: String, recorded: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },
@@ -109,7 +110,7 @@ impl<'e> FieldEncoder<'e> {
             corrected_times: 0,
             cut: 0,
             error: None,
-            replaces_invalid: config.repairs,
+            replaces_invalid: config.repairs(),
             replaced: 0,
             default_clock: config.default_clock,
             added: config.added,
@@ -576,7 +577,7 @@ impl Visitor for FieldEncoder<'_> {
             return;
         }
         self.out.align(field.node().alignment().max(8));
-        if let FieldKind::Blob { length: ichnos_model::Length::Static(most), .. } = &field.class().kind
+        if let FieldKind::Blob { length: ichnos_model::class::Length::Static(most), .. } = &field.class().kind
             && *most != bytes.len() as u64
         {
             let (most, found) = (*most, bytes.len() as u64);

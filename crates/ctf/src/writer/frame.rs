@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ichnos_model::lower::{Capabilities, Feature, RolePlaces};
-use ichnos_model::{
-    ByteOrder, DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
-    Uuid,
+use ichnos_model::class::{
+    ByteOrder, DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, Uuid,
 };
+use ichnos_model::lower::{Capabilities, Feature, RolePlaces};
+use ichnos_model::{Scope, TraceClass};
 
 use super::bit_writer::BitWriter;
 use super::packet_clock::PacketClock;
@@ -20,7 +20,7 @@ pub(super) fn add_packets(class: &mut TraceClass, capabilities: &Capabilities) {
     class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), capabilities)));
     let member = |role, scope, class| Member::new(role_name(role, scope, capabilities), class);
     for stream in &mut class.data_streams {
-        let context = ichnos_model::Scope::PacketContext;
+        let context = Scope::PacketContext;
         let mut roles = vec![Role::PacketTotalLength, Role::PacketContentLength];
         if stream.default_clock.is_some() {
             roles.extend([Role::Timestamp, Role::PacketEndTimestamp]);
@@ -44,12 +44,7 @@ fn class_id_bits(class: &DataStreamClass, capabilities: &Capabilities) -> u64 {
 
 /// Adds the data stream id and the data stream class id to a packet header, after the existing members.
 pub(super) fn add_stream_ids(class: &mut TraceClass, added: AddedFields, capabilities: &Capabilities) {
-    let scope = ichnos_model::Scope::PacketHeader;
-    let ids = [
-        (added.stream_class_id, scope, Role::DataStreamClassId, 64),
-        (added.stream_id, scope, Role::DataStreamId, 64),
-    ];
-    add_members(&mut class.packet_header, ids, capabilities);
+    add_members(&mut class.packet_header, added, Scope::PacketHeader, 64, capabilities);
 }
 
 /// Adds members to a data stream class's packet context and event record header, after the existing members.
@@ -60,7 +55,6 @@ pub(super) fn add_fields(
     capabilities: &Capabilities,
     has_dynamic_classes: bool,
 ) {
-    use ichnos_model::Scope::{EventRecordHeader, PacketContext};
     if added.widens_sizes
         && let Some(context) = &mut class.packet_context
         && let FieldKind::Structure { members, .. } = &mut Arc::make_mut(context).kind
@@ -72,35 +66,29 @@ pub(super) fn add_fields(
             }
         }
     }
-    let sizes = [
-        (added.total_size, PacketContext, Role::PacketTotalLength, 64),
-        (added.content_size, PacketContext, Role::PacketContentLength, 64),
-        (added.discarded, PacketContext, Role::DiscardedEventCounter, 64),
-        (added.number, PacketContext, Role::PacketSequenceNumber, 64),
-    ];
     let id_bits = if has_dynamic_classes { 64 } else { class_id_bits(class, capabilities) };
-    let of_events = [
-        (added.class_id, EventRecordHeader, Role::EventRecordClassId, id_bits),
-        (added.timestamp, EventRecordHeader, Role::Timestamp, 64),
-    ];
-    add_members(&mut class.packet_context, sizes, capabilities);
-    add_members(&mut class.event_record_header, of_events, capabilities);
+    add_members(&mut class.packet_context, added, Scope::PacketContext, id_bits, capabilities);
+    add_members(&mut class.event_record_header, added, Scope::EventRecordHeader, id_bits, capabilities);
 }
 
+/// Adds the members for one scope. `id_bits`: size of an event record class id.
 fn add_members(
     class: &mut Option<Arc<FieldClass>>,
-    all: impl IntoIterator<Item = (bool, ichnos_model::Scope, Role, u64)>,
+    added: AddedFields,
+    scope: Scope,
+    id_bits: u64,
     capabilities: &Capabilities,
 ) {
-    let mut added = all.into_iter().filter(|(is_added, ..)| *is_added).peekable();
-    if added.peek().is_none() {
+    let mut roles = added.in_scope(scope).peekable();
+    if roles.peek().is_none() {
         return;
     }
     let (mut members, minimum_alignment) = match class.as_deref().map(|root| &root.kind) {
         Some(FieldKind::Structure { members, minimum_alignment }) => (members.clone(), *minimum_alignment),
         _ => (Vec::new(), 8),
     };
-    for (_, scope, role, bits) in added {
+    for role in roles {
+        let bits = if role == Role::EventRecordClassId { id_bits } else { 64 };
         let mut name = role_name(role, scope, capabilities).to_owned();
         while members.iter().any(|member| member.name == name) {
             name.push('_');
@@ -122,7 +110,7 @@ pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabil
         Some(FieldKind::Structure { members, minimum_alignment }) => (members.clone(), *minimum_alignment),
         _ => (Vec::new(), 1),
     };
-    let scope = ichnos_model::Scope::PacketContext;
+    let scope = Scope::PacketContext;
     let roles = [
         (true, Role::Timestamp, "timestamp_begin", ""),
         // In CTF 1.8, this suffix marks the end.
@@ -143,7 +131,7 @@ pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabil
 
 /// Returns the written packet header class if the source lacks them, or if its class differs from other sources.
 pub(super) fn packet_header(has_uuid: bool, capabilities: &Capabilities) -> FieldClass {
-    let scope = ichnos_model::Scope::PacketHeader;
+    let scope = Scope::PacketHeader;
     let member = |role, class| Member::new(role_name(role, scope, capabilities), class);
     let mut magic = integer(32, Role::PacketMagicNumber);
     if let FieldKind::Integer { integer, .. } = &mut magic.kind {
@@ -173,7 +161,7 @@ fn integer(bits: u64, role: Role) -> FieldClass {
     FieldClass { roles: Roles::only(role), ..FieldClass::unsigned(bits) }
 }
 
-fn role_name(role: Role, scope: ichnos_model::Scope, capabilities: &Capabilities) -> &'static str {
+fn role_name(role: Role, scope: Scope, capabilities: &Capabilities) -> &'static str {
     match capabilities.role_places {
         RolePlaces::Names { name, .. } => name(role, scope).unwrap_or(role.name()),
         _ => default_name(role),

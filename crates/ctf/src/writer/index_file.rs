@@ -1,9 +1,12 @@
 //! Packet index for a data stream file, in LTTng's layout (see `lttng_index`).
 
 use ichnos_io::{EncodedPacket, OutputBlock};
-use ichnos_model::{Field, Packet, Role, Scope, Visitor};
+use ichnos_model::class::Role;
+use ichnos_model::event::Packet;
+use ichnos_model::field::Field;
+use ichnos_model::{Scope, Visitor};
 
-use super::encoder_config::EncoderConfig;
+use super::encoder_config::{EncoderConfig, WriteRule};
 use super::role_values::is_of_other_clock;
 
 /// Version 1.1 entry size in bytes.
@@ -19,7 +22,7 @@ pub(super) fn add_block(index: &mut Vec<u8>, size: &mut u64, block: &OutputBlock
     let class_id = config.header.class_id;
     let stream_id = config.header.written_stream_id(config, block.part);
     for packet in &block.packets {
-        if config.output.has_index {
+        if config.has(WriteRule::Index) {
             if index.is_empty() {
                 index.extend(header());
             }

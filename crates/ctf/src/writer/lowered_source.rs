@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
+use ichnos_model::class::{ByteOrder, DataStreamClass, FieldClass, Role, Roles};
 use ichnos_model::lower::{Capabilities, ExtendedScopes, Feature, LossKind, LowerOptions, LoweredTrace};
-use ichnos_model::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
+use ichnos_model::{Scope, TraceClass, Window};
 
 use super::capabilities::capabilities;
 use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};
@@ -33,17 +34,18 @@ pub(super) fn lower(
     let adaptation = Adaptation::new(source, options, dialect, capabilities);
     let Adaptation { frame, clocks, .. } = &adaptation;
     let added = || adaptation.streams.iter().map(|(_, added)| added);
+    let adds = |role| added().any(|added| added.has(role));
+    let extends = |scope| added().any(|added| added.in_scope(scope).next().is_some());
     let lower_options = LowerOptions {
         annotates: separates_scopes || source.trace.is_mapped(),
         separates_scopes,
         // If added fields contain the class ids, they may differ from the source's ids.
-        numbers_classes: added().all(|added| added.class_id),
-        numbers_streams: !frame.is_ctf || !frame.mirrors || added().any(|added| added.stream_class_id),
+        numbers_classes: added().all(|added| added.has(Role::EventRecordClassId)),
+        numbers_streams: !frame.is_ctf || !frame.mirrors || adds(Role::DataStreamClassId),
         extended: ExtendedScopes {
-            packet_header: added().any(|added| added.are_in_packet_headers()),
-            packet_context: added().any(|added| added.are_in_packet_contexts())
-                || clocks.iter().any(|clock| clock.adds_begin),
-            event_record_header: added().any(|added| added.are_in_events()),
+            packet_header: extends(Scope::PacketHeader),
+            packet_context: extends(Scope::PacketContext) || clocks.iter().any(|clock| clock.adds_begin),
+            event_record_header: extends(Scope::EventRecordHeader),
         },
         limits: options.limits,
     };
@@ -163,7 +165,7 @@ fn record_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: boo
         };
         let are_partial = || stream.roots().any(|root| root.exists(&mut |class| is_partial(class)));
         let (kind, what) = match has_fields {
-            false if !stream.other_clocks.is_empty() => (LossKind::Dropped, "no field has them"),
+            false if !stream.other_clocks.is_empty() => (LossKind::Dropped, "no field stores them"),
             true if leaves_out && are_partial() => (LossKind::Rounded, "bits from earlier events"),
             _ => continue,
         };

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::lower::{Capabilities, LossKind, LossTable};
-use ichnos_model::{
-    ClockClass, ClockOrigin, ClockUpdate, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role,
-    TraceClass, Value,
+use ichnos_model::TraceClass;
+use ichnos_model::class::{
+    ClockUpdate, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role, Value,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::lower::{Capabilities, LossKind, LossTable};
 
 use super::frame;
 use super::names::derived_uuid;
@@ -384,7 +385,7 @@ fn with_clocks(
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::{Member, Uuid};
+    use ichnos_model::class::{Member, Uuid};
 
     use super::*;
     use crate::metadata::Dialect;

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use ichnos_io::{CreateError, WriteSource};
+use ichnos_model::class::Role;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Role, TraceClass};
+use ichnos_model::{DataStream, TraceClass};
 
 use super::capabilities::capabilities;
 use super::encoder_config::{EncoderConfig, HeaderConfig};

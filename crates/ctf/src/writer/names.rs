@@ -1,7 +1,7 @@
 //! File and directory names, and trace identities.
 
 use ichnos_io::FileNames;
-use ichnos_model::Uuid;
+use ichnos_model::class::Uuid;
 
 /// Returns an output data stream file's name: the source file's name, if it is allowed.
 pub(super) fn file_name(source: &str, names: &mut FileNames) -> String {

@@ -1,7 +1,8 @@
 //! Start and end timestamps for packets that are created from source packets.
 
 use ichnos_io::WriteOptions;
-use ichnos_model::{DataStreamClass, Role, Roles, TraceClass, Window};
+use ichnos_model::class::{DataStreamClass, Role, Roles};
+use ichnos_model::{TraceClass, Window};
 
 use super::capabilities::capabilities;
 use super::source_frame::LostRoles;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role};
+use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Role};
 
 use crate::metadata::Dialect;
 
@@ -38,7 +38,7 @@ pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Di
     match dialect {
         // Without a total length, a packet would have to be the only packet in its data stream. If there are several
         // packets, the total length equals the content length.
-        Dialect::Prop1 if source != dialect.title() && !any(context, &|class| class.roles.has(total)) => {
+        Dialect::Prop1 if source != dialect.title() && !context.has_role(total) => {
             change(context, &mut |class| {
                 if class.roles.has(content) {
                     class.roles.remove(content);
@@ -47,7 +47,7 @@ pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Di
             });
         }
         // A role is a name. Without a content length, it is the total length.
-        Dialect::Ctf18 if !any(context, &|class| class.roles.has(content) && !has_both(class)) => {
+        Dialect::Ctf18 if !context.exists(&mut |class| class.roles.has(content) && !has_both(class)) => {
             change(context, &mut |class| {
                 if has_both(class) {
                     class.roles.remove(content);
@@ -64,38 +64,12 @@ fn always_has_role(class: &FieldClass, role: Role) -> bool {
     members.iter().any(|member| always_has_role(&member.class, role))
 }
 
-/// Returns `true` if a field class, or a nested class, satisfies `is_wanted`.
-fn any(class: &FieldClass, is_wanted: &dyn Fn(&FieldClass) -> bool) -> bool {
-    is_wanted(class)
-        || match &class.kind {
-            FieldKind::Structure { members, .. } => {
-                members.iter().any(|member| any(&member.class, is_wanted))
-            }
-            FieldKind::Variant { options, .. } => options.iter().any(|option| any(&option.class, is_wanted)),
-            FieldKind::Optional { field: inner, .. } | FieldKind::Array { element: inner, .. } => {
-                any(inner, is_wanted)
-            }
-            _ => false,
-        }
-}
-
 /// Changes a field class with roles, and all nested classes.
 fn change(class: &mut Arc<FieldClass>, make: &mut dyn FnMut(&mut FieldClass)) {
-    if !any(class, &|class| !class.roles.is_empty()) {
+    if !class.exists(&mut |class| !class.roles.is_empty()) {
         return;
     }
     let class = Arc::make_mut(class);
     make(class);
-    match &mut class.kind {
-        FieldKind::Structure { members, .. } => {
-            members.iter_mut().for_each(|member| change(&mut member.class, make));
-        }
-        FieldKind::Variant { options, .. } => {
-            options.iter_mut().for_each(|option| change(&mut option.class, make));
-        }
-        FieldKind::Optional { field: inner, .. } | FieldKind::Array { element: inner, .. } => {
-            change(inner, make);
-        }
-        _ => {}
-    }
+    class.children_mut().for_each(|child| change(child, make));
 }

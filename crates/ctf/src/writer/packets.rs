@@ -1,7 +1,7 @@
 //! Packets in an output data stream file.
 
 use ichnos_io::EncodedPacket;
-use ichnos_model::Role;
+use ichnos_model::class::Role;
 use ichnos_model::plan::align;
 
 use super::added_counter::AddedCounters;

@@ -2,8 +2,10 @@
 //! numbers and counters for the part's losses.
 
 use ichnos_io::EncodedPacket;
+use ichnos_model::class::{DataStreamClass, Role, Uuid};
+use ichnos_model::event::Packet;
 use ichnos_model::lower::LossKind;
-use ichnos_model::{DataStreamClass, Message, Packet, Role, TraceClass, Uuid, Window};
+use ichnos_model::{Message, TraceClass, Window};
 
 use super::added_counter::{AddedCounters, width_of};
 use super::encoder_config::EncoderConfig;
@@ -95,12 +97,8 @@ impl PacketContext {
 impl CounterWidths {
     /// Returns the widths for a data stream class. Added fields have 64 bits.
     pub(super) fn for_class(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
-        let width = |role| width_of(trace, class, role).unwrap_or(64);
-        let width_if = |is_added, role| if is_added { 64 } else { width(role) };
-        Self {
-            discarded: width_if(added.discarded, Role::DiscardedEventCounter),
-            sequence: width_if(added.number, Role::PacketSequenceNumber),
-        }
+        let width = |role| if added.has(role) { 64 } else { width_of(trace, class, role).unwrap_or(64) };
+        Self { discarded: width(Role::DiscardedEventCounter), sequence: width(Role::PacketSequenceNumber) }
     }
 }
 

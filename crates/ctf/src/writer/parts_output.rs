@@ -10,13 +10,15 @@ use ichnos_io::{
     CreateError, Lane, Output as _, OutputBlock, PartTarget, PartsOutput, Worker as _, WriteReport,
     WriteSource,
 };
+use ichnos_model::class::{EventRecordClass, Uuid};
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::Packet;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{
-    Event, EventRecordClass, IgnorePoison as _, Message, Packet, TraceClass, TraceDigest, Uuid,
-};
+use ichnos_model::{Event, Message, TraceClass};
 
 use super::added_counter::AddedCounters;
-use super::encoder_config::EncoderConfig;
+use super::encoder_config::{EncoderConfig, WriteRule};
 use super::index_file;
 use super::lowered_source::identify_part;
 use super::names::{derived_uuid, part_name};
@@ -566,7 +568,7 @@ impl PartsOutput for CtfParts {
             self.write(part)?;
             let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { continue };
             if lane.parts.get(&part).is_some_and(|stream| stream.losses.are_counted()) {
-                let what = "discarded events or packets: no packet follows that can count them";
+                let what = "discarded events or packets: no later packet can count them";
                 lane.encoder.record_loss(LossKind::Dropped, "", "", what);
             }
             let trace = lane.encoder.config.output.trace;
@@ -578,7 +580,7 @@ impl PartsOutput for CtfParts {
         lane.encoder.finish()?;
         let config = &lane.encoder.config;
         // Packets without a size are alone in their file.
-        if !config.output.has_index || !config.packets.are_delimited && config.frame.mirrors {
+        if !config.has(WriteRule::Index) || !config.has(WriteRule::DelimitPackets) && config.frame.mirrors {
             return Ok(());
         }
         for (part, stream) in &lane.parts {

@@ -1,6 +1,6 @@
 //! Fields that are overwritten when their value is known.
 
-use ichnos_model::{BitField, ByteOrder, Role};
+use ichnos_model::class::{BitField, ByteOrder, Role};
 
 use super::bit_writer::BitWriter;
 
@@ -23,7 +23,7 @@ impl PlacedField {
         }
     }
 
-    /// Returns `true` if its value equals `value` in the field's bits.
+    /// Returns `true` if the field contains the lower bits of `value`.
     pub(super) fn has_lower_bits_of(&self, value: u64) -> bool {
         (self.value ^ value) & 1_u64.checked_shl(self.bits() as u32).map_or(u64::MAX, |end| end - 1) == 0
     }

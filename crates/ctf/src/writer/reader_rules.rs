@@ -4,7 +4,8 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Role};
 
 use crate::metadata::Dialect;
 
@@ -121,15 +122,15 @@ fn id_bits(class: &FieldClass, role: Role) -> Option<u64> {
 /// Checks that ids are unique and fit their field.
 fn check_ids(ids: impl Iterator<Item = u128>, bits: Option<u64>, of: &str, broken: &mut Vec<String>) {
     let Some(bits) = bits else {
-        return broken.push(format!("{of}: several, but packets or events lack an id"));
+        return broken.push(format!("there are several {of}es, but packets or events lack a class id"));
     };
     let mut known = HashSet::new();
     for id in ids {
         if !known.insert(id) {
-            broken.push(format!("id {id}, {of}: not unique"));
+            broken.push(format!("duplicate {of} id {id}"));
         }
         if bits < 128 && id >> bits != 0 {
-            broken.push(format!("id {id}, {of}: more than the {bits} bits of its field"));
+            broken.push(format!("the {of} id {id} does not fit the {bits} bits of its field"));
         }
     }
 }
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn ids_fit_in_their_field() {
-        let rule = "id 300, event record class: more than the 8 bits of its field";
+        let rule = "the event record class id 300 does not fit the 8 bits of its field";
         assert_eq!(broken("time timestamp_begin;", 8), [rule]);
     }
 

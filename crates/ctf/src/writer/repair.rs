@@ -1,6 +1,8 @@
 //! Repairs packets in a damaged data stream, so that their times and counters are consistent.
 
-use ichnos_model::{DataStream, Packet, Role};
+use ichnos_model::DataStream;
+use ichnos_model::class::Role;
+use ichnos_model::event::Packet;
 
 use super::packet_clock::PacketClock;
 use super::packets::OpenPacket;

@@ -1,6 +1,6 @@
 //! Values that replace fields with roles.
 
-use ichnos_model::{Roles, Uuid};
+use ichnos_model::class::{Roles, Uuid};
 
 /// Values that replace fields with roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
-//! Scope properties that determine whether its bits can be copied.
+//! Shape of a scope.
 
-use ichnos_model::FieldKind;
+use ichnos_model::class::FieldKind;
 use ichnos_model::plan::{Node, Plan};
 
-/// Scope properties that determine whether its bits can be copied.
+/// Properties of a scope that decide whether its bits can be copied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScopeShape {
     /// Maximum alignment within the scope, at least a byte.

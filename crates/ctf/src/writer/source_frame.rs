@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use ichnos_io::WriteOptions;
+use ichnos_model::class::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles};
 use ichnos_model::lower::{Capabilities, Feature, unplaced_roles, without_roles};
-use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, Scope, TraceClass};
+use ichnos_model::{Scope, TraceClass};
 
 use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
@@ -31,7 +32,7 @@ impl SourceFrame {
         let has_packets = class.packet_header.is_some() || class.data_streams.iter().any(has_context);
         if format != "ctf" {
             let header = class.packet_header.as_deref();
-            let has_id = header.is_some_and(|header| has_role(header, Role::DataStreamClassId));
+            let has_id = header.is_some_and(|header| header.has_role(Role::DataStreamClassId));
             let lacks_header = header.is_none() || !has_id && class.data_streams.len() > 1;
             return Self { is_ctf: false, mirrors: has_packets, lacks_header };
         }
@@ -48,42 +49,43 @@ impl SourceFrame {
             // A source without packets also lacks headers.
             let own = !self.mirrors;
             let lost = if own { LostRoles::default() } else { *lost };
-            let (header, context) = (lost.event_record_header, lost.packet_context);
-            let lacks = |role| !class.packet_context.as_ref().is_some_and(|class| has_role(class, role));
-            let (lacks_total, lacks_content) =
-                (lacks(Role::PacketTotalLength), lacks(Role::PacketContentLength));
+            let context = lost.packet_context;
+            let lacks = |role| !class.packet_context.as_ref().is_some_and(|class| class.has_role(role));
+            let lacks_size = lacks(Role::PacketTotalLength) || lacks(Role::PacketContentLength);
             // Without both sizes, events that end within a byte would be followed by padding.
-            let gets_sizes = lost.converts && (lacks_total || lacks_content) && !ends_at_bytes(class);
-            return AddedFields {
-                class_id: own || header.has(Role::EventRecordClassId),
-                timestamp: has_clock
-                    && (own || header.has(Role::Timestamp) || lost.after_header.has(Role::Timestamp)),
-                total_size: context.has(Role::PacketTotalLength) || gets_sizes && lacks_total,
-                content_size: context.has(Role::PacketContentLength) || gets_sizes && lacks_content,
-                discarded: context.has(Role::DiscardedEventCounter)
-                    || lost.packet_header.has(Role::DiscardedEventCounter)
-                        && lacks(Role::DiscardedEventCounter),
-                number: context.has(Role::PacketSequenceNumber),
-                stream_class_id: lost.packet_header.has(Role::DataStreamClassId),
-                stream_id: lost.packet_header.has(Role::DataStreamId),
-                widens_sizes: false,
-            };
+            let gets_sizes = lost.converts && lacks_size && !ends_at_bytes(class);
+            return AddedFields::new(false, |role| match role {
+                Role::DataStreamClassId | Role::DataStreamId => lost.packet_header.has(role),
+                Role::PacketTotalLength | Role::PacketContentLength => {
+                    context.has(role) || gets_sizes && lacks(role)
+                }
+                Role::DiscardedEventCounter => {
+                    context.has(role) || lost.packet_header.has(role) && lacks(role)
+                }
+                Role::PacketSequenceNumber => context.has(role),
+                Role::EventRecordClassId => own || lost.event_record_header.has(role),
+                Role::Timestamp => {
+                    let is_lost = lost.event_record_header.has(role) || lost.after_header.has(role);
+                    has_clock && (own || is_lost)
+                }
+                _ => false,
+            });
         }
         let header = class.event_record_header.as_deref();
         let context = class.packet_context.as_deref();
         let lacks =
             |class: Option<&FieldClass>, role| !class.is_some_and(|class| has_member_of_role(class, role));
         let says_time = !lacks(header, Role::Timestamp) && Timestamps::for_class(class).are_whole();
-        let total_size = self.mirrors && lacks(context, Role::PacketTotalLength);
-        let lacks_content = self.mirrors && lacks(context, Role::PacketContentLength);
-        AddedFields {
-            class_id: !header.is_some_and(|header| has_role(header, Role::EventRecordClassId)),
-            timestamp: has_clock && !says_time,
-            total_size,
-            content_size: lacks_content && (total_size || !ends_at_bytes(class)),
-            widens_sizes: self.mirrors,
-            ..AddedFields::default()
-        }
+        let lacks_size = |role| self.mirrors && lacks(context, role);
+        AddedFields::new(self.mirrors, |role| match role {
+            Role::PacketTotalLength => lacks_size(role),
+            Role::PacketContentLength => {
+                lacks_size(role) && (lacks_size(Role::PacketTotalLength) || !ends_at_bytes(class))
+            }
+            Role::EventRecordClassId => !header.is_some_and(|header| header.has_role(role)),
+            Role::Timestamp => has_clock && !says_time,
+            _ => false,
+        })
     }
 }
 
@@ -158,58 +160,63 @@ impl LostRoles {
     }
 }
 
+/// Fields that can be added: their place, role and loss.
+const ADDITIONS: [(Scope, Role, &str); 8] = [
+    (Scope::EventRecordHeader, Role::EventRecordClassId, "added: the id of the class"),
+    (Scope::EventRecordHeader, Role::Timestamp, "added: the full time"),
+    (Scope::PacketContext, Role::PacketTotalLength, "added: the total size of the packet"),
+    (Scope::PacketContext, Role::PacketContentLength, "added: the size of the packet's content"),
+    (Scope::PacketContext, Role::DiscardedEventCounter, "added: the counter of discarded events"),
+    (Scope::PacketContext, Role::PacketSequenceNumber, "added: the number of the packet"),
+    (Scope::PacketHeader, Role::DataStreamClassId, "added: the id of the data stream class"),
+    (Scope::PacketHeader, Role::DataStreamId, "added: the id of the data stream"),
+];
+
 /// Fields added after the source's fields in packets and event record headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AddedFields {
-    /// `true` to add the class id to event record headers.
-    pub(super) class_id: bool,
-    /// `true` to add the full time to event record headers.
-    pub(super) timestamp: bool,
-    /// `true` to add the sizes to packet contexts.
-    pub(super) total_size: bool,
-    pub(super) content_size: bool,
-    /// `true` to add the counter of discarded events to packet contexts.
-    pub(super) discarded: bool,
-    /// `true` to add the packet number to packet contexts.
-    pub(super) number: bool,
-    /// `true` to add the data stream class id to packet headers.
-    pub(super) stream_class_id: bool,
-    /// `true` to add the data stream id to packet headers.
-    pub(super) stream_id: bool,
+    /// Roles in [`ADDITIONS`].
+    roles: Roles,
     /// `true` to widen short packet size fields, because added fields need room.
     pub(super) widens_sizes: bool,
 }
 
 impl AddedFields {
+    fn new(widens_sizes: bool, is_added: impl Fn(Role) -> bool) -> Self {
+        let roles = ADDITIONS.into_iter().map(|(_, role, _)| role).filter(|role| is_added(*role)).collect();
+        Self { roles, widens_sizes }
+    }
+
+    /// Returns `true` if a field with a role is added.
+    #[inline]
+    pub(super) fn has(self, role: Role) -> bool {
+        self.roles.has(role)
+    }
+
     /// Returns `true` if event record headers get fields.
+    #[inline]
     pub(super) fn are_in_events(self) -> bool {
-        self.class_id || self.timestamp
+        self.has(Role::EventRecordClassId) || self.has(Role::Timestamp)
     }
 
-    /// Returns `true` if packet headers get fields.
-    pub(super) fn are_in_packet_headers(self) -> bool {
-        self.stream_class_id || self.stream_id
-    }
-
-    /// Returns `true` if packet contexts get fields.
-    pub(super) fn are_in_packet_contexts(self) -> bool {
-        self.total_size || self.content_size || self.discarded || self.number
+    /// Returns the roles of the fields added to a scope.
+    pub(super) fn in_scope(self, scope: Scope) -> impl Iterator<Item = Role> {
+        let additions = ADDITIONS.into_iter().filter(move |(place, ..)| *place == scope);
+        additions.map(|(_, role, _)| role).filter(move |role| self.has(*role))
     }
 
     /// Returns the changes to a source's data stream class: scope and addition.
-    pub(super) fn changes(self, class: &DataStreamClass) -> Vec<(&'static str, &'static str)> {
-        let (header, context) = (class.event_record_header.is_some(), class.packet_context.is_some());
-        let all = [
-            (header && self.class_id, "event.header", "added: the id of the class"),
-            (header && self.timestamp, "event.header", "added: the full time"),
-            (context && self.total_size, "packet.context", "added: the total size of the packet"),
-            (context && self.content_size, "packet.context", "added: the size of the packet's content"),
-            (context && self.discarded, "packet.context", "added: the counter of discarded events"),
-            (context && self.number, "packet.context", "added: the number of the packet"),
-            (self.stream_class_id, "packet.header", "added: the id of the data stream class"),
-            (self.stream_id, "packet.header", "added: the id of the data stream"),
-        ];
-        all.into_iter().filter(|(is, ..)| *is).map(|(_, field, what)| (field, what)).collect()
+    pub(super) fn changes(
+        self,
+        class: &DataStreamClass,
+    ) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let (has_header, has_context) = (class.event_record_header.is_some(), class.packet_context.is_some());
+        let additions = ADDITIONS.into_iter().filter(move |(_, role, _)| self.has(*role));
+        additions.filter_map(move |(scope, _, what)| match scope {
+            Scope::EventRecordHeader => has_header.then_some(("event.header", what)),
+            Scope::PacketContext => has_context.then_some((scope.short_name(), what)),
+            _ => Some((scope.short_name(), what)),
+        })
     }
 
     /// Returns the layout of a packet context integer with these roles.
@@ -220,21 +227,6 @@ impl AddedFields {
             false => bits,
         }
     }
-}
-
-/// Returns `true` if a class has a field with a role, at any depth.
-fn has_role(class: &FieldClass, role: Role) -> bool {
-    class.roles.has(role)
-        || match &class.kind {
-            FieldKind::Structure { members, .. } => {
-                members.iter().any(|member| has_role(&member.class, role))
-            }
-            FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
-            FieldKind::Optional { field, .. } => has_role(field, role),
-            FieldKind::Array { element, .. } => has_role(element, role),
-            FieldKind::Union { members, .. } => members.iter().any(|member| has_role(&member.class, role)),
-            _ => false,
-        }
 }
 
 /// Returns `true` if a structure has a member with a role that is always present.

@@ -7,13 +7,16 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
+use ichnos_model::clock::{ClockArithmetic, ClockValue};
+use ichnos_model::event::Packet;
 use ichnos_model::lower::{LossKind, PacketLosses};
-use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
+use ichnos_model::message::DamageKind;
+use ichnos_model::{Event, Message, Window};
 
 use super::class_encoding::{ChangedTexts, ClassEncoding, EncodedRecord, WrittenTime};
 use super::class_set::ClassSet;
 use super::context_cache::ContextCache;
-use super::encoder_config::{EncoderConfig, HeaderConfig};
+use super::encoder_config::{EncoderConfig, HeaderConfig, WriteRule};
 use super::event_times::EventTimestamps;
 use super::index_file::RecordedTimes;
 use super::packets::{OpenPacket, Packets};
@@ -104,7 +107,7 @@ impl StreamEncoder {
         Self {
             digest,
             header: config.header,
-            window: config.packets.window,
+            window: config.window,
             config,
             classes: Vec::new(),
             lanes: vec![Packets::default()],
@@ -201,7 +204,7 @@ impl StreamEncoder {
             let lane = self.lane(cycles, event.name());
             return (lane, cycles.map(|cycles| cycles.max(self.lanes[lane].end)), source);
         }
-        let cycles = cycles.map(|cycles| match (self.config.repairs, self.config.frame.is_ctf) {
+        let cycles = cycles.map(|cycles| match (self.config.repairs(), self.config.frame.is_ctf) {
             (true, _) => self.possible_time(event, cycles),
             (false, false) => self.time_in_order(cycles, event.name()),
             (false, true) => cycles,
@@ -277,7 +280,7 @@ impl StreamEncoder {
         if !self.config.frame.mirrors {
             self.lanes[lane].drop_empty_own();
         }
-        if self.config.must_fit {
+        if self.config.has(WriteRule::MustFit) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         self.record_lost_event(event, &problem);
@@ -344,7 +347,7 @@ impl StreamEncoder {
     /// Returns the packet with times that the clock can represent. Times in other formats may lie between clock values.
     pub(super) fn with_possible_times<'p>(&self, packet: &Packet<'p>) -> Packet<'p> {
         let mut packet = *packet;
-        packet.begin = self.possible(packet.begin, "begin of a packet");
+        packet.begin = self.possible(packet.begin, "packet begin time");
         // A change is counted at the packet's end.
         packet.end = packet.end.map(|end| self.nearest_value(end).0);
         packet
@@ -354,7 +357,7 @@ impl StreamEncoder {
     pub(super) fn possible_range(&self, packet: &Packet<'_>) -> PacketRange {
         PacketRange {
             begin: packet.begin.map(|begin| self.nearest_value(begin).0),
-            end: self.possible(packet.end, "end of a packet"),
+            end: self.possible(packet.end, "packet end time"),
         }
     }
 
@@ -362,7 +365,7 @@ impl StreamEncoder {
     fn possible(&self, time: Option<ClockValue>, what: &str) -> Option<ClockValue> {
         let (value, is_exact) = self.nearest_value(time?);
         if !is_exact {
-            let what = format!("{what} that the clock cannot have: used the nearest time");
+            let what = format!("{what} that the clock cannot represent: used the nearest time");
             self.record_loss(LossKind::Rounded, "", "packet.context", &what);
         }
         Some(value)
@@ -441,7 +444,8 @@ impl StreamEncoder {
         // If the written event time differs, all its timestamps get that time.
         match cycles.filter(|cycles| event.clock.is_some_and(|clock| clock.cycles == *cycles)) {
             Some(time) => {
-                self.times.read(event, config.timestamp.scope, config.default_clock, time, config.has_gaps);
+                let has_gaps = config.has(WriteRule::TimeGaps);
+                self.times.read(event, config.timestamp.scope, config.default_clock, time, has_gaps);
             }
             None => self.times.clear(),
         }
@@ -492,7 +496,7 @@ impl StreamEncoder {
                 if config.frame.mirrors {
                     self.lanes[lane].split(end, begin, self.repair.left_out);
                     is_changed |= !is_changed
-                        && config.has_gaps
+                        && config.has(WriteRule::TimeGaps)
                         && begin.zip(cycles).is_some_and(|(begin, cycles)| self.wraps(begin, cycles));
                 } else {
                     self.give_up_leading();
@@ -520,7 +524,7 @@ impl StreamEncoder {
         if let (true, Some(open), Some(first)) = (config.clock.adds_begin, &mut packets.open, first)
             && open.events == 0
             && !open.has_begin
-            && (open.has_right_times || config.repairs)
+            && (open.has_right_times || config.repairs())
         {
             // A packet cannot begin before the previous packet's end for an event with several timestamps.
             let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
@@ -537,7 +541,7 @@ impl StreamEncoder {
         else {
             return false;
         };
-        let is_within = config.has_gaps
+        let is_within = config.has(WriteRule::TimeGaps)
             && self.times.first().is_some()
             && first < open.now
             && self.wraps(open.now, cycles);
@@ -545,7 +549,7 @@ impl StreamEncoder {
             return false;
         }
         let packets = &mut self.lanes[lane];
-        let can_begin = !config.repairs
+        let can_begin = !config.repairs()
             && packets.end <= first
             && config.clock.can_begin(first, packets.end, config.timestamp);
         match &mut packets.open {
@@ -567,23 +571,23 @@ impl StreamEncoder {
         is_changed: bool,
     ) -> ExceededLimits {
         let config = &*self.config;
-        let most = config.packets.size.or((!config.frame.mirrors).then_some(PACKET));
+        let most = config.packet_size.or((!config.frame.mirrors).then_some(PACKET));
         let at = self.lanes[lane].out.at();
         // Otherwise, wrong event times would become packet times.
         let can_end = (at % 8 == 0 || open.ends_in_byte) && (open.has_right_times || !config.frame.mirrors);
         let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
         let lacks_bits = config.frame.mirrors
-            && config.has_gaps
+            && config.has(WriteRule::TimeGaps)
             && cycles.is_some_and(|cycles| match is_changed {
                 true => self.has_no_room(open.now, cycles),
                 false => self.wraps(open.now, cycles),
             });
-        let lacks_end = config.repairs
+        let lacks_end = config.repairs()
             && config.frame.mirrors
             && cycles.is_some_and(|cycles| config.clock.lacks_room_for_end(open.begin, cycles));
         let wraps = lacks_bits || lacks_end;
         let is_wrong = wraps
-            && !config.repairs
+            && !config.repairs()
             && !cycles.is_some_and(|cycles| (open.now..=open.latest).contains(&cycles));
         ExceededLimits { is_full, wraps, lacks_end, is_wrong }
     }
@@ -607,7 +611,7 @@ impl StreamEncoder {
             }
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
-            let is_due = is_end || self.config.output.is_live || packets.out.len() >= BLOCK;
+            let is_due = is_end || self.config.has(WriteRule::Live) || packets.out.len() >= BLOCK;
             if packets.open.is_some() || packets.encoded.is_empty() || !is_due {
                 continue;
             }
@@ -639,7 +643,7 @@ impl Worker for StreamEncoder {
             Message::PacketBegin(packet) => {
                 let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
                 if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
-                    let what = "packet without a context: its begin and its end";
+                    let what = "begin and end times of a packet without a context";
                     self.record_loss(LossKind::Dropped, "", "packet", what);
                 }
             }
@@ -654,7 +658,7 @@ impl Worker for StreamEncoder {
                 }
             }
             Message::DiscardedPackets(_) if !self.config.frame.mirrors => {
-                self.record_loss(LossKind::Dropped, "", "", "loss of packets");
+                self.record_loss(LossKind::Dropped, "", "", "record of discarded packets");
             }
             Message::Damage(damage) => {
                 // A copied packet after the damage also contains it.
@@ -663,7 +667,7 @@ impl Worker for StreamEncoder {
                 }
                 // The reader reports the details.
                 let kind = if damage.skipped > 0 { LossKind::Dropped } else { LossKind::Rounded };
-                if !self.config.repairs {
+                if !self.config.repairs() {
                     let what = format!("damaged data: {}", damage.kind);
                     self.record_loss(LossKind::Dropped, "", "", &what);
                     if let (LossKind::Rounded, Some(digest)) = (kind, &mut self.digest) {
@@ -672,7 +676,7 @@ impl Worker for StreamEncoder {
                     }
                 } else if kind == LossKind::Dropped {
                     self.repair.skipped(self.lanes[0].open.is_some());
-                    self.record_loss(kind, "", "", "data that cannot be read");
+                    self.record_loss(kind, "", "", "unreadable data");
                 } else if matches!(damage.kind, DamageKind::UnknownMember { .. }) {
                     self.record_loss(LossKind::Dropped, "", "", &format!("damaged data: {}", damage.kind));
                 }
@@ -704,7 +708,7 @@ impl Worker for StreamEncoder {
             packets.out.go_back(0);
             return Ok(false);
         }
-        let times = match self.config.output.has_index {
+        let times = match self.config.has(WriteRule::Index) {
             true => RecordedTimes::from_packet(packet, self.config.default_clock),
             false => RecordedTimes::default(),
         };
@@ -758,7 +762,7 @@ impl Worker for StreamEncoder {
     }
 
     fn wants_survey(&self) -> bool {
-        self.config.repairs && self.config.frame.mirrors && self.config.default_clock.is_some()
+        self.config.repairs() && self.config.frame.mirrors && self.config.default_clock.is_some()
     }
 
     fn survey(&mut self, message: &Message<'_>) {

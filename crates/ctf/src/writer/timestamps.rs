@@ -1,6 +1,7 @@
 //! Event record timestamps.
 
-use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, Scope};
+use ichnos_model::Scope;
+use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Role};
 
 use super::role_values::is_of_other_clock;
 

@@ -10,15 +10,17 @@ use ichnos_io::{
     CreateError, FileNames, JoinResult, Lane, ListWritten, MessageOrder, Output, OutputBlock,
     OutputDirectory, Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
+use ichnos_model::class::{ByteOrder, DataStreamClass, Role, Value};
 use ichnos_model::decode::DecodeLimits;
+use ichnos_model::digest::TraceDigest;
 use ichnos_model::lower::{Feature, LossTable, LoweredTrace, take_annotations};
-use ichnos_model::{
-    ByteOrder, Cost, DataStream, DataStreamClass, Trace, TraceClass, TraceDigest, Value, Window,
-};
+use ichnos_model::{DataStream, Trace, TraceClass, Window};
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
-use super::encoder_config::{EncoderConfig, HeaderConfig, OutputPlace, PacketRules, RecordRules};
+use super::encoder_config::{
+    EncoderConfig, EventRecordShapes, HeaderConfig, OutputPlace, WriteRule, WriteRules,
+};
 use super::index_file;
 use super::lowered_source::lower;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
@@ -610,7 +612,7 @@ impl Output for CtfOutput {
                 // Packets without a size are alone in their file.
                 let Some(config) = self
                     .config(*number)
-                    .filter(|config| config.packets.are_delimited || !config.frame.mirrors)
+                    .filter(|config| config.has(WriteRule::DelimitPackets) || !config.frame.mirrors)
                 else {
                     continue;
                 };
@@ -713,42 +715,28 @@ fn config(
         }
         false => PacketClock::default(),
     };
-    let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::for_class(&placed) };
-    let has_gaps = !is_ctf
-        || options.leaves_out
-        || options.repair
-        || clock.adds_begin
-        || options.window != Window::default();
-    let keeps_events = is_ctf && mirrors && !options.repair && lowered.keeps_events(stream.class_index);
-    let roots =
-        written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
-    let records = RecordRules {
-        copies: keeps_events && !(has_gaps && timestamp.are_variable),
+    let timestamp =
+        if added.has(Role::Timestamp) { Timestamps::WHOLE } else { Timestamps::for_class(&placed) };
+    let rules = WriteRules::for_stream(frame, (clock, timestamp), options, dialect, stream, lowered)
+        .with(WriteRule::Live, output.is_live);
+    let records = EventRecordShapes {
         class_id_bits: written.and_then(DataStreamClass::class_id_length).unwrap_or(64),
-        has_empty_elements: roots.into_iter().any(Cost::has_empty_elements),
-        header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::for_plan),
-        common_shape: stream.plans().common_context.as_ref().map(ScopeShape::for_plan),
+        header: stream.plans().event_record_header.as_ref().map(ScopeShape::for_plan),
+        common_context: stream.plans().common_context.as_ref().map(ScopeShape::for_plan),
     };
     EncoderConfig {
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
-        output: OutputPlace {
-            number,
-            file,
-            trace: source,
-            is_live: output.is_live,
-            has_index: options.index,
-        },
+        output: OutputPlace { number, file, trace: source },
         frame,
         added,
-        packets: PacketRules::new(frame, options, dialect, stream, lowered),
+        rules,
+        packet_size: options.packet_size,
+        window: options.window,
         records,
         clock,
         default_clock: written.and_then(|class| class.default_clock),
         timestamp,
-        has_gaps,
-        repairs: options.repair,
-        must_fit: options.must_fit,
         header,
         limits: DecodeLimits::from(&options.limits),
         usage: Arc::clone(&output.traces[output.written_in(source)].usage),

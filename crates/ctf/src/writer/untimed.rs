@@ -1,6 +1,6 @@
 //! Times for events with a missing or impossible time, in a data stream with a clock.
 
-use ichnos_model::{BitField, ByteOrder};
+use ichnos_model::class::{BitField, ByteOrder};
 
 use super::bit_writer::BitWriter;
 use super::packets::OpenPacket;
@@ -43,7 +43,7 @@ impl TimeSource {
             Self::Before => "no timestamp: used the previous event's",
             Self::Next => "no timestamp: used the next event's",
             Self::Zero => "no timestamp: clock value 0",
-            Self::Nearest => "time that the clock cannot have: used the nearest time",
+            Self::Nearest => "time that the clock cannot represent: used the nearest time",
         }
     }
 }

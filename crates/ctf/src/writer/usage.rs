@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ichnos_model::TraceClass;
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::{Cost, Limits, TraceClass};
+use ichnos_model::event::Cost;
+use ichnos_model::trace::Limits;
 
 use crate::data_limits::DataLimits;
 

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use ichnos_model::digest::{ClassDigest, EventHash, ScopeVisitor, TraceDigest, ValueHash};
+use ichnos_model::event::Packet;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{EventLosses, PacketLosses};
-use ichnos_model::{
-    ClassDigest, Event, EventHash, IgnorePoison as _, Packet, Scope, ScopeVisitor, TraceDigest, ValueHash,
-};
+use ichnos_model::{Event, Scope};
 
 use super::class_encoding::ClassEncoding;
 use super::class_set::ClassSet;
@@ -55,7 +56,7 @@ impl WrittenDigest {
     pub(super) fn begin_packet(&mut self, config: &EncoderConfig, packet: &Packet<'_>) {
         let mut hash = ValueHash::new(0);
         let mut visitor = ScopeVisitor::for_packet(&mut hash);
-        if config.repairs {
+        if config.repairs() {
             visitor.change_texts(valid);
         }
         let losses = &mut self.packet_losses;
@@ -76,7 +77,7 @@ impl WrittenDigest {
         let losses = &mut self.event_losses;
         for scope in EventHash::SCOPES {
             let _ = hash.scope(scope, |visitor| {
-                if config.repairs {
+                if config.repairs() {
                     visitor.change_texts(valid);
                 }
                 config.lowered.visit(&class.lowered, event, scope, visitor, losses)

@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{Tree, TreeOptions, foreign_file, plain_files};
-use ichnos_model::{
-    FieldKind, FileDiagnostic, Message, OpenedTrace as _, Role, Severity, StreamCursor as _, Window,
-};
+use ichnos_model::class::{FieldKind, Role};
+use ichnos_model::cursor::StreamCursor as _;
+use ichnos_model::trace::{FileDiagnostic, Severity};
+use ichnos_model::{Message, OpenedTrace as _, Window};
 
 use super::index_file;
 use crate::metadata::Dialect;

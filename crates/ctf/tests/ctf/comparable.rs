@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{
-    Attributes, ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation, Length,
-    LocationStep, Member, RangeSet, Role, Scope, StringLength, TraceClass, Value, VariableLengthValue,
-    VariantOption,
+use ichnos_model::class::{
+    Attributes, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation, Length,
+    LocationStep, Member, RangeSet, Role, StringLength, Value, VariableLengthValue, VariantOption,
 };
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::{Scope, TraceClass};
 
 /// Namespaces for attributes that replace properties in other dialects.
 const NAMESPACES: [&str; 5] =

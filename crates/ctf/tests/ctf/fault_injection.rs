@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
-use ichnos_model::{Cursor, Damage, Field, Message, OpenedTrace, Scope, StreamCursor, Visitor, Window};
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::field::Field;
+use ichnos_model::message::Damage;
+use ichnos_model::{Cursor, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_testing::{Random, compare_table};
 
 use crate::fault_trace::{Damaged, FaultKind, FaultLayer, FaultTrace, STREAM, check, choose};
@@ -238,7 +241,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
     );
     for count in [1, 10, 100, 1000] {
         let damaged = trace.damaged(count, count as u64 + 40, choose);
-        for (name, index) in [("none", None), ("of before", Some(&*index))] {
+        for (name, index) in [("none", None), ("old", Some(&*index))] {
             let verdict = judge(&trace, &damaged, index, &format!("{count} places, index: {name}"));
             let all: usize = trace.packets.iter().map(|packet| packet.events.len()).sum();
             let DamageVerdict { places, observed, lost, invisible, hit_events, lost_events, .. } = verdict;

@@ -71,7 +71,7 @@ fn elements_of_nothing_do_not_add_up_from_event_to_event() {
 /// Doubling aliases create the maximum number of field classes from two thousand bytes.
 #[test]
 fn as_many_field_classes_as_are_allowed_fit_into_memory() {
-    let most = ichnos_model::Limits::default().field_classes;
+    let most = ichnos_model::trace::Limits::default().field_classes;
     assert!(most * size_of::<ichnos_model::plan::Node>() as u64 <= 256 << 20);
 }
 

@@ -4,7 +4,9 @@
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{DamageKind, MessageKind, OpenedTrace, Window};
+use ichnos_model::cursor::MessageKind;
+use ichnos_model::message::DamageKind;
+use ichnos_model::{OpenedTrace, Window};
 
 use crate::nested_classes::{doubled_prop1, doubled_spec2, spec2};
 use crate::reading::{MessageReport, all, damage, events, observed, opened, packets, refusal, trace, tree};

@@ -5,7 +5,7 @@ use std::fs;
 
 use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_aux_stream, parse_prop1, parse_prop2};
-use ichnos_model::{Limits, Severity};
+use ichnos_model::trace::{Limits, Severity};
 
 use crate::support::traces;
 

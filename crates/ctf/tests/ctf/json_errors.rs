@@ -2,7 +2,8 @@
 
 use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_aux_stream, parse_prop1, parse_prop2, parse_spec2};
-use ichnos_model::{Limits, Severity, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::trace::{Limits, Severity};
 
 fn messages(problems: Problems) -> Vec<String> {
     problems.into_diagnostics().iter().map(ToString::to_string).collect()

@@ -9,10 +9,12 @@ use std::path::PathBuf;
 
 use ichnos_ctf::metadata::json::{apply_aux_streams, parse_aux_stream, parse_prop1, parse_prop2, recognize};
 use ichnos_ctf::metadata::{Dialect, Problems};
-use ichnos_model::{
-    ByteOrder, ClockOrigin, FieldClass, FieldKind, Length, Limits, LocationStep, OpenedTrace as _, Role,
-    Scope, TraceClass, Value,
+use ichnos_model::class::{
+    ByteOrder, FieldClass, FieldKind, Length, LocationStep, Role, StringLength, Value,
 };
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::trace::Limits;
+use ichnos_model::{OpenedTrace as _, Scope, TraceClass};
 
 use crate::reading::opened;
 
@@ -150,7 +152,7 @@ fn prop1_roles_belong_to_one_use_of_an_alias() {
 fn prop1_relative_paths_become_absolute() {
     let trace = fixture("prop1", "path-relative");
     let class = member(member(member(payload(&trace), "y"), "i"), "k");
-    let FieldKind::String { length: ichnos_model::StringLength::Dynamic(location), .. } = &class.kind else {
+    let FieldKind::String { length: StringLength::Dynamic(location), .. } = &class.kind else {
         panic!("no dynamic string")
     };
     assert_eq!(location.to_string(), "event-record-payload/y/b/e/f");

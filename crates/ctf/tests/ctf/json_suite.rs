@@ -1,13 +1,14 @@
 //! Metadata of the real CTF 2 traces.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_spec2, recognize};
-use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::trace::{Diagnostic, Limits, Severity};
 
 use crate::support::traces;
+use crate::written_metadata::metadata_files;
 
 /// Traces with metadata that breaks a rule but has a clear meaning, and the rule.
 /// `babeltrace/2/fail/empty-event-record` is missing, because only its event records are wrong.
@@ -44,25 +45,9 @@ fn wide_integers_are_read_unless_limited() {
     );
 }
 
-fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            metadata_files(&path, files);
-        } else if path.file_name().is_some_and(|name| name == "metadata") {
-            files.push(path);
-        }
-    }
-}
-
 #[test]
 fn metadata_of_real_traces_is_read() {
-    let Some(traces) = traces() else {
-        eprintln!("skipped: the recorded traces are not there");
-        return;
-    };
+    let Some(traces) = traces() else { return };
     let mut read = 0;
     let mut candidates = 0;
     let mut with_warnings = Vec::new();
@@ -99,10 +84,7 @@ fn metadata_of_real_traces_is_read() {
 
 #[test]
 fn no_bytes_make_the_reader_panic() {
-    let Some(traces) = traces() else {
-        eprintln!("skipped: the recorded traces are not there");
-        return;
-    };
+    let Some(traces) = traces() else { return };
     let limits = Limits::default();
     for case in ["pass-dt-aliases-everywhere-translated", "pass-var-type-named-abs-sel-loc-translated"] {
         let text = fs::read(traces.join("ctf/metadata/ctf-2").join(case).join("metadata")).unwrap();

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use ichnos_ctf::trace::{CtfOptions, open};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Member};
 use ichnos_model::plan::{PlanError, TracePlans};
-use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Limits, Member, TraceClass};
+use ichnos_model::trace::Limits;
 
 use crate::reading::{damage, events, observed, refusal, trace, tree};
 use crate::support::quick;

@@ -3,7 +3,9 @@
 
 use ichnos_ctf::metadata::{self, Metadata, MetadataOptions};
 use ichnos_ctf::rule::Rule;
-use ichnos_model::{DamageKind, Severity, Value};
+use ichnos_model::class::Value;
+use ichnos_model::message::DamageKind;
+use ichnos_model::trace::Severity;
 
 use crate::reading::{damage, events, observed, refusal, trace};
 

@@ -2,7 +2,8 @@
 //! be dropped, regardless of the part of the trace that is read.
 
 use ichnos_ctf::trace::CtfTrace;
-use ichnos_model::{Damage, OpenedTrace as _, Window};
+use ichnos_model::message::Damage;
+use ichnos_model::{OpenedTrace as _, Window};
 use ichnos_testing::is_complete_sweep;
 
 use crate::reading::{MessageReport, all, observed, trace};

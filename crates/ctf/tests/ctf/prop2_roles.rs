@@ -1,6 +1,7 @@
 //! PROP-2.0 and SPEC-2.0: field roles and root fields.
 
-use ichnos_model::{OpenedTrace, Value};
+use ichnos_model::OpenedTrace;
+use ichnos_model::class::Value;
 
 use crate::prop2_values::{BOTH, JsonDialect, member, uint};
 use crate::reading::{MessageReport, damage, events, observed, packets, trace, tree};

@@ -4,15 +4,18 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ichnos_model::class::{
+    BitField, BitOrder, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, Mappings, Member, RangeSet, StringLength, VariableLengthValue,
+    VariantOption,
+};
 use ichnos_model::decode::{
     DecodeError, DecodeErrorKind, DecodeLimits, PacketBits, Position, UNKNOWN, read_bits,
 };
+use ichnos_model::field::{Skip, StringEncoding};
 use ichnos_model::plan::{Plan, TracePlans};
-use ichnos_model::{
-    BitField, BitOrder, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Length, Limits, Mappings, Member, RangeSet, Scope, Skip, StringEncoding,
-    StringLength, TraceClass, VariableLengthValue, VariantOption,
-};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Scope, TraceClass};
 use ichnos_testing::Random;
 use proptest::prelude::*;
 
@@ -413,7 +416,7 @@ impl InstanceWriter {
                 self.fixed(field, &value)?;
                 let raw = |n: usize| (0..n).fold(0u64, |raw, i| raw | u64::from(value[i]) << i);
                 let shown = match field.length {
-                    16 => format!("{:?}", ichnos_model::Real::Half(raw(16) as u16).to_f64()),
+                    16 => format!("{:?}", ichnos_model::field::Real::Half(raw(16) as u16).to_f64()),
                     32 => format!("{:?}", f64::from(f32::from_bits(raw(32) as u32))),
                     64 => format!("{:?}", f64::from_bits(raw(64))),
                     _ => format!("{}=", hex(&value)),

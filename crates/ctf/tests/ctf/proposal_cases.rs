@@ -3,7 +3,11 @@
 use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
-use ichnos_model::{DamageKind, OpenedTrace, Severity, Wide};
+use ichnos_model::OpenedTrace;
+use ichnos_model::class::FieldKind;
+use ichnos_model::field::Wide;
+use ichnos_model::message::DamageKind;
+use ichnos_model::trace::Severity;
 
 use crate::reading::{MessageReport, ObservedEvent, damage, events, observed, packets, refusal, trace, tree};
 
@@ -440,7 +444,7 @@ fn bounds_may_have_any_size() {
     assert_eq!(warnings(&metadata(128)), Vec::<String>::new());
     let parsed = metadata::parse(metadata(192).as_bytes(), &MetadataOptions::default()).unwrap();
     let payload = parsed.trace.data_streams[0].event_records[0].payload.clone().unwrap();
-    let ichnos_model::FieldKind::Structure { members, .. } = &payload.kind else { panic!("no structure") };
+    let FieldKind::Structure { members, .. } = &payload.kind else { panic!("no structure") };
     let integer = members[0].class.integer().unwrap();
     let names = |words: &[u64]| integer.names_of_wide(Wide { words, length: 192, signed: false }).join(" ");
     assert_eq!(names(&[u64::MAX, u64::MAX, 0]), "max large");
@@ -457,7 +461,7 @@ fn bounds_may_have_any_size() {
     let class = unsigned(192, &format!(", {edges}")).replace("unsigned-integer", "signed-enumeration");
     let parsed = metadata::parse(metadata_of(&class).as_bytes(), &MetadataOptions::default()).unwrap();
     let payload = parsed.trace.data_streams[0].event_records[0].payload.clone().unwrap();
-    let ichnos_model::FieldKind::Structure { members, .. } = &payload.kind else { panic!("no structure") };
+    let FieldKind::Structure { members, .. } = &payload.kind else { panic!("no structure") };
     let integer = members[0].class.integer().unwrap();
     let names = |words: &[u64]| integer.names_of_wide(Wide { words, length: 192, signed: true }).join(" ");
     assert_eq!(names(&[u64::MAX, u64::MAX >> 1, 0]), "up");

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ichnos_ctf::metadata::Dialect;
-use ichnos_model::{
-    Attributes, BitField, BitOrder, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, DisplayBase,
-    EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
-    LocationStep, Mappings, Member, RangeSet, Role, Scope, StringEncoding, StringLength, TraceClass, Uuid,
-    Value, VariableLengthValue, VariantOption, WideInteger, WideRange,
+use ichnos_model::class::{
+    Attributes, BitField, BitOrder, ByteOrder, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
+    FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member,
+    RangeSet, Role, StringLength, Uuid, Value, VariableLengthValue, VariantOption, WideInteger, WideRange,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::{Scope, TraceClass};
 use ichnos_testing::Random;
 
 /// Texts that writers must escape, and names that they must change.

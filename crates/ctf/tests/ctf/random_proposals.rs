@@ -32,7 +32,12 @@ fn all_values_are_read() {
                 random.streams.iter().map(|stream| (&*stream.file, &*stream.bytes)).collect();
             let trace = trace(random.metadata.as_bytes(), &files);
             let observed = observed(&trace);
-            assert_eq!(damage(&observed), Vec::<&ichnos_model::Damage>::new(), "{}", random.metadata);
+            assert_eq!(
+                damage(&observed),
+                Vec::<&ichnos_model::message::Damage>::new(),
+                "{}",
+                random.metadata
+            );
             let expected_packets = random.streams.iter().flat_map(|stream| &stream.packets);
             let found_packets = packets(&observed);
             let mut expected_events = Vec::new();

@@ -4,10 +4,12 @@ use std::ops::ControlFlow;
 
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, OpenResult, open};
 use ichnos_io::{Entry, Tree};
-use ichnos_model::{
-    BoxedCursor, ClockValue, Cursor, Damage, DrainEnd, Event, EventCounts, Field, Message, MessageKind,
-    OpenedTrace, Packet, Real, Scope, StreamCursor, Text, Visitor, Wide, Window,
-};
+use ichnos_model::clock::ClockValue;
+use ichnos_model::cursor::{BoxedCursor, DrainEnd, MessageKind, StreamCursor};
+use ichnos_model::event::{EventCounts, Packet};
+use ichnos_model::field::{Field, Real, Text, Wide};
+use ichnos_model::message::Damage;
+use ichnos_model::{Cursor, Event, Message, OpenedTrace, Scope, Visitor, Window};
 
 /// Field names, and values as texts that start with their kind.
 pub type FieldTexts = Vec<(String, String)>;
@@ -107,7 +109,7 @@ impl Visitor for FieldCollector {
         self.value(field, format!("s:{value}"));
     }
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        use ichnos_model::{FieldKind, VariableLengthValue};
+        use ichnos_model::class::{FieldKind, VariableLengthValue};
         let text = match &field.class().kind {
             FieldKind::Integer { .. }
             | FieldKind::VariableLength { value: VariableLengthValue::Integer(_), .. } => {

@@ -3,7 +3,10 @@
 
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
-use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, OpenedTrace, StreamCursor, Window};
+use ichnos_model::clock::ClockArithmetic;
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 
 use crate::reading::{MessageReport, all, trace, tree};
 use ichnos_testing::encoder::{Encoder, Order};

@@ -1,15 +1,11 @@
 //! Location of the real traces, and time limits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Returns the directory of real traces: `ICHNOS_TRACES`, or `../shared/traces` from the project's root. If it is
-/// missing, prints the test's name and returns `None`, so that the test is skipped.
+/// Returns the directory of recorded traces, if it has CTF traces.
 pub fn traces() -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let traces =
-        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    traces.join("ctf").is_dir().then_some(traces)
+    ichnos_testing::recorded("ctf")?.parent().map(Path::to_owned)
 }
 
 /// Runs work with a time limit that does not depend on the machine's load.

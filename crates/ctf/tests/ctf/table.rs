@@ -46,7 +46,7 @@ impl PayloadTable {
         self.encoder.patch(32, content, 32, Order::Le);
         let trace = trace(metadata.as_bytes(), &[("stream", &self.encoder.bytes)]);
         let observed = observed(&trace);
-        assert_eq!(damage(&observed), Vec::<&ichnos_model::Damage>::new());
+        assert_eq!(damage(&observed), Vec::<&ichnos_model::message::Damage>::new());
         let events = events(&observed);
         assert_eq!(events.len(), 1);
         for (found, expected) in events[0].fields.iter().zip(&self.expected) {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{Damage, DamageKind, Message, MessageKind, StreamCursor, Window};
+use ichnos_model::cursor::{MessageKind, StreamCursor};
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::{Message, Window};
 use tempfile::TempDir;
 
 /// Events with a time and the same number twice, so that valid events can be recognized.

@@ -1,6 +1,7 @@
 //! Packets with a wrong content size. Their events show where the content ends.
 
-use ichnos_model::{Damage, OpenedTrace as _, Window};
+use ichnos_model::message::Damage;
+use ichnos_model::{OpenedTrace as _, Window};
 
 use crate::reading::{MessageReport, all, trace};
 use crate::support::quick;

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use ichnos_model::class::Uuid;
 use ichnos_model::decode::DecodeError;
+use ichnos_model::field::{Field, FieldValue, Real, Text, Wide};
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, ScopeTrees};
 use super::options::CsvOptions;

@@ -5,10 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
+use ichnos_model::class::{Child, DataStreamClass, EventRecordClass, FieldClass, FieldKind};
 use ichnos_model::plan::scope_class;
-use ichnos_model::{
-    Child, DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope, running_thread,
-};
+use ichnos_model::{Event, Scope, running_thread};
 
 use crate::time::JsonTime;
 
@@ -46,7 +45,7 @@ const PROPERTIES: [(&str, EventProperty); 9] = [
 /// Suffixes that select the value names of an integer or bit map.
 const NAMES: [&str; 2] = [".labels", ".flags"];
 
-/// Table column: an event property, or a field by its path as in [`FieldRef`](ichnos_model::FieldRef).
+/// Table column: an event property, or a field by its path as in [`FieldRef`](ichnos_model::field::FieldRef).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumn {
     pub(super) name: String,

@@ -1,10 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ichnos_model::{
+use ichnos_model::Message;
+use ichnos_model::class::{
     DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length,
-    Mappings, Message, RangeSet, StringEncoding, StringLength, Value,
+    Mappings, RangeSet, StringLength, Value,
 };
+use ichnos_model::field::StringEncoding;
 use ichnos_testing::{Random, cases};
 
 use super::*;

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::plan::Plan;
-use ichnos_model::{
-    Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
-    FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member,
-    RangeSet, Role, Scope, StringLength, Trace, TraceClass, Value, VariableLengthValue, VariantOption,
+use ichnos_model::class::{
+    Attributes, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member, RangeSet, Role, StringLength,
+    Value, VariableLengthValue, VariantOption,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::plan::Plan;
+use ichnos_model::{Scope, Trace, TraceClass};
 
 use super::DetailsOptions;
 use super::text::DetailsLines;
@@ -24,7 +26,7 @@ pub(crate) struct StreamFeatures {
 
 impl StreamFeatures {
     pub(crate) fn for_class(class: &DataStreamClass) -> Self {
-        let has = |role| class.packet_context.as_deref().is_some_and(|class| has_role(class, role));
+        let has = |role| class.packet_context.as_deref().is_some_and(|class| class.has_role(role));
         let has_clock = class.default_clock.is_some();
         Self {
             packet_begin_time: has_clock && has(Role::Timestamp),
@@ -36,21 +38,6 @@ impl StreamFeatures {
 
     fn discarded_times(self) -> bool {
         self.packet_begin_time && self.packet_end_time
-    }
-}
-
-fn has_role(class: &FieldClass, role: Role) -> bool {
-    if class.roles.has(role) {
-        return true;
-    }
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().any(|member| has_role(&member.class, role))
-        }
-        FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
-        FieldKind::Optional { field, .. } => has_role(field, role),
-        FieldKind::Array { element, .. } => has_role(element, role),
-        _ => false,
     }
 }
 
@@ -423,17 +410,7 @@ impl<'a> ClassLines<'a> {
     /// Skips a class without writing it.
     fn skip(&mut self, class: &FieldClass) {
         self.next += 1;
-        match &class.kind {
-            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-                members.iter().for_each(|member| self.skip(&member.class));
-            }
-            FieldKind::Variant { options, .. } => {
-                options.iter().for_each(|option| self.skip(&option.class));
-            }
-            FieldKind::Array { element, .. } => self.skip(element),
-            FieldKind::Optional { field, .. } => self.skip(field),
-            _ => {}
-        }
+        class.children().for_each(|child| self.skip(child.class()));
     }
 
     /// Writes a class. `name` is the name of its member.

@@ -1,9 +1,8 @@
 //! Fields as lines.
 
-use ichnos_model::{
-    DisplayBase, Field, FieldContainer, FieldKind, FieldValue, StringEncoding, Text, VariableLengthValue,
-    Visitor, Wide,
-};
+use ichnos_model::Visitor;
+use ichnos_model::class::{DisplayBase, FieldKind, VariableLengthValue};
+use ichnos_model::field::{Field, FieldContainer, FieldValue, StringEncoding, Text, Wide};
 
 use super::text::push_indent;
 use crate::color::Palette;

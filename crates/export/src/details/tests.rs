@@ -1,8 +1,9 @@
-use ichnos_model::{
-    Attributes, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
-    LocationStep, Mappings, RangeSet, StringEncoding, StringLength, Value, VariableLengthValue,
+use ichnos_model::class::{
+    Attributes, DisplayBase, EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties,
+    IntegerRange, Length, LocationStep, Mappings, RangeSet, StringLength, Value, VariableLengthValue,
     VariantOption,
 };
+use ichnos_model::field::StringEncoding;
 
 use super::*;
 use crate::testing::{
@@ -315,7 +316,7 @@ fn attributes() {
         trace.attributes.set("t", list.clone());
         trace.attributes.set("babeltrace.org,2020", map("sink.ctf.fs", Value::Boolean(true)));
         let stream = &mut trace.data_streams[0];
-        let mut event = ichnos_model::EventRecordClass::clone(&stream.event_records[0]);
+        let mut event = EventRecordClass::clone(&stream.event_records[0]);
         event.log_level = None;
         event.attributes.set("lttng.org,2009", map("log-level", Value::Text("debug:line".to_owned())));
         stream.event_records = vec![Arc::new(event)];

@@ -1,6 +1,6 @@
 //! Elements of indented lines.
 
-use ichnos_model::Value;
+use ichnos_model::class::Value;
 
 use crate::color::Palette;
 use crate::number;

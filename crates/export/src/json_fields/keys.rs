@@ -1,8 +1,9 @@
 //! Field properties of a scope, computed once.
 
 use ichnos_json::write::push_string;
+use ichnos_model::class::IntegerProperties;
+use ichnos_model::field::Field;
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{Field, IntegerProperties};
 
 use crate::block::ShortText;
 

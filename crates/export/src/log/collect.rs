@@ -1,7 +1,10 @@
 //! Sorts the event fields into line parts, and pairs of names and values.
 
+use ichnos_model::class::{FieldKind, Uuid};
+use ichnos_model::field::{Field, Real, Text, Wide};
+use ichnos_model::meaning::{Meaning, Meanings};
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Scope, Visitor};
 
 use super::parts::{LineParts, NumericPart, SignedNumber, TextualPart};
 use crate::property;

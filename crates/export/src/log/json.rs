@@ -1,7 +1,7 @@
 //! Lines as JSON objects: `Data<Logs>`, version 1, of the Fuchsia diagnostics service.
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
-use ichnos_model::LogLevel;
+use ichnos_model::log::LogLevel;
 
 use super::LineContent;
 use super::parts::SignedNumber;

@@ -2,8 +2,10 @@
 
 use std::io::Write;
 
+use ichnos_model::Visitor;
+use ichnos_model::class::FieldKind;
+use ichnos_model::field::{Field, FieldContainer, FieldValue, Real, Text, Wide};
 use ichnos_model::plan::Plan;
-use ichnos_model::{Field, FieldContainer, FieldKind, FieldValue, Real, Text, Visitor, Wide};
 
 use super::parts::push_utf8;
 use crate::block::ShortText;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use ichnos_model::{StringEncoding, Text};
+use ichnos_model::field::{StringEncoding, Text};
 
 /// Number with its original sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

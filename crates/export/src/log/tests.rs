@@ -2,18 +2,23 @@ use std::sync::Arc;
 
 use std::fmt;
 
-use ichnos_model::{
-    Damage, DamageKind, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerProperties,
-    IntegerRange, LevelScale, LevelStep, LogText, Mappings, Meanings, Member, RangeSet, StringEncoding,
-    StringLength, TraceClass,
+use ichnos_model::TraceClass;
+use ichnos_model::class::{
+    EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, Mappings, Member, RangeSet,
+    StringLength,
 };
+use ichnos_model::event::EventValues;
+use ichnos_model::field::StringEncoding;
+use ichnos_model::log::{LevelScale, LevelStep, LogText};
+use ichnos_model::meaning::Meanings;
+use ichnos_model::message::{Damage, DamageKind};
 
 use super::*;
 use crate::testing::{
     Fixture, SharedBytes, bits, class, compare_chunks, guid_dates_characters, integer, send, structure,
     u8_class,
 };
-use ichnos_model::LogRole;
+use ichnos_model::log::LogRole;
 
 const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(10, LogLevel::Trace),
@@ -160,7 +165,8 @@ fn what_is_known_of_a_resource_is_in_the_line() {
         if !names_itself {
             event.payload = Some(structure(Vec::new()));
         }
-        let trace = ichnos_model::Trace::new(class, "trace", &ichnos_model::Limits::default()).unwrap();
+        let trace =
+            ichnos_model::Trace::new(class, "trace", &ichnos_model::trace::Limits::default()).unwrap();
         Fixture { stream: DataStream::new(Arc::new(trace), 0, Some(1), "stream").unwrap() }
     };
     let log_lines = |fixture: &Fixture, payload: &[u8], resource: [Option<&str>; 3]| {
@@ -225,7 +231,7 @@ fn what_has_the_wrong_type_is_a_pair() {
     let array = |element| {
         class(FieldKind::Array {
             element,
-            length: ichnos_model::Length::Static(2),
+            length: ichnos_model::class::Length::Static(2),
             minimum_alignment: 1,
             element_aligns: true,
         })
@@ -259,9 +265,9 @@ fn optional_members() {
     let optional = |field| {
         class(FieldKind::Optional {
             field,
-            selector: Box::new(ichnos_model::FieldLocation {
+            selector: Box::new(ichnos_model::class::FieldLocation {
                 origin: None,
-                ..ichnos_model::FieldLocation::absolute(Scope::Payload, ["is".to_owned()])
+                ..ichnos_model::class::FieldLocation::absolute(Scope::Payload, ["is".to_owned()])
             }),
             ranges: None,
         })

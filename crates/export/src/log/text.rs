@@ -1,6 +1,6 @@
 //! Lines as text.
 
-use ichnos_model::LogLevel;
+use ichnos_model::log::LogLevel;
 
 use super::LineContent;
 use super::pairs::push_text;

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use ichnos_model::{Event, Value};
+use ichnos_model::Event;
+use ichnos_model::class::Value;
 
 use super::{PrettyFields, PrettyOptions, push_name};
 use crate::color::Palette;

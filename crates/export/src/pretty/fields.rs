@@ -1,9 +1,10 @@
 //! Fields on one line: `{ a = 1, b = [ [0] = "x" ] }`.
 
-use ichnos_model::{
-    DisplayBase, Field, FieldContainer, FieldKind, FieldValue, IntegerProperties, Mappings, Real, Text, Uuid,
-    VariableLengthValue, Visitor, Wide,
+use ichnos_model::Visitor;
+use ichnos_model::class::{
+    DisplayBase, FieldKind, IntegerProperties, IntegerRange, Mappings, Uuid, VariableLengthValue,
 };
+use ichnos_model::field::{Field, FieldContainer, FieldValue, Real, StringEncoding, Text, Wide};
 
 use super::labels::FieldLabels;
 use crate::color::Palette;
@@ -220,7 +221,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         let mut found: Vec<Vec<&str>> = Vec::new();
         for bit in (0..64).filter(|bit| value >> bit & 1 == 1) {
             let bit = 1i128 << bit;
-            let is_bit = |range: ichnos_model::IntegerRange| range.lower == bit && range.upper == bit;
+            let is_bit = |range: IntegerRange| range.lower == bit && range.upper == bit;
             let labels: Vec<&str> = mappings
                 .iter()
                 .filter(|mapping| mapping.ranges.iter().any(is_bit))
@@ -388,7 +389,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
         self.bold();
         let begin = self.out.len();
         match value.encoding {
-            ichnos_model::StringEncoding::Utf8 => push_escaped(self.out, value.bytes),
+            StringEncoding::Utf8 => push_escaped(self.out, value.bytes),
             _ => self.recoded(value),
         }
         if STYLED {

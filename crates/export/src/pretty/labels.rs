@@ -1,7 +1,8 @@
 //! Field properties of a scope, computed once.
 
+use ichnos_model::class::{DisplayBase, FieldKind, VariableLengthValue};
+use ichnos_model::field::Field;
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{DisplayBase, Field, FieldKind, VariableLengthValue};
 
 use crate::block::ShortText;
 use crate::color::Palette;

@@ -63,7 +63,7 @@ impl Stamp {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::ClockValue;
+    use ichnos_model::clock::ClockValue;
     use ichnos_testing::cases;
 
     use crate::{Pretty, PrettyOptions, ResumableSink as _, StreamOrder};

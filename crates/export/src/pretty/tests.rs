@@ -1,10 +1,13 @@
 use std::sync::Arc;
 
-use ichnos_model::{
-    ClockValue, Damage, DamageKind, DisplayBase, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
-    Length, Mappings, Message, RangeSet, Scope, StringEncoding, StringLength, VariableLengthValue,
-    VariantOption,
+use ichnos_model::class::{
+    Attributes, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
+    Mappings, RangeSet, StringLength, VariableLengthValue, VariantOption,
 };
+use ichnos_model::clock::ClockValue;
+use ichnos_model::field::StringEncoding;
+use ichnos_model::message::{Damage, DamageKind, Discarded};
+use ichnos_model::{Message, Scope};
 
 use super::*;
 use crate::testing::{
@@ -31,7 +34,7 @@ fn print(fixture: &Fixture, options: PrettyOptions, payloads: &[&[u8]]) -> Strin
 }
 
 /// Returns the displayed payload of the only event.
-fn payload(members: Vec<(&str, Arc<ichnos_model::FieldClass>)>, bytes: &[u8], flags: bool) -> String {
+fn payload(members: Vec<(&str, Arc<FieldClass>)>, bytes: &[u8], flags: bool) -> String {
     let options = PrettyOptions { enum_flags: flags, ..gmt() };
     let text = print(&Fixture::new(structure(members)), options, &[bytes]);
     text.split_once("}, ").unwrap().1.trim_end().to_owned()
@@ -210,7 +213,7 @@ fn compound_fields() {
         name: Some(name.to_owned()),
         class,
         ranges: range(value),
-        attributes: ichnos_model::Attributes::default(),
+        attributes: Attributes::default(),
     };
     let variant = FieldKind::Variant {
         options: vec![option("x", 2, structure(vec![("in", u8_class())])), option("y", 3, u8_class())],
@@ -252,7 +255,7 @@ fn warnings() {
     let mut sink = Pretty::new(Vec::new(), gmt()).warnings_to(warnings.clone());
     send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(5))));
     send(&mut sink, &Message::DiscardedPackets(fixture.discarded(Some(1))));
-    let unknown = ichnos_model::Discarded { begin: None::<ClockValue>, ..fixture.discarded(None) };
+    let unknown = Discarded { begin: None::<ClockValue>, ..fixture.discarded(None) };
     send(&mut sink, &Message::DiscardedEvents(unknown));
     let damage = Damage {
         file: "f".to_owned(),

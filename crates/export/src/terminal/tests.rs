@@ -1,10 +1,15 @@
 use std::sync::Arc;
 
-use ichnos_model::{
-    Attributes, ClockOrigin, Damage, DamageKind, EventRecordClass, FieldClass, FieldKind, IntegerProperties,
-    IntegerRange, LevelScale, LogRole, LogSeverity, Mappings, Meaning, Meanings, Message, RangeSet, Scope,
-    Sink, StringEncoding, StringLength, Value,
+use ichnos_model::class::{
+    Attributes, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, Mappings, RangeSet,
+    StringLength, Value,
 };
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::field::StringEncoding;
+use ichnos_model::log::{LevelScale, LogRole, LogSeverity};
+use ichnos_model::meaning::{Meaning, Meanings};
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::{Message, Scope, Sink};
 
 use super::*;
 use crate::testing::{Fixture, SharedBytes, bits, class, integer, send, structure};

@@ -11,6 +11,12 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{} {plural}", grouped(number))
 }
 
+/// Formats a share in percent. Empty if there is nothing to share.
+#[must_use]
+pub fn share(part: u64, all: u64) -> String {
+    if all == 0 { String::new() } else { format!("{:.1} %", 100.0 * part as f64 / all as f64) }
+}
+
 /// Formats a number with commas between groups of three digits.
 #[must_use]
 pub fn grouped(number: u64) -> String {

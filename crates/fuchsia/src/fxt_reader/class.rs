@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ichnos_model::{
-    Attributes, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass,
-    EventRole, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale,
-    LogRole, LogSeverity, MappingsBuilder, Meaning, Meanings, Member, RangeSet, Scope, TraceClass,
+use ichnos_model::class::{
+    Attributes, BitField, ByteOrder, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, IntegerRange, Length, MappingsBuilder, Member, RangeSet,
     Value as Attribute, VariantOption,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::log::{LevelScale, LogRole, LogSeverity};
+use ichnos_model::meaning::{CauseKind, EventRole, Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
-use super::key::{RecordForm, RecordKind, id_of, read_arguments, read_name};
+use super::key::{RecordForm, RecordKind, read_arguments, read_name};
 use crate::fxt::{BaseTime, Initialization, argument_kind as kind};
 
 /// Dialect name, the same for all traces.
@@ -263,7 +266,7 @@ fn blob_of_values() -> FieldClass {
 }
 
 fn boolean() -> FieldClass {
-    let bits = ichnos_model::BitField::new(8, ichnos_model::ByteOrder::LittleEndian, 8);
+    let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
     FieldClass::new(FieldKind::Boolean(bits))
 }
 
@@ -440,7 +443,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         payload.meanings.extend(values.map(|(index, _)| (index, Meaning::CounterValue)));
     }
     EventRecordClass {
-        id: id_of(key).into(),
+        id: EventRecordClass::id_from_key(key),
         namespace,
         name: Some(name),
         role: role(form),
@@ -485,6 +488,7 @@ pub(crate) fn form_of(class: &EventRecordClass) -> Option<NamedForm<'_>> {
     let own = class.attributes.get(NAMESPACE)?;
     let text = |name: &str| own.get(name).and_then(Attribute::as_text);
     let has = |scope: &Option<Arc<FieldClass>>, name: &str| {
+        // A scope without a class has no members.
         let members = scope.as_deref().and_then(FieldClass::members).unwrap_or_default();
         members.iter().any(|member| member.name == name)
     };

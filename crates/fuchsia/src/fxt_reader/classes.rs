@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, DynamicClass};
+use ichnos_model::DataStream;
+use ichnos_model::class::DynamicClass;
 
 use super::key::{RecordForm, RecordKind, push_name};
 use super::tables::Tables;

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::ClockClass;
+use ichnos_model::clock::ClockClass;
 
 use crate::fxt::EventKind;
 

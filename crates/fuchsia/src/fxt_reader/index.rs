@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::Limits;
+use ichnos_model::trace::Limits;
 
 use super::class;
 use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};

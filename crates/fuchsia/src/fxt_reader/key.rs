@@ -90,11 +90,3 @@ pub(super) fn read_arguments(mut key: &[u8]) -> impl Iterator<Item = (u8, &[u8])
         Some((*kind, read_name(&mut key)?))
     })
 }
-
-/// Returns a class id that only depends on the key, so it is the same in every file. It has 48 bits of the FNV-1a hash.
-pub(super) fn id_of(key: &[u8]) -> u64 {
-    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (hash ^ hash >> 48) & 0xffff_ffff_ffff
-}

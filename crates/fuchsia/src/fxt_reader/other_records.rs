@@ -1,6 +1,8 @@
 //! Handles records other than events.
 
-use ichnos_model::{FieldValue, Record as CurrentRecord, Scope};
+use ichnos_model::Scope;
+use ichnos_model::field::FieldValue;
+use ichnos_model::source::Record as CurrentRecord;
 
 use super::classes::RecordNames;
 use super::file::FxtFile;

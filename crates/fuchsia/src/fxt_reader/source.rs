@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ichnos_model::clock::{ClockClass, ClockValue};
+use ichnos_model::cursor::Head;
 use ichnos_model::decode::PacketBits;
-use ichnos_model::{
-    BrokenRule, ClockClass, ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, Head,
-    NextRecord, Record as CurrentRecord, Scope, Source, StreamLoss, Window,
-};
+use ichnos_model::message::{BrokenRule, Damage, DamageKind, DataPosition};
+use ichnos_model::source::{NextRecord, Record as CurrentRecord, StreamLoss};
+use ichnos_model::{DataStream, Event, Scope, Source, Window};
 
 use super::classes::{RecordNames, SourceClass, SourceClasses};
 use super::file::FxtFile;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{ClockClass, CodeKind, Symbol, Symbols};
+use ichnos_model::clock::ClockClass;
+use ichnos_model::stack::{CodeKind, Symbol, Symbols};
 
 use super::file::FxtFile;
 use super::tables::Tables;

@@ -178,5 +178,6 @@ impl Tables {
 
 #[inline(always)]
 fn text(bytes: &[u8], place: StringPlace) -> &[u8] {
+    // The string was stored in these bytes.
     bytes.get(place.begin..place.begin + place.length as usize).unwrap_or_default()
 }

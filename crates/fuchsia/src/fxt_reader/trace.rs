@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
+use ichnos_model::clock::{ClockClass, ClockOffsets};
+use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::meaning::ClassMap;
+use ichnos_model::message::{Damage, DamageKind};
 use ichnos_model::plan::PlanError;
-use ichnos_model::{
-    BoxedCursor, ClassMap, ClockClass, ClockOffsets, Cursor as _, Damage, DamageKind, DataStream, Limits,
-    OpenedTrace, SourceCursor, StreamSummary, Trace, Window,
-};
+use ichnos_model::source::SourceCursor;
+use ichnos_model::trace::{Limits, StreamSummary};
+use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, Window};
 
 use super::class;
 use super::file::{AddressSpaces, FxtFile};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{EventValues, FieldValue, Scope, ValuesMark};
+use ichnos_model::Scope;
+use ichnos_model::event::{EventValues, ValuesMark};
+use ichnos_model::field::FieldValue;
 
 use super::class::option_of;
 use super::classes::RecordNames;
@@ -223,5 +225,6 @@ fn push_unknown(values: &mut EventValues, low: u32, bytes: &[u8]) {
         *rest = low.to_le_bytes();
         place.copy_from_slice(bytes);
     }
+    // No argument is longer than the array.
     values.push(FieldValue::Blob(all.get(..length).unwrap_or_default()));
 }

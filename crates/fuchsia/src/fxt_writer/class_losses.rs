@@ -22,7 +22,7 @@ ichnos_model::loss_set! {
         Key => Lowered("non-numeric or negative key -> argument, and a derived number"),
         Encoding => Rounded("text that is not UTF-8 -> U+FFFD"),
         Frames => Dropped("call stack frames without an address, or beyond 255"),
-        Fields => Dropped("fields that cannot be decoded"),
+        Fields => Dropped("undecodable fields"),
         Indexes => Rounded("string and thread indexes: the tables differ"),
         Float => Rounded("number of more than 64 bits"),
         UnknownArgument => Dropped("arguments of an unknown type"),
@@ -32,12 +32,12 @@ ichnos_model::loss_set! {
 
 ichnos_model::loss_set! {
     /// A loss counted once for the trace.
-    pub(super) enum TraceLoss {
+    pub(super) enum FxtLoss {
         JoinedStream => Lowered("data stream beyond 1,024 -> part of another data stream"),
         Stream => Dropped("data stream beyond 1,024: no other data stream has its clock"),
         StreamEvent => Dropped("event of a data stream beyond 1,024"),
         StreamName => Dropped("data stream name: bytes beyond 255"),
-        Discarded => Dropped("loss of events"),
+        Discarded => Dropped("record of discarded events"),
         DiscardedCount => Dropped("number of discarded events"),
         DiscardedThread => Dropped("thread of discarded events"),
     }

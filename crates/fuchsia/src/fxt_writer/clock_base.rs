@@ -1,14 +1,10 @@
 //! Converts data stream clocks to initialization records.
 
-use ichnos_model::{ClockClass, ClockOrigin, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::clock::{ClockClass, ClockOrigin};
 
 use crate::fxt::BaseTime;
 use crate::fxt_reader::class::DIALECT;
-
-/// Returns the ticks from the clock origin to tick 0. Without a base time, they are added to record ticks.
-pub(super) fn offset_of(clock: &ClockClass) -> i128 {
-    i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
-}
 
 /// Returns `true` for a trace that was read from FXT. Its times are copied, even if they are too late for the 63-bit
 /// times of Google's trace processor.
@@ -39,7 +35,7 @@ fn epoch_base(clock: &ClockClass) -> Option<BaseTime> {
     }
     // The smallest number of ticks that takes whole nanoseconds.
     let step = i128::from(clock.frequency / common_divisor(clock.frequency, BILLION));
-    let offset = offset_of(clock);
+    let offset = clock.origin_cycles();
     let earliest = (-offset).max(0);
     let ticks = earliest + (-(offset + earliest)).rem_euclid(step);
     let ticks = u64::try_from(ticks).ok()?;

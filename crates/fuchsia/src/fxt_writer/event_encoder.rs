@@ -3,7 +3,8 @@
 
 use std::slice::IterMut;
 
-use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Visitor};
+use ichnos_model::field::{Field, FieldValue, Real, StringEncoding, Text};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::own::OwnClass;
 use super::record_parts::FxtRecordHash;
@@ -264,7 +265,7 @@ impl Visitor for ArgumentVisitor<'_, '_> {
     fn text(&mut self, _: Field<'_>, value: Text<'_>) {
         let bytes = value.bytes;
         let Some(argument) = self.left.next() else { return self.fail() };
-        if argument.kind != kind::STRING || value.encoding != ichnos_model::StringEncoding::Utf8 {
+        if argument.kind != kind::STRING || value.encoding != StringEncoding::Utf8 {
             return self.fail();
         }
         let reference = match argument.reference {

@@ -1,7 +1,10 @@
 //! Converts events from other formats.
 
+use ichnos_model::digest::ValueHash;
+use ichnos_model::field::{FieldRef, FieldValue};
 use ichnos_model::lower::{LossKind, LossRow, LossTable};
-use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, Scope, ValueHash};
+use ichnos_model::meaning::{EventRole, Meaning};
+use ichnos_model::{Event, Scope};
 
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::leaves::{Leaf, LeafValue, Leaves};

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use ichnos_model::{Field, FieldValue, Real, Text, Uuid, Visitor};
+use ichnos_model::Visitor;
+use ichnos_model::class::Uuid;
+use ichnos_model::field::{Field, FieldValue, Real, StringEncoding, Text};
 
 use crate::fxt::argument_kind as kind;
 
@@ -213,7 +215,7 @@ impl Visitor for Leaves {
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         let text = self.text_value(|bytes| {
             // Kernel object names may be invalid UTF-8.
-            if value.encoding == ichnos_model::StringEncoding::Utf8 {
+            if value.encoding == StringEncoding::Utf8 {
                 bytes.extend_from_slice(value.bytes);
             } else {
                 value.write_utf8(bytes);

@@ -1,21 +1,21 @@
 //! Writes events from any format as Fuchsia traces (FXT).
 //!
 //! Events that were read from FXT become the same records again, with new string and thread tables. The
-//! [role](ichnos_model::EventRole) decides whether another event becomes a counter, a span event or an instant event.
-//! Its fields become arguments. `docs/fxt.md` describes the conversion.
+//! [role](ichnos_model::meaning::EventRole) decides whether another event becomes a counter, a span event or an instant
+//! event. Its fields become arguments. `docs/fxt.md` describes the conversion.
 
 mod class_losses;
 mod clock_base;
 mod encode;
 mod event_encoder;
 mod foreign;
+mod fxt_encoder;
 mod leaves;
 mod own;
 mod record_parts;
 mod rules;
 mod stack_writer;
 mod tables;
-mod trace_encoder;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ use ichnos_io::{
 };
 use ichnos_model::Event;
 
-use self::rules::TraceRules;
-use self::trace_encoder::TraceEncoder;
+use self::fxt_encoder::FxtEncoder;
+use self::rules::FxtRules;
 use crate::fxt::recognize;
 
 /// Writes Fuchsia traces.
@@ -69,7 +69,7 @@ impl WriterFactory for FxtWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         options.dialect_index(DIALECTS)?;
-        file_output::<TraceEncoder>(&target, TraceRules::new(sources, options), options)
+        file_output::<FxtEncoder>(&target, FxtRules::new(sources, options), options)
     }
 
     fn create_parts(
@@ -78,6 +78,6 @@ impl WriterFactory for FxtWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         options.dialect_index(DIALECTS)?;
-        Ok(file_parts::<TraceEncoder>(TraceRules::new(sources, options), options))
+        Ok(file_parts::<FxtEncoder>(FxtRules::new(sources, options), options))
     }
 }

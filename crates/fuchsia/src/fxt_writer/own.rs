@@ -1,6 +1,7 @@
 //! Splits events that were read from FXT, or converted from it, into record parts.
 
-use ichnos_model::{Event, EventRecordClass, FieldClass, Member, Scope};
+use ichnos_model::class::{EventRecordClass, FieldClass, Member};
+use ichnos_model::{Event, Scope};
 
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::leaves::{Leaf, LeafValue, Leaves};

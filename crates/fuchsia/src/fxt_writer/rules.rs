@@ -1,8 +1,10 @@
 //! Rules shared by all encoders of a trace.
 
 use ichnos_io::{EncoderRules, WriteOptions, WriteSource};
+use ichnos_model::Event;
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::digest::ValueHash;
 use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
-use ichnos_model::{ClockOrigin, Event, ValueHash};
 
 use super::clock_base::base_of;
 use super::leaves::Leaves;
@@ -12,13 +14,13 @@ use crate::fxt_reader::class::{CLOCK, NAMESPACE, extended_records};
 
 /// Rules for writing a trace.
 #[derive(Debug)]
-pub(super) struct TraceRules {
+pub(super) struct FxtRules {
     /// `true` if there is only one data stream.
     pub(super) is_alone: bool,
     pub(super) shared: EncoderRules,
 }
 
-impl TraceRules {
+impl FxtRules {
     pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Self {
         let streams: usize = sources.iter().map(|source| source.streams.len()).sum();
         Self { is_alone: streams == 1, shared: EncoderRules::new(sources, options, record_source) }

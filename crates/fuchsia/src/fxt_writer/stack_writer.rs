@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{Event, FieldRef, Symbols};
+use ichnos_model::Event;
+use ichnos_model::field::FieldRef;
+use ichnos_model::stack::Symbols;
 
 use super::class_losses::{ClassLoss, ClassLosses};
 

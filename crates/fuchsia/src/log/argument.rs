@@ -406,10 +406,12 @@ impl ArgumentPosition<'_> {
         {
             let header = load(header);
             let (reference, kind) = ((header >> 16) as u16, (header & 0xf) as u8);
+            // A shorter name is a different name.
             let bytes = name.get(..MESSAGE.len()).unwrap_or_default();
             if kind == kind::TEXT && length_of(reference) == Some(MESSAGE.len()) && bytes == MESSAGE {
                 return true;
             }
+            // An argument that exceeds the record is the last one.
             words = words.get(size_words(header).max(1)..).unwrap_or_default();
         }
         false
@@ -430,6 +432,7 @@ pub struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(crate) fn new(record: &'a [Word], offset: u64) -> Self {
+        // A record without words after its header has no arguments.
         Self { record, offset, words: record.get(RECORD_HEADER..).unwrap_or_default() }
     }
 
@@ -463,6 +466,7 @@ impl<'a> Arguments<'a> {
             self.words = &[];
             return None;
         };
+        // The argument was read from these words.
         self.words = self.words.get(size..).unwrap_or_default();
         Some(argument)
     }

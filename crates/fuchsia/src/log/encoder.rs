@@ -119,6 +119,7 @@ impl<'b> Encoder<'b> {
     #[inline]
     #[must_use]
     pub fn written(&self) -> &[u8] {
+        // Only bytes of the buffer count as written.
         self.buffer.get(..self.written).unwrap_or_default()
     }
 
@@ -143,8 +144,10 @@ impl<'b> Encoder<'b> {
     pub fn begin(&mut self, timestamp: i64, severity: u8) -> Result<RecordEncoder<'_>, EncodeError> {
         let left = self.left();
         let Self { buffer, written } = self;
+        // Only bytes of the buffer count as written.
         let words = buffer.get_mut(*written..).unwrap_or_default().as_chunks_mut::<8>().0;
         let limit = words.len().min(MAX_RECORD_WORDS);
+        // The limit is at most the number of words.
         let words = words.get_mut(..limit).unwrap_or_default();
         let [_, second, ..] = words else {
             return Err(EncodeError::BufferFull { needed: RECORD_HEADER * 8, left });
@@ -280,6 +283,7 @@ impl RecordEncoder<'_> {
         }
         check_texts(name.len(), &Value::Null)?;
         let before = argument_words(name.len(), &Value::Null);
+        // Without room, writing fails below.
         let room = self.words.get_mut(self.used..).unwrap_or_default();
         let Some((head, room)) = room.split_at_mut_checked(before) else {
             return Err(self.full(before));

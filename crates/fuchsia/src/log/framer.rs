@@ -217,6 +217,7 @@ impl Framer {
             (Outcome::Message, Some(message)) => Ok(message),
             (Outcome::Lost(_), _) => {
                 self.lost = Some(LostBytes { offset, error });
+                // A step consumes at most the input.
                 let mut step = self.search(input.get(consumed..).unwrap_or_default(), is_last);
                 step.consumed += consumed;
                 return step;
@@ -508,6 +509,7 @@ impl Framer {
             Proof::Strong => return Verdict::Yes(()),
             Proof::Weak => {}
         }
+        // At the end of the input, nothing follows.
         let rest = input.get(end..).unwrap_or_default();
         if is_last && rest.is_empty() {
             return Verdict::Yes(());

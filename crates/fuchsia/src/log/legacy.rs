@@ -95,12 +95,14 @@ impl<'a> Packet<'a> {
             left = next;
         }
         let (tags, message) = data.split_at(data.len() - left.len());
+        // The message starts after the end of the tags.
         let message = message.get(1..).unwrap_or_default();
         let Some(end) = message.iter().position(|byte| *byte == 0) else {
             // The final 0 ends the tags.
             return Err(error(Rule::LegacyOutOfBounds, length, length as u64 + 1, length as u64));
         };
 
+        // The end was found in the message.
         Ok(Self { metadata, tags, message: message.get(..end).unwrap_or_default(), offset })
     }
 

@@ -61,6 +61,7 @@ fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> InputUn
     match Attribution::read_extended(behind, offset, offset + size as u64, &mut note) {
         Ok((_, rest)) => {
             let own = behind.len() - rest.len();
+            // The rest is a part of these bytes.
             let behind = behind.get(..own).unwrap_or_default();
             InputUnit::Message(Message::Record { record, behind }, size + own, broken)
         }

@@ -1,6 +1,8 @@
 //! Values for records beyond the class limit, which share one class.
 
-use ichnos_model::{EventValues, FieldValue, Scope};
+use ichnos_model::Scope;
+use ichnos_model::event::EventValues;
+use ichnos_model::field::FieldValue;
 
 use crate::log::{Argument, Message, Record, Value};
 

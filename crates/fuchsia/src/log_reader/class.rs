@@ -2,12 +2,16 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ichnos_model::{
-    Attributes, BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    FieldLocation, IntegerProperties, IntegerRange, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
-    LogText, MappingsBuilder, Meaning, Meanings, Member, RangeSet, Scope, StringEncoding, StringLength,
-    TraceClass, Value as Attribute,
+use ichnos_model::class::{
+    Attributes, BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, MappingsBuilder, Member, RangeSet, StringLength,
+    Value as Attribute, VariantOption,
 };
+use ichnos_model::clock::ClockClass;
+use ichnos_model::field::StringEncoding;
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+use ichnos_model::meaning::{Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
 use super::any::{MONIKER, ROLLED_OUT, URL};
 use super::log_options::{FuchsiaLogOptions, RecordClock};
@@ -161,6 +165,7 @@ pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
                 Some(()) => encoder.written().len(),
                 None => 0,
             };
+            // The record was written into these bytes.
             match Record::read(bytes.get(..length).unwrap_or_default(), 0) {
                 Ok((record, _)) => record_class(&record, flags & 4 != 0),
                 Err(_) => EventRecordClass::default(),
@@ -168,7 +173,7 @@ pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
         }
         [] => EventRecordClass::default(),
     };
-    EventRecordClass { id: id_of(key).into(), ..class }
+    EventRecordClass { id: EventRecordClass::id_from_key(key), ..class }
 }
 
 /// Writes a record with the flags and arguments of a key.
@@ -194,14 +199,6 @@ fn write_record(encoder: &mut Encoder<'_>, flags: u8, mut arguments: &[u8]) -> O
     }
     record.finish();
     Some(())
-}
-
-/// Returns a class id that only depends on the key, so it is the same in every file. It has 48 bits of the FNV-1a hash.
-fn id_of(key: &[u8]) -> u64 {
-    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (hash ^ hash >> 48) & 0xffff_ffff_ffff
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -543,7 +540,7 @@ pub(super) fn any_class() -> EventRecordClass {
         ("text", 6, text_class(16, 0)),
         ("boolean", 9, Arc::new(FieldClass::new(FieldKind::Boolean(bits(8, 8))))),
     ];
-    let options = options.map(|(name, kind, class)| ichnos_model::VariantOption {
+    let options = options.map(|(name, kind, class)| VariantOption {
         name: Some(name.to_owned()),
         class,
         ranges: RangeSet(vec![IntegerRange::single(kind)]),
@@ -558,7 +555,7 @@ pub(super) fn any_class() -> EventRecordClass {
     ];
     let arguments = FieldKind::Array {
         element: Arc::new(FieldClass::new(FieldKind::Structure { members: element, minimum_alignment: 8 })),
-        length: ichnos_model::Length::Dynamic(Box::new(here("count"))),
+        length: Length::Dynamic(Box::new(here("count"))),
         minimum_alignment: 8,
         element_aligns: true,
     };
@@ -568,7 +565,7 @@ pub(super) fn any_class() -> EventRecordClass {
     let payload = structure(members.list, 8);
     insert_resource_meanings(&mut meanings);
     EventRecordClass {
-        id: id_of(ANY_KEY).into(),
+        id: EventRecordClass::id_from_key(ANY_KEY),
         name: Some("log".to_owned()),
         specific_context,
         payload,

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{EventValues, Scope};
+use ichnos_model::Scope;
+use ichnos_model::event::EventValues;
 
 use super::shape;
 use crate::log::{Record, Text};

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, DynamicClass};
+use ichnos_model::DataStream;
+use ichnos_model::class::DynamicClass;
 
 use super::class::{self, MessageLayout};
 use super::shape::{self, RecordShape};

@@ -1,6 +1,8 @@
 //! Options for opening Fuchsia logs.
 
-use ichnos_model::{ClassMap, ClockOffsets, Limits};
+use ichnos_model::clock::ClockOffsets;
+use ichnos_model::meaning::ClassMap;
+use ichnos_model::trace::Limits;
 
 use crate::log::SeverityScale;
 

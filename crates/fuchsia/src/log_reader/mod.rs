@@ -18,8 +18,8 @@
 //! Events are delivered in place. Bytes between members (argument headers and names) are padding in the class. Data
 //! outside the record is delivered as values. Such data is the component named by an earlier control record, and the
 //! payload of records beyond
-//! [`Limits::dynamic_event_record_classes`](ichnos_model::Limits::dynamic_event_record_classes). These records share
-//! one class with an array of arguments.
+//! [`Limits::dynamic_event_record_classes`](ichnos_model::trace::Limits::dynamic_event_record_classes). These records
+//! share one class with an array of arguments.
 //!
 //! Events are named `log`, `log_control` and `log_packet`. A class id is the hash of its key.
 //!
@@ -38,11 +38,13 @@ mod text;
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{Bytes, Datagrams, Entry, ReadFile, ReadFiles, Tree};
+use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::message::Damage;
 use ichnos_model::plan::PlanError;
-use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, IgnorePoison as _, OpenedTrace, SourceCursor,
-    StreamSummary, Trace, Window,
-};
+use ichnos_model::source::SourceCursor;
+use ichnos_model::trace::StreamSummary;
+use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, Window};
 
 pub use self::format::FuchsiaLog;
 pub use self::log_options::{FuchsiaLogOptions, RecordClock};

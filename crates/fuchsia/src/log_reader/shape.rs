@@ -190,6 +190,7 @@ fn is_like_marker(argument: &Argument<'_>) -> bool {
 #[inline(never)]
 fn is_sound(words: &[Word], length: usize, is_message: bool) -> bool {
     let is_padded = words.last().is_none_or(|word| load(word) & padding_bits(length) == 0);
+    // The words contain the text.
     let text = words.as_flattened().get(..length).unwrap_or_default();
     is_padded && (is_message || std::str::from_utf8(text).is_ok())
 }
@@ -205,16 +206,19 @@ pub(super) fn hash(words: &[Word], seed: u64) -> u64 {
     let [header, _, ..] = words else { return seed };
     let header = load(header);
     let size = (header >> 4 & 0xfff) as usize;
+    // A shorter record has no arguments, and matches no shape.
     let mut left = words.get(2..size).unwrap_or_default();
     let mut hash = mix(seed, header & CONTROL | u64::from(header & TAG != 0));
     while let Some((header, rest)) = left.split_first() {
         let header = load(header);
         let name = ((header >> 16 & 0x7fff) as usize).div_ceil(8);
         hash = mix(hash, header & 0x7fff_000f);
+        // A name beyond the record matches no shape.
         for word in rest.get(..name).unwrap_or_default() {
             hash = mix(hash, load(word));
         }
         let size = ((header >> 4 & 0xfff) as usize).max(1);
+        // An argument that exceeds the record is the last one.
         left = left.get(size..).unwrap_or_default();
     }
     hash

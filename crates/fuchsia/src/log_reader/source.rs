@@ -1,11 +1,12 @@
 //! Reads the messages of a file.
 
 use ichnos_io::{Bytes, Datagrams};
+use ichnos_model::clock::ClockValue;
+use ichnos_model::cursor::Head;
 use ichnos_model::decode::PacketBits;
-use ichnos_model::{
-    BrokenRule, ClockValue, Damage, DamageKind, DataPosition, Event, Head, NextRecord, QueuedMessage,
-    Record as CurrentRecord, Scope, Source, StreamLoss, Window,
-};
+use ichnos_model::message::{BrokenRule, Damage, DamageKind, DataPosition};
+use ichnos_model::source::{NextRecord, QueuedMessage, Record as CurrentRecord, StreamLoss};
+use ichnos_model::{Event, Scope, Source, Window};
 
 use super::any;
 use super::class::{self, MessageLayout};
@@ -316,6 +317,7 @@ impl LogSource {
         let mut left = input;
         let found = loop {
             let step = self.input.framer.step(left, true);
+            // A step consumes at most the input.
             left = left.get(step.consumed..).unwrap_or_default();
             if step.found.is_some() || step.consumed == 0 {
                 break step.found;

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use ichnos_model::{
-    Field, FieldContainer, FieldKind, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide,
-};
+use ichnos_model::class::{FieldKind, Uuid};
+use ichnos_model::field::{Field, FieldContainer, Real, StringEncoding, Text, Wide};
+use ichnos_model::{Scope, Visitor};
 
 use super::components::ComponentName;
 use super::foreign_class::{NumberPart, ScopeEncoding, TextPart, Treatment};

@@ -1,6 +1,7 @@
 //! Copies Fuchsia log messages.
 
-use ichnos_model::{Event, Field, Scope, Text, Visitor};
+use ichnos_model::field::{Field, Text};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::components::{ComponentName, ComponentTags};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};

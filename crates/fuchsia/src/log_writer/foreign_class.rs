@@ -1,11 +1,11 @@
 //! Conversion plan of an event class: one decision per field.
 
+use ichnos_model::class::{FieldKind, Value, VariableLengthValue};
+use ichnos_model::log::{LogLevel, LogRole, LogSeverity, LogText};
 use ichnos_model::lower::{LossKind, LossRecorder, LossTable};
+use ichnos_model::meaning::{Meaning, Meanings};
 use ichnos_model::plan::Node;
-use ichnos_model::{
-    Event, FieldKind, LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Scope, Value,
-    VariableLengthValue,
-};
+use ichnos_model::{Event, Scope};
 
 use super::log_rules::KEPT_METADATA;
 use crate::log::Severity;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ichnos_io::{EncoderRules, WriteOptions, WriteSource};
+use ichnos_model::Trace;
+use ichnos_model::clock::{ClockClass, ClockOrigin};
 use ichnos_model::lower::{KeptMetadata, LossKind, LossRecorder, LossTable};
-use ichnos_model::{ClockClass, ClockOrigin, Trace};
 
 use crate::log::Framing;
 use crate::log_reader::class::{BOOT_CLOCK, MONOTONIC_CLOCK, framing_of};

@@ -20,11 +20,11 @@ ichnos_model::loss_set! {
         DroppedCount => Dropped("number of discarded events"),
         Component => Dropped("component: too many components"),
         Tag => Dropped("component number: too many components"),
-        Undecodable => Dropped("fields that cannot be decoded"),
+        Undecodable => Dropped("undecodable fields"),
         Trailing => Dropped("bytes after the record"),
         AddedComponent => Moved("component -> control record before the event"),
         NoExtension => Lowered("no moniker, URL or count -> extension with empty texts or 0"),
-        UnknownCount => Dropped("loss of an unknown number of events"),
+        UnknownCount => Dropped("record of an unknown number of discarded events"),
         Thread => Dropped("thread of discarded events"),
         LastDiscarded => Dropped("number of events that were discarded after the last event"),
     }

@@ -1,16 +1,16 @@
 //! Writes events from any format as Fuchsia log records.
 //!
-//! The [log role](ichnos_model::LogRole) of a class determines severity and message. Events without a role get severity
-//! INFO and their name as the message. Messages that were read from Fuchsia logs are copied. `docs/fuchsia-logs.md`
-//! describes how other fields become arguments.
+//! The [log role](ichnos_model::log::LogRole) of a class determines severity and message. Events without a role get
+//! severity INFO and their name as the message. Messages that were read from Fuchsia logs are copied.
+//! `docs/fuchsia-logs.md` describes how other fields become arguments.
 
 mod arguments;
 mod components;
 mod copy;
 mod foreign_class;
+mod log_encoder;
 mod log_rules;
 mod losses;
-mod record_encoder;
 mod record_hash;
 
 use std::io;
@@ -21,8 +21,8 @@ use ichnos_io::{
     WriterFactory, file_output, file_parts, written_trace_files,
 };
 
+use self::log_encoder::LogEncoder;
 use self::log_rules::{LogRules, is_log};
-use self::record_encoder::LogEncoder;
 use crate::log::Framing;
 use crate::log_reader::class::framing_of;
 use crate::log_reader::{FuchsiaLogOptions, probe};

@@ -3,7 +3,9 @@
 //! [`record_hash`] hashes a record that was read. The writer computes the same hash from its calls to the encoder
 //! ([`ExpectedRecord`]) or from the copied message ([`copied_hash`]).
 
-use ichnos_model::{Event, Field, FieldValue, Scope, Text, ValueHash, Visitor};
+use ichnos_model::digest::ValueHash;
+use ichnos_model::field::{Field, FieldValue, Text};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::copy::{PACKET, message_bytes};
 use crate::log::{EncodeError, Name, Record, RecordEncoder, Value};

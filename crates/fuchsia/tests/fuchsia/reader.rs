@@ -6,10 +6,13 @@ use std::ops::ControlFlow;
 use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
 use ichnos_fuchsia::log_reader::{FuchsiaLogOptions, LogTrace, probe};
 use ichnos_io::{Entry, Tree};
-use ichnos_model::{
-    Cursor, DamageKind, DrainEnd, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind,
-    OpenedTrace, Real, Scope, StreamCursor, Text, Visitor, Window,
-};
+use ichnos_model::class::{FieldKind, StringLength};
+use ichnos_model::cursor::{DrainEnd, MessageKind, StreamCursor};
+use ichnos_model::event::EventCounts;
+use ichnos_model::field::{Field, Real, Text};
+use ichnos_model::meaning::Meaning;
+use ichnos_model::message::DamageKind;
+use ichnos_model::{Cursor, Event, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_testing::Random;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -83,7 +86,7 @@ impl Visitor for Values {
 impl Values {
     /// Returns `true` for a field in an array of arguments, where types precede names.
     fn is_in_array(&self, field: Field<'_>) -> bool {
-        matches!(&field.class().kind, FieldKind::String { length: ichnos_model::StringLength::Prefixed { length, .. }, .. }
+        matches!(&field.class().kind, FieldKind::String { length: StringLength::Prefixed { length, .. }, .. }
             if length.length == 16)
     }
 }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use ichnos_fuchsia::log::{CheckOptions, LogError, Message, Record, Rule};
 
-/// Directory with test vectors: `ICHNOS_TRACES`, or `../shared/traces` from the project root. `None` if it is missing:
-/// the test then prints its name and skips.
+/// Returns the path of the test vectors, if they exist.
 pub fn vectors() -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let traces =
-        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    let vectors = traces.join("fuchsia/vectors/vectors.json");
-    vectors.is_file().then_some(vectors)
+    ichnos_testing::recorded("fuchsia/vectors/vectors.json")
+}
+
+/// Returns the bytes that hexadecimal digits stand for.
+pub fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
 /// Bytes written as words (`word:` and 16 digits, highest first, as in the document), as text (`'...'`, without

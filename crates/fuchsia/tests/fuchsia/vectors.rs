@@ -5,11 +5,7 @@ use ichnos_fuchsia::log::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::support::vectors;
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
+use crate::support::{unhex, vectors};
 
 fn value(value: Value<'_>) -> (&'static str, Json) {
     match value {
@@ -122,10 +118,7 @@ fn note(name: &str, bytes: &[u8]) {
 
 #[test]
 fn conformance_of_logs() {
-    let Some(path) = vectors() else {
-        eprintln!("skipped: the vectors of Fuchsia logs are not there");
-        return;
-    };
+    let Some(path) = vectors() else { return };
     let vectors: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let (mut checked, mut others) = (0, Vec::new());
     for vector in vectors.as_array().unwrap() {
@@ -169,10 +162,7 @@ fn conformance_of_logs() {
 /// Explains the details in some reference errors.
 #[test]
 fn details_of_legacy_errors() {
-    let Some(path) = vectors() else {
-        eprintln!("skipped: the vectors of Fuchsia logs are not there");
-        return;
-    };
+    let Some(path) = vectors() else { return };
     let read = |name: &str| std::fs::read(path.with_file_name(format!("{name}.bin"))).unwrap();
     let details = |name: &str| {
         let error = Packet::read(&read(name), 0).unwrap_err();

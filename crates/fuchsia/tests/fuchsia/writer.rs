@@ -9,13 +9,20 @@ use ichnos_io::{
     CreateError, Entry, Lane, MessageOrder, Tree, Verify, WriteOptions, WriteReport, WriteSource,
     WriteTarget, WriterFactory,
 };
-use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerRange, Length,
-    LevelScale, LevelStep, Limits, LogLevel, LogRole, LogSeverity, LogText, MappingsBuilder, Meaning, Member,
-    Message, NextRecord, OpenedTrace, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor,
-    StreamDigest, Trace, TraceClass, TraceDigest, Window,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerRange, Length,
+    MappingsBuilder, Member,
 };
+use ichnos_model::clock::ClockClass;
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::digest::{StreamDigest, TraceDigest};
+use ichnos_model::event::EventValues;
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::meaning::Meaning;
+use ichnos_model::source::{NextRecord, Record as ModelRecord, RecordTrace};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Message, OpenedTrace, Scope, Source, Trace, TraceClass, Window};
 use ichnos_testing::{Random, cases};
 
 /// Compares a log with the written digest.
@@ -456,11 +463,7 @@ fn class_of(kind: u64) -> FieldClass {
         0 => FieldClass::unsigned(64),
         1 => FieldClass::signed(64),
         2 => FieldClass::float(64),
-        3 => FieldClass::new(FieldKind::Boolean(ichnos_model::BitField::new(
-            8,
-            ichnos_model::ByteOrder::LittleEndian,
-            8,
-        ))),
+        3 => FieldClass::new(FieldKind::Boolean(BitField::new(8, ByteOrder::LittleEndian, 8))),
         4 => FieldClass::string(),
         5 => {
             let mut mappings = MappingsBuilder::default();

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use ichnos_model::{Event, FieldPath, FieldValue};
+use ichnos_model::Event;
+use ichnos_model::field::{FieldPath, FieldValue};
 
 /// Parts of [`SplitBy::Events`](crate::SplitBy::Events) with one value each, in order of discovery.
 #[derive(Debug)]

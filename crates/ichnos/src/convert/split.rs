@@ -15,8 +15,7 @@ use crate::{OutputKind, Parts, PassOptions, Reader, SplitBy};
 pub struct SplitTargets<'s> {
     /// Returns the path of a part, or `None` to write nothing.
     pub path: &'s mut dyn FnMut(usize) -> Option<PathBuf>,
-    /// Returns the property that the events of a part of [`SplitBy::Events`] have in common. Each part is a separate
-    /// trace.
+    /// With [`SplitBy::Events`], returns the property that the events of a part share.
     pub selected_by: &'s dyn Fn(usize) -> Option<String>,
     /// Receives the number of a completed part, and its report.
     pub finished: &'s mut dyn FnMut(usize, &WriteReport),

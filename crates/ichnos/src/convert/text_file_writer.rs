@@ -11,8 +11,9 @@ use ichnos_io::{
     PartsOutput, TraceFile, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
     foreign_file, plain_files,
 };
+use ichnos_model::digest::TraceDigest;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Message, TraceDigest};
+use ichnos_model::{DataStream, Message};
 
 /// Maximum number of parts with a worker.
 const MOST_WORKERS: usize = 64;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ichnos_io::{EncoderRules, MessageEncoder, WriteOptions};
-use ichnos_model::{Message, TraceDigest};
+use ichnos_model::Message;
+use ichnos_model::digest::TraceDigest;
 use ichnos_viewers::ViewerFile;
 
 /// Size of a block, in bytes.

@@ -1,6 +1,8 @@
 //! Writes the events of one class from values.
 
-use ichnos_model::{BuildError, EventBuilder, EventValues, FieldValue, IgnorePoison as _};
+use ichnos_model::event::{BuildError, EventBuilder, EventValues};
+use ichnos_model::field::FieldValue;
+use ichnos_model::locks::IgnorePoison as _;
 
 use super::{StreamWriter, WriteError};
 

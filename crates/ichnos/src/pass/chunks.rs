@@ -11,7 +11,8 @@ use std::sync::mpsc::Receiver;
 
 use ichnos_flow::{ChunkSender, Merge, in_order};
 use ichnos_io::{ChunkStart, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::{Checkpoint, Event, Message, Sink};
+use ichnos_model::cursor::Checkpoint;
+use ichnos_model::{Event, Message, Sink};
 
 use super::reader_pass::ProgressSteps;
 use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
@@ -125,6 +126,8 @@ struct WorkerSink<'w> {
     worker: Box<dyn Worker + Send>,
     place: WorkerPlace<'w>,
     takes_damage: bool,
+    /// `true` if the observer uses notes.
+    takes_notes: bool,
     /// `true` if the chunk must be written again.
     is_wrong: bool,
     progress: ProgressSteps,
@@ -144,8 +147,14 @@ enum WorkerPlace<'w> {
 
 impl<'w> WorkerSink<'w> {
     fn new(merged: &MergedPass<'_>, lane: Lane, place: WorkerPlace<'w>) -> Self {
-        let (worker, takes_damage) = (merged.output.worker(lane), merged.output.takes_damage());
-        Self { worker, place, takes_damage, is_wrong: false, progress: ProgressSteps::default() }
+        Self {
+            worker: merged.output.worker(lane),
+            place,
+            takes_damage: merged.output.takes_damage(),
+            takes_notes: merged.observer.takes_notes(),
+            is_wrong: false,
+            progress: ProgressSteps::default(),
+        }
     }
 
     fn note(&mut self, note: PassNote) {
@@ -192,10 +201,12 @@ impl<'w> WorkerSink<'w> {
 impl Sink for WorkerSink<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::from_message(message)
-        {
-            self.note(note);
+        if !matches!(message, Message::Event(_)) {
+            if self.takes_notes
+                && let Some(note) = PassNote::from_message(message)
+            {
+                self.note(note);
+            }
             if !self.takes_damage && matches!(message, Message::Damage(_)) {
                 return Ok(ControlFlow::Continue(()));
             }

@@ -6,7 +6,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{BuildError, Event, EventBuilder};
+use ichnos_model::Event;
+use ichnos_model::event::{BuildError, EventBuilder};
 
 type MapFn = dyn Fn(&Event<'_>, &mut EventBuilder) -> Result<(), BuildError> + Send + Sync;
 

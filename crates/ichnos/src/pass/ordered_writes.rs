@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-use ichnos_model::IgnorePoison as _;
+use ichnos_model::locks::IgnorePoison as _;
 
 /// Coordinator of ordered writes. The parts of a data stream are written one after the other, and different data
 /// streams concurrently.

@@ -3,7 +3,9 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{BoxedCursor, Event, Message, MessageKind, Packet, Sink, StreamCursor as _};
+use ichnos_model::cursor::{BoxedCursor, MessageKind, StreamCursor as _};
+use ichnos_model::event::Packet;
+use ichnos_model::{Event, Message, Sink};
 
 use super::{Pass, PassSummary};
 

@@ -6,7 +6,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_io::{Lane, MessageOrder, PartTarget, PartsOutput};
-use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Sink, Window};
+use ichnos_model::clock::ClockValue;
+use ichnos_model::event::Packet;
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event, Message, Sink, Window};
 
 use super::packets::{PacketFlow, PacketSink};
 use super::{Pass, PassEnd, PassObserver, PassOptions, PassSummary};
@@ -14,6 +17,9 @@ use crate::{Reader, StreamMessages};
 
 /// Number of events between two progress reports.
 const STEP: u64 = 1 << 14;
+
+/// Maximum number of damages that wait for the first part. More are reported, but no part receives them.
+const MOST_EARLY_DAMAGE: usize = 1 << 16;
 
 /// Rule that assigns messages to parts.
 pub enum SplitBy<'s> {
@@ -84,8 +90,15 @@ impl Pass {
     ) -> io::Result<PassSummary> {
         let by_stream = parts.order == MessageOrder::ByStream;
         let window = reader.wanted().next().map(|(_, _, window)| window).unwrap_or_default();
-        let writer =
-            PartsWriter { parts, observer, window, indexes: HashMap::new(), examined: 0, reported: 0 };
+        let writer = PartsWriter {
+            parts,
+            observer,
+            window,
+            indexes: HashMap::new(),
+            early_damage: Vec::new(),
+            examined: 0,
+            reported: 0,
+        };
         let mut router = PartsRouter { writer, places: Vec::new(), merged: HashMap::new(), copied_into: 0 };
         match by_stream {
             true => self.route_by_stream(reader, &mut router, options),
@@ -276,6 +289,8 @@ struct PartsWriter<'w, 'p, 's> {
     window: Window,
     /// Output indexes by part number.
     indexes: HashMap<usize, usize>,
+    /// Damage before the first event. The part of that event receives it.
+    early_damage: Vec<Damage>,
     /// Events since the last progress report, and bytes at that report.
     examined: u64,
     reported: u64,
@@ -326,6 +341,11 @@ impl PartsWriter<'_, '_, '_> {
         let part = self.part(number)?;
         if !at.pending.is_empty() {
             self.deliver(part, at)?;
+        }
+        if !self.early_damage.is_empty() && !at.has_packets {
+            for damage in std::mem::take(&mut self.early_damage) {
+                self.parts.output.message(part, &Message::Damage(&damage))?;
+            }
         }
         at.last = Some(number);
         self.parts.written.iter_mut().skip(part).take(1).for_each(|(_, events)| *events += 1);
@@ -428,14 +448,21 @@ impl PartsWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Writes damage to the part of the previous event, or else to the first part, if any.
-    fn damage(&mut self, damage: &Message<'_>, last: Option<usize>) -> io::Result<()> {
+    /// Writes damage to the part of the previous event, or else to the first part.
+    fn damage(&mut self, message: &Message<'_>, last: Option<usize>) -> io::Result<()> {
         match last.or_else(|| self.parts.written.first().map(|(number, _)| *number)) {
             Some(number) => {
                 let part = self.part(number)?;
-                self.parts.output.message(part, damage)
+                self.parts.output.message(part, message)
             }
-            None => Ok(()),
+            None => {
+                if let Message::Damage(damage) = message
+                    && self.early_damage.len() < MOST_EARLY_DAMAGE
+                {
+                    self.early_damage.push((*damage).clone());
+                }
+                Ok(())
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use ichnos_io::Output;
 use ichnos_model::{Event, Message, Sink};
 
-use super::{Pass, PassNote, PassObserver, PassOptions, PassSummary};
+use super::{Pass, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
 /// Number of steps or events between two progress reports.
@@ -110,10 +110,8 @@ struct ObservedSink<'o, S: ?Sized> {
 impl<S: Sink + ?Sized> Sink for ObservedSink<'_, S> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::from_message(message)
-        {
-            self.observer.note(note);
+        if !matches!(message, Message::Event(_)) {
+            self.observer.note_message(message);
         }
         self.sink.message(message)
     }

@@ -7,11 +7,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ichnos_io::{Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::{BoxedCursor, IgnorePoison as _, Message, Packet, Sink, Window};
+use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::event::Packet;
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::{Message, Sink, Window};
 
 use super::ordered_writes::{OrderedPart, OrderedWrites};
 use super::packets::{PacketFlow, PacketSink, to_next_packet};
-use super::{Pass, PassEnd, PassNote, PassObserver, PassOptions, PassSummary};
+use super::{Pass, PassEnd, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
 /// Unit of work for a thread.
@@ -156,10 +159,8 @@ impl StreamSink<'_> {
 impl Sink for StreamSink<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        if !matches!(message, Message::Event(_))
-            && let Some(note) = PassNote::from_message(message)
-        {
-            self.streams.observer.note(note);
+        if !matches!(message, Message::Event(_)) {
+            self.streams.observer.note_message(message);
             if matches!(message, Message::Damage(_)) && !self.streams.output.takes_damage() {
                 return Ok(ControlFlow::Continue(()));
             }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ichnos_export::TextWriter;
-use ichnos_model::IgnorePoison as _;
+use ichnos_model::locks::IgnorePoison as _;
 
 /// Written buffers for reuse. Allocating memory, or using memory in the cache of another processor, costs more than
 /// filling it.

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use ichnos::create::{CreateOptions, WriteError, Writer, create};
-use ichnos::model::{ClockClass, FieldClass, FieldValue, Member, Value};
+use ichnos::model::class::{FieldClass, Member, Value};
+use ichnos::model::clock::ClockClass;
+use ichnos::model::field::FieldValue;
 use ichnos::prelude::*;
 
 use crate::examples::run;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use ichnos::create::{CreateOptions, StreamWriter, WriteError, Writer, create};
 use ichnos::export::{Log, LogOptions};
-use ichnos::model::{
-    ClockClass, EventRecordClass, FieldClass, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, Meaning,
-    Member, Scope,
-};
+use ichnos::model::Scope;
+use ichnos::model::class::{EventRecordClass, FieldClass, Member};
+use ichnos::model::clock::ClockClass;
+use ichnos::model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity};
+use ichnos::model::meaning::Meaning;
 use ichnos::prelude::*;
 
 const SCALE: LevelScale =

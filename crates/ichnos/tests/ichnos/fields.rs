@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ichnos::model::field::{FieldPath, FieldRef};
+use ichnos::model::meaning::Meaning;
 use ichnos::model::plan::Plan;
-use ichnos::model::{Event, FieldPath, FieldRef, Meaning, Scope};
+use ichnos::model::{Event, Scope};
 use ichnos::{OpenOptions, Session};
 
 const SCOPES: [Scope; 6] = [

@@ -1,25 +1,18 @@
 //! Firefox Profiler profiles, compared with the original traces as other programs read them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use ichnos::convert::ConvertOptions;
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
-use ichnos_model::{ClassMap, EventDisplay, EventRole, EventRule, Meaning, Message, Sink, Window};
+use ichnos_model::meaning::{ClassMap, EventDisplay, EventRole, EventRule, Meaning};
+use ichnos_model::{Message, Sink, Window};
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
 
-use crate::viewers::{own_name, writer};
-
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
-
-fn open(path: &Path) -> Session {
-    ichnos::open([path], &OpenOptions::default()).unwrap()
-}
+use crate::viewers::{examples, open, own_name, writer};
 
 fn convert(session: &Session, path: &Path) {
     let mut options = ConvertOptions::default();

@@ -5,7 +5,8 @@ use ichnos::FORMATS;
 use ichnos::export::{Integers, JsonTime, Log, LogOptions, Pretty, PrettyOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Format, OpenedTraces, ReadOptions, Tree};
-use ichnos::model::{BoxedCursor, Sink, Window};
+use ichnos::model::cursor::BoxedCursor;
+use ichnos::model::{Sink, Window};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::cases;
 

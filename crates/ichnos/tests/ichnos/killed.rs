@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ichnos::create::{CreateOptions, create};
-use ichnos::model::{ClockClass, FieldClass, Member};
+use ichnos::model::class::{FieldClass, Member};
+use ichnos::model::clock::ClockClass;
 use ichnos_testing::Random;
 
 use crate::create::read;

@@ -9,11 +9,11 @@ use ichnos::convert::ConvertOptions;
 use ichnos::{OpenOptions, Session};
 use ichnos_analysis::stats::Unpaired;
 use ichnos_flow::pump;
+use ichnos_model::field::FieldValue;
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity};
 use ichnos_model::lower::LossEntry;
-use ichnos_model::{
-    ClassMap, EventRole, EventRule, FieldValue, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
-    Meaning, Message, Sink, Window,
-};
+use ichnos_model::meaning::{ClassMap, EventRole, EventRule, Meaning};
+use ichnos_model::{Message, Sink, Window};
 use serde_json::Value as Json;
 
 use crate::otlp::{elements, spans};

@@ -13,7 +13,7 @@ use ichnos_testing::{TraceProcessor, find_python};
 use serde_json::Value as Json;
 
 use crate::missing::check_otlp;
-use crate::viewers::writer;
+use crate::viewers::{examples, open, writer};
 
 const EXAMPLES: [&str; 7] = [
     "hello-lttng",
@@ -25,14 +25,9 @@ const EXAMPLES: [&str; 7] = [
     "hello-fxt",
 ];
 
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
-
 /// Returns the files with this extension in a directory with recorded traces.
 fn recorded(directory: &str, extension: &str) -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let mut directories = vec![std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join(directory)];
+    let mut directories: Vec<PathBuf> = ichnos_testing::recorded(directory).into_iter().collect();
     let mut files = Vec::new();
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).into_iter().flatten() {
@@ -46,10 +41,6 @@ fn recorded(directory: &str, extension: &str) -> Vec<PathBuf> {
     }
     files.sort();
     files
-}
-
-fn open(path: &Path) -> Session {
-    ichnos::open([path], &OpenOptions::default()).unwrap()
 }
 
 /// Converts a trace to a file.
@@ -278,9 +269,6 @@ fn log_records_have_the_identifiers_in_events() {
 #[test]
 fn edges_of_recorded_tasks_are_parents_or_links() {
     let files = recorded("xtrace/brown", "json");
-    if files.is_empty() {
-        println!("skipped: edges_of_recorded_tasks_are_parents_or_links: no recorded traces");
-    }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("spans.jsonl");
     for original in files {

@@ -14,7 +14,7 @@ use crate::render::trace;
 
 /// Sink that keeps its messages.
 #[derive(Default)]
-struct Kept {
+struct RecordingSink {
     events: Vec<(String, i128)>,
     begun: usize,
     damages: usize,
@@ -23,7 +23,7 @@ struct Kept {
     stops_after: Option<(usize, &'static AtomicBool)>,
 }
 
-impl Sink for Kept {
+impl Sink for RecordingSink {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
             Message::Event(event) => {
@@ -54,7 +54,12 @@ fn all(session: &Session) -> Vec<(String, i128)> {
     all
 }
 
-fn run(session: &Session, pass: &Pass, selection: &Selection, mut kept: Kept) -> (Kept, PassEnd, u64) {
+fn run(
+    session: &Session,
+    pass: &Pass,
+    selection: &Selection,
+    mut kept: RecordingSink,
+) -> (RecordingSink, PassEnd, u64) {
     let reader = selection.reader(session, Window::default()).unwrap();
     let summary = reader.pass().with(pass.clone()).run(&mut kept).unwrap();
     (kept, summary.end, summary.counts.events)
@@ -83,12 +88,12 @@ fn selected_events() {
     for (selection, wants) in cases {
         let expected: Vec<_> = all.iter().filter(|event| wants(event)).cloned().collect();
         let pass = Pass::new(selection.clone());
-        let (kept, _, count) = run(&session, &pass, &selection, Kept::default());
+        let (kept, _, count) = run(&session, &pass, &selection, RecordingSink::default());
         assert_eq!((kept.events, count), (expected.clone(), expected.len() as u64), "{selection:?}");
-        let (kept, ..) = run(&session, &pass.clone().limit(3), &selection, Kept::default());
+        let (kept, ..) = run(&session, &pass.clone().limit(3), &selection, RecordingSink::default());
         assert_eq!(kept.events, expected[..3]);
         let (kept, _, count) =
-            run(&session, &pass.skip(expected.len() as u64 - 2), &selection, Kept::default());
+            run(&session, &pass.skip(expected.len() as u64 - 2), &selection, RecordingSink::default());
         assert_eq!((kept.events, count, kept.begun), (expected[expected.len() - 2..].to_vec(), 2, 0));
         assert_eq!(kept.preceding, Some(expected[expected.len() - 3].1));
     }
@@ -103,9 +108,9 @@ fn ends() {
     let session = ichnos::open([directory.path()], &OpenOptions::default()).unwrap();
     let everything = Selection::default();
     let pass = Pass::new(everything.clone());
-    let (kept, end, _) = run(&session, &pass, &everything, Kept::default());
+    let (kept, end, _) = run(&session, &pass, &everything, RecordingSink::default());
     assert!(matches!(end, PassEnd::Over) && kept.damages > 0);
-    let (_, end, _) = run(&session, &pass.clone().strict(true), &everything, Kept::default());
+    let (_, end, _) = run(&session, &pass.clone().strict(true), &everything, RecordingSink::default());
     assert!(matches!(end, PassEnd::Refused(damage) if damage.file.ends_with("stream_1")));
     let outputs = tempfile::tempdir().unwrap();
     let target = outputs.path().join("target");
@@ -119,8 +124,53 @@ fn ends() {
         assert!(!target.exists());
     }
     static STOP: AtomicBool = AtomicBool::new(false);
-    let stopping = Kept { stops_after: Some((7, &STOP)), ..Kept::default() };
+    let stopping = RecordingSink { stops_after: Some((7, &STOP)), ..RecordingSink::default() };
     let (kept, end, count) = run(&session, &pass.stop(&STOP).live(), &everything, stopping);
     assert!(matches!(end, PassEnd::Interrupted));
     assert_eq!((kept.events.len(), count), (7, 7));
+}
+
+/// Observer that stops a conversion after 1000 events.
+#[cfg(feature = "jsonl")]
+struct StoppingObserver {
+    stop: &'static AtomicBool,
+    events: std::sync::atomic::AtomicU64,
+}
+
+#[cfg(feature = "jsonl")]
+impl ichnos::PassObserver for StoppingObserver {
+    fn progress(&self, _: Option<i128>, events: u64) {
+        let before = self.events.fetch_add(events, Ordering::Relaxed);
+        self.stop.store(before + events >= 1000, Ordering::Relaxed);
+    }
+}
+
+/// A conversion stops within a data stream without packets, even if no event is selected. Nothing is left behind.
+#[cfg(feature = "jsonl")]
+#[test]
+fn conversions_stop_within_a_data_stream() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = directory.path().join("lines.jsonl");
+    let line = |number: u32| format!("{{\"ts\":{number},\"name\":\"e\",\"payload\":{{\"v\":{number}}}}}\n");
+    std::fs::write(&lines, (0..50_000).map(line).collect::<String>()).unwrap();
+    let session = ichnos::open([&lines], &OpenOptions::default()).unwrap();
+    for (format, selection) in [
+        ("ctf", Selection::default()),
+        ("ctf", Selection::default().condition(|_| false)),
+        ("jsonl", Selection::default()),
+    ] {
+        let outputs = tempfile::tempdir().unwrap();
+        let path = outputs.path().join("out");
+        let target = ichnos::convert::target(Some(format), &path, None).unwrap();
+        let observer = StoppingObserver { stop: Box::leak(Box::default()), events: Default::default() };
+        let mut options = ConvertOptions::default();
+        options.pass = Pass::new(selection.clone()).stop(observer.stop);
+        options.observer = &observer;
+        let reader = selection.reader(&session, Window::default()).unwrap();
+        let converted = reader.convert(target.writer, Some(path), &options);
+        assert!(matches!(converted, Err(ConvertError::Stopped)), "{format} {selection:?}: {converted:?}");
+        let events = observer.events.load(Ordering::Relaxed);
+        assert!((1000..5000).contains(&events), "{format} {selection:?}: {events}");
+        assert_eq!(std::fs::read_dir(outputs.path()).unwrap().count(), 0, "{format} {selection:?}");
+    }
 }

@@ -7,8 +7,9 @@ use std::{fmt, fs};
 
 use ichnos::convert::{ConvertError, ConvertOptions, target};
 use ichnos::io::WriteReport;
+use ichnos::model::class::{Child, FieldClass};
 use ichnos::model::lower::{LossKind, LossTable};
-use ichnos::model::{Child, FieldClass, Message, Sink};
+use ichnos::model::{Message, Sink};
 use ichnos::prelude::Cursor;
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::proposals::{Proposal, RandomTrace, random_trace};

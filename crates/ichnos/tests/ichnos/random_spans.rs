@@ -8,7 +8,8 @@ use std::sync::Arc;
 use ichnos::{OpenOptions, Session};
 use ichnos_analysis::stats::{PairOptions, PairReader, Pairs};
 use ichnos_flow::pump;
-use ichnos_model::{CauseKind, ClassMap, EventDisplay, EventRole, EventRule, Meaning, Message, Sink, Window};
+use ichnos_model::meaning::{CauseKind, ClassMap, EventDisplay, EventRole, EventRule, Meaning};
+use ichnos_model::{Message, Sink, Window};
 use ichnos_testing::Random;
 use serde_json::Value as Json;
 

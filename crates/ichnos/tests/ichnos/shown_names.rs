@@ -1,37 +1,19 @@
 //! Event, process, thread, counter and object names in viewers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
 use ichnos_model::Window;
+use ichnos_testing::recorded;
 use ichnos_viewers::{Timeline, TimelineTrackKind};
 use serde_json::Value as Json;
 
 use crate::missing::check_otlp;
 use crate::otlp::{elements, spans};
-use crate::viewers::{ERRORS, all_rows, convert, processor};
-
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
-
-/// Returns the path of a recorded trace, if there is one.
-fn recorded(test: &str, name: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let path = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join(name);
-    if !path.exists() {
-        println!("skipped: {test}: no recorded trace {name}");
-        return None;
-    }
-    Some(path)
-}
-
-fn open(path: &Path) -> Session {
-    ichnos::open([path], &OpenOptions::default()).unwrap()
-}
+use crate::viewers::{ERRORS, all_rows, convert, examples, open, processor};
 
 fn timeline(session: &Session) -> Timeline {
     let mut timeline = Timeline::new(1 << 28).with_flows();
@@ -63,7 +45,7 @@ fn column(rows: &[String]) -> BTreeSet<String> {
 #[test]
 fn counters_of_dotnet_are_counters() {
     let test = "counters_of_dotnet_are_counters";
-    let Some(path) = recorded(test, "reports/use/dotnet-counters.nettrace") else { return };
+    let Some(path) = recorded("reports/use/dotnet-counters.nettrace") else { return };
     let directory = tempfile::tempdir().unwrap();
     let session = open(&path);
     let events = chrome(&convert(&session, "chrome", directory.path()), "C");
@@ -97,7 +79,7 @@ fn counters_of_dotnet_are_counters() {
 #[test]
 fn processes_and_threads_of_dotnet_have_names() {
     let test = "processes_and_threads_of_dotnet_have_names";
-    let Some(path) = recorded(test, "nettrace/runtime/net10.0-small.nettrace") else { return };
+    let Some(path) = recorded("nettrace/runtime/net10.0-small.nettrace") else { return };
     let session = open(&path);
     let shown = timeline(&session);
     let processes = tracks(&shown, TimelineTrackKind::Process);
@@ -134,8 +116,7 @@ fn reports_are_called_by_their_labels() {
 /// ROS 2 callbacks are named after topics and functions, and messages go from writers to readers.
 #[test]
 fn ros_callbacks_are_named_after_topics() {
-    let test = "ros_callbacks_are_named_after_topics";
-    let Some(path) = recorded(test, "ctf/real/ctf2/tc-ros2") else { return };
+    let Some(path) = recorded("ctf/real/ctf2/tc-ros2") else { return };
     let session = open(&path);
     let shown = timeline(&session);
     let names: Vec<&str> = (0..shown.names()).map(|number| shown.name(number)).collect();
@@ -157,8 +138,7 @@ fn lines(session: &Session) -> Vec<Json> {
 /// Spans that publish a message or wait for one are named after the topic, if the trace contains it.
 #[test]
 fn messages_of_ros_have_topics() {
-    let test = "messages_of_ros_have_topics";
-    let Some(path) = recorded(test, "ctf/real/ctf2/tc-ros2") else { return };
+    let Some(path) = recorded("ctf/real/ctf2/tc-ros2") else { return };
     let session = open(&path);
     // Topics by process and address, and messages in transit.
     let (mut topics, mut messages) = (HashMap::new(), HashMap::new());

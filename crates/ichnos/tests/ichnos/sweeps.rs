@@ -13,7 +13,9 @@ use ichnos::convert::{ConvertOptions, common_target};
 use ichnos_ctf::stream_input::StreamInput;
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
 use ichnos_io::{ExistingOutput, IoLimits, Tree};
-use ichnos_model::{ByteOrder, Cursor as _, Event, Field, FieldKind, Message, Role, Scope, Visitor, Window};
+use ichnos_model::class::{ByteOrder, FieldKind, Role};
+use ichnos_model::field::Field;
+use ichnos_model::{Cursor as _, Event, Message, Scope, Visitor, Window};
 use ichnos_testing::{is_complete_sweep, is_like_another};
 use tempfile::TempDir;
 
@@ -36,16 +38,11 @@ pub(crate) struct Files {
 impl Files {
     /// Returns the recorded traces and the examples.
     pub(crate) fn recorded() -> Vec<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let traces = std::env::var_os("ICHNOS_TRACES")
-            .map_or_else(|| root.join("../shared/traces"), PathBuf::from)
-            .join("ctf/real");
         let mut found = Vec::new();
-        Self::find(&traces, &mut found);
-        if found.is_empty() {
-            println!("skipped: no recorded traces in {}", traces.display());
+        if let Some(traces) = ichnos_testing::recorded("ctf/real") {
+            Self::find(&traces, &mut found);
         }
-        Self::find(&root.join("examples"), &mut found);
+        Self::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"), &mut found);
         found
     }
 

@@ -16,22 +16,14 @@ const STALE: &str = "there, an empty string is printed as the string of that fie
                      2.0.4, which these two were made with)";
 
 pub(crate) fn traces() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let directory =
-        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    let directory = directory.join("ctf");
-    let found = directory.join("real.json").is_file();
-    if !found {
-        eprintln!("skipped: there are no traces in {}", directory.display());
-    }
-    found.then_some(directory)
+    ichnos_testing::recorded("ctf/real.json")?.parent().map(Path::to_owned)
 }
 
 fn print(path: &Path, kind: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut options = OpenOptions::default();
     // babeltrace2 rounds the times of clocks with frequencies other than 1 GHz in binary64.
-    options.read.clock_arithmetic = ichnos::model::ClockArithmetic::Double;
+    options.read.clock_arithmetic = ichnos::model::clock::ClockArithmetic::Double;
     let session = ichnos::open([path], &options).unwrap();
     let mut cursor = session.cursor(Window::default()).unwrap();
     if kind == "pretty" {
@@ -71,9 +63,7 @@ fn lines(text: &[u8]) -> usize {
 }
 
 fn compare(kind: &str) {
-    let Some(directory) = traces() else {
-        return;
-    };
+    let Some(directory) = traces() else { return };
     let index = std::fs::read(directory.join("real.json")).unwrap();
     let index: Value = serde_json::from_slice(&index).unwrap();
     let mut wrong = Vec::new();

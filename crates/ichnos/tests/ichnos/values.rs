@@ -8,13 +8,16 @@ use std::sync::Arc;
 use ichnos::export::{
     Details, DetailsOptions, Log, LogForm, LogOptions, Null, Pretty, PrettyOptions, ResumableSink as _,
 };
-use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
-use ichnos::model::{
-    BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
-    FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange, Length, Limits, Mappings, Member,
-    Message, RangeSet, Real, Scope, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass, Uuid,
-    VariantOption, WallClock, Wide,
+use ichnos::model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, Mappings, Member, RangeSet, StringLength, Uuid, VariantOption,
 };
+use ichnos::model::clock::WallClock;
+use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
+use ichnos::model::event::{EventValues, Scopes};
+use ichnos::model::field::{FieldValue, Real, StringEncoding, Wide};
+use ichnos::model::trace::Limits;
+use ichnos::model::{DataStream, Event, Message, Scope, Sink, Trace, TraceClass};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use proptest::prelude::*;
 

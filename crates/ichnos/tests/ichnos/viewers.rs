@@ -7,20 +7,21 @@ use std::sync::Arc;
 use ichnos::convert::{ConvertOptions, target};
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
-use ichnos_model::{
-    ClassMap, Event, EventRole, EventRule, Field, FieldRef, LevelScale, LevelStep, LogLevel, LogRole,
-    LogSeverity, Meaning, Message, Scope, Sink, Visitor, Window,
-};
-use ichnos_testing::{TraceProcessor, is_complete_sweep};
+use ichnos_model::field::{Field, FieldRef};
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity};
+use ichnos_model::meaning::{ClassMap, EventRole, EventRule, Meaning};
+use ichnos_model::{Event, Message, Scope, Sink, Visitor, Window};
+use ichnos_testing::{TraceProcessor, is_complete_sweep, recorded};
 use serde_json::Value as Json;
 
 use crate::random_spans::span_pairs;
 
-fn examples() -> PathBuf {
+/// Returns the directory with examples.
+pub(crate) fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
-fn open(path: &Path) -> Session {
+pub(crate) fn open(path: &Path) -> Session {
     ichnos::open([path], &OpenOptions::default()).unwrap()
 }
 
@@ -46,16 +47,8 @@ pub(crate) fn processor(test: &str) -> Option<TraceProcessor> {
     TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-/// Returns the directory with recorded kernel traces, if it exists.
-fn recorded(test: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let root = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join("ctf/real/tracecompass");
-    if !root.is_dir() {
-        println!("skipped: {test}: no recorded traces");
-        return None;
-    }
-    Some(root)
-}
+/// Directory with recorded kernel traces.
+const KERNELS: &str = "ctf/real/tracecompass";
 
 /// Returns the rows of each query, in order. The trace processor starts once.
 pub(crate) fn all_rows(processor: &TraceProcessor, trace: &Path, queries: &[&str]) -> Vec<Vec<String>> {
@@ -122,7 +115,7 @@ fn the_trace_processor_reads_the_same_of_fxt() {
 fn spans_with_equal_keys_equal_nested_spans() {
     const SLICES: &str = "select name, ts, dur from slice where dur > 0 and category = 'irq'";
     let test = "spans_with_equal_keys_equal_nested_spans";
-    let Some(root) = recorded(test) else { return };
+    let Some(root) = recorded(KERNELS) else { return };
     let mut options = OpenOptions::default();
     options.read.class_map = Some(ClassMap::new(|class, stream| {
         let name = class.name.clone().unwrap_or_default();
@@ -208,7 +201,7 @@ fn threads_of_kernels_are_in_their_processes() {
         "select tid, pid, p.name as process from thread left join process p using (upid) where tid > 0";
     let test = "threads_of_kernels_are_in_their_processes";
     let Some(processor) = processor(test) else { return };
-    let Some(root) = recorded(test) else { return };
+    let Some(root) = recorded(KERNELS) else { return };
     let directory = tempfile::tempdir().unwrap();
     for (name, least) in [("many-threads", 8000), ("bug446190", 25)] {
         let session = open(&root.join(name));
@@ -255,7 +248,7 @@ fn traces_of_two_hosts_are_two_machines() {
         "select s.ts, s.dur, t.tid from sched s join thread t using (utid) where t.machine_id";
     let test = "traces_of_two_hosts_are_two_machines";
     let Some(processor) = processor(test) else { return };
-    let Some(root) = recorded(test) else { return };
+    let Some(root) = recorded(KERNELS) else { return };
     let path = root.join("synctraces");
     let directory = tempfile::tempdir().unwrap();
     let rows = |path: &Path, machines: u32| -> Vec<Vec<Vec<String>>> {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use ichnos::convert::target;
 use ichnos::io::{Lane, WriteOptions, WriteSource, WriteTarget};
-use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
-use ichnos::model::{
-    ClockClass, ClockValue, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
-    FieldKind, FieldLocation, Length, Limits, Message, Scope, Scopes, Sink, StringLength, Trace, TraceClass,
-    Window,
+use ichnos::model::class::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation, Length, StringLength,
 };
+use ichnos::model::clock::{ClockClass, ClockValue};
+use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
+use ichnos::model::event::{EventValues, Scopes};
+use ichnos::model::trace::Limits;
+use ichnos::model::{DataStream, Event, Message, Scope, Sink, Trace, TraceClass, Window};
 use ichnos::prelude::Cursor;
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use proptest::prelude::*;

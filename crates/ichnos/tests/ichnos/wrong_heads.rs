@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ichnos_ctf::trace::CtfTrace;
-use ichnos_model::{ByteOrder, Cursor as _, Field, FieldKind, Message, Role, Scope, Visitor, Window};
+use ichnos_model::class::{ByteOrder, FieldKind, Role};
+use ichnos_model::field::Field;
+use ichnos_model::{Cursor as _, Message, Scope, Visitor, Window};
 
 use crate::sweeps::{Change, ReadEvent, SAMPLE, Sweep, damage, events, read, repair};
 

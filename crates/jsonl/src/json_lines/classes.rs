@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use ichnos_export::parts::has_plain_field;
 use ichnos_json::write::ObjectWriter;
+use ichnos_model::class::{FieldClass, FieldKind};
 use ichnos_model::plan::scope_class;
-use ichnos_model::{DataStream, Event, FieldClass, FieldKind, Scope, TraceClass};
+use ichnos_model::{DataStream, Event, Scope, TraceClass};
 
 use crate::description::MESSAGE;
 use crate::field_class::{FieldClassCodec, StreamScopes, scope_name};

@@ -1,7 +1,11 @@
 //! Writes member meanings of event record classes, and the call stacks that members refer to.
 
 use ichnos_json::write::ObjectWriter;
-use ichnos_model::{Event, EventRecordClass, FieldRef, LogSeverity, LogText, Meaning, Scope};
+use ichnos_model::class::EventRecordClass;
+use ichnos_model::field::FieldRef;
+use ichnos_model::log::{LogSeverity, LogText};
+use ichnos_model::meaning::Meaning;
+use ichnos_model::{Event, Scope};
 
 use super::{begin, end};
 use crate::description::MESSAGE;

@@ -2,7 +2,7 @@
 
 use ichnos_export::parts::{TimeWriter, nanoseconds};
 use ichnos_json::write::push_unsigned;
-use ichnos_model::ClockValue;
+use ichnos_model::clock::ClockValue;
 
 /// Maximum size of an opening that is copied as one block.
 const SIZE: usize = 96;

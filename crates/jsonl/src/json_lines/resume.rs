@@ -117,6 +117,7 @@ impl ResumptionState {
         };
         let number = u64::from(rank.number);
         let introduced = self.state.as_mut().map(|state| std::mem::take(state.stream_mut(number)));
+        // Without a state, nothing is introduced yet.
         (number, introduced.unwrap_or_default())
     }
 }

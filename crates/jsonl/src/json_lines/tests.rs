@@ -1,10 +1,15 @@
 use std::sync::Arc;
 
-use ichnos_model::{
-    CauseKind, ClockClass, ClockOrigin, DisplayBase, FieldClass, FieldKind, FieldLocation, Frame,
-    IntegerProperties, IntegerRange, Length, Mappings, Meaning, RangeSet, Role, Scope, StringEncoding,
-    StringLength, Uuid, Value,
+use ichnos_model::Scope;
+use ichnos_model::class::{
+    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mappings,
+    RangeSet, Role, StringLength, Uuid, Value,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::meaning::{CauseKind, Meaning};
+use ichnos_model::message::DamageKind;
+use ichnos_model::stack::Frame;
 
 use super::*;
 use crate::testing::{
@@ -111,7 +116,7 @@ fn losses_and_damage() {
         file: "a\\b".to_owned(),
         stream: Some("s".to_owned()),
         bit: 81,
-        kind: ichnos_model::DamageKind::EmptyEventRecord,
+        kind: DamageKind::EmptyEventRecord,
         skipped: 7,
     };
     send(&mut sink, &Message::Damage(&damage));

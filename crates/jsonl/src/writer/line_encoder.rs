@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use ichnos_export::TextWriter;
 use ichnos_io::{EncoderRules, MessageEncoder, WriteOptions, WriteSource};
-use ichnos_model::{DamageKind, EventHash, Message, Sink as _, StreamDigest, TraceDigest};
+use ichnos_model::digest::{EventHash, StreamDigest, TraceDigest};
+use ichnos_model::message::DamageKind;
+use ichnos_model::{Message, Sink as _};
 
 use super::losses::LineLosses;
 use crate::{JsonLines, JsonLinesOptions};

@@ -1,8 +1,10 @@
 //! Losses: data that lines cannot contain.
 
 use ichnos_export::parts::has_plain_field;
+use ichnos_model::class::FieldClass;
+use ichnos_model::event::StreamTable;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, FieldClass, Scope, StreamTable};
+use ichnos_model::{DataStream, Event, Scope};
 
 /// Records a class's losses when its first event is written, and counts lost values.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Attributes, FieldClass, FieldKind, Member, VariantOption};
+use crate::class::{Attributes, FieldClass, FieldKind, Member, Role, VariantOption};
 
 /// A field class directly inside another: see [`FieldClass::children`].
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl FieldClass {
     /// values.
     ///
     /// ```
-    /// use ichnos_model::{FieldClass, Member};
+    /// use ichnos_model::class::{FieldClass, Member};
     ///
     /// /// Counts the strings in a class.
     /// fn strings(class: &FieldClass) -> usize {
@@ -95,7 +95,7 @@ impl FieldClass {
     /// Replaces the direct child classes.
     ///
     /// ```
-    /// use ichnos_model::FieldClass;
+    /// use ichnos_model::class::FieldClass;
     /// use std::sync::Arc;
     ///
     /// let text = FieldClass::optional(FieldClass::string());
@@ -112,16 +112,22 @@ impl FieldClass {
 
     /// Returns `true` if this class, or one inside it at any depth, fulfils a condition.
     ///
-    /// The depth is within [`Limits::depth`](crate::Limits::depth).
+    /// The depth is within [`Limits::depth`](crate::trace::Limits::depth).
     pub fn exists(&self, is_wanted: &mut dyn FnMut(&Self) -> bool) -> bool {
         is_wanted(self) || self.children().any(|child| child.class().exists(is_wanted))
+    }
+
+    /// Returns `true` if this class, or one inside it at any depth, has a role.
+    #[must_use]
+    pub fn has_role(&self, role: Role) -> bool {
+        self.exists(&mut |class| class.roles.has(role))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FieldLocation, Length, RangeSet};
+    use crate::class::{FieldLocation, Length, RangeSet};
 
     fn nested() -> [FieldClass; 5] {
         let text = || Arc::new(FieldClass::string());

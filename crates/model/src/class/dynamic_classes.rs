@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
+use crate::class::{DataStreamClass, EventRecordClass, TraceClass};
+use crate::locks::IgnorePoison as _;
 use crate::plan::{EventRecordPlans, PlanError, TracePlans};
-use crate::{DataStreamClass, EventRecordClass, IgnorePoison as _, Limits, TraceClass};
+use crate::trace::Limits;
 
 /// An event record class that the trace metadata lacks, because the records describe themselves.
 #[derive(Debug)]
@@ -256,7 +258,8 @@ fn compile(class: EventRecordClass, index: usize, limits: &Limits) -> Result<Dyn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BitField, ByteOrder, FieldClass, FieldKind, Member, Trace};
+    use crate::class::{BitField, ByteOrder, FieldClass, FieldKind, Member};
+    use crate::trace::Trace;
 
     fn class(members: usize) -> EventRecordClass {
         let bits = FieldClass::new(FieldKind::Boolean(BitField::new(8, ByteOrder::LittleEndian, 8)));

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::wide_integer::names_of;
-use crate::{
-    ActivityPaths, Attributes, ClockUpdate, DeclaredAt, FieldLocation, FieldValue, Mappings, RangeSet, Role,
-    Roles, StringEncoding, WallClock, Wide, WideRange,
-};
+use crate::class::{Attributes, ClockUpdate, FieldLocation, Mappings, RangeSet, Role, Roles, WideRange};
+use crate::clock::WallClock;
+use crate::field::{FieldValue, StringEncoding, Wide};
+use crate::meaning::ActivityPaths;
+use crate::trace::DeclaredAt;
 
 /// Describes fields: bit sequences in a packet, with their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +93,14 @@ impl FieldClass {
     pub fn optional(field: impl Into<Arc<Self>>) -> Self {
         let selector = Box::new(FieldLocation::by_values());
         Self::new(FieldKind::Optional { field: field.into(), selector, ranges: None })
+    }
+
+    /// An array in value scopes. Only the values determine its length, without a length field.
+    #[must_use]
+    pub fn array_by_values(element: impl Into<Arc<Self>>) -> Self {
+        let length = Length::Dynamic(Box::new(FieldLocation::by_values()));
+        let element = element.into();
+        Self::new(FieldKind::Array { element, length, minimum_alignment: 8, element_aligns: true })
     }
 
     /// Returns `true` for classes from [`FieldClass::optional`].

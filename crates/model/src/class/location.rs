@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::DeclaredAt;
+use crate::trace::DeclaredAt;
 
 crate::named_enum! {
     /// Root fields of packets and event records: six that are decoded, in this order, and one that is always a value.
@@ -25,7 +25,7 @@ crate::named_enum! {
         Payload = "event-record-payload",
         /// Data about the origin of an event record, for example a component or a process, that is not in the record
         /// itself. A reader looks it up in earlier data. The data stream class describes it. Its fields are always
-        /// [values](crate::EventValues). An event without them lacks this scope.
+        /// [values](crate::event::EventValues). An event without them lacks this scope.
         Resource = "resource",
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Wide;
+use crate::field::Wide;
 
 /// A closed range of integers (CTF2-SPEC-2.0, "Integer range set").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

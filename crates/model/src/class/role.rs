@@ -88,7 +88,7 @@ impl Roles {
     }
 
     /// Returns `true` if the field class has further clock updates; see
-    /// [`FieldClass::clock_updates`](crate::FieldClass::clock_updates).
+    /// [`FieldClass::clock_updates`](crate::class::FieldClass::clock_updates).
     #[inline]
     #[must_use]
     pub const fn has_further_clocks(self) -> bool {

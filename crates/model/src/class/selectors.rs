@@ -1,6 +1,6 @@
 //! Fast selection of variant options.
 
-use crate::RangeSet;
+use crate::class::RangeSet;
 
 /// Variant options by selector value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Selectors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::IntegerRange;
+    use crate::class::IntegerRange;
 
     fn sets(options: &[&[(i128, i128)]]) -> Vec<RangeSet> {
         let range = |(lower, upper): &(i128, i128)| IntegerRange { lower: *lower, upper: *upper };

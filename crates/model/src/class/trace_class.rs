@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{
-    Attributes, ByteOrder, ClockClass, DeclaredAt, EventDisplay, EventRole, FieldClass, FieldKind, LogRole,
-    Meanings, Member, Role, Value,
-};
+use crate::class::{Attributes, ByteOrder, FieldClass, FieldKind, Member, Role, Value};
+use crate::clock::ClockClass;
+use crate::log::LogRole;
+use crate::meaning::{EventDisplay, EventRole, Meanings};
+use crate::trace::DeclaredAt;
 
 /// A complete trace description, from a CTF metadata stream or a reader of another format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -216,6 +217,16 @@ impl EventRecordClass {
             payload: Some(Arc::new(FieldClass::structure(members))),
             ..Self::default()
         }
+    }
+
+    /// Returns an id that depends only on a key, so that it is the same in every file. Every JSON reader accepts the
+    /// number: it has 48 bits of the FNV-1a hash.
+    #[must_use]
+    pub fn id_from_key(key: &[u8]) -> u128 {
+        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        u128::from((hash ^ hash >> 48) & 0xffff_ffff_ffff)
     }
 }
 

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::{Mappings, Wide};
+use crate::class::Mappings;
+use crate::field::Wide;
 
 /// An integer of any size.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -139,7 +140,7 @@ impl fmt::Display for WideInteger {
     }
 }
 
-/// Range of values beyond `i128` that a [mapping](crate::Mapping) names. Its part within `i128` is also in the
+/// Range of values beyond `i128` that a [mapping](crate::class::Mapping) names. Its part within `i128` is also in the
 /// mapping's ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WideRange {

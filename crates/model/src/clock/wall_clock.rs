@@ -7,7 +7,7 @@ const BILLION: i128 = 1_000_000_000;
 /// Epoch and unit of an integer wall clock time.
 ///
 /// ```
-/// use ichnos_model::WallClock;
+/// use ichnos_model::clock::WallClock;
 ///
 /// // 1970-01-01 00:00:01.5 as Windows counts.
 /// let time = 116_444_736_000_000_000 + 15_000_000;

@@ -4,10 +4,10 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{
-    Checkpoint, Cursor, DataPosition, DataStream, EventCounts, ExcludedClasses, Head, Message, MessageKind,
-    Window,
-};
+use crate::cursor::{Checkpoint, Cursor, ExcludedClasses, Head, MessageKind};
+use crate::event::EventCounts;
+use crate::message::{DataPosition, Message};
+use crate::trace::{DataStream, Window};
 
 /// A data stream whose cursor can be recreated at a message: see [`SmallCursor`].
 ///

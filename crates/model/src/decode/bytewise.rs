@@ -4,9 +4,8 @@
 use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
 use crate::bits::{first_zero, first_zero_pair, read_bits, reverse};
-use crate::field::{Field, Visitor};
+use crate::field::{Field, StringEncoding, Text, Visitor};
 use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, NodeRef, Op, Plan, Step};
-use crate::{StringEncoding, Text};
 
 /// Access to the plans behind steps.
 pub(crate) trait Plans<'a>: Copy {
@@ -244,6 +243,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
 #[inline(never)]
 fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u8], bit: u64) {
     let Op::Bits(bits) = field.node().op else {
+        // The bytes are available, as the caller checked.
         let bytes = bytes.get((bit / 8) as usize..).unwrap_or_default();
         return visitor.guid(field.with_length(0), guid_of(bytes));
     };

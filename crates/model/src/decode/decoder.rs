@@ -7,8 +7,8 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::packet_bits::{DecodeLimits, PacketBits};
 use super::position::Position;
 use super::slots::{Slots, is_known, save};
-use crate::ByteOrder;
 use crate::bits::read_bits;
+use crate::class::ByteOrder;
 use crate::field::{Field, Visitor};
 use crate::plan::steps::{NodeId, Plan, Slot, align};
 

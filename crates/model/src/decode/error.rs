@@ -1,6 +1,6 @@
 //! Decoding errors.
 
-use crate::ByteOrder;
+use crate::class::ByteOrder;
 
 /// Reason why a field cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,7 +92,7 @@ pub enum DecodeErrorKind {
 }
 
 impl DecodeErrorKind {
-    /// Returns the name of the exceeded limit, a member of [`Limits`](crate::Limits).
+    /// Returns the name of the exceeded limit, a member of [`Limits`](crate::trace::Limits).
     #[must_use]
     pub const fn limit(self) -> Option<&'static str> {
         match self {

@@ -2,7 +2,7 @@
 
 use super::bytewise::{Bytewise, Plans};
 use super::position::Position;
-use crate::Visitor;
+use crate::field::Visitor;
 use crate::plan::steps::{BlockField, Load, NodeId, Op, Plan, Step};
 
 /// An integer with the same offset in all events of a class: a field in the first block of its scope. Without it,

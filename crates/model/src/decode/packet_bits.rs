@@ -34,14 +34,14 @@ impl<'a> PacketBits<'a> {
 /// Decoding limits.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodeLimits {
-    /// See [`Limits::integer_bits`](crate::Limits::integer_bits).
+    /// See [`Limits::integer_bits`](crate::trace::Limits::integer_bits).
     pub integer_bits: u64,
-    /// See [`Limits::zero_size_elements`](crate::Limits::zero_size_elements).
+    /// See [`Limits::zero_size_elements`](crate::trace::Limits::zero_size_elements).
     pub zero_size_elements: u64,
 }
 
-impl From<&crate::Limits> for DecodeLimits {
-    fn from(limits: &crate::Limits) -> Self {
+impl From<&crate::trace::Limits> for DecodeLimits {
+    fn from(limits: &crate::trace::Limits) -> Self {
         Self { integer_bits: limits.integer_bits, zero_size_elements: limits.zero_size_elements }
     }
 }

@@ -1,6 +1,6 @@
 //! Packet positions.
 
-use crate::ByteOrder;
+use crate::class::ByteOrder;
 
 /// Decoding position in a packet.
 // Two numbers, passed in two registers. With one field for each part of the state, a position would be copied through
@@ -65,7 +65,7 @@ impl Position {
     }
 
     /// Counts an array element without bits. Returns the number of such elements since the start of the packet, which
-    /// [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) limits.
+    /// [`Limits::zero_size_elements`](crate::trace::Limits::zero_size_elements) limits.
     pub(crate) fn add_empty_element(&mut self) -> u32 {
         if self.state >> 2 < Self::MOST_EMPTY_ELEMENTS {
             self.state += ORDER + 1;

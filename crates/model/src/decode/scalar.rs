@@ -1,9 +1,9 @@
 //! Values with up to 64 bits.
 
 use super::slots::{Slots, save};
-use crate::field::{Field, Visitor};
+use crate::class::Uuid;
+use crate::field::{Field, Real, Visitor};
 use crate::plan::steps::{Bits, BitsKind};
-use crate::{Real, Uuid};
 
 /// Passes a value with up to 64 bits to the visitor.
 #[inline]

@@ -5,9 +5,9 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::scalar::{guid_of, visit_bits};
 use super::slots::LEAST;
 use crate::bits::{read_bits, reverse, sign_extend, terminator};
-use crate::field::{Field, Visitor};
+use crate::class::ByteOrder;
+use crate::field::{Field, Real, StringEncoding, Text, Visitor, Wide};
 use crate::plan::steps::{Bits, BitsKind, TextPrefix, VariableOp};
-use crate::{ByteOrder, Real, StringEncoding, Text, Wide};
 
 impl<'a, V: Visitor> Decoder<'a, V> {
     /// Decodes fixed-length bits at the current position.

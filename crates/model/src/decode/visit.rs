@@ -9,9 +9,9 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::packet_bits::{DecodeLimits, PacketBits};
 use super::position::Position;
 use super::slots::{Slots, UNKNOWN};
+use crate::class::{ByteOrder, RangeSet, Selectors};
 use crate::field::{Field, Visitor};
 use crate::plan::steps::{Elements, FixedBlock, Load, NodeId, Op, Plan, Slot, Step, VariantOp, align};
-use crate::{ByteOrder, RangeSet, Selectors};
 
 impl Plan {
     /// Decodes an instance at `position`, passes its fields to `visitor`, and moves `position` after it.

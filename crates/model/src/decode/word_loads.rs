@@ -3,9 +3,10 @@
 use super::bytewise::{Bytewise, Plans, static_text};
 use super::slots::Slots;
 use crate::bits::Word;
-use crate::field::{Skip, Visitor};
+use crate::class::Scope;
+use crate::event::Event;
+use crate::field::{Skip, Text, Visitor};
 use crate::plan::steps::{BlockField, FixedBlock, Load, Step};
-use crate::{Event, Scope, Text};
 
 /// Scopes of joined steps, by plan number.
 const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];

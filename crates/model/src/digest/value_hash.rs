@@ -1,6 +1,6 @@
 //! Value hash.
 
-use crate::ClockValue;
+use crate::clock::ClockValue;
 use crate::decode::first_word;
 
 /// Hash of the visited values in an event record or packet. Names and classes do not count. The order counts.

@@ -1,7 +1,7 @@
 //! Values for all event record classes.
 
-/// A value for each event record class, by class index. Unlike [`EventClassTable`](crate::EventClassTable), it never
-/// evicts values, so they can contain ids and counts.
+/// A value for each event record class, by class index. Unlike [`EventClassTable`](crate::event::EventClassTable), it
+/// never evicts values, so they can contain ids and counts.
 #[derive(Clone, Debug)]
 pub struct ClassList<E>(Vec<Option<Box<E>>>);
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::{
+use crate::class::{
     DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length,
     Mappings, TraceClass, WideInteger,
 };
@@ -283,7 +283,8 @@ impl CostCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BitField, ByteOrder, DeclaredAt, FieldLocation, IntegerProperties, Member, RangeSet};
+    use crate::class::{BitField, ByteOrder, FieldLocation, IntegerProperties, Member, RangeSet};
+    use crate::trace::DeclaredAt;
 
     fn nowhere() -> FieldLocation {
         FieldLocation {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::class::{DynamicClass, FieldClass, FieldKind, Length, Scope, StringLength, VariableLengthValue};
+use crate::clock::ClockValue;
 use crate::decode::DecodeError;
-use crate::field::{Field, Visitor};
+use crate::event::{Event, EventValues, Scopes};
+use crate::field::{Field, FieldValue, Real, Text, Visitor, Wide};
+use crate::meaning::MemberIndex;
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::plan::{EventRecordPlans, scope_plan};
-use crate::{
-    ClockValue, DataStream, DynamicClass, Event, EventValues, FieldClass, FieldKind, FieldValue, Length,
-    MemberIndex, Real, Scope, Scopes, StringLength, Text, VariableLengthValue, Wide,
-};
+use crate::trace::DataStream;
 
 /// Builds successive events of one class from values and checks them against the class. For writers, text formats and
 /// tests.
@@ -19,10 +20,13 @@ use crate::{
 ///
 /// ```
 /// use std::sync::Arc;
-/// use ichnos_model::{
-///     BitField, ByteOrder, DataStream, DataStreamClass, EventBuilder, EventRecordClass, FieldClass,
-///     FieldKind, IntegerProperties, Limits, Member, Trace, TraceClass,
+/// use ichnos_model::class::{
+///     BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties,
+///     Member,
 /// };
+/// use ichnos_model::event::EventBuilder;
+/// use ichnos_model::trace::Limits;
+/// use ichnos_model::{DataStream, Trace, TraceClass};
 ///
 /// let bits = BitField::new(16, ByteOrder::LittleEndian, 8);
 /// let size = FieldClass::new(FieldKind::Integer { bits, integer: IntegerProperties::default() });
@@ -466,10 +470,13 @@ impl Visitor for FitChecker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, IntegerProperties, Limits,
-        Member, StringEncoding, Trace, TraceClass, Uuid, WallClock,
+    use crate::class::{
+        BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, IntegerProperties, Member,
+        TraceClass, Uuid,
     };
+    use crate::clock::WallClock;
+    use crate::field::StringEncoding;
+    use crate::trace::{Limits, Trace};
 
     fn builder() -> EventBuilder {
         let bits = BitField::new(8, ByteOrder::LittleEndian, 8);

@@ -1,9 +1,10 @@
 //! Values kept for each event record class.
 
-use crate::{DataStream, Event};
+use crate::event::Event;
+use crate::trace::DataStream;
 
-/// A value for each event record class in a data stream class: for all declared classes, and for some of the dynamic
-/// classes, which can be very many.
+/// A value for each event record class in a data stream class. Only some dynamic classes have one, as there can be a
+/// great number of them.
 #[derive(Clone, Debug)]
 pub struct EventClassTable<E> {
     by_index: Vec<Option<Box<E>>>,

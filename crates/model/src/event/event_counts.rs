@@ -3,7 +3,7 @@
 /// Number and time range of event records in a data stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventCounts {
-    /// Counts by class index; see [`Head::class_index`](crate::Head::class_index).
+    /// Counts by class index; see [`Head::class_index`](crate::cursor::Head::class_index).
     pub by_class: Vec<u64>,
     /// Number of event records without a known class index.
     pub others: u64,

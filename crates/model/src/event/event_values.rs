@@ -4,7 +4,9 @@ mod visit;
 
 use std::ops::Range;
 
-use crate::{FieldValue, Real, Scope, Uuid, ValueHash, Wide};
+use crate::class::{Scope, Uuid};
+use crate::digest::ValueHash;
+use crate::field::{FieldValue, Real, Wide};
 
 /// Values in an event's scopes. The memory is reused from event to event.
 ///
@@ -15,7 +17,9 @@ use crate::{FieldValue, Real, Scope, Uuid, ValueHash, Wide};
 /// Once the buffers are large enough, events do not allocate memory.
 ///
 /// ```
-/// use ichnos_model::{EventValues, FieldValue, Scope};
+/// use ichnos_model::Scope;
+/// use ichnos_model::event::EventValues;
+/// use ichnos_model::field::FieldValue;
 ///
 /// let mut values = EventValues::default();
 /// values.clear();
@@ -131,7 +135,8 @@ impl EventValues {
     /// events with equal values in their first scopes, which must not begin again.
     ///
     /// ```
-    /// use ichnos_model::{EventValues, Scope};
+    /// use ichnos_model::Scope;
+    /// use ichnos_model::event::EventValues;
     ///
     /// let mut values = EventValues::default();
     /// values.begin(Scope::CommonContext);

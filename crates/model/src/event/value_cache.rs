@@ -1,6 +1,7 @@
 //! Cache for encoded values.
 
-use crate::{Event, EventValues, Scope};
+use crate::class::Scope;
+use crate::event::{Event, EventValues};
 
 /// Hits minus misses at which the cache gives up.
 const FEWEST: i32 = -10_000;

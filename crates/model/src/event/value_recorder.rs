@@ -1,6 +1,7 @@
 //! Records bit fields as values.
 
-use crate::{EventValues, Field, FieldValue, Visitor};
+use crate::event::EventValues;
+use crate::field::{Field, FieldValue, Visitor};
 
 /// Records the fields in a bit scope as values.
 pub(crate) struct Recorder<'v>(pub(crate) &'v mut EventValues);

@@ -7,7 +7,7 @@ use std::mem;
 /// A visitor keeps the innermost container, and a list of the outer containers that is reused for all scopes.
 ///
 /// ```
-/// use ichnos_model::FieldContainer;
+/// use ichnos_model::field::FieldContainer;
 ///
 /// let (mut container, mut outer) = (FieldContainer::Root, Vec::new());
 /// container.enter(FieldContainer::Array(0), &mut outer);

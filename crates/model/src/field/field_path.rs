@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use crate::{Event, EventClassTable, FieldRef, FieldValue, Trace};
+use crate::event::{Event, EventClassTable};
+use crate::field::{FieldRef, FieldValue};
+use crate::trace::Trace;
 
 /// Field path for events of any class; see [`FieldRef`] for the syntax.
 ///
@@ -11,7 +13,8 @@ use crate::{Event, EventClassTable, FieldRef, FieldValue, Trace};
 /// Traces are not kept open.
 ///
 /// ```
-/// # use ichnos_model::{Event, FieldPath};
+/// # use ichnos_model::Event;
+/// # use ichnos_model::field::FieldPath;
 /// /// Adds up the sizes in events.
 /// fn total(events: &[Event<'_>]) -> u64 {
 ///     let mut size = FieldPath::new("payload.size");

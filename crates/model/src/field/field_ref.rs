@@ -1,14 +1,15 @@
 //! Single event fields, by name.
 
+use crate::class::{FieldClass, Scope};
 use crate::decode::{DecodeError, FixedField, Plans};
+use crate::event::{Event, EventValues};
+use crate::field::{Field, FieldValue, Real, Visitor};
+use crate::meaning::{Meaning, MemberIndex};
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{
-    Event, EventValues, Field, FieldClass, FieldValue, Meaning, MemberIndex, Real, Scope, Visitor,
-    running_thread,
-};
+use crate::running_thread;
 
 /// A field of an event record class. The path is looked up once to read many events of that class.
-/// [`FieldPath`](crate::FieldPath) does the same for events of several classes.
+/// [`FieldPath`](crate::field::FieldPath) does the same for events of several classes.
 ///
 /// A path consists of member names and array indexes, separated by `.`: `next_tid`, `args.0.name`. Optional fields and
 /// variants do not add a step. A path may begin with a scope: `payload.`, `ctx.` (the specific, then the common
@@ -17,7 +18,8 @@ use crate::{
 /// thread](crate::running_thread) and no field with these names, `tid`, `comm` and `procname` refer to that thread.
 ///
 /// ```
-/// # use ichnos_model::{Event, FieldRef};
+/// # use ichnos_model::Event;
+/// # use ichnos_model::field::FieldRef;
 /// fn longest(events: &[Event<'_>]) -> Option<u64> {
 ///     let mut size = None;
 ///     let sizes = events.iter().filter_map(|event| {
@@ -230,7 +232,7 @@ impl<'a> Event<'a> {
     /// the event lacks it (an absent optional, an unselected option, an index beyond the elements), it contains fields,
     /// or it is a number with more than 128 bits.
     ///
-    /// To read the same field in many events, use a [`FieldPath`](crate::FieldPath).
+    /// To read the same field in many events, use a [`FieldPath`](crate::field::FieldPath).
     #[must_use]
     pub fn field(&self, path: &str) -> Option<FieldValue<'a>> {
         self.get(&FieldRef::new(self, path)?)
@@ -252,7 +254,8 @@ impl<'a> Event<'a> {
     /// member.
     ///
     /// ```
-    /// # use ichnos_model::{Event, Meaning};
+    /// # use ichnos_model::Event;
+    /// # use ichnos_model::meaning::Meaning;
     /// /// Returns the number of the thread of an event.
     /// fn thread(event: &Event<'_>) -> Option<u64> {
     ///     event.meaning(Meaning::Thread)?.as_u64()

@@ -1,6 +1,8 @@
 //! Field values, independent of their storage.
 
-use crate::{Real, Uuid, ValueHash, Wide};
+use crate::class::Uuid;
+use crate::digest::ValueHash;
+use crate::field::{Real, Wide};
 
 /// A borrowed value of a field without inner fields.
 ///

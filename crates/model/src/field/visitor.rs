@@ -1,7 +1,8 @@
 //! Visitors: receive an event's fields in data order.
 
+use crate::class::{FieldClass, Uuid};
+use crate::field::{FieldValue, Real, Text, Wide};
 use crate::plan::steps::{Node, NodeId, Plan};
-use crate::{FieldClass, FieldValue, Real, Text, Uuid, Wide};
 
 /// The field that a [`Visitor`] is receiving.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +77,8 @@ impl<'a> Field<'a> {
 /// Receives a scope's fields in order.
 ///
 /// ```
-/// use ichnos_model::{Event, Field, FieldValue, Visitor};
+/// use ichnos_model::field::{Field, FieldValue};
+/// use ichnos_model::{Event, Visitor};
 ///
 /// /// Counts values.
 /// #[derive(Default)]

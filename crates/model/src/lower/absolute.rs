@@ -1,8 +1,8 @@
 //! Locations from a scope root.
 
+use crate::class::{FieldLocation, LocationStep, Scope};
 use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op, Slot};
-use crate::{FieldLocation, LocationStep, Scope};
 
 /// Converts the location of a needed field in the same scope to a location from the root.
 pub(super) fn absolute_location(

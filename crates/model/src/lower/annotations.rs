@@ -3,13 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::plan::scope_class;
-use crate::{
-    ActivityPaths, Attributes, BitField, ByteOrder, DataStreamClass, EventDisplay, EventRecordClass,
-    EventRole, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep,
-    LocationStep, LogLevel, LogRole, LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Member,
-    Ranges, Scope, TraceClass, Value, VariableLengthValue, WallClock,
+use crate::class::{
+    Attributes, BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
+    IntegerProperties, IntegerRange, Length, LocationStep, Mappings, MappingsBuilder, Member, Ranges, Scope,
+    TraceClass, Value, VariableLengthValue,
 };
+use crate::clock::WallClock;
+use crate::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+use crate::meaning::{ActivityPaths, EventDisplay, EventRole, Meaning};
+use crate::plan::scope_class;
 
 /// Attribute namespace of ichnos.
 pub const NAMESPACE: &str = "ichnos";

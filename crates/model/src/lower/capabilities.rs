@@ -1,6 +1,7 @@
 //! Output format capabilities.
 
-use crate::{EventRecordClass, FieldClass, Role, Scope, StringEncoding, Value};
+use crate::class::{EventRecordClass, FieldClass, Role, Scope, Value};
+use crate::field::StringEncoding;
 
 /// Feature that a format has or lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

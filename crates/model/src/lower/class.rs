@@ -13,11 +13,11 @@ use super::loss_table::LossKind;
 use super::moves::{MoveKind, NONE, NodeMove, ScopeConversion, ScopeMoves};
 use super::names::UniqueNames;
 use super::prefix_member::{PrefixMember, option_names};
-use crate::plan::steps::{NodeId, Op, Plan, align};
-use crate::{
+use crate::class::{
     Attributes, FieldClass, FieldKind, FieldLocation, IntegerRange, Length, LocationStep, Member, RangeSet,
     Role, Scope, Value, VariantOption,
 };
+use crate::plan::steps::{NodeId, Op, Plan, align};
 
 impl<'a> ClassLowerer<'a> {
     /// Lowers the class.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use super::loss_table::{LossKind, LossTable};
-use crate::EventRecordClass;
+use crate::class::EventRecordClass;
 
 /// Assigns event record class ids that readers distinguish, for one data stream class.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
 use super::roles::unplaced_roles;
 use super::trace_lowerer::{ForcedFields, TraceLowerer};
+use crate::class::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, Scope, TraceClass};
 use crate::plan::steps::{Node, NodeId, Op, Plan};
-use crate::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, Scope, TraceClass};
 
 /// Lowers a scope's root class.
 pub(super) struct ClassLowerer<'a> {

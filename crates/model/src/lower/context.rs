@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::capabilities::{Capabilities, Feature};
+use crate::class::{EventRecordClass, FieldClass, FieldKind, LocationStep, Scope, StringLength};
 use crate::plan::Plan;
 use crate::plan::steps::Op;
-use crate::{EventRecordClass, FieldClass, FieldKind, LocationStep, Scope, StringLength};
 
 /// Returns `true` if the specific context of a class must become part of the payload, because other fields depend on
 /// its fields and the format does not allow that.

@@ -12,9 +12,9 @@ use super::moves::{ScopeConversion, ScopeMoves};
 use super::names::UniqueNames;
 use super::roles::unplaced_roles;
 use super::trace_lowerer::{LoweredScope, TraceLowerer};
+use crate::class::{Child, FieldClass, FieldKind, LocationStep, Role, Roles, Scope};
 use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op};
-use crate::{Child, FieldClass, FieldKind, LocationStep, Role, Roles, Scope};
 
 /// A lowered header, and the moves of its fields to a context.
 pub(super) struct LoweredHeader {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::class::fixed_bits;
+use crate::class::{FieldKind, RangeSet};
 use crate::plan::steps::{BitsKind, Node, NodeId, Op, Slot, VariantOp};
 use crate::plan::{EventRecordPlans, Plan};
-use crate::{FieldKind, RangeSet};
 
 /// Compares packet scopes in decoding order. The bits of one plan are valid for the other plan if all fields have the
 /// same size, alignment and byte order, and take lengths and selectors from the same fields.

@@ -2,12 +2,12 @@
 
 use super::capabilities::{Capabilities, Feature};
 use super::moves::ScopeMoves;
-use crate::plan::Plan;
-use crate::plan::steps::NodeId;
-use crate::{
+use crate::class::{
     FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LocationStep, Scope, StringLength,
     VariantOption,
 };
+use crate::plan::Plan;
+use crate::plan::steps::NodeId;
 
 /// Root fields in a data stream, by scope: source fields and their lowered classes.
 #[derive(Clone, Copy, Default)]

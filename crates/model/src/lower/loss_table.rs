@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::class::{Role, Scope, TraceClass};
+use crate::event::Event;
+use crate::message::Damage;
 use crate::plan::Plan;
-use crate::{Damage, DataStream, Event, Role, Scope, TraceClass};
+use crate::trace::DataStream;
 
 crate::named_enum! {
     /// Treatment of an item that the target format cannot represent.

@@ -11,12 +11,13 @@ use super::loss_table::LossKind;
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::objects::{lower_event, lower_objects, number_streams};
 use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
+use crate::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Scope, TraceClass};
+use crate::log::LogText;
+use crate::meaning::{Meanings, MemberIndex};
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, scope_class};
-use crate::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Scope, Trace,
-    TraceClass, running_thread,
-};
+use crate::running_thread;
+use crate::trace::Trace;
 
 /// Parts of a lowered event record class, before compilation.
 pub(super) struct EventClassParts {

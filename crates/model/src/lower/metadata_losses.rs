@@ -2,9 +2,10 @@
 
 use super::annotations::NAMESPACE;
 use super::loss_table::{LossKind, LossTable};
-use crate::{
-    Attributes, ClockClass, Event, EventRecordClass, LogSeverity, TRACER_NAMESPACES, TraceClass, Value,
-};
+use crate::class::{Attributes, EventRecordClass, TraceClass, Value};
+use crate::clock::ClockClass;
+use crate::event::Event;
+use crate::log::{LogSeverity, TRACER_NAMESPACES};
 
 /// PROP-1.0 namespace for attributes that are properties in other dialects.
 const STANDARD: &str = "diamon.org/ctf/ns/std";

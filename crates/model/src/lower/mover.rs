@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::moves::{MoveKind, NONE, NodeMove};
+use crate::class::{FieldKind, Uuid};
+use crate::field::{Field, Real, StringEncoding, Text, Visitor, Wide};
 use crate::plan::steps::{Node, NodeId, Op, Plan};
-use crate::{Field, FieldKind, Real, StringEncoding, Text, Uuid, Visitor, Wide};
 
 /// Losses counted while moving the values in one scope of a class, with reused memory.
 #[derive(Clone, Debug, Default)]

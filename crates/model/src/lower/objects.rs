@@ -7,10 +7,10 @@ use super::annotations::{NAMESPACE, kept_attributes, strip};
 use super::capabilities::{Capabilities, Environment, Feature};
 use super::loss_table::{LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
-use crate::{
-    ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, FieldKind, TraceClass, UnmodeledMetadata,
-    Value,
+use crate::class::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, TraceClass, UnmodeledMetadata, Value,
 };
+use crate::clock::ClockOrigin;
 
 /// Lowers everything except field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {

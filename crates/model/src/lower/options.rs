@@ -1,6 +1,7 @@
 //! Lowering options.
 
-use crate::{Limits, Scope};
+use crate::class::Scope;
+use crate::trace::Limits;
 
 /// Options for lowering a trace.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,9 +7,11 @@ use super::locations::LoweredRoots;
 use super::loss_table::LossKind;
 use super::moves::{ScopeConversion, ScopeMoves};
 use super::trace_lowerer::TraceLowerer;
+use crate::class::{EventRecordClass, FieldClass, FieldKind, Member, Scope};
+use crate::log::LogRole;
+use crate::meaning::Meaning;
 use crate::plan::Plan;
 use crate::plan::steps::NodeId;
-use crate::{EventRecordClass, FieldClass, FieldKind, Meaning, Member, Scope};
 
 impl TraceLowerer<'_> {
     /// Lowers the specific context of a class into its payload, before the payload's own members.
@@ -62,7 +64,7 @@ impl TraceLowerer<'_> {
         members.push(Member::new(name, FieldClass::string()));
         class.payload = Some(Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment })));
         if let Some(log) = &class.log {
-            class.log = Some(Arc::new(crate::LogRole { text: None, ..(**log).clone() }));
+            class.log = Some(Arc::new(LogRole { text: None, ..(**log).clone() }));
         }
         moves.conversion = ScopeConversion::Moved;
         let what = "message of several fields -> a member";
@@ -73,16 +75,5 @@ impl TraceLowerer<'_> {
 
 /// Returns the number of plan nodes for a class.
 fn count_nodes(class: &FieldClass) -> NodeId {
-    let inner = match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().map(|member| count_nodes(&member.class)).fold(0, NodeId::saturating_add)
-        }
-        FieldKind::Array { element, .. } => count_nodes(element),
-        FieldKind::Optional { field, .. } => count_nodes(field),
-        FieldKind::Variant { options, .. } => {
-            options.iter().map(|option| count_nodes(&option.class)).fold(0, NodeId::saturating_add)
-        }
-        _ => 0,
-    };
-    inner.saturating_add(1)
+    class.children().map(|child| count_nodes(child.class())).fold(1, NodeId::saturating_add)
 }

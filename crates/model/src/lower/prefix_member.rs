@@ -10,11 +10,11 @@ use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::ScopeConversion;
 use super::names::{UniqueNames, identifier, is_identifier};
-use crate::plan::steps::{NodeId, Op, Slot};
-use crate::{
+use crate::class::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
     MappingsBuilder, Member, Scope, StringLength, VariantOption,
 };
+use crate::plan::steps::{NodeId, Op, Slot};
 
 crate::named_enum! {
     /// Data added before a field.

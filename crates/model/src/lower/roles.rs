@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::capabilities::{Capabilities, Feature, RolePlaces};
-use crate::{FieldClass, FieldKind, Member, Role, Roles, Scope, TraceClass};
+use crate::class::{FieldClass, FieldKind, Member, Role, Roles, Scope, TraceClass};
 
 /// Place of a field with a role.
 #[derive(Clone, Copy)]

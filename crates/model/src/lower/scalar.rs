@@ -6,11 +6,12 @@ use super::capabilities::Feature;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::{MoveKind, NONE, ScopeConversion};
-use crate::plan::steps::NodeId;
-use crate::{
+use crate::class::{
     BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
-    Length, MappingsBuilder, StringEncoding, StringLength, VariableLengthValue,
+    Length, MappingsBuilder, StringLength, VariableLengthValue,
 };
+use crate::field::StringEncoding;
+use crate::plan::steps::NodeId;
 
 impl ClassLowerer<'_> {
     /// Lowers a field without inner fields. `location` leads to the member added before it, if any.

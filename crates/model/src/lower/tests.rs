@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{
-    Attributes, BitField, BitOrder, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass,
-    EventValues, Field, FieldClass, FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange,
-    Length, Limits, Mappings, Member, RangeSet, Real, Scope, Scopes, StringEncoding, StringLength, Text,
-    Trace, TraceClass, Uuid, Value, VariableLengthValue, VariantOption, Visitor, WallClock, Wide,
+use crate::class::{
+    Attributes, BitField, BitOrder, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, IntegerRange, Length, Mappings, Member, RangeSet, Scope, StringLength,
+    TraceClass, Uuid, Value, VariableLengthValue, VariantOption,
 };
+use crate::clock::WallClock;
+use crate::event::{Event, EventValues, Scopes};
+use crate::field::{Field, FieldValue, Real, StringEncoding, Text, Visitor, Wide};
+use crate::trace::{DataStream, Limits, Trace};
 
 /// Records visited fields: member names, kinds and values.
 #[derive(Default)]

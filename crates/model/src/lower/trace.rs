@@ -13,15 +13,17 @@ use super::mover::{Mover, ScopeLosses};
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::options::LowerOptions;
 use super::trace_lowerer::{ForcedFields, TraceLowerer, UnneededFields};
+use crate::class::{DataStreamClass, DynamicClass, EventRecordClass, FieldKind, Roles, Scope, TraceClass};
 use crate::decode::DecodeError;
+use crate::event::{Event, Packet};
+use crate::field::{Field, StringEncoding, Text, Visitor};
+use crate::locks::IgnorePoison as _;
+use crate::log::LogText;
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, PlanError};
-use crate::{
-    DataStreamClass, DynamicClass, Event, EventRecordClass, Field, FieldKind, IgnorePoison as _, LogText,
-    Packet, Roles, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
-};
+use crate::trace::Trace;
 
-/// A trace adapted to a format's capabilities, and the value moves to it.
+/// A trace adapted to a format's capabilities, with the value moves from its source.
 #[derive(Debug)]
 pub struct LoweredTrace {
     source: Arc<Trace>,

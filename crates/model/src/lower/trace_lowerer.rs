@@ -8,8 +8,9 @@ use super::locations::{LoweredRoots, unfit_locations};
 use super::loss_table::LossTable;
 use super::moves::ScopeMoves;
 use super::options::LowerOptions;
+use crate::class::{FieldClass, Roles, Scope};
 use crate::plan::steps::NodeId;
-use crate::{FieldClass, Roles, Scope, Trace};
+use crate::trace::Trace;
 
 /// Maximum number of attempts at lowering a class. Fields added for one location can be in the way of another location.
 pub(super) const MOST_ATTEMPTS: usize = 8;

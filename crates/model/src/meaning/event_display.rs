@@ -1,9 +1,9 @@
 //! Display details for a class's events.
 
-use crate::Value;
+use crate::class::Value;
 
-/// Display details for the events of a class, beyond their [role](crate::EventRole) and the [meanings](crate::Meanings)
-/// of their fields.
+/// Display details for the events of a class, beyond their [role](crate::meaning::EventRole) and the
+/// [meanings](crate::meaning::Meanings) of their fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventDisplay {
     /// Event track.
@@ -16,8 +16,8 @@ pub struct EventDisplay {
     pub color: Option<String>,
     /// Counter value unit, for example `bytes`.
     pub unit: Option<String>,
-    /// Path of the counter value field, in [`FieldRef`](crate::FieldRef) syntax, if no member has the meaning
-    /// [`CounterValue`](crate::Meaning::CounterValue). The value is a number, or the text of a number.
+    /// Path of the counter value field, in [`FieldRef`](crate::field::FieldRef) syntax, if no member has the meaning
+    /// [`CounterValue`](crate::meaning::Meaning::CounterValue). The value is a number, or the text of a number.
     pub counter_value: Option<String>,
     /// Path to the counter name field.
     pub counter_name: Option<String>,
@@ -25,7 +25,7 @@ pub struct EventDisplay {
     pub counter_unit: Option<String>,
     /// Path to the tags field. Tags distinguish counters with the same name.
     pub counter_tags: Option<String>,
-    /// Path of the event name field, if no member has the meaning [`EventName`](crate::Meaning::EventName).
+    /// Path of the event name field, if no member has the meaning [`EventName`](crate::meaning::Meaning::EventName).
     pub name_field: Option<String>,
     /// Path of the object number field. Objects belong to a process. The event names the object, or ends it if
     /// [`object_name`](Self::object_name) is missing. Other events whose name is this number are called by the object's

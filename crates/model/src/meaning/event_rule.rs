@@ -3,19 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::class::{DataStreamClass, EventRecordClass, FieldKind, Scope, TraceClass};
+use crate::meaning::{EventDisplay, EventRole, EventTrack, Meaning, MemberIndex};
 use crate::plan::scope_class;
+use crate::running_thread;
 use crate::running_thread::RunningParts;
-use crate::{
-    DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventTrack, FieldKind, Meaning, MemberIndex,
-    Scope, TraceClass, running_thread,
-};
 
 /// Rule for a class's events in viewers: role, display details and field meanings, in addition to the class's own.
 ///
 /// ```
-/// use ichnos_model::{
-///     DataStreamClass, EventRecordClass, EventRole, EventRule, FieldClass, Meaning, Member,
-/// };
+/// use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, Member};
+/// use ichnos_model::meaning::{EventRole, EventRule, Meaning};
 ///
 /// let id = Member::new("id", FieldClass::unsigned(64));
 /// let mut class = EventRecordClass::new("request_begin", [id]);
@@ -34,7 +32,7 @@ pub struct EventRule {
     /// Track of the events. `None` takes the track in `display`, or keeps the current track.
     pub track: Option<EventTrack>,
     /// Meanings of root structure members, by name: `NAME` in the payload or else in the event contexts, or
-    /// `payload.NAME`, `ctx.NAME`, `packet.NAME` and so on, as in [`FieldRef`](crate::FieldRef).
+    /// `payload.NAME`, `ctx.NAME`, `packet.NAME` and so on, as in [`FieldRef`](crate::field::FieldRef).
     pub members: Vec<(String, Meaning)>,
 }
 
@@ -162,7 +160,8 @@ impl fmt::Debug for ClassMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FieldClass, Limits, Member, Trace};
+    use crate::class::{FieldClass, Member};
+    use crate::trace::{Limits, Trace};
 
     #[test]
     fn members_are_found_where_fields_are() {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::{FieldValue, Uuid};
+use crate::class::Uuid;
+use crate::field::FieldValue;
 
 /// Task or operation identifier: up to 20 bytes, not all zero, in written order.
 ///
@@ -10,7 +11,8 @@ use crate::{FieldValue, Uuid};
 /// become the same bytes, so that they can be compared.
 ///
 /// ```
-/// use ichnos_model::{FieldValue, Identifier};
+/// use ichnos_model::field::FieldValue;
+/// use ichnos_model::meaning::Identifier;
 ///
 /// let text = Identifier::from_value(&FieldValue::Text(b"00F067AA0BA902B7"));
 /// assert_eq!(text, Identifier::from_value(&FieldValue::Unsigned(0x00f0_67aa_0ba9_02b7)));

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::DataPosition;
 use crate::decode::DecodeErrorKind;
+use crate::message::DataPosition;
 
 /// Unreadable data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub enum DamageKind {
     #[error("the time of an event, {0} nanoseconds from the clock's origin, does not fit in 64 bits")]
     TimeOverflow(i128),
     /// Packets or event records could have too many fields for their size, so reading them could take too long. See
-    /// [`Limits::fields_per_bit`](crate::Limits::fields_per_bit).
+    /// [`Limits::fields_per_bit`](crate::trace::Limits::fields_per_bit).
     #[error("{bits} bits of such {what} could have {fields} fields, more than the limit of {most}")]
     TooManyFields {
         /// "packets" or "event records".
@@ -115,7 +115,7 @@ pub enum DamageKind {
         /// Maximum number of fields.
         most: u64,
     },
-    /// There are more packets than [`Limits::packets`](crate::Limits::packets) allows.
+    /// There are more packets than [`Limits::packets`](crate::trace::Limits::packets) allows.
     #[error("the trace has more than {0} packets, the limit")]
     TooManyPackets(u64),
     /// An event or a description has a member that the format does not define. The rest of it is read.
@@ -163,7 +163,7 @@ pub mod remedy {
 }
 
 impl DamageKind {
-    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits).
+    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::trace::Limits).
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         match self {

@@ -5,7 +5,7 @@ use std::fmt;
 /// Data position in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPosition {
-    /// File name, as in [`Damage`](crate::Damage).
+    /// File name, as in [`Damage`](crate::message::Damage).
     pub file: String,
     /// Offset in bits from the start of the file.
     pub bit: u64,

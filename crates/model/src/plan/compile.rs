@@ -9,7 +9,8 @@ use super::plans::{DataStreamPlans, EventRecordPlans, TracePlans};
 use super::slots::assign_slots;
 use super::steps::{NodeId, Op, Plan, SkipSteps};
 use super::tree::PlanBudget;
-use crate::{FieldClass, Limits, TraceClass};
+use crate::class::{FieldClass, TraceClass};
+use crate::trace::Limits;
 
 /// Memory for an event record class in addition to its classes and nodes: its plans, and data that readers keep for it.
 const EVENT_RECORD_CLASS: u64 = size_of::<EventRecordPlans>() as u64 + 200;
@@ -26,7 +27,7 @@ impl TracePlans {
         Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)
     }
 
-    /// Like [`TracePlans::compile`]. Also returns up to 256 field locations that can be decoded but break these rules.
+    /// Like [`TracePlans::compile`]. Also returns up to 256 field locations that can be decoded but break `rules`.
     ///
     /// # Errors
     /// See [`TracePlans::compile`].

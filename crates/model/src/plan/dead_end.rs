@@ -1,7 +1,8 @@
 //! Reasons for unresolved field locations.
 
 use super::steps::{NodeId, Plan};
-use crate::{FieldKind, Member, TextPosition};
+use crate::class::{FieldKind, Member};
+use crate::trace::TextPosition;
 
 /// Purpose of a located field.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::steps::Slot;
-use crate::{FieldLocation, TextPosition};
+use crate::class::FieldLocation;
+use crate::trace::TextPosition;
 
 /// Reason why plans cannot be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +39,8 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Returns the name of the exceeded limit, a member of [`Limits`](crate::Limits), or `None` if it cannot be set.
+    /// Returns the name of the exceeded limit, a member of [`Limits`](crate::trace::Limits), or `None` if it cannot be
+    /// set.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         Some(match self {

@@ -1,7 +1,7 @@
 //! Fixed layouts.
 
 use super::steps::{NodeId, Op, Plan, align};
-use crate::ByteOrder;
+use crate::class::ByteOrder;
 
 /// A fixed layout.
 #[derive(Clone, Copy, Debug)]

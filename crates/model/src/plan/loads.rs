@@ -4,8 +4,8 @@ use super::steps::{
     Bits, BitsKind, BlockField, ElementKind, Elements, Load, Node, NodeId, NodeRef, Op, Plan, PrefixWord,
     Step,
 };
-use crate::StringEncoding;
 use crate::bits::Word;
+use crate::field::StringEncoding;
 
 impl Plan {
     /// Step for a structure member without a fixed layout.

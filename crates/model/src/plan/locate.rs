@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::dead_end::{DeadEnd, FieldPurpose, LocationFault};
 use super::error::LocationRule;
 use super::steps::{NodeId, Op, Plan};
-use crate::{
+use crate::class::{
     FieldClass, FieldKind, FieldLocation, LocationStep, Mappings, Member, RangeSet, Ranges, Scope,
     VariableLengthValue, VariantOption,
 };

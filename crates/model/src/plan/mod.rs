@@ -4,7 +4,7 @@
 //! structure are compiled into a list of steps. Consecutive members with a fixed layout are joined into a *block*:
 //! skipping them is one comparison, and reading them needs no arithmetic. If another field depends on a field (its
 //! length or selector), the field saves its value in a *slot*. Slots are assigned here once from the [field
-//! locations](crate::FieldLocation).
+//! locations](crate::class::FieldLocation).
 //!
 //! `steps.rs` contains the steps, which never change after they are compiled. It depends on no other file here.
 //! `compile.rs` creates the plans: `tree.rs` the nodes, `slots.rs` and `locate.rs` the slots, `layout.rs`, `loads.rs`

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::steps::{Plan, Step};
-use crate::{DataStreamClass, EventRecordClass, FieldClass, Scope, TraceClass};
+use crate::class::{DataStreamClass, EventRecordClass, FieldClass, Scope, TraceClass};
 
 /// Plans for a trace.
 #[derive(Debug)]

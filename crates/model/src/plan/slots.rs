@@ -7,10 +7,10 @@ use super::error::{LocationProblem, LocationRule, PlanError};
 use super::locate::{MemberNames, ScopePlans, Search};
 use super::plans::DataStreamPlans;
 use super::steps::{Choices, NodeId, Op, Plan, Slot};
-use crate::{
-    DataStreamClass, FieldKind, FieldLocation, Length, Limits, RangeSet, Scope, Selectors, StringLength,
-    TraceClass,
+use crate::class::{
+    DataStreamClass, FieldKind, FieldLocation, Length, RangeSet, Scope, Selectors, StringLength, TraceClass,
 };
+use crate::trace::Limits;
 
 /// A dependent field, and the field that it needs.
 struct Dependency {

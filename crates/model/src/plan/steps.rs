@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bits::Word;
-use crate::{ByteOrder, FieldClass, RangeSet, Roles, Selectors, StringEncoding};
+use crate::class::{ByteOrder, FieldClass, RangeSet, Roles, Selectors};
+use crate::field::StringEncoding;
 
 /// Saved value number.
 pub(crate) type Slot = u16;
@@ -120,7 +121,7 @@ pub(crate) enum Op {
     PrefixedText(StringEncoding, TextPrefix),
     StaticBlob(u64),
     DynamicBlob(Slot),
-    /// GUID with the layout of [`FieldKind::Guid`](crate::FieldKind::Guid).
+    /// GUID with the layout of [`FieldKind::Guid`](crate::class::FieldKind::Guid).
     Guid,
     Structure {
         members: Vec<NodeId>,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::error::PlanError;
 use super::layout::FixedLayout;
 use super::steps::{Bits, BitsKind, Node, NodeId, Op, Plan, Slot, Step, TextPrefix, VariableOp, VariantOp};
-use crate::memory::{Budget, allocated};
-use crate::{
-    BitField, ByteOrder, FieldClass, FieldKind, Length, Limits, Selectors, StringLength, VariableLengthValue,
+use crate::class::{
+    BitField, ByteOrder, FieldClass, FieldKind, Length, Selectors, StringLength, VariableLengthValue,
 };
+use crate::memory::{Budget, allocated};
+use crate::trace::Limits;
 
 /// Placeholder for an unassigned slot. Compiled plans do not contain it.
 const NO_SLOT: Slot = Slot::MAX;

@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::{ClockValue, Damage, DataStream, Discarded, MessageKind};
+use crate::clock::ClockValue;
+use crate::cursor::MessageKind;
+use crate::message::{Damage, Discarded};
+use crate::trace::DataStream;
 
 /// A message without the data that the [`Source`](crate::Source) holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +121,7 @@ mod tests {
     fn messages_come_in_their_order() {
         let mut queue = MessageQueue::default();
         assert!(queue.is_empty() && !queue.advance());
-        let damage = Damage::new("file", 0, crate::DamageKind::EmptyEventRecord);
+        let damage = Damage::new("file", 0, crate::message::DamageKind::EmptyEventRecord);
         queue.push(QueuedMessage::Damage(Box::new(damage)), Some(7));
         queue.push(QueuedMessage::Event, Some(8));
         assert_eq!(state(&queue), (None, 2));

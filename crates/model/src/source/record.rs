@@ -3,12 +3,15 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use crate::class::{DynamicClass, Scope};
+use crate::clock::{ClockClass, ClockValue};
+use crate::cursor::{Head, MessageKind};
 use crate::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
+use crate::event::{Event, EventValues, Scopes};
+use crate::message::Damage;
 use crate::plan::EventRecordPlans;
-use crate::{
-    ClockValue, Damage, DataStream, DynamicClass, Event, EventValues, Head, MessageKind, MessageQueue,
-    QueuedMessage, Scope, Scopes, StreamLoss,
-};
+use crate::source::{MessageQueue, QueuedMessage, StreamLoss};
+use crate::trace::DataStream;
 
 /// The current record of a [`Source`](crate::Source), and the messages delivered before it.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl Record {
 
     /// Sets the time in cycles of the stream's default clock.
     pub fn set_cycles(&mut self, cycles: u64) {
-        let value = |clock: &crate::ClockClass| ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles };
+        let value = |clock: &ClockClass| ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles };
         self.set_clock(self.stream.clock().map(value));
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{
-    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, Limits, OpenedTrace, Source, SourceCursor,
-    StreamSummary, Trace, Window,
-};
+use crate::cursor::{BoxedCursor, Cursor};
+use crate::message::Damage;
+use crate::source::{Source, SourceCursor};
+use crate::trace::{DataStream, FileDiagnostic, Limits, OpenedTrace, StreamSummary, Trace, Window};
 
 /// Creates the cursor of a data stream at its first record.
 type MakeCursor = Box<dyn Fn(Window) -> BoxedCursor + Send + Sync>;

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::class::Scope;
+use crate::clock::ClockValue;
+use crate::cursor::{Checkpoint, Cursor, ExcludedClasses, Head};
 use crate::decode::DecodeLimits;
-use crate::{
-    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataPosition, DataStream, EventCounts,
-    ExcludedClasses, Head, Message, NextRecord, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
-};
+use crate::event::EventCounts;
+use crate::field::Skip;
+use crate::message::{Damage, DamageKind, DataPosition, Message};
+use crate::source::{MessageQueue, NextRecord, QueuedMessage, Record, Source, StreamLoss};
+use crate::trace::{DataStream, Window};
 
 /// A [cursor](Cursor) over a [`Source`]. It delivers the start and the end of the data stream, the messages that the
 /// source queues, and the events. Unless the source does so itself, it enforces the window, and checks that events fit
@@ -79,7 +83,7 @@ impl<S: Source> SourceCursor<S> {
     #[must_use]
     pub fn ended(mut self) -> Self {
         (self.is_over, self.has_end) = (true, false);
-        self.record.messages = crate::MessageQueue::default();
+        self.record.messages = MessageQueue::default();
         self
     }
 
@@ -189,7 +193,7 @@ impl<S: Source> SourceCursor<S> {
     fn misfit(&self) -> Option<Damage> {
         let event = self.source.event(&self.record)?;
         let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
-        let error = scopes.into_iter().find_map(|scope| event.visit(scope, &mut crate::Skip).err())?;
+        let error = scopes.into_iter().find_map(|scope| event.visit(scope, &mut Skip).err())?;
         Some(Damage { bit: error.bit, ..self.damage(error.kind.into()) })
     }
 
@@ -289,10 +293,10 @@ impl<S: Source> Cursor for SourceCursor<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        ClockClass, DataStreamClass, EventRecordClass, FieldClass, Limits, Member, OpenedTrace, RecordTrace,
-        Trace, TraceClass,
-    };
+    use crate::class::{DataStreamClass, EventRecordClass, FieldClass, Member, TraceClass};
+    use crate::clock::ClockClass;
+    use crate::source::RecordTrace;
+    use crate::trace::{Limits, OpenedTrace, Trace};
 
     /// Reads two-byte records: a kind or a time, and a number.
     struct Pairs {

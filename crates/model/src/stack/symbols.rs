@@ -72,7 +72,7 @@ pub struct Validity {
 /// not end its module, nor the other way round.
 ///
 /// ```
-/// use ichnos_model::{Symbol, Symbols};
+/// use ichnos_model::stack::{Symbol, Symbols};
 ///
 /// let library = Symbol { begin: 0, end: 100, module: Some("lib".into()), ..Symbol::default() };
 /// let old = Symbol { begin: 10, end: 20, from: i128::MIN, name: Some("old".into()), ..Symbol::default() };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::TextPosition;
+use crate::trace::TextPosition;
 
 crate::named_enum! {
     /// Problem severity.
@@ -32,7 +32,7 @@ pub struct Diagnostic {
     pub expected: Option<String>,
     /// Actual text.
     pub found: Option<String>,
-    /// Name of the exceeded limit, a member of [`Limits`](crate::Limits).
+    /// Name of the exceeded limit, a member of [`Limits`](crate::trace::Limits).
     pub limit: Option<&'static str>,
 }
 
@@ -73,7 +73,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the name of the exceeded limit, a member of [`Limits`](crate::Limits).
+    /// Adds the name of the exceeded limit, a member of [`Limits`](crate::trace::Limits).
     #[must_use]
     pub fn limit(mut self, limit: &'static str) -> Self {
         self.limit = Some(limit);

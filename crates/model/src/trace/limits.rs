@@ -35,7 +35,7 @@ pub struct Limits {
     /// Number of fields allowed in a trace even if its data is short. Default: 1,048,576.
     pub few_fields: u64,
     /// Additional fields in packets and event records for each bit of trace data. Very long names and labels count,
-    /// too. See [`Cost`](crate::Cost). Default: 4.
+    /// too. See [`Cost`](crate::event::Cost). Default: 4.
     pub fields_per_bit: u64,
     /// Number of packets in one trace. Default: 16,777,216(the index needs 72 bytes for each).
     pub packets: u64,

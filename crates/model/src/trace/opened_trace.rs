@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{BoxedCursor, Damage, DataStream, FileDiagnostic, StreamCursor, Trace};
+use crate::cursor::{BoxedCursor, StreamCursor};
+use crate::message::Damage;
+use crate::trace::{DataStream, FileDiagnostic, Trace};
 
 /// Selected part of the timeline, in nanoseconds from the origin, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,8 +83,8 @@ impl StreamSummary {
 /// An opened trace.
 ///
 /// # For implementations
-/// [`RecordTrace`](crate::RecordTrace) implements it for formats that consist of records. Otherwise, implement the
-/// methods without a default. [`streams`](Self::streams), [`data_streams`](Self::data_streams) and
+/// [`RecordTrace`](crate::source::RecordTrace) implements it for formats that consist of records. Otherwise, implement
+/// the methods without a default. [`streams`](Self::streams), [`data_streams`](Self::data_streams) and
 /// [`cursors`](Self::cursors) must return the data streams in the same order. This order also decides between events
 /// with equal times. It must depend only on the content, not on the file order. [`split_points`](Self::split_points)
 /// and [`cursor_from`](Self::cursor_from) allow multithreaded reading.

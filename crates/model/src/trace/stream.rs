@@ -7,12 +7,14 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::on_demand::OnDemand;
+use super::lazy::Lazy;
+use crate::class::{DataStreamClass, DynamicClasses, EventRecordClass, TraceClass};
+use crate::clock::ClockClass;
+use crate::locks::IgnorePoison as _;
+use crate::meaning::ClassMap;
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
-use crate::{
-    ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, IgnorePoison as _,
-    Limits, ListedThread, StackTable, Symbols, TraceClass,
-};
+use crate::stack::{Frame, StackTable, Symbols};
+use crate::trace::{Limits, ListedThread};
 
 /// A trace: its compiled class, its name and its path.
 #[derive(Debug)]
@@ -27,10 +29,10 @@ pub struct Trace {
     pub path: String,
     /// Classes discovered while reading, by data stream class.
     dynamic: Vec<DynamicClasses>,
-    /// Call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) contain their numbers.
+    /// Call stacks: fields with the meaning [`Stack`](crate::meaning::Meaning::Stack) contain their numbers.
     pub stacks: StackTable,
     /// Names for stack addresses.
-    symbols: OnDemand<Symbols>,
+    symbols: Lazy<Symbols>,
     /// Call stacks of data stream classes with separate stack numbers.
     own_stacks: Vec<OwnStacks>,
     /// Index into `own_stacks`, if any, by data stream class.
@@ -38,7 +40,7 @@ pub struct Trace {
     /// Data stream keys.
     keys: StreamKeys,
     reader_data: ReaderData,
-    threads: OnDemand<Arc<[ListedThread]>>,
+    threads: Lazy<Arc<[ListedThread]>>,
     is_mapped: bool,
 }
 
@@ -54,7 +56,7 @@ impl Trace {
         let dynamic = dynamic.collect();
         let keys = StreamKeys::default();
         let stacks = StackTable::default();
-        let symbols = OnDemand::default();
+        let symbols = Lazy::default();
         let (name, path) = (name.into(), String::new());
         let (own_stacks, own_stacks_of) = (Vec::new(), vec![None; class.data_streams.len()]);
         let reader_data = ReaderData::default();
@@ -70,7 +72,7 @@ impl Trace {
             own_stacks_of,
             keys,
             reader_data,
-            threads: OnDemand::default(),
+            threads: Lazy::default(),
             is_mapped: false,
         })
     }
@@ -184,15 +186,14 @@ impl Trace {
     }
 
     /// Assigns separate call stacks to data stream classes, by index. Their event fields contain stack numbers from
-    /// these call stacks instead of [`Trace::stacks`]. For several traces that were joined. For `load`, see
-    /// [`Trace::set_symbols`].
+    /// these call stacks instead of [`Trace::stacks`]. Joined traces need this. For `load`, see [`Trace::set_symbols`].
     pub fn add_stacks(
         &mut self,
         data_stream_classes: impl IntoIterator<Item = usize>,
         table: StackTable,
         load: impl Fn() -> Symbols + Send + Sync + 'static,
     ) {
-        let symbols = OnDemand::default();
+        let symbols = Lazy::default();
         symbols.set(load);
         for class in data_stream_classes {
             if let Some(own) = self.own_stacks_of.get_mut(class) {
@@ -249,7 +250,7 @@ impl fmt::Debug for ReaderData {
 #[derive(Debug)]
 struct OwnStacks {
     table: StackTable,
-    symbols: OnDemand<Symbols>,
+    symbols: Lazy<Symbols>,
 }
 
 /// Call stacks for a data stream. Its fields refer to them by number.
@@ -257,7 +258,7 @@ struct OwnStacks {
 pub struct CallStacks<'a> {
     /// Stack table.
     pub table: &'a StackTable,
-    symbols: &'a OnDemand<Symbols>,
+    symbols: &'a Lazy<Symbols>,
 }
 
 impl<'a> CallStacks<'a> {
@@ -371,7 +372,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::Symbol;
+    use crate::stack::Symbol;
 
     #[test]
     fn symbols_are_loaded_once_and_name_frames() {

@@ -18,7 +18,7 @@ impl TextPosition {
     /// Returns the position of the byte `offset` of `text`.
     ///
     /// ```
-    /// use ichnos_model::TextPosition;
+    /// use ichnos_model::trace::TextPosition;
     /// let position = TextPosition::at_offset(b"one\ntwo", 5);
     /// assert_eq!((position.line, position.column), (2, 2));
     /// ```

@@ -3,13 +3,15 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use ichnos_model::decode::{DecodeErrorKind, DecodeLimits, PacketBits, Position, UNKNOWN};
-use ichnos_model::plan::{Plan, TracePlans};
-use ichnos_model::{
-    BitField, ByteOrder, DataStreamClass, EventRecordClass, Field, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, Length, Limits, Member, Scope, Skip, StringEncoding, StringLength, Text, TraceClass,
-    Uuid, Visitor,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, Length, Member, StringLength, Uuid,
 };
+use ichnos_model::decode::{DecodeErrorKind, DecodeLimits, PacketBits, Position, UNKNOWN};
+use ichnos_model::field::{Field, Skip, StringEncoding, Text};
+use ichnos_model::plan::{Plan, TracePlans};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Scope, TraceClass, Visitor};
 
 const LITTLE: ByteOrder = ByteOrder::LittleEndian;
 

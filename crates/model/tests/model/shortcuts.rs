@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN, decode_all};
-use ichnos_model::plan::Plan;
-use ichnos_model::{
-    BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
-    FieldLocation, FieldRef, FieldValue, IntegerProperties, Length, Limits, Member, Real, Scope, Scopes,
-    Skip, StringEncoding, StringLength, Text, Trace, TraceClass, Uuid, Visitor, Wide,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, Length, Member, StringLength, Uuid,
 };
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN, decode_all};
+use ichnos_model::event::Scopes;
+use ichnos_model::field::{Field, FieldRef, FieldValue, Real, Skip, StringEncoding, Text, Wide};
+use ichnos_model::plan::Plan;
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Event, Scope, Trace, TraceClass, Visitor};
 use ichnos_testing::{Random, cases};
 
 /// All reported fields except structure starts and ends.

@@ -1,6 +1,6 @@
 //! Meanings: what well-known events and their fields stand for.
 
-use ichnos_model::EventRole;
+use ichnos_model::meaning::EventRole;
 
 use crate::{FieldType, PayloadField};
 

@@ -7,7 +7,7 @@ mod meaning;
 mod table;
 mod well_known;
 
-use ichnos_model::EventRole;
+use ichnos_model::meaning::EventRole;
 use uuid::Uuid;
 
 pub use meaning::{CounterFields, EventMeaning, PayloadPath, meaning};

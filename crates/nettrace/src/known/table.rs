@@ -14,7 +14,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ichnos_model::EventRole;
+use ichnos_model::meaning::EventRole;
 use uuid::Uuid;
 
 use super::KnownEvent;

@@ -196,7 +196,7 @@ fn universal_system(name: &str) -> Option<Vec<PayloadField>> {
 mod tests {
     use super::super::find;
     use super::*;
-    use ichnos_model::EventRole;
+    use ichnos_model::meaning::EventRole;
 
     fn names_of_fields(event: &KnownEvent) -> Vec<&str> {
         event.fields.iter().map(|field| field.name.as_str()).collect()

@@ -46,6 +46,7 @@ pub(super) fn find_damage(
         odd += usize::from(!is_known(row.metadata_id) || !is_in_range(row.timestamp));
         (first, last) = (first.min(row.timestamp), last.max(row.timestamp));
         if zeros_at.is_none() {
+            // The rows were read from these bytes.
             let row = bytes.get(at..rows.position()).unwrap_or_default();
             zeros = if row.iter().all(|byte| *byte == 0) { zeros + row.len() } else { 0 };
             zeros_at = (zeros >= ZERO_ROWS).then(|| rows.position() - zeros);
@@ -76,6 +77,7 @@ fn without_end_of(bytes: &[u8], begin: usize, at: usize, value: u8) -> usize {
 fn find_lost(bytes: &[u8], begin: usize, end: usize) -> Option<usize> {
     let first = begin / SECTOR * SECTOR;
     (first..end).step_by(SECTOR).map(|at| at.max(begin)).find_map(|at| {
+        // Sectors start before the end.
         let sector = bytes.get(at..(at / SECTOR * SECTOR + SECTOR).min(end)).unwrap_or_default();
         let is_filled = |value: &u8| sector.len() >= LEAST && sector.iter().all(|byte| byte == value);
         if repeats_page(bytes, at / PAGE * PAGE) {

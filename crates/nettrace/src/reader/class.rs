@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{
-    ActivityPaths, BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase,
-    EventDisplay, EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
-    Length, LevelScale, LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder,
-    Meaning, Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Uuid, Value,
-    VariableLengthValue, WallClock,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, MappingsBuilder, Member,
+    StringLength, Uuid, Value, VariableLengthValue,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin, WallClock};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity};
+use ichnos_model::meaning::{ActivityPaths, CauseKind, EventDisplay, Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
 use super::index::NettraceIndex;
 use super::nettrace_options::NettraceOptions;
@@ -130,6 +133,7 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     let opcode = metadata.opcode.or_else(|| known.as_ref().map(|known| known.opcode)).unwrap_or(0);
     let meaning = match &known {
         Some(known) => known.meaning_with(opcode),
+        // Without known fields, only names tell the meaning.
         None => known::meaning(&metadata.provider, &name, opcode, fields.unwrap_or_default()),
     };
     let newer;
@@ -364,8 +368,7 @@ pub(super) fn raw_kind(class: &EventRecordClass) -> Option<u32> {
     u32::try_from(class.id.checked_sub(FIRST_RAW)?).ok()
 }
 
-/// Returns the class for events that do not match their own class, or lack a class. `kind` is the index of the event
-/// kind.
+/// Returns the class for events that lack a class or do not match it. `kind` is the index of the event kind.
 pub(super) fn raw_class(like: Option<&EventRecordClass>, kind: u32, is_v6: bool) -> EventRecordClass {
     let id = FIRST_RAW + u128::from(kind);
     let (payload, _) = payload_class(None, 64, is_v6);
@@ -375,6 +378,7 @@ pub(super) fn raw_class(like: Option<&EventRecordClass>, kind: u32, is_v6: bool)
         payload: Some(Arc::new(payload)),
         meanings: context_meanings(is_v6),
         is_undescribed: true,
+        // Events without a class have no attributes.
         attributes: like.map(|class| class.attributes.clone()).unwrap_or_default(),
         ..EventRecordClass::default()
     }
@@ -483,7 +487,7 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
     if is_v6 {
         let label = |value: FieldClass| {
             let members = [Member::new("name", FieldClass::string()), Member::new("value", value)];
-            FieldClass::optional(array_of_values(FieldClass::structure(members)))
+            FieldClass::optional(FieldClass::array_by_values(FieldClass::structure(members)))
         };
         members.extend([
             Member::new("process", FieldClass::optional(number())),
@@ -641,7 +645,7 @@ impl PayloadClassBuilder {
                 string(StringEncoding::Utf8, StringLength::Prefixed { length: bits(16), gap: 0 })
             }
             // A nested array, which is read into values.
-            FieldType::Array(element) => array_of_values(self.class(element, None, false)),
+            FieldType::Array(element) => FieldClass::array_by_values(self.class(element, None, false)),
             FieldType::FixedLengthArray(element, count) => match **element {
                 FieldType::Utf8CodeUnit => text(StringEncoding::Utf8, u64::from(*count)),
                 FieldType::Char => text(StringEncoding::Utf16Le, 2 * u64::from(*count)),
@@ -655,7 +659,7 @@ impl PayloadClassBuilder {
             // Read into values.
             FieldType::RelLoc(element) | FieldType::DataLoc(element) => match **element {
                 FieldType::Utf8CodeUnit | FieldType::Char => FieldClass::string(),
-                _ => array_of_values(self.class(element, None, false)),
+                _ => FieldClass::array_by_values(self.class(element, None, false)),
             },
             FieldType::Counted { element, .. } => self.class(element, None, false),
             // Its parts are separate members.
@@ -704,16 +708,6 @@ fn hexadecimal(length: u64) -> FieldClass {
 fn location(name: &str) -> Box<FieldLocation> {
     let path = vec![LocationStep::Member(name.to_owned())];
     Box::new(FieldLocation { origin: None, path, any_option: false, declared_at: Default::default() })
-}
-
-/// Returns an array in a scope of values. The values contain the number of elements.
-fn array_of_values(element: FieldClass) -> FieldClass {
-    FieldClass::new(FieldKind::Array {
-        element: Arc::new(element),
-        length: Length::Dynamic(Box::new(FieldLocation::by_values())),
-        minimum_alignment: 8,
-        element_aligns: true,
-    })
 }
 
 fn dynamic_array(length: &str, element: FieldClass) -> FieldClass {

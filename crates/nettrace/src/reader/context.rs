@@ -1,6 +1,9 @@
 //! Writes the common context of events as values.
 
-use ichnos_model::{EventValues, FieldValue, Scope, Uuid};
+use ichnos_model::Scope;
+use ichnos_model::class::Uuid;
+use ichnos_model::event::EventValues;
+use ichnos_model::field::FieldValue;
 
 use super::pending::PendingEvent;
 use super::trace_file::FileState;

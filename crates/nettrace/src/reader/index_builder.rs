@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use ichnos_io::Bytes;
-use ichnos_model::Limits;
 use ichnos_model::memory::Budget;
+use ichnos_model::trace::Limits;
 
 use super::block_audit::find_damage;
 use super::index::{Barrier, EventBlockHeader, MetadataAt, NettraceIndex, content, release};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ichnos_model::ListedThread;
+use ichnos_model::trace::ListedThread;
 
 use super::index::NettraceIndex;
 use super::tables::ThreadTable;

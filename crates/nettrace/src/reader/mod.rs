@@ -32,11 +32,14 @@ mod walk;
 use std::sync::{Arc, OnceLock};
 
 use ichnos_io::Bytes;
+use ichnos_model::class::Value;
+use ichnos_model::cursor::{BoxedCursor, StreamCursor};
+use ichnos_model::message::Damage;
 use ichnos_model::plan::PlanError;
-use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, OpenedTrace, SourceCursor, SplitPoint, StackTable,
-    StreamCursor, StreamSummary, Trace, Value, Window, advance_to,
-};
+use ichnos_model::source::SourceCursor;
+use ichnos_model::stack::StackTable;
+use ichnos_model::trace::{SplitPoint, StreamSummary, advance_to};
+use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, Window};
 
 use self::class::EventKind;
 pub use self::clock_zero::clock_zeros;

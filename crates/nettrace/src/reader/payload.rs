@@ -1,8 +1,11 @@
 //! Reads payloads into values if they cannot be read in place.
 
+use ichnos_model::Scope;
+use ichnos_model::class::Uuid;
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, Slots};
+use ichnos_model::event::EventValues;
+use ichnos_model::field::{FieldValue, Real, Skip};
 use ichnos_model::plan::Plan;
-use ichnos_model::{EventValues, FieldValue, Real, Scope, Skip, Uuid};
 
 use super::class::PayloadForm;
 use super::index::NettraceIndex;

@@ -194,6 +194,7 @@ impl EventSorter {
         let Self { entries, runs, bound, .. } = self;
         let (mut early, mut earliest) = (0, u64::MAX);
         for run in &*runs {
+            // Runs are ranges of the entries.
             let entries = entries.get(run.begin..run.end).unwrap_or_default();
             let count = entries.partition_point(|entry| entry.timestamp < *bound);
             early += count;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use ichnos_io::Bytes;
-use ichnos_model::Value;
+use ichnos_model::class::Value;
 
 use super::index::{EventBlockHeader, NettraceIndex, content, release};
 use crate::wire::Wire;
@@ -98,6 +98,7 @@ pub(super) fn process(bytes: &Bytes, start: &Container, index: &NettraceIndex) -
     for block in blocks_to_look_through(bytes, start).into_iter().rev() {
         let mut facts = BTreeMap::new();
         for_each_event(bytes, &block, index, &ids, |about, payload| {
+            // An unreadable payload is reported when its event is read.
             for (name, value) in about.read(payload).unwrap_or_default() {
                 if !value.is_empty() {
                     missing.retain(|missing| *missing != about);

@@ -4,12 +4,15 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use ichnos_model::class::{DynamicClass, Uuid};
+use ichnos_model::clock::{ClockClass, ClockValue};
+use ichnos_model::cursor::{Checkpoint, Head, MessageKind};
 use ichnos_model::decode::{PacketBits, Position};
-use ichnos_model::{
-    Checkpoint, ClockClass, ClockValue, DataPosition, DataStream, DynamicClass, Event, EventCounts,
-    FieldValue, Head, MessageKind, NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Skip, Source,
-    StreamLoss, Uuid, Window,
-};
+use ichnos_model::event::{EventCounts, Packet, Scopes};
+use ichnos_model::field::{FieldValue, Skip};
+use ichnos_model::message::DataPosition;
+use ichnos_model::source::{NextRecord, QueuedMessage, Record, StreamLoss};
+use ichnos_model::{DataStream, Event, Scope, Source, Window};
 
 use super::class::{PayloadForm, raw_class};
 use super::context::{ContextMembers, push_labels, push_optional};
@@ -201,6 +204,7 @@ impl EventSource {
         }
         let offset = self.entry.payload + (payload.len() - rest) as u64;
         let class = Arc::clone(&plans.class);
+        // All classes of this format have names.
         let name = class.name.as_deref().unwrap_or_default();
         let statement = format!("{rest} more bytes than the fields of `{name}`: they are not shown");
         self.rows.faults.waiting.push_back(Fault::new(Rule::Payload, offset, statement));

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use ichnos_model::{Frame, Trace};
+use ichnos_model::Trace;
+use ichnos_model::stack::Frame;
 
 use super::overrides::Overrides;
 use crate::{EventLabel, StackRows, ThreadRow, addresses};
@@ -435,7 +436,9 @@ pub(super) fn intern_stack(
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::{Limits, StackTable, TraceClass};
+    use ichnos_model::TraceClass;
+    use ichnos_model::stack::StackTable;
+    use ichnos_model::trace::Limits;
 
     use super::*;
 

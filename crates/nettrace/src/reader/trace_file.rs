@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use ichnos_io::Bytes;
-use ichnos_model::{ClockOffsets, Event, Scope, Trace};
+use ichnos_model::clock::ClockOffsets;
+use ichnos_model::{Event, Scope, Trace};
 
 use super::class::{PayloadForm, raw_kind};
 use super::index::{NettraceIndex, content, release};

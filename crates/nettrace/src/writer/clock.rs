@@ -1,8 +1,9 @@
 //! Ticks in the written file.
 
 use ichnos_io::WriteSource;
+use ichnos_model::DataStream;
+use ichnos_model::clock::{ClockClass, ClockOrigin, ClockValue};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{ClockClass, ClockOrigin, ClockValue, DataStream};
 
 use crate::SystemTime;
 
@@ -26,11 +27,6 @@ pub(super) enum Ticks {
     OfNanoseconds,
 }
 
-/// Returns the cycles from a clock's origin to its cycle 0.
-fn offset(clock: &ClockClass) -> i128 {
-    i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
-}
-
 impl FileClock {
     /// Returns the clock for the data streams of these sources.
     pub(super) fn from_sources(sources: &[WriteSource]) -> Self {
@@ -38,7 +34,7 @@ impl FileClock {
         let first = clocks().next().map_or(NANOSECONDS, |clock| clock.frequency);
         let frequency = if clocks().all(|clock| clock.frequency == first) { first } else { NANOSECONDS };
         let in_file = |clock: &ClockClass| match clock.frequency == frequency {
-            true => offset(clock),
+            true => clock.origin_cycles(),
             false => clock.nanoseconds(0),
         };
         // Then all times are at or after tick 0.
@@ -57,7 +53,9 @@ impl FileClock {
     /// Returns a data stream's time conversion.
     pub(super) fn ticks(&self, stream: &DataStream) -> Ticks {
         match stream.clock() {
-            Some(clock) if clock.frequency == self.frequency => Ticks::Shifted(offset(clock) - self.offset),
+            Some(clock) if clock.frequency == self.frequency => {
+                Ticks::Shifted(clock.origin_cycles() - self.offset)
+            }
             _ => Ticks::OfNanoseconds,
         }
     }
@@ -139,7 +137,7 @@ mod tests {
         let mut clock = ClockClass::new("clock", 3_000_000_000);
         clock.offset_cycles = 1_000_001;
         let file = FileClock { frequency: clock.frequency, offset: 1 };
-        let ticks = Ticks::Shifted(offset(&clock) - file.offset);
+        let ticks = Ticks::Shifted(clock.origin_cycles() - file.offset);
         let convert = |cycles, nanoseconds| file.convert(ticks, &ClockValue { cycles, nanoseconds });
         assert_eq!(clock.nanoseconds(0), 333_333);
         assert_eq!(convert(0, clock.nanoseconds(0)), Some(1_000_000));

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use ichnos_model::class::{DisplayBase, FieldClass, FieldKind, Length, StringLength, Uuid, Value};
+use ichnos_model::field::{Field as VisitedField, FieldRef, FieldValue, StringEncoding};
+use ichnos_model::log::{LevelScale, LogLevel, LogRole, LogSeverity};
 use ichnos_model::lower::{LossKind, LossRecorder, LossTable, has_attributes};
+use ichnos_model::meaning::{CauseKind, EventRole, Meaning};
 use ichnos_model::plan::Plan;
-use ichnos_model::{
-    CauseKind, DisplayBase, Event, EventRole, Field as VisitedField, FieldClass, FieldKind, FieldRef,
-    FieldValue, Length, LevelScale, LogLevel, LogRole, LogSeverity, Meaning, Scope, StringEncoding,
-    StringLength, Uuid, Value, Visitor,
-};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::labels::{self, LabelFields, is_label};
 use super::losses::{EventLoss, EventLossCounts};
@@ -263,10 +263,10 @@ impl ForeignClass {
         let after = &self.metadata;
         let names = |metadata: &EventMetadata| [&metadata.provider, &metadata.name].map(String::clone);
         if names(&before) != names(after) {
-            losses.record_loss(LossKind::Renamed, "", "provider or name: it ends at its first U+0000");
+            losses.record_loss(LossKind::Renamed, "", "provider or name -> its text before U+0000");
         }
         if before.fields != after.fields {
-            losses.record_loss(LossKind::Renamed, "", "fields: their names end at the first U+0000");
+            losses.record_loss(LossKind::Renamed, "", "field names -> their text before U+0000");
         }
         [before.provider, before.name] = names(after);
         before.fields.clone_from(&after.fields);

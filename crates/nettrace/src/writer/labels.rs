@@ -1,8 +1,8 @@
 //! Event labels that were converted from version 6.
 
-use ichnos_model::{
-    Event, Field as VisitedField, FieldClass, FieldKind, FieldRef, Scope, Text, Uuid, Visitor,
-};
+use ichnos_model::class::{FieldClass, FieldKind, Uuid};
+use ichnos_model::field::{Field as VisitedField, FieldRef, Text};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::written_event::NettraceEvent;
 use crate::reader::class::context;

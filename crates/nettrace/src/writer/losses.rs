@@ -27,7 +27,7 @@ ichnos_model::loss_set! {
     pub(super) enum NettraceLoss {
         Date => Dropped("date: before 1601 or after 9999"),
         StoredEvent => Dropped("event: unreadable in temporary storage"),
-        UnknownCount => Dropped("loss of an unknown number of events"),
+        UnknownCount => Dropped("record of an unknown number of discarded events"),
         ManyThreads => Dropped("number of discarded events in very many threads"),
         LargeCount => Rounded("number of discarded events: 2,147,483,647 at most"),
         LongBlock => Dropped("block of 16 MiB or more"),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use ichnos_io::{RecordSorter, SortedRecords, SorterMemory};
-use ichnos_model::Discarded;
+use ichnos_model::message::Discarded;
 
 use super::stored_event::{StoredMessage, load, store_loss};
 use super::written_event::NettraceEvent;

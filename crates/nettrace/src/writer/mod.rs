@@ -12,6 +12,7 @@ mod foreign;
 mod labels;
 mod losses;
 mod message_sorter;
+mod nettrace_encoder;
 mod own;
 mod payload;
 mod reader_rules;
@@ -21,7 +22,6 @@ mod rundown;
 mod segment_rules;
 mod stored_event;
 mod tables;
-mod trace_encoder;
 mod written_class;
 mod written_event;
 
@@ -34,8 +34,8 @@ use ichnos_io::{
 };
 
 use self::dialect::DIALECTS;
+use self::nettrace_encoder::NettraceEncoder;
 use self::rules::NettraceRules;
-use self::trace_encoder::NettraceEncoder;
 use crate::recognize;
 
 /// Writes .NET EventPipe files.

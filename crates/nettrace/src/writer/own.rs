@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use ichnos_model::{Event, Field as VisitedField, Scope, StringEncoding, Text, Uuid, Visitor};
+use ichnos_model::class::Uuid;
+use ichnos_model::field::{Field as VisitedField, StringEncoding, Text};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::written_event::{NettraceEvent, metadata_hash};
 use crate::metadata_writer::can_describe;

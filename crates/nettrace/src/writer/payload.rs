@@ -1,9 +1,9 @@
 //! Converts fields from other formats to fields in self-describing events.
 
-use ichnos_model::{
-    Field as VisitedField, FieldClass, FieldKind, IntegerProperties, Member, Real, StringEncoding, Text,
-    Uuid, VariableLengthValue, Visitor, WallClock, Wide,
-};
+use ichnos_model::Visitor;
+use ichnos_model::class::{FieldClass, FieldKind, IntegerProperties, Member, Uuid, VariableLengthValue};
+use ichnos_model::clock::WallClock;
+use ichnos_model::field::{Field as VisitedField, Real, StringEncoding, Text, Wide};
 
 use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16};
 use crate::{FieldType, PayloadField};
@@ -474,7 +474,7 @@ impl Visitor for PayloadWriter {
 mod tests {
     use std::sync::Arc;
 
-    use ichnos_model::Length;
+    use ichnos_model::class::Length;
 
     use super::*;
 

@@ -1,6 +1,7 @@
 //! TraceEvent's rules. It decodes only some of the types that the document allows.
 
-use ichnos_model::{FieldClass, FieldKind, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{FieldClass, FieldKind};
 
 /// Returns the broken rules, one sentence each.
 pub(super) fn broken_rules(trace: &TraceClass) -> Vec<String> {
@@ -31,7 +32,7 @@ fn array_problem(class: &FieldClass) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::{DataStreamClass, EventRecordClass, Member};
+    use ichnos_model::class::{DataStreamClass, EventRecordClass, Member};
 
     use super::*;
 
@@ -40,7 +41,7 @@ mod tests {
         let array = |element| {
             FieldClass::new(FieldKind::Array {
                 element: std::sync::Arc::new(element),
-                length: ichnos_model::Length::Static(2),
+                length: ichnos_model::class::Length::Static(2),
                 minimum_alignment: 1,
                 element_aligns: true,
             })

@@ -1,6 +1,6 @@
 //! Events and losses in a sorter, before their rows are written.
 
-use ichnos_model::Discarded;
+use ichnos_model::message::Discarded;
 
 use super::written_event::NettraceEvent;
 use crate::wire::Wire;

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Frame, ValueHash};
+use ichnos_model::DataStream;
+use ichnos_model::digest::ValueHash;
+use ichnos_model::stack::Frame;
 
 use super::dialect::Dialect;
 use super::written_event::NettraceEvent;

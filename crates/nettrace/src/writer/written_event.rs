@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ichnos_model::ValueHash;
+use ichnos_model::digest::ValueHash;
 
 use crate::EventMetadata;
 

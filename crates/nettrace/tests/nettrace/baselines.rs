@@ -7,7 +7,7 @@ use ichnos_model::Message;
 
 use crate::comparison::{Comparison, OwnEvent};
 use crate::reference::{Element, element};
-use crate::support::{Opened, bytes_of, find, traces};
+use crate::support::{Opened, bytes_of, find};
 
 /// Baseline line.
 struct Line {
@@ -85,7 +85,7 @@ macro_rules! baselines {
         $(
             #[test]
             fn $test() {
-                let Some(traces) = traces(stringify!($test)) else { return };
+                let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
                 compare(&traces, $name).report($name);
             }
         )*

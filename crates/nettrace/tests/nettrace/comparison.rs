@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ichnos_model::{Event, OpenedTrace as _, Scope, Uuid, Value};
+use ichnos_model::class::{Uuid, Value};
+use ichnos_model::{Event, OpenedTrace as _, Scope};
 
 use crate::differences::{DIFFERENCES, Difference, Kind};
 use crate::reference::Element;
@@ -203,7 +204,7 @@ pub struct Comparison {
 
 /// Difference between two events.
 #[derive(Default)]
-pub struct Found {
+pub struct EventDifference {
     pub values: u64,
     pub explained: Vec<usize>,
     pub unexplained: Vec<String>,
@@ -240,7 +241,7 @@ impl Comparison {
         *self.unexplained.entry(what).or_default() += 1;
     }
 
-    pub fn note(&mut self, found: Found) {
+    pub fn note(&mut self, found: EventDifference) {
         self.events += 1;
         self.values += found.values;
         for index in found.explained {
@@ -269,8 +270,8 @@ impl Comparison {
 const HEAD: &[&str] =
     &["MSec", "PID", "PName", "TID", "EventName", "ProviderName", "ActivityID", "RelatedActivityID"];
 
-pub fn differences(own: &OwnEvent, expected: &Element) -> Found {
-    let mut found = Found::default();
+pub fn differences(own: &OwnEvent, expected: &Element) -> EventDifference {
+    let mut found = EventDifference::default();
     let mut head = |name: &str, own: Option<String>| {
         let expected = expected.attribute(name).map(|text| text.trim().to_owned());
         if own != expected {
@@ -341,7 +342,7 @@ fn compare(
     fields: &[(String, Shown)],
     attributes: &[(String, String)],
     mut children: Children<'_>,
-    found: &mut Found,
+    found: &mut EventDifference,
 ) {
     let rules = || DIFFERENCES.iter().enumerate().filter(|(_, difference)| difference.is_of(own));
     let mut left: Vec<_> = attributes.iter().collect();
@@ -412,7 +413,7 @@ impl<'e> Children<'e> {
     }
 
     /// Returns `true` if the value is written as elements or lines within the event.
-    fn take(&mut self, own: &OwnEvent, name: &str, value: &Shown, found: &mut Found) -> bool {
+    fn take(&mut self, own: &OwnEvent, name: &str, value: &Shown, found: &mut EventDifference) -> bool {
         if matches!(name, "ILOffsets" | "NativeOffsets") {
             let of = |arrow: &(i64, i64)| if name == "ILOffsets" { arrow.0 } else { arrow.1 };
             let own: Vec<i64> =

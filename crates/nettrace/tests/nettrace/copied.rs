@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_io::{Lane, MessageOrder, Verify, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
-use ichnos_model::{ClassDigest, Discarded, Message, OpenedTrace as _, Scope, Window};
+use ichnos_model::digest::ClassDigest;
+use ichnos_model::message::Discarded;
+use ichnos_model::{Message, OpenedTrace as _, Scope, Window};
 use ichnos_nettrace::{
     BlockKind, Container, FileItem, NettraceOptions, NettraceWriter, SequencePoint, Version,
 };
@@ -14,7 +16,7 @@ use ichnos_testing::{Random, cases};
 use crate::builder::{self, Event, File, Form, Metadata, field, kind};
 use crate::generated::{FileShape, random_file_of};
 use crate::reading;
-use crate::support::{Opened, bytes_of, fields, find, traces};
+use crate::support::{Opened, bytes_of, fields, find};
 use crate::trace_event::dump_with_lost;
 use crate::workload::runtimes;
 use crate::writing::{Lost, add_loss, check, encoding, events, opened};
@@ -277,7 +279,7 @@ fn recorded_parts(source: &Opened, bytes: &[u8]) -> Vec<Ticks> {
 
 #[test]
 fn parts_of_recorded_files() {
-    let Some(traces) = traces("parts_of_recorded_files") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     for name in FILES {
         let bytes = bytes_of(&find(&traces, name));
         let source = Opened::of_bytes(name, bytes.clone(), &NettraceOptions::default());
@@ -300,7 +302,10 @@ fn parts_of_recorded_files() {
 #[test]
 fn parts_as_the_reference_reads_them() {
     let test = "parts_as_the_reference_reads_them";
-    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return };
+    let (Some(traces), Some((tools, runtimes))) = (ichnos_testing::recorded("nettrace"), runtimes(test))
+    else {
+        return;
+    };
     let directory = tempfile::tempdir().unwrap();
     for name in &FILES[..3] {
         let bytes = bytes_of(&find(&traces, name));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ichnos_model::{Message, OpenedTrace};
 use ichnos_nettrace::{BlockKind, Container, FileItem, StackRows};
 
-use crate::support::{Opened, bytes_of, find, traces};
+use crate::support::{Opened, bytes_of, find};
 
 /// Line in the reference's results.
 struct Line<'t> {
@@ -28,7 +28,7 @@ impl<'t> Line<'t> {
 
 /// Results for a file.
 #[derive(Default)]
-struct Found {
+struct ReadCounts {
     events: u64,
     /// Number of profiler samples.
     samples: u64,
@@ -40,8 +40,8 @@ struct Found {
     last: i128,
 }
 
-fn read(opened: &Opened) -> Found {
-    let mut found = Found::default();
+fn read(opened: &Opened) -> ReadCounts {
+    let mut found = ReadCounts::default();
     opened.each(|message| match message {
         Message::Event(event) => {
             found.events += 1;
@@ -71,7 +71,7 @@ fn nanoseconds(date: &str) -> i128 {
 
 #[test]
 fn counts_losses_and_times_are_those_of_the_reference() {
-    let Some(traces) = traces("counts_losses_and_times_are_those_of_the_reference") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     let expected = std::fs::read_to_string(traces.join("expected/traceevent-counts.txt")).unwrap();
     let mut lines = 0;
     for line in expected.lines().filter(|line| !line.is_empty()).map(Line::parse) {
@@ -109,7 +109,7 @@ fn counts_losses_and_times_are_those_of_the_reference() {
 
 #[test]
 fn every_event_of_a_big_file_is_there() {
-    let Some(traces) = traces("every_event_of_a_big_file_is_there") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     let opened = Opened::new(&find(&traces, "net10.0-big.nettrace"));
     let found = read(&opened);
     assert_eq!((found.events, found.lost, found.damage.len()), (6_133_017, 0, 0));

@@ -1,6 +1,6 @@
 //! Compares our format document with the reader.
 
-use ichnos_model::DamageKind;
+use ichnos_model::message::DamageKind;
 use ichnos_nettrace::{Fault, Rule};
 
 /// The document lists all rules.

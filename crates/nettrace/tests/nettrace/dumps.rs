@@ -7,7 +7,7 @@ use ichnos_model::Message;
 
 use crate::comparison::{Comparison, OwnEvent};
 use crate::differences::DIFFERENCES;
-use crate::support::{Opened, bytes_of, find, traces};
+use crate::support::{Opened, bytes_of, find};
 use crate::{baselines, reference};
 
 /// Compares a file with its dump.
@@ -32,7 +32,7 @@ macro_rules! dumps {
         $(
             #[test]
             fn $test() {
-                let Some(traces) = traces(stringify!($test)) else { return };
+                let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
                 compare(&traces, $name, $dump).report($name);
             }
         )*
@@ -54,7 +54,7 @@ dumps! {
 
 #[test]
 fn every_known_difference_is_met() {
-    let Some(traces) = traces("every_known_difference_is_met") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     let comparisons = all(&traces).into_iter().chain(baselines::all(&traces));
     let met: BTreeSet<usize> = comparisons.flat_map(|comparison| comparison.explained.into_keys()).collect();
     for (index, difference) in DIFFERENCES.iter().enumerate() {

@@ -2,7 +2,8 @@
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, Trace, field, field_v2, kind, tag_v5};
 use crate::reading::{check, read_with};
-use ichnos_model::{Damage, DamageKind, OpenedTrace as _};
+use ichnos_model::OpenedTrace as _;
+use ichnos_model::message::{Damage, DamageKind};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 /// Returns the names of the broken rules in the metadata and the blocks.

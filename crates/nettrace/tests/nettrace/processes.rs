@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::builder::{Bytes, Event, File, Form, Metadata, kind};
 use crate::converted::Converted;
 use crate::reading::{read, read_window};
-use crate::support::{bytes_of, find, traces};
+use crate::support::{bytes_of, find};
 
 const EXISTING: u32 = 1;
 const CREATE: u32 = 2;
@@ -124,7 +124,7 @@ fn files_without_names() {
 
 #[test]
 fn a_recorded_process_has_its_name() {
-    let Some(traces) = traces("a_recorded_process_has_its_name") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     let bytes = bytes_of(&find(&traces, "perl-cpu-v6.nettrace"));
     let read = read(&bytes);
     let (processes, names) = (read.context("process"), read.context("process_name"));

@@ -2,7 +2,9 @@
 
 use ichnos_flow::{DamageCursor, Merge, pump};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
-use ichnos_model::{BoxedCursor, Cursor, Message, MessageKind, OpenedTrace, Skip, StreamCursor, Window};
+use ichnos_model::cursor::{BoxedCursor, MessageKind, StreamCursor};
+use ichnos_model::field::Skip;
+use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 use serde_json::Value;
 

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use ichnos_io::{WriteOptions, WriteTarget};
-use ichnos_model::{ClockOffsets, OpenedTrace as _};
+use ichnos_model::OpenedTrace as _;
+use ichnos_model::clock::ClockOffsets;
 use ichnos_nettrace::NettraceOptions;
 use ichnos_testing::{Random, cases};
 
 use crate::builder::{Event, File, Form, Metadata};
 use crate::generated::random_file;
-use crate::support::{Opened, find, traces};
+use crate::support::{Opened, find};
 use crate::truncated::skim;
 use crate::writing::{check, encoding, events, opened, rewrite, write, write_to_file};
 
@@ -148,7 +149,7 @@ fn everything_up_to_the_last_flush_is_there() {
 
 #[test]
 fn everything_up_to_the_last_flush_of_a_recorded_file_is_there() {
-    let Some(traces) = traces("everything_up_to_the_last_flush_of_a_recorded_file_is_there") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     for (name, each) in [("net10.0-custom-only-norundown.nettrace", 50), ("perl-cpu-v6.nettrace", 900)] {
         check_killed(&Opened::new(&find(&traces, name)), None, |number| number % each == 0);
     }

@@ -3,25 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{Bytes, IoLimits, Tree};
-use ichnos_model::{
-    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, OpenedTrace, Real, Scope, Text,
-    Uuid, VariableLengthValue, Visitor, Window,
-};
+use ichnos_model::class::{EventRecordClass, FieldKind, IntegerProperties, Uuid, Value, VariableLengthValue};
+use ichnos_model::field::{Field, Real, Text};
+use ichnos_model::{Event, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, NettraceOptions, TraceBlock, Version};
-
-/// Returns the directory of recorded files: `ICHNOS_TRACES`, or `../shared/traces` next to the project's root. If it is
-/// missing, prints the name of the skipped test.
-pub fn traces(test: &str) -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let traces =
-        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    let nettrace = traces.join("nettrace");
-    if nettrace.is_dir() {
-        return Some(nettrace);
-    }
-    println!("skipped: {test}: no recorded files in {}", nettrace.display());
-    None
-}
 
 /// Returns the bytes of a file, decompressed if necessary.
 pub fn bytes_of(path: &Path) -> Bytes {
@@ -93,7 +78,7 @@ impl Opened {
 }
 
 /// Returns a property from the class of an event, in the namespace `nettrace`.
-pub fn property<'c>(class: &'c EventRecordClass, name: &str) -> Option<&'c ichnos_model::Value> {
+pub fn property<'c>(class: &'c EventRecordClass, name: &str) -> Option<&'c Value> {
     class.attributes.get("nettrace")?.get(name)
 }
 

@@ -11,15 +11,18 @@ use ichnos_analysis::{
     UNMANAGED_CODE_TIME,
 };
 use ichnos_flow::{Merge, pump};
+use ichnos_model::class::Uuid;
 use ichnos_model::{Message, OpenedTrace as _, Window};
 use ichnos_testing::TraceEventLibrary;
 use serde_json::Value;
 
 use crate::baselines::OF_WINDOWS;
-use crate::comparison::{Comparison, Found, OwnEvent, differences, milliseconds, with_names_of_types};
+use crate::comparison::{
+    Comparison, EventDifference, OwnEvent, differences, milliseconds, with_names_of_types,
+};
 use crate::differences::DIFFERENCES;
 use crate::reference::{Element, element};
-use crate::support::{Opened, bytes_of, find, traces};
+use crate::support::{Opened, bytes_of, find};
 use crate::workload::runtimes;
 
 /// Difference outside of fields.
@@ -200,11 +203,11 @@ fn as_element(opened: &Opened, dumped: &Value) -> Element {
 }
 
 /// Compares an event's properties outside of fields.
-fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut Found, met: &mut BTreeSet<usize>) {
+fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut EventDifference, met: &mut BTreeSet<usize>) {
     let head = &own.head;
     let stack: Vec<Value> = head.stack.iter().map(|address| (*address).into()).collect();
     let stack = if stack.is_empty() { Value::Null } else { stack.into() };
-    let guid = |id: Option<ichnos_model::Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
+    let guid = |id: Option<Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
     let members: [(&str, Value); 9] = [
         ("id", (head.event_id as i64).into()),
         ("ver", (head.version as i64).into()),
@@ -253,7 +256,10 @@ pub fn dump_with_lost(tools: &Path, runtimes: &Path, path: &Path) -> (Vec<Value>
 
 /// Compares files. Returns the known differences that occurred, outside of fields and in fields.
 fn compare(test: &str, names: &[&str]) -> Option<(BTreeSet<usize>, BTreeSet<usize>)> {
-    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return None };
+    let (Some(traces), Some((tools, runtimes))) = (ichnos_testing::recorded("nettrace"), runtimes(test))
+    else {
+        return None;
+    };
     let directory = tempfile::tempdir().unwrap();
     let (mut unexplained, mut all, mut explained) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for name in names {
@@ -383,7 +389,10 @@ fn states(profile: &Value, unit: f64) -> BTreeMap<String, f64> {
 #[test]
 fn time_on_the_processor_is_that_of_the_reference() {
     let test = "time_on_the_processor_is_that_of_the_reference";
-    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return };
+    let (Some(traces), Some((tools, runtimes))) = (ichnos_testing::recorded("nettrace"), runtimes(test))
+    else {
+        return;
+    };
     let directory = tempfile::tempdir().unwrap();
     let path = unpacked(&traces, "mixed_managed_external_samples.nettrace", directory.path());
     let output = directory.path().join("reference");

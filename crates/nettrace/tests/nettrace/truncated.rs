@@ -1,8 +1,7 @@
 //! Files that end too early: everything complete is read, and one message reports the end.
 
-use std::path::{Path, PathBuf};
-
-use ichnos_model::{Cursor, MessageKind, OpenedTrace, Window};
+use ichnos_model::cursor::MessageKind;
+use ichnos_model::{Cursor, OpenedTrace, Window};
 use ichnos_nettrace::{
     BlockKind, Container, EventRows, FileItem, NettraceFile, NettraceOptions, RowEncoding, Version,
 };
@@ -13,13 +12,8 @@ use crate::reading::read;
 
 /// Returns a recorded file. Prints a line and returns `None` if it is missing.
 pub(crate) fn recorded(path: &str) -> Option<Vec<u8>> {
-    let root = std::env::var_os("ICHNOS_TRACES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
-    let path = root.join("nettrace").join(path);
-    let Ok(bytes) = std::fs::read(&path) else {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    };
+    let path = ichnos_testing::recorded(format!("nettrace/{path}"))?;
+    let bytes = std::fs::read(&path).unwrap();
     match path.extension().is_some_and(|extension| extension == "zst") {
         true => Some(zstd::decode_all(&*bytes).unwrap()),
         false => Some(bytes),

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ichnos_model::{DamageKind, Message, Scope};
+use ichnos_model::message::DamageKind;
+use ichnos_model::{Message, Scope};
 use ichnos_nettrace::NettraceOptions;
 
-use crate::support::{Opened, Shown, bytes_of, fields, find, traces};
+use crate::support::{Opened, Shown, bytes_of, fields, find};
 
 /// Returns the classes whose payloads are shown as bytes, with the size of the first payload.
 fn raw(opened: &Opened) -> BTreeMap<String, usize> {
@@ -23,7 +24,7 @@ fn raw(opened: &Opened) -> BTreeMap<String, usize> {
 
 #[test]
 fn events_have_fields() {
-    let Some(traces) = traces("events_have_fields") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     for name in [
         "net10.0-small.nettrace",
         "net3.1.2-small.nettrace",
@@ -74,7 +75,7 @@ fn check() -> NettraceOptions {
 
 #[test]
 fn payloads_end_with_their_fields() {
-    let Some(traces) = traces("payloads_end_with_their_fields") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     for name in [
         "net10.0-small.nettrace",
         "net3.1.2-small.nettrace",
@@ -94,7 +95,7 @@ fn payloads_end_with_their_fields() {
 
 #[test]
 fn mappings_repeat_the_texts_of_their_metadata() {
-    let Some(traces) = traces("mappings_repeat_the_texts_of_their_metadata") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     let opened = Opened::new(&find(&traces, "perl-cpu-v6.nettrace"));
     let (mut metadata, mut mappings) = (BTreeMap::new(), Vec::new());
     opened.each(|message| {
@@ -121,7 +122,7 @@ fn field<'f>(fields: &'f [(String, Shown)], name: &str) -> &'f Shown {
 
 #[test]
 fn what_is_behind_the_fields_is_reported() {
-    let Some(traces) = traces("what_is_behind_the_fields_is_reported") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     // The provider is unknown, so the metadata counts. It describes less than is written.
     let bytes = bytes_of(&find(&traces, "perl-cpu-v6.nettrace"));
     let mut changed = bytes.to_vec();

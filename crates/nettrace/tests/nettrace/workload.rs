@@ -8,7 +8,7 @@ use std::process::Command;
 use ichnos_model::Message;
 
 use crate::comparison::OwnEvent;
-use crate::support::{Opened, Shown, find, traces};
+use crate::support::{Opened, Shown, find};
 
 /// Settings of the program.
 #[derive(Clone, Copy)]
@@ -192,7 +192,7 @@ fn check_runtime(name: &str, opened: &Opened) {
 
 #[test]
 fn recorded_files_have_what_the_program_emitted() {
-    let Some(traces) = traces("recorded_files_have_what_the_program_emitted") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     for (name, events, is_all) in [
         ("net10.0-small.nettrace", 100, true),
         ("net3.1.2-small.nettrace", 100, true),

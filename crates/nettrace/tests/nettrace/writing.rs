@@ -9,10 +9,11 @@ use std::sync::Arc;
 use ichnos_analysis::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
 use ichnos_flow::{Merge, pump};
 use ichnos_io::{Bytes, Lane, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
-use ichnos_model::{Discarded, Event, Message, OpenedTrace as _, Scope, Window};
+use ichnos_model::message::Discarded;
+use ichnos_model::{Event, Message, OpenedTrace as _, Scope, Window};
 use ichnos_nettrace::{NettraceOptions, NettraceWriter};
 
-use crate::support::{Opened, Shown, bytes_of, fields, find, traces};
+use crate::support::{Opened, Shown, bytes_of, fields, find};
 use crate::trace_event::{dump, unpacked};
 use crate::workload::runtimes;
 
@@ -190,7 +191,7 @@ pub fn check(name: &str, source: &Opened, written: &Opened) {
 
 #[test]
 fn files_written_again_have_the_same_events() {
-    let Some(traces) = traces("files_written_again_have_the_same_events") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     for name in FILES {
         let path = find(&traces, name);
         let source = Opened::new(&path);
@@ -210,7 +211,10 @@ fn files_written_again_have_the_same_events() {
 #[test]
 fn files_written_again_as_the_reference_reads_them() {
     let test = "files_written_again_as_the_reference_reads_them";
-    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return };
+    let (Some(traces), Some((tools, runtimes))) = (ichnos_testing::recorded("nettrace"), runtimes(test))
+    else {
+        return;
+    };
     let directory = tempfile::tempdir().unwrap();
     for name in FILES {
         let path = unpacked(&traces, name, directory.path());
@@ -258,7 +262,7 @@ fn files_written_again_as_the_reference_reads_them() {
 /// A file in the other version has the same events, except for parts that version 4 lacks.
 #[test]
 fn files_written_in_the_other_version() {
-    let Some(traces) = traces("files_written_in_the_other_version") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     for name in FILES {
         let path = find(&traces, name);
         // Larger files have the same events as smaller files, and take long.
@@ -306,7 +310,7 @@ fn folded(opened: &Opened, managed_only: bool) -> String {
 /// versions and after conversion to the other version and back.
 #[test]
 fn stacks_of_a_file_written_again_are_those_of_another_reader() {
-    let Some(traces) = traces("stacks_of_a_file_written_again_are_those_of_another_reader") else { return };
+    let Some(traces) = ichnos_testing::recorded("nettrace") else { return };
     let name = "dotnet-5.0-SampleProfiler-single-thread";
     let source = Opened::new(&find(&traces, &format!("{name}.golden.nettrace")));
     let v6 = opened(name, rewrite(&[&source], Some("6")));
@@ -330,7 +334,10 @@ fn stacks_of_a_file_written_again_are_those_of_another_reader() {
 #[test]
 fn files_of_killed_writers_as_the_reference_reads_them() {
     let test = "files_of_killed_writers_as_the_reference_reads_them";
-    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return };
+    let (Some(traces), Some((tools, runtimes))) = (ichnos_testing::recorded("nettrace"), runtimes(test))
+    else {
+        return;
+    };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("killed.nettrace");
     let lines = |path: &Path| -> BTreeMap<String, usize> {

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use ichnos::flow::{Merge, pump};
-use ichnos::model::{StringEncoding, Text};
+use ichnos::model::field::{StringEncoding, Text};
 use ichnos::prelude::*;
 use ichnos_testing::{Random, cases};
 
@@ -138,10 +138,6 @@ impl Sink for RowComparison {
             _ => {}
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -9,12 +9,16 @@ use ichnos::flow::{Merge, pump};
 use ichnos::io::{
     Lane, Output, Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
-use ichnos::model::lower::LossKind;
-use ichnos::model::{
-    BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldValue,
-    IntegerProperties, IntegerRange, Length, Limits, MappingsBuilder, Member, NextRecord, Real, Record,
-    RecordTrace, Source, Trace, TraceClass, Uuid,
+use ichnos::model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties,
+    IntegerRange, Length, MappingsBuilder, Member, Uuid,
 };
+use ichnos::model::clock::ClockClass;
+use ichnos::model::field::{FieldValue, Real};
+use ichnos::model::lower::LossKind;
+use ichnos::model::source::{NextRecord, Record, RecordTrace};
+use ichnos::model::trace::Limits;
+use ichnos::model::{Source, Trace, TraceClass};
 use ichnos::prelude::*;
 use ichnos_table::ParquetWriter;
 use serde_json::{Value, json};

@@ -5,12 +5,16 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use ichnos::io::{ExistingOutput, WriteOptions};
-use ichnos::model::{EventRecordClass, FieldClass, FieldValue, Member, RecordTrace, Scope};
+use ichnos::model::Scope;
+use ichnos::model::class::{EventRecordClass, FieldClass, Member};
+use ichnos::model::field::FieldValue;
+use ichnos::model::source::RecordTrace;
 use ichnos_testing::Random;
 use serde_json::json;
 
 use crate::dataset::read;
 use crate::hostile::{events, made, nanoseconds, try_write};
+use crate::options::names;
 
 /// Environment variable with the path for [`writes_until_it_is_killed`]. Another variable has the number of events.
 const PATH: &str = "ICHNOS_TEST_WRITES_TABLES_TO";
@@ -78,13 +82,6 @@ fn start(path: &Path, count: u64, shell: &str) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
-}
-
-fn names(directory: &Path) -> Vec<String> {
-    let name = |item: std::io::Result<std::fs::DirEntry>| item.unwrap().file_name().into_string().unwrap();
-    let mut names: Vec<String> = std::fs::read_dir(directory).unwrap().map(name).collect();
-    names.sort();
-    names
 }
 
 #[test]

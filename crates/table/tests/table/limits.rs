@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use ichnos::io::WriterFactory;
+use ichnos::model::Scope;
+use ichnos::model::class::{DataStreamClass, EventRecordClass, FieldClass, Member};
+use ichnos::model::clock::ClockClass;
+use ichnos::model::field::FieldValue;
 use ichnos::model::lower::LossKind;
-use ichnos::model::{
-    ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldValue, Meaning, Member, Record,
-    RecordTrace, Scope,
-};
+use ichnos::model::meaning::Meaning;
+use ichnos::model::source::{Record, RecordTrace};
 use ichnos::prelude::*;
 use ichnos_table::ParquetWriter;
 use parquet::arrow::ArrowWriter;

@@ -10,5 +10,4 @@ mod limits;
 mod many_classes;
 mod options;
 mod queries;
-mod recorded;
 mod shards;

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions};
 use ichnos::io::{ExistingOutput, WriteReport, WriterFactory};
+use ichnos::model::Scope;
+use ichnos::model::class::{EventRecordClass, FieldClass, Member};
+use ichnos::model::clock::{ClockClass, ClockOrigin};
+use ichnos::model::field::FieldValue;
 use ichnos::model::lower::LossKind;
-use ichnos::model::{ClockClass, ClockOrigin, EventRecordClass, FieldClass, FieldValue, Member, Scope};
 use ichnos::prelude::*;
 use ichnos_table::{ArrowIpcWriter, ParquetWriter};
 use serde_json::{Value, json};
@@ -125,7 +128,8 @@ fn wanted_columns_of_a_stream() {
     assert!(ArrowIpcWriter.options().iter().all(|option| option.name != "append"));
 }
 
-fn names(directory: &Path) -> Vec<String> {
+/// Returns the names in a directory, sorted.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
     let name = |item: std::io::Result<std::fs::DirEntry>| item.unwrap().file_name().into_string().unwrap();
     let mut names: Vec<String> = std::fs::read_dir(directory).unwrap().map(name).collect();
     names.sort();

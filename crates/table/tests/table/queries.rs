@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::dataset::{Row, convert};
 use crate::examples::{EXAMPLES, NOT_IN_LINES, events, example};
-use crate::recorded::recorded;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/table/engines.py");
 
@@ -186,7 +185,8 @@ fn engines_find_what_json_lines_have() {
 
 #[test]
 fn engines_find_what_json_lines_have_of_recorded_traces() {
-    let (engines, Some(root)) = (engines("engines_find_what_json_lines_have_of_recorded_traces"), recorded())
+    let (engines, Some(root)) =
+        (engines("engines_find_what_json_lines_have_of_recorded_traces"), ichnos_testing::recorded(""))
     else {
         return;
     };

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::dataset::{read, side};
 use crate::examples::{EXAMPLES, example};
-use crate::recorded::recorded;
 
 /// Maximum size of compared recorded traces, in bytes. `ICHNOS_SHARDED_BYTES` overrides it.
 const MOST_BYTES: u64 = 64 << 10;
@@ -108,7 +107,7 @@ fn examples_are_the_same_in_shards() {
 
 #[test]
 fn recorded_traces_are_the_same_in_shards() {
-    let Some(root) = recorded() else { return };
+    let Some(root) = ichnos_testing::recorded("") else { return };
     let ctf = |name: &str| root.join("ctf/real").join(name);
     let mut traces: Vec<PathBuf> = vec![
         root.join("fuchsia/magic-trace/trace.fxt"),

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos::Pass;
 use ichnos::export::PrettyFields;
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window};
+use ichnos::model::message::DataPosition;
+use ichnos::model::{Cursor as _, Event, Message, Sink as _, Window};
 use ichnos::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 
 use super::command::command;
@@ -181,8 +181,7 @@ fn json_line(shared: &AppState, id: EventId) -> Result<Option<Vec<u8>>, ApiError
         line = lines.writer().trim_ascii_end().rsplit(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
         Ok(ControlFlow::Break(()))
     };
-    let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
-    reader.pass().with(pass).run(&mut take).map_err(|error| ApiError::failed(error.to_string()))?;
+    shared.run(&reader, &mut take)?;
     Ok(line)
 }
 

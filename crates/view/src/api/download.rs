@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use ichnos::export::{Csv, CsvColumns, CsvOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{IgnorePoison as _, Sink, Window};
+use ichnos::model::locks::IgnorePoison as _;
+use ichnos::model::{Sink, Window};
 use ichnos::{Pass, PassEnd};
 
 use super::trace_file;

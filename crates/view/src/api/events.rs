@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use ichnos::export::{Log, LogOptions, Pretty, PrettyFields, PrettyNames, PrettyOptions};
 use ichnos::json::write::{ArrayWriter, ObjectWriter, ValueWriter};
-use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _};
+use ichnos::model::log::{LogLevel, LogSeverity};
+use ichnos::model::meaning::Meaning;
+use ichnos::model::{Event, Message, Sink as _};
 
 use super::command::command;
 use super::overview::write_time;

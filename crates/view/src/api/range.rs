@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use ichnos::Pass;
 use ichnos::model::{Message, Window};
 
 use crate::app_state::AppState;
@@ -45,8 +44,7 @@ pub(super) fn read(shared: &AppState, begin: u64, end: u64) -> Result<Option<Ran
         left -= u64::from(matches!(message, Message::Event(_)));
         Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
-    let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
-    reader.pass().with(pass).run(&mut take).map_err(|error| ApiError::failed(error.to_string()))?;
+    shared.run(&reader, &mut take)?;
     if left == 0 {
         return Ok(None);
     }

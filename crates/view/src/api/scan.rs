@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use ichnos::Selector;
 use ichnos::model::{Event, Message, Window};
 use ichnos::viewers::{EventId, TimelinePlace, TimelineTrack};
-use ichnos::{Pass, Selector};
 
 use crate::app_state::AppState;
 use crate::response::ApiError;
@@ -102,8 +102,7 @@ impl RangeScan<'_> {
             let Some(place) = timeline.take(message) else { return Ok(ControlFlow::Continue(())) };
             Ok(take(&Match { event, id: place.event(), place, name: timeline.name(place.name) }))
         };
-        let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
-        reader.pass().with(pass).run(&mut handle).map_err(|error| ApiError::failed(error.to_string()))?;
+        shared.run(&reader, &mut handle)?;
         Ok(scanned)
     }
 }

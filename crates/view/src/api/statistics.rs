@@ -223,7 +223,7 @@ pub(super) fn stacks(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, A
             _ => "",
         },
         if inverted { " --inverted" } else { "" },
-        if by_thread { " --roots thread" } else { "" },
+        if by_thread { " --stack-roots thread" } else { "" },
     ];
     object.member("command").string(&command(shared, &verb.concat(), query, Some((begin, end))));
     object.member("complete").boolean(is_complete);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use ichnos::analysis::{JoinedEvent, TaskCollector, TaskGraph, TaskOptions};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::Meaning;
+use ichnos::model::meaning::Meaning;
 use ichnos::viewers::EventId;
 
 use super::command::command;

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use ichnos::Pass;
 use ichnos::analysis::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{EventRole, Meaning, Message, Sink as _, Window};
+use ichnos::model::meaning::{EventRole, Meaning};
+use ichnos::model::{Message, Sink as _, Window};
 use ichnos::viewers::{EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
 
 use super::command::command;
@@ -214,8 +214,7 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
         is_late = messages % STRIDE == 0 && Instant::now() >= deadline;
         if is_late { Ok(ControlFlow::Break(())) } else { collector.message(message) }
     };
-    let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
-    reader.pass().with(pass).run(&mut take).map_err(|error| ApiError::failed(error.to_string()))?;
+    shared.run(&reader, &mut take)?;
     let report = collector.finish();
     let Some(path) = report.path() else { return Ok(b"null".to_vec()) };
     let timeline = shared.build.timeline();

@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use ichnos::Pass;
 use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target};
 use ichnos::io::{CreateError, MessageOrder};
-use ichnos::model::{Event, IgnorePoison as _, Window};
+use ichnos::model::locks::IgnorePoison as _;
+use ichnos::model::{Event, Window};
 
 use crate::app_state::AppState;
 use crate::options::ViewOptions;

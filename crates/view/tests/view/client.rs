@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -37,13 +36,7 @@ pub(crate) fn example(name: &str) -> String {
 
 /// Returns the path of a recorded trace, if it exists.
 pub(crate) fn recorded(name: &str) -> Option<String> {
-    let default = format!("{}/../../../shared/traces", env!("CARGO_MANIFEST_DIR"));
-    let path = format!("{}/{name}", std::env::var("ICHNOS_TRACES").unwrap_or(default));
-    if !Path::new(&path).exists() {
-        println!("skipped: no recorded trace {name}");
-        return None;
-    }
-    Some(path)
+    ichnos_testing::recorded(name).map(|path| path.into_os_string().into_string().unwrap())
 }
 
 impl Server {

@@ -204,7 +204,7 @@ fn the_stacks_command_is_for_samples_or_spans() {
         assert_eq!(starts(&server, range, "", " --spans"), spans);
         assert_eq!(starts(&server, range, "&inverted=1", " --spans --inverted"), spans);
         assert_eq!(starts(&server, range, "&running=1", " --spans --running"), 0);
-        let all = " --spans --running --inverted --roots thread";
+        let all = " --spans --running --inverted --stack-roots thread";
         assert_eq!(starts(&server, range, "&running=1&inverted=1&threads=1", all), 0);
     }
     for name in ["hello-fxt", "hello-lttng"] {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ichnos::model::{ClassMap, EventDisplay, EventRule, Window};
+use ichnos::model::Window;
+use ichnos::model::meaning::{ClassMap, EventDisplay, EventRule};
 use ichnos::viewers::Timeline;
 use ichnos::{OpenOptions, Selection};
 use ichnos_testing::Random;

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use fxprof_processed_profile as fx;
+use ichnos_model::Event;
+use ichnos_model::class::{DisplayBase, FieldKind};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Node;
-use ichnos_model::{DisplayBase, Event, FieldKind};
 
 use crate::arguments::{ScopeNames, UNNAMED};
 use ichnos_analysis::events::class::{EventForm, ViewerClass};

@@ -312,7 +312,7 @@ impl ProfileWriter {
         let name = name.map_or(class.name, |name| reader.intern(profile, name));
         let values = reader.read(event, class, &names.fields, profile);
         if !values.is_whole {
-            record_loss(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
+            record_loss(losses, event, LossKind::Dropped, "", "undecodable fields");
         }
         if !values.is_exact {
             record_loss(losses, event, LossKind::Lowered, "", ROUNDED);

@@ -1,7 +1,11 @@
 //! Event classes for OTLP.
 
+use ichnos_model::Event;
+use ichnos_model::class::Value;
+use ichnos_model::field::FieldRef;
+use ichnos_model::log::LogLevel;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Event, FieldRef, LogLevel, Meaning, Value};
+use ichnos_model::meaning::Meaning;
 
 use crate::arguments::ScopeNames;
 use crate::log_line::LogFields;

@@ -1,6 +1,7 @@
 //! Event data for spans and log records.
 
-use ichnos_model::{Event, Identifier, Mention};
+use ichnos_model::Event;
+use ichnos_model::meaning::{Identifier, Mention};
 
 use super::class::OtlpClass;
 use super::ids::operation_key;

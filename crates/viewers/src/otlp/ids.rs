@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{CauseKind, Chain, Identifier, Mention, ValueHash};
+use ichnos_model::digest::ValueHash;
+use ichnos_model::meaning::{CauseKind, Chain, Identifier, Mention};
 
 use ichnos_analysis::tasks::EventContent;
 

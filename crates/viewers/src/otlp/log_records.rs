@@ -1,6 +1,6 @@
 //! Log records, span events, and counter values.
 
-use ichnos_model::LogLevel;
+use ichnos_model::log::LogLevel;
 use ichnos_model::lower::{LossKind, LossTable};
 
 use super::attributes::{AttributeWriter, OpenValue, push_number, push_text};
@@ -66,7 +66,7 @@ impl ElementEncoder {
         }
         let fits = !attributes.is_too_large;
         if !is_whole {
-            record_loss(losses, context.event, LossKind::Dropped, "", "fields that cannot be decoded");
+            record_loss(losses, context.event, LossKind::Dropped, "", "undecodable fields");
         }
         fits
     }

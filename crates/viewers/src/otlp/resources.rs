@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::ValueHash;
+use ichnos_model::digest::ValueHash;
 
 use super::attributes::{push_number, push_text};
 use super::encoding::OtlpEncoding;

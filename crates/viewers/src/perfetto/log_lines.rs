@@ -1,6 +1,7 @@
 //! Log lines as Android log lines, because viewers have a panel for those.
 
-use ichnos_model::{Event, LogLevel};
+use ichnos_model::Event;
+use ichnos_model::log::LogLevel;
 
 use super::packet_writer::{PacketWriter, process_and_thread};
 use super::schema::{android_log, packet, trace};

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
-use ichnos_model::{CauseKind, Chain, Event, Identifier, Meaning};
+use ichnos_model::Event;
+use ichnos_model::meaning::{CauseKind, Chain, Identifier, Meaning};
 
 use ichnos_analysis::events::class::ViewerClass;
 use ichnos_analysis::events::flows::FlowEnd;
@@ -40,7 +41,7 @@ impl FlowKind {
 /// Serialized form of cause kinds: their index in this list.
 #[cfg(feature = "serde")]
 mod cause_kind {
-    use ichnos_model::CauseKind;
+    use ichnos_model::meaning::CauseKind;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
     const KINDS: [CauseKind; 4] =

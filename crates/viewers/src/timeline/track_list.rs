@@ -86,8 +86,6 @@ pub(super) struct TrackList {
     pub(super) new_threads: Vec<(u32, u64, u64)>,
     /// Trace track by name. `None` if several traces have this name.
     trace_names: HashMap<Arc<str>, Option<u32>>,
-    /// Number that grows when a track is added or renamed.
-    pub(super) changes: u64,
 }
 
 fn short(name: &str) -> &str {
@@ -143,7 +141,6 @@ impl TrackList {
     fn push(&mut self, kind: TimelineTrackKind, parent: Option<u32>, name: Arc<str>) -> u32 {
         let (unit, own_name, runs_on) = (None, Arc::from(""), None);
         self.tracks.push(TimelineTrack { kind, parent, name, unit, own_name, runs_on });
-        self.changes += 1;
         (self.tracks.len() - 1) as u32
     }
 
@@ -178,7 +175,6 @@ impl TrackList {
         }
         track.own_name = own_name.into();
         track.name = name(own_name).into();
-        self.changes += 1;
         true
     }
 

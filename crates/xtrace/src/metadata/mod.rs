@@ -70,6 +70,7 @@ impl<'a> MetadataRef<'a> {
 
     #[inline]
     pub(crate) fn flags(self) -> u8 {
+        // Valid metadata has flags.
         self.bytes.first().copied().unwrap_or_default()
     }
 
@@ -100,6 +101,7 @@ impl<'a> MetadataRef<'a> {
     #[must_use]
     pub fn options_bytes(self) -> &'a [u8] {
         let begin = 1 + task_length(self.flags()) + op_length(self.flags()) + 1;
+        // Metadata without options ends there.
         self.bytes.get(begin..).unwrap_or_default()
     }
 

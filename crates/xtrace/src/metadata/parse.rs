@@ -189,8 +189,8 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// Parses metadata from text like the original C++ library, which lacks errors. Unreadable text becomes nine bytes
-    /// of invalid metadata.
+    /// Parses metadata from text without errors, like the original C++ library. Unreadable text becomes nine bytes of
+    /// invalid metadata.
     #[must_use]
     pub fn parse_lenient(text: &[u8]) -> Self {
         Self::parse_with(text, Mode::Lenient).unwrap_or_else(|_| {

@@ -24,7 +24,7 @@ pub struct PayloadLength {
     pub number: u8,
     /// Expected length in bytes.
     pub expected: usize,
-    /// Length in bytes found.
+    /// Actual length in bytes.
     pub found: usize,
 }
 

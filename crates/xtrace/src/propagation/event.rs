@@ -150,6 +150,7 @@ impl EventReport {
     fn new(context: &Context, tracer: &Tracer, severity: Severity, label: &str) -> Self {
         let next = context.next(tracer);
         let metadata = next.changed.as_deref().unwrap_or(context.metadata());
+        // A thread that ends has no room left.
         let mut text = ROOM.try_with(Cell::take).unwrap_or_default();
         let out = &mut text;
         let mut lines = WrittenLines::begin(out);

@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ichnos_model::{
-    BitField, ByteOrder, CauseKind, ClockClass, ClockOffsets, DataStreamClass, DisplayBase, EventDisplay,
-    EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind,
+    IntegerProperties, Member,
 };
+use ichnos_model::clock::{ClockClass, ClockOffsets};
+use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+use ichnos_model::meaning::{CauseKind, EventDisplay, Meaning, Meanings};
+use ichnos_model::{Scope, TraceClass};
 
 use super::log_text;
 
@@ -91,12 +94,12 @@ pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
 /// Returns the common context class, with metadata and edges.
 fn common_context() -> FieldClass {
     let text = || FieldClass::optional(FieldClass::string());
-    let texts = || FieldClass::optional(array_of_values(FieldClass::string()));
+    let texts = || FieldClass::optional(FieldClass::array_by_values(FieldClass::string()));
     let chain =
         IntegerProperties { preferred_base: DisplayBase::Hexadecimal, ..IntegerProperties::default() };
     let bits = BitField::new(16, ByteOrder::LittleEndian, 8);
     let chain = FieldClass::new(FieldKind::Integer { bits, integer: chain });
-    let chains = FieldClass::optional(array_of_values(FieldClass::signed(32)));
+    let chains = FieldClass::optional(FieldClass::array_by_values(FieldClass::signed(32)));
     FieldClass::structure([
         Member::new("task_id", text()),
         Member::new("operation_id", text()),
@@ -125,16 +128,6 @@ fn insert_common_meanings(meanings: &mut Meanings) {
     for (index, meaning) in all.into_iter().enumerate() {
         meanings.insert(Scope::CommonContext, index, meaning);
     }
-}
-
-/// Returns an array class for a scope of values, where the values contain the element count.
-fn array_of_values(element: FieldClass) -> FieldClass {
-    FieldClass::new(FieldKind::Array {
-        element: Arc::new(element),
-        length: Length::Dynamic(Box::new(FieldLocation::by_values())),
-        minimum_alignment: 8,
-        element_aligns: true,
-    })
 }
 
 /// Class key for reports beyond the class limit, which differs from all key lists.
@@ -205,13 +198,13 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         let text = || FieldClass::string();
         let line = FieldClass::structure([Member::new("key", text()), Member::new("value", text())]);
         meanings.insert(Scope::Payload, 0, Meaning::Rendered);
-        members.push(Member::new(ANY_MEMBER, array_of_values(line)));
+        members.push(Member::new(ANY_MEMBER, FieldClass::array_by_values(line)));
         role.text = Some(LogText { write: log_text::write });
     } else {
         // All members of a kind share a class.
         static TEXT: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::string()));
         static TEXTS: LazyLock<Arc<FieldClass>> =
-            LazyLock::new(|| Arc::new(array_of_values(FieldClass::string())));
+            LazyLock::new(|| Arc::new(FieldClass::array_by_values(FieldClass::string())));
         let message = [&b"Label"[..], b"Operation", b"Title"]
             .into_iter()
             .find(|name| keys(key).any(|key| key.name == *name && !key.is_array));
@@ -229,7 +222,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     }
     let structure = |members: Vec<Member>| Arc::new(FieldClass::structure(members));
     EventRecordClass {
-        id: id_of(key).into(),
+        id: EventRecordClass::id_from_key(key),
         name: Some(CLASS_NAME.to_owned()),
         specific_context: Some(context).filter(|context| !context.is_empty()).map(structure),
         payload: Some(structure(members)),
@@ -262,12 +255,4 @@ fn meaning_of(key: ReportKey<'_>, message: Option<&[u8]>) -> Option<Meaning> {
         b"Source" => Meaning::File,
         _ => return None,
     })
-}
-
-/// Returns a class id that only depends on the key, so it is the same in every file. It has 48 bits of the FNV-1a hash.
-fn id_of(key: &[u8]) -> u64 {
-    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (hash ^ hash >> 48) & 0xffff_ffff_ffff
 }

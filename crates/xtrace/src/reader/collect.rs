@@ -36,12 +36,14 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
         return Err("more than one report");
     }
     let from = buffer.len();
+    // The report was found in the message.
     let lines = message.get(report.offset()..).unwrap_or_default().split(|byte| *byte == b'\n');
     for line in lines.filter(|line| !line.iter().all(|byte| *byte <= b' ')) {
         buffer.extend_from_slice(line);
         buffer.push(b'\n');
     }
     buffer.push(b'\n');
+    // The report was appended to the buffer.
     let stored = Reports::new(buffer.get(from..).unwrap_or_default()).next();
     let task = match stored {
         Some(Part::Report(report)) => task(&report),

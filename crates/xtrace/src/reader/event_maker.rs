@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::{DynamicClass, EventValues, FieldValue, Scope, Trace};
+use ichnos_model::class::DynamicClass;
+use ichnos_model::event::EventValues;
+use ichnos_model::field::FieldValue;
+use ichnos_model::{Scope, Trace};
 
 use super::class::LineRole;
 use super::explain::describe;
@@ -138,6 +141,7 @@ impl EventMaker {
         let lines = std::mem::take(&mut self.lines);
         for (line, role) in lines.iter().zip(&shape.roles) {
             if *role != LineRole::Other {
+                // Lines are ranges of the bytes.
                 self.understand_line(*role, bytes.get(line.range.clone()).unwrap_or_default(), line.offset);
             }
         }
@@ -156,6 +160,7 @@ impl EventMaker {
         if !op.is_valid() {
             return;
         }
+        // Lines are ranges of the bytes.
         let values = self.lines.iter().map(|line| bytes.get(line.range.clone()).unwrap_or_default());
         let digest = operations.digest(self.keys.keys().zip(values));
         let key = OperationKey { task, op, chain: self.data.chain };
@@ -292,6 +297,7 @@ impl EventMaker {
 
     fn push_payload(&mut self, shape: &ReportShape, bytes: &[u8]) {
         let values = &mut self.values;
+        // Lines are ranges of the bytes.
         let value = |line: &LineValue| FieldValue::Text(bytes.get(line.range.clone()).unwrap_or_default());
         values.begin(Scope::Payload);
         let Some(members) = &shape.members else {
@@ -349,6 +355,7 @@ fn push_metadata(values: &mut EventValues, metadata: Option<&Metadata>) {
 fn push_text(values: &mut EventValues, id: &[u8]) {
     let mut text = [0; 40];
     hex::encode(id, &mut text);
+    // Identifiers have at most 20 bytes.
     values.push(FieldValue::Text(text.get(..2 * id.len()).unwrap_or_default()));
 }
 

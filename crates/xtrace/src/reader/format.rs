@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ichnos_io::{Format, FormatInfo, OpenedTraces, ReadFile, ReadFiles, ReadOptions, Tree};
+use ichnos_model::Trace;
 use ichnos_model::plan::PlanError;
-use ichnos_model::{RecordTrace, Trace};
+use ichnos_model::source::RecordTrace;
 
 use super::class;
 use super::collect::COLLECT;

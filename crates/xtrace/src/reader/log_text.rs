@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use ichnos_model::{Event, Field, Scope, Text, Visitor};
+use ichnos_model::field::{Field, Text};
+use ichnos_model::{Event, Scope, Visitor};
 
 /// Writes the message of a report beyond the class limit, and all other lines that are missing from the contexts.
 pub(super) fn write(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {

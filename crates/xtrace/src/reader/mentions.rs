@@ -1,6 +1,6 @@
 //! Finds operations mentioned in texts.
 
-use ichnos_model::{Chain, Identifier, Mention};
+use ichnos_model::meaning::{Chain, Identifier, Mention};
 
 use crate::find_identifiers;
 

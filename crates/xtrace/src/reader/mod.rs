@@ -34,8 +34,8 @@
 //! The original libraries mark a root with an edge from an all-zero operation. It is delivered like other edges. In
 //! JSON from servers without metadata, `TaskID`, `EventID` and `ParentEventID` replace metadata and edges.
 //!
-//! Beyond [`Limits::dynamic_event_record_classes`](ichnos_model::Limits), and for reports with very many lines, the
-//! payload is an array of keys and values.
+//! Beyond [`Limits::dynamic_event_record_classes`](ichnos_model::trace::Limits), and for reports with very many lines,
+//! the payload is an array of keys and values.
 //!
 //! Reports need not be sorted by time, and are delivered in file order.
 

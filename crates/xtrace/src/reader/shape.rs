@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{DynamicClass, Trace};
+use ichnos_model::Trace;
+use ichnos_model::class::DynamicClass;
 
 use super::class::{self, ANY_KEY, LineRole, ReportKey};
 

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::{BrokenRule, Damage, DamageKind, DataPosition, NextRecord, Record, Source};
+use ichnos_model::Source;
+use ichnos_model::message::{BrokenRule, Damage, DamageKind, DataPosition};
+use ichnos_model::source::{NextRecord, Record};
 
 use super::event_maker::{EventMaker, shorten};
 use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};

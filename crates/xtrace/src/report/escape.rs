@@ -39,6 +39,7 @@ pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
             }
         };
         out.push(byte);
+        // The escape has this length.
         rest = escape.get(length..).unwrap_or_default();
     }
     out.extend_from_slice(rest);

@@ -154,6 +154,7 @@ impl LineBuffer {
     #[cfg(feature = "reader")]
     pub(crate) fn retain(&mut self, keeps: impl Fn(&[u8], &[u8]) -> bool) {
         let Self { bytes, lines, .. } = self;
+        // Lines are ranges of the bytes.
         let text = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
         lines.retain(|line| keeps(text(&line.key), text(&line.value)));
     }

@@ -1,7 +1,8 @@
 //! Writes report lines directly from events, because most reports need no changes across lines.
 
 use ichnos_json::write;
-use ichnos_model::{Event, Field, Scope, StringEncoding, Text, Visitor};
+use ichnos_model::field::{Field, StringEncoding, Text};
+use ichnos_model::{Event, Scope, Visitor};
 
 use super::own::{LineNode, ReportClass};
 use crate::TaskId;

@@ -3,9 +3,9 @@
 use std::io::Write as _;
 
 use ichnos_json::write;
-use ichnos_model::{
-    CauseKind, Event, Field, FieldValue, Identifier, Mention, Real, StringEncoding, Text, Visitor,
-};
+use ichnos_model::field::{Field, FieldValue, Real, StringEncoding, Text};
+use ichnos_model::meaning::{CauseKind, Identifier, Mention};
+use ichnos_model::{Event, Visitor};
 
 use super::foreign_class::{FieldUse, ForeignClass, NodeUse};
 use super::identifiers::{hash, op_of, task_of};

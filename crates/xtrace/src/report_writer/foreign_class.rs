@@ -1,11 +1,11 @@
 //! Event classes from other formats.
 
+use ichnos_model::class::{FieldKind, Value};
+use ichnos_model::log::{LevelScale, LogLevel, LogSeverity};
 use ichnos_model::lower::{KeptMetadata, LossKind, LossRecorder, LossTable};
+use ichnos_model::meaning::{CauseKind, EventRole, Meaning};
 use ichnos_model::plan::Plan;
-use ichnos_model::{
-    CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, TraceClass,
-    Value,
-};
+use ichnos_model::{Event, Scope, TraceClass};
 
 use crate::reader::class::{CLOCK, LineRole, SCALE};
 

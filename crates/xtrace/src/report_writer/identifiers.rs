@@ -1,6 +1,7 @@
 //! Converts identifiers from other formats to report identifiers.
 
-use ichnos_model::{Identifier, ValueHash};
+use ichnos_model::digest::ValueHash;
+use ichnos_model::meaning::Identifier;
 
 use crate::dialect::without_zeros;
 use crate::recent_map::RecentMap;

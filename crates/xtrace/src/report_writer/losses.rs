@@ -16,7 +16,7 @@ ichnos_model::loss_set! {
         Head => Dropped("line `version` that looks like the first line of a report"),
         Order => Moved("lines -> after the previous line with the same key"),
         Size => Dropped("report of more than 16 MiB or 65,536 lines"),
-        Fields => Dropped("fields that cannot be decoded"),
+        Fields => Dropped("undecodable fields"),
         LongFields => Dropped("fields of an event beyond 16 MiB or 65,536 lines"),
         Orphan => Dropped("event without a task or an operation"),
         Float => Rounded("number of more than 64 bits"),

@@ -1,8 +1,8 @@
 //! Writes events from any format as X-Trace reports.
 //!
 //! Events that were read from reports become the same reports again, key by key. Other events become reports if they
-//! have an operation or a task according to their [meaning](ichnos_model::Meaning). `docs/xtrace.md` describes the
-//! conversion.
+//! have an operation or a task according to their [meaning](ichnos_model::meaning::Meaning). `docs/xtrace.md` describes
+//! the conversion.
 
 mod event_lines;
 mod foreign;

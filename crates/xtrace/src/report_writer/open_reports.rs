@@ -40,7 +40,7 @@ pub(super) struct OpenReport {
     edges: Vec<Edge>,
     /// `true` if all events only mention the operation.
     pub(super) is_mention: bool,
-    /// `false` if it is a single report that was read.
+    /// `false` for a single report, exactly as it was read.
     pub(super) is_changed: bool,
     /// `true` if it must not change anymore.
     pub(super) is_closed: bool,

@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 
 use ichnos_json::write;
+use ichnos_model::class::FieldKind;
+use ichnos_model::field::{Field, StringEncoding, Text};
+use ichnos_model::meaning::Meaning;
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Field, FieldKind, Meaning, Scope, StringEncoding, Text, Visitor};
+use ichnos_model::{Event, Scope, Visitor};
 
 use crate::reader::class::{ANY_MEMBER, CLASS_NAME, DIALECT};
 use crate::report::{LineBuffer, VERSION, WrittenKey};

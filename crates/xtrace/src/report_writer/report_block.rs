@@ -1,6 +1,7 @@
 //! Encoded reports as text or JSON, before they are taken.
 
-use ichnos_model::{ClassDigest, Event, ValueHash};
+use ichnos_model::Event;
+use ichnos_model::digest::{ClassDigest, ValueHash};
 
 use super::own::ReportClass;
 use crate::report::{JsonReportsWriter, LineBuffer, MAX_REPORT_LENGTH, ReportWriter, parse_timestamp};

@@ -5,7 +5,11 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder, WrittenClass};
-use ichnos_model::{ClassList, Damage, DataStream, Event, Identifier, Mention, StreamTable, TraceDigest};
+use ichnos_model::digest::TraceDigest;
+use ichnos_model::event::{ClassList, StreamTable};
+use ichnos_model::meaning::{Identifier, Mention};
+use ichnos_model::message::Damage;
+use ichnos_model::{DataStream, Event};
 
 use super::foreign::ForeignEvent;
 use super::foreign_class::ForeignClass;
@@ -46,8 +50,6 @@ pub(super) struct ReportEncoder {
     lines: LineBuffer,
     block: ReportBlock,
     foreign: ForeignReports,
-    /// Number of damages in the input.
-    damages: u64,
     /// Repair of broken reports, if the output must be valid.
     repair: Option<ReportRepair>,
 }
@@ -516,7 +518,6 @@ impl MessageEncoder for ReportEncoder {
     fn new(rules: Arc<ReportRules>) -> Self {
         Self {
             block: ReportBlock::new(rules.is_json, rules.shared.is_compared),
-            damages: 0,
             repair: rules.shared.repairs.then(ReportRepair::default),
             rules,
             streams: StreamTable::default(),
@@ -540,8 +541,9 @@ impl MessageEncoder for ReportEncoder {
         Ok(())
     }
 
-    fn drops_damaged(&mut self, damage: &Damage, _: &EncoderRules) -> bool {
-        self.damages += 1;
+    fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
+        // A part can receive the damage before a report of another part.
+        shared.add_damages(1);
         // Lines that break report rules are written unchanged.
         damage.skipped > 0 || damage.kind.rule().is_none()
     }
@@ -579,7 +581,7 @@ impl MessageEncoder for ReportEncoder {
 
     fn take_digest(&mut self) -> TraceDigest {
         let mut digest = TraceDigest::from_hashed(event_hash, self.block.take_digest());
-        digest.damages = std::mem::take(&mut self.damages) + std::mem::take(&mut self.foreign.damages);
+        digest.damages = std::mem::take(&mut self.foreign.damages);
         digest
     }
 }

@@ -4,8 +4,11 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{EncoderRules, WriteOptions, WriteSource};
+use ichnos_model::Trace;
+use ichnos_model::class::EventRecordClass;
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{ClockOrigin, EventRecordClass, IgnorePoison as _, Trace};
 
 use super::foreign_class::{KEPT_METADATA, trace_constants};
 use crate::reader::class::{CLASS_NAME, DIALECT};

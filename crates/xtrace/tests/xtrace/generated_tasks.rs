@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use ichnos_model::{Event, Message, Scope, StreamCursor as _, Window};
+use ichnos_model::cursor::StreamCursor as _;
+use ichnos_model::{Event, Message, Scope, Window};
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::report::ReportWriter;
 use ichnos_xtrace::{Metadata, OpId, TaskId};

@@ -4,17 +4,17 @@ use std::fs;
 use std::time::SystemTime;
 
 use ichnos_io::{Entry, Format, FormatOptions, ReadOptions, Tree};
-use ichnos_model::{
-    CauseKind, Event, Field, LogSeverity, Meaning, Message, OpenedTrace, Scope, StreamCursor, Text, Visitor,
-    Window,
-};
+use ichnos_model::cursor::StreamCursor;
+use ichnos_model::field::{Field, Text};
+use ichnos_model::log::LogSeverity;
+use ichnos_model::meaning::{CauseKind, Meaning};
+use ichnos_model::{Event, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::propagation::MemoryReporter;
 use ichnos_xtrace::report::{ReportRule, ReportWriter, parse_timestamp};
 use ichnos_xtrace::{Context, Tracer, XTrace};
 
 use crate::reports::{Lines, of_text};
-use crate::support::traces;
 
 fn tree(files: &[(&str, &[u8])]) -> Tree {
     let entries = files.iter().map(|(name, bytes)| Entry::from_bytes(*name, bytes.to_vec())).collect();
@@ -550,7 +550,7 @@ fn files_of_directories() {
 
 #[test]
 fn recorded_reports_are_events() {
-    let Some(traces) = traces() else { return };
+    let Some(traces) = ichnos_testing::recorded("xtrace") else { return };
     // All edges, including root edges.
     for (name, reports, causes) in [("small", 166, 218), ("medium", 849, 1009), ("download", 839, 888)] {
         let text = fs::read(traces.join(format!("brown/text/{name}.txt"))).unwrap();

@@ -7,8 +7,6 @@ use ichnos_testing::{Random, cases};
 use ichnos_xtrace::report::{JsonReports, LineBuffer, Part, ReportRule, ReportWriter, Reports};
 use ichnos_xtrace::{Edge, Metadata, OpId};
 
-use crate::support::traces;
-
 /// Keys and values.
 pub(crate) type Lines = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -79,7 +77,7 @@ fn figures(reports: &[Lines]) -> [usize; 4] {
 
 #[test]
 fn recorded_reports_are_the_same_as_text_and_as_json() {
-    let Some(traces) = traces() else { return };
+    let Some(traces) = ichnos_testing::recorded("xtrace") else { return };
     // In total, there are 218, 1009 and 888 edges.
     for (name, expected) in
         [("small", [166, 218, 0, 0]), ("medium", [849, 1009, 0, 0]), ("download", [839, 884, 3, 1])]

@@ -1,24 +1,9 @@
 //! Test helpers: recorded data, document tables, and random metadata.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use ichnos_testing::Random;
 use ichnos_xtrace::{Metadata, OpId, TaskId};
-
-/// Directory with recorded data: `ICHNOS_TRACES`, or `../shared/traces` from the project root. If it is missing, prints
-/// a line and returns `None`.
-pub(crate) fn traces() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let traces =
-        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    let traces = traces.join("xtrace");
-    if traces.is_dir() {
-        return Some(traces);
-    }
-    eprintln!("skipped: {} is not there", traces.display());
-    None
-}
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {

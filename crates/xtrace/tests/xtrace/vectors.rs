@@ -6,8 +6,6 @@ use ichnos_testing::compare_table;
 use ichnos_xtrace::Metadata;
 use ichnos_xtrace::metadata::Mode;
 
-use crate::support::traces;
-
 /// A text with the printed result from the original library. `None` if the library aborted.
 struct Vector {
     text: String,
@@ -15,7 +13,7 @@ struct Vector {
 }
 
 fn vectors() -> Option<Vec<Vector>> {
-    let directory = traces()?;
+    let directory = ichnos_testing::recorded("xtrace")?;
     let texts = fs::read_to_string(directory.join("metadata-vectors.txt")).unwrap();
     let outputs = fs::read_to_string(directory.join("metadata-vectors.reference-output.tsv")).unwrap();
     assert_eq!(texts.lines().count(), outputs.lines().count());

@@ -8,19 +8,23 @@ use ichnos_io::{
     CreateError, FormatOptions, Lane, Verify, WriteOptions, WriteReport, WriteSource, WriteTarget,
     WriterFactory,
 };
-use ichnos_model::lower::LossTable;
-use ichnos_model::{
-    CauseKind, ClockClass, ClockOffsets, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    FieldLocation, Length, Limits, Meaning, Member, NextRecord, OpenedTrace, Record, RecordTrace, Scope,
-    Source, StreamCursor as _, StreamDigest, Trace, TraceClass, TraceDigest, Value, Window,
+use ichnos_model::class::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation, Length, Member, Value,
 };
+use ichnos_model::clock::{ClockClass, ClockOffsets};
+use ichnos_model::cursor::StreamCursor as _;
+use ichnos_model::digest::{StreamDigest, TraceDigest};
+use ichnos_model::lower::LossTable;
+use ichnos_model::meaning::{CauseKind, Meaning};
+use ichnos_model::source::{NextRecord, Record, RecordTrace};
+use ichnos_model::trace::Limits;
+use ichnos_model::{OpenedTrace, Scope, Source, Trace, TraceClass, Window};
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::XTraceWriter;
 use ichnos_xtrace::report::{JsonReportsWriter, LineBuffer, ReportWriter, parse_timestamp};
 
 use crate::reader::{open_all, options, words};
 use crate::reports::of_text;
-use crate::support::traces;
 
 pub(crate) fn open(bytes: &[u8], check: bool) -> Box<dyn OpenedTrace> {
     open_all(&[("a", bytes)], &options(check))
@@ -109,7 +113,7 @@ pub(crate) fn losses(table: &LossTable) -> Vec<String> {
 
 #[test]
 fn recorded_reports_are_the_same_in_both_dialects() {
-    let Some(traces) = traces() else { return };
+    let Some(traces) = ichnos_testing::recorded("xtrace") else { return };
     for name in ["small", "medium", "download"] {
         for file in [format!("brown/text/{name}.txt"), format!("brown/{name}.json")] {
             let bytes = fs::read(traces.join(&file)).unwrap();

@@ -39,7 +39,7 @@ try {
   for (const file of files) {
     const base64 = fs.readFileSync(file).toString("base64");
     const group = await context.importProfile(path.basename(file), base64);
-    if (!group) { throw new Error(file + ": not recognised"); }
+    if (!group) { throw new Error(file + ": not recognized"); }
     const profiles = group.profiles.map((profile) => {
       const weights = {};
       let depth = 0, deepest = 0;

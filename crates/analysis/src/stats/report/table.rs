@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use ichnos_model::DisplayBase;
+use ichnos_model::class::DisplayBase;
 
 use super::bars::{bar, line};
 use super::{NumberQuantiles, ReportRow, StatsReport, name_of, shown_text};
 use crate::stats::{Distribution, GroupBy, GroupValue, Number, Pair, PowerBin, StatsRow, TimeHistogram};
 use ichnos_export::text::TextTable;
-use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds, size};
+use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds, share, size};
 use ichnos_export::{duration, printable};
 
 /// Options for [`StatsReport::to_text`].
@@ -168,10 +168,6 @@ impl StatsDisplay<'_, '_> {
         self.found.all.totals.times().map_or(0.0, |(begin, end)| end.saturating_sub(begin) as f64 / 1e9)
     }
 
-    fn share(&self, events: u64, all: u64) -> String {
-        if all == 0 { String::new() } else { format!("{:.1} %", 100.0 * events as f64 / all as f64) }
-    }
-
     fn rate(&self, events: u64) -> String {
         let seconds = self.seconds();
         if seconds > 0.0 { format!("{}/s", rate(events as f64 / seconds)) } else { String::new() }
@@ -191,7 +187,7 @@ impl StatsDisplay<'_, '_> {
             let more = if row.missed > 0 { "+" } else { "" };
             let mut cells = vec![
                 format!("{}{more}", grouped(totals.events)),
-                self.share(totals.events, all.events),
+                share(totals.events, all.events),
                 totals.bytes().map(grouped).unwrap_or_default(),
                 self.rate(totals.events),
                 time(range.map(|range| range.0)),
@@ -391,20 +387,20 @@ impl StatsDisplay<'_, '_> {
         let unpaired = pairs.unpaired();
         let mut parts = Vec::new();
         let given_up = format!("dropped because too many were open{}", hint(self.options.hints.open_pairs));
-        for (number, what) in [
-            (unpaired.begun_again, "started again before an end"),
-            (unpaired.without_end, "without an end"),
-            (unpaired.given_up, &given_up),
-            (unpaired.without_begin, "ended without a start"),
-            (unpaired.without_key, "without a key field"),
-            (unpaired.without_time, "without a time"),
+        for (number, noun, what) in [
+            (unpaired.begun_again, "start", "repeated before an end"),
+            (unpaired.without_end, "start", "without an end"),
+            (unpaired.given_up, "start", &given_up),
+            (unpaired.without_begin, "end", "without a start"),
+            (unpaired.without_key, "event", "without a key field"),
+            (unpaired.without_time, "event", "without a time"),
         ] {
             if number > 0 {
-                parts.push(format!("{} {what}", grouped(number)));
+                parts.push(format!("{} {what}", count(number, noun)));
             }
         }
         if !parts.is_empty() {
-            let _ = writeln!(text, "{}", self.paint.faint(&format!("not in pairs: {}", parts.join(", "))));
+            let _ = writeln!(text, "{}", self.paint.faint(&format!("unpaired: {}", parts.join(", "))));
         }
         self.loss(text);
     }

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ichnos::export::{Csv, CsvForm, Details, Log, LogForm, Null, Pretty, TerminalText};
 use ichnos::io::Output;
 use ichnos::jsonl::JsonLines;
-use ichnos::model::ClockArithmetic;
+use ichnos::model::clock::ClockArithmetic;
 use ichnos::{BlockWriter, TextOutput};
 
 use super::settings::TextSettings;

@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use ichnos::model::{Message, StreamSummary};
+use ichnos::model::Message;
+use ichnos::model::trace::StreamSummary;
 use ichnos::{OpenError, Pass, Session};
 
 use crate::args::Reading;

@@ -8,7 +8,9 @@ use std::ops::ControlFlow;
 use ichnos::export::documents::{write_damage, write_diagnostic};
 use ichnos::export::text::{Paint, count, grouped};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity, Sink};
+use ichnos::model::message::{Damage, DamageKind};
+use ichnos::model::trace::{FileDiagnostic, FileRole, Severity};
+use ichnos::model::{Message, Sink};
 use ichnos::{OpenError, Pass, Session, StreamMessages};
 
 use super::text_check::TextCheck;
@@ -490,7 +492,7 @@ impl Findings {
         }
         if self.left_out > 0 {
             let more = count(self.left_out, "more damaged place");
-            let _ = writeln!(text, "{more}; `--max damage=N` lists more");
+            let _ = writeln!(text, "{more}; `--resource-limit damage=N` lists more");
         }
         let mut read = format!("{}, {}", count(self.traces, "trace"), count(self.streams, "data stream"));
         if !metadata_only {

@@ -1,7 +1,10 @@
 //! Check for texts with an invalid encoding.
 
+use ichnos::model::class::FieldKind;
+use ichnos::model::event::Packet;
+use ichnos::model::field::{Field, Text};
 use ichnos::model::plan::Plan;
-use ichnos::model::{Event, Field, FieldKind, Packet, Scope, Text, Visitor};
+use ichnos::model::{Event, Scope, Visitor};
 
 /// Check for invalid texts in a data stream.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use ichnos::Session;
 use ichnos::convert::Target;
 use ichnos::io::{OptionValue, WriterFactory};
-use ichnos::model::ClockArithmetic;
+use ichnos::model::clock::ClockArithmetic;
 
 use super::text_target::TextTarget;
 use crate::args::{Convert, Writing, written_formats};
@@ -103,7 +103,7 @@ fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<Target>, Fa
             "the extension of `{shown}` names the format {format}, but the dialect `{dialect}` belongs to \
             {other}"
         ))
-        .help(format!("write it with `--to {other}`, or leave out --dialect")));
+        .help(format!("write it with `--to {other}`, or leave out --to-dialect")));
     }
     check_output(args, target).map(Some)
 }
@@ -128,7 +128,7 @@ pub(crate) fn note_output(writing: &Writing, target: Target, console: Console) {
         && named != usual
     {
         console.notice(&format!(
-            "--dialect {named} overrides the extension `.{extension}` for the dialect {usual}"
+            "--to-dialect {named} overrides the extension `.{extension}` for the dialect {usual}"
         ));
     }
 }

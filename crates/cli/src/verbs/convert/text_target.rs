@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use ichnos::convert::{Target, TextFileWriter};
-use ichnos::model::ClockArithmetic;
+use ichnos::model::clock::ClockArithmetic;
 
 use crate::args::{Convert, TextFormat, TextOptions, Writing};
 use crate::exit::Failure;
@@ -56,7 +56,7 @@ impl TextTarget {
 /// Refuses options that apply only to traces.
 fn check_options(writing: &Writing, has_dialect: bool, name: &str) -> Result<(), Failure> {
     let options = [
-        ("--dialect", has_dialect),
+        ("--to-dialect", has_dialect),
         ("--packet-size", writing.packet_size.is_some()),
         ("--index", writing.index),
         ("--verify", writing.verify),

@@ -6,8 +6,8 @@ use ichnos::export::documents::write_damages;
 use ichnos::export::text::{Paint, count, grouped};
 use ichnos::io::WriteReport;
 use ichnos::json::write::ObjectWriter;
-use ichnos::model::Damage;
 use ichnos::model::lower::{LossEntry, LossKind};
+use ichnos::model::message::Damage;
 
 use crate::args::Writing;
 use crate::exit::Failure;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use ichnos::Session;
 use ichnos::io::SchemaLanguage;
-use ichnos::model::{Limits, TraceClass};
+use ichnos::model::TraceClass;
+use ichnos::model::trace::Limits;
 
 use crate::args::schema_language::languages;
 use crate::exit::Failure;
@@ -38,9 +39,9 @@ pub(crate) fn print(
             unsupported.push(format!("and {more} more"));
         }
         let message = format!("{}: the schema cannot be expressed as {}", trace.path(), language.title);
-        Failure::new(message)
-            .details(unsupported)
-            .help("`ichnos convert -o OUT --dialect DIALECT` simplifies such parts and writes OUT/metadata")
+        Failure::new(message).details(unsupported).help(
+            "`ichnos convert -o OUT --to-dialect DIALECT` simplifies such parts and writes OUT/metadata",
+        )
     })?;
     written.notices.iter().for_each(|notice| console.notice(&format!("{}: {notice}", trace.path())));
     Ok(output::print_source(&written.text)?)

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
-use ichnos::model::{EventRecordClass, EventRole, FieldKind, Member, TraceClass};
+use ichnos::model::TraceClass;
+use ichnos::model::class::{EventRecordClass, FieldKind, Member};
+use ichnos::model::meaning::EventRole;
 
 /// Name suffixes for begin events, and for their end events.
 const ENDINGS: [(&str, &str); 7] = [

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ichnos::Session;
 use ichnos::collect::find_reports;
-use ichnos::model::Identifier;
+use ichnos::model::meaning::Identifier;
 
 use crate::args::TaskReading;
 use crate::exit::Failure;

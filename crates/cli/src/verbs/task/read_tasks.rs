@@ -3,7 +3,7 @@
 use ichnos::Session;
 use ichnos::analysis::{TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks};
 use ichnos::export::text::{Paint, count};
-use ichnos::model::{FindMentions, Identifier};
+use ichnos::model::meaning::{FindMentions, Identifier};
 
 use super::collected;
 use crate::args::{Reading, Selecting, TaskReading, time};

@@ -1,4 +1,4 @@
-//! `ichnos view --in`: shows traces on the page of another viewer.
+//! `ichnos view --viewer`: shows traces on the page of another viewer.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -30,9 +30,8 @@ pub(crate) fn run(args: &ViewVerb, page: ViewerPage, console: Console) -> Result
     let selection = Selection::new(&args.selecting, None)?;
     let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
     if session.is_live() {
-        return Err(
-            Failure::new("--in: live input does not end").help("record them into a file, or leave out --in")
-        );
+        return Err(Failure::new("--viewer: live input does not end")
+            .help("record them into a file, or leave out --viewer"));
     }
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let temporary = args.reading.temporary();
@@ -115,7 +114,7 @@ fn write_stacks(opened: &mut OpenedRun<'_>, path: &Path) -> Result<(), Failure> 
     let profile = opened.collect(StackCollector::new(options))?.finish();
     if profile.weight() == 0 {
         return Err(Failure::new("no selected event has a call stack")
-            .help("--in perfetto and --in firefox show other events"));
+            .help("--viewer perfetto and --viewer firefox show other events"));
     }
     let write = || -> io::Result<()> {
         let mut file = BufWriter::new(File::create_new(path)?);

@@ -1,6 +1,7 @@
 //! Attributes that replace CTF 1.8 properties.
 
-use ichnos_model::{Attributes, LOG_LEVEL_NAMES, TRACER_NAMESPACES, Value};
+use ichnos_model::class::{Attributes, Value};
+use ichnos_model::log::{LOG_LEVEL_NAMES, TRACER_NAMESPACES};
 
 fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
     TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name))

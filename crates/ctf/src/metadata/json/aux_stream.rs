@@ -1,6 +1,8 @@
 //! PROP-2.0 auxiliary streams: data outside the data streams.
 
-use ichnos_model::{Diagnostic, Limits, TextPosition, TraceClass, Value};
+use ichnos_model::TraceClass;
+use ichnos_model::class::Value;
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
 
 use super::object::{properties, refuse};
 use super::text::{Json, single_value};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{FieldClass, Limits, TextPosition};
+use ichnos_model::class::FieldClass;
+use ichnos_model::trace::{Limits, TextPosition};
 
 use crate::metadata::{Problems, memory};
 

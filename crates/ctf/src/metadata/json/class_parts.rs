@@ -1,6 +1,7 @@
 //! Field class parts with the same form in all three documents.
 
-use ichnos_model::{BitField, FieldKind, Limits};
+use ichnos_model::class::{BitField, FieldKind};
+use ichnos_model::trace::Limits;
 
 use super::object::{refuse, refuse_at_limit};
 use super::text::JsonNode;

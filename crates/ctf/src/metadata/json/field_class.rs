@@ -3,12 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::memory::size;
-use ichnos_model::{
-    BitField, BitOrder, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Length, Limits, Member, RangeSet, Roles, Scope, StringEncoding,
-    StringLength, TextPosition, VariableLengthValue, VariantOption,
+use ichnos_model::Scope;
+use ichnos_model::class::{
+    Attributes, BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, Mappings, Member, RangeSet, Roles, StringLength,
+    VariableLengthValue, VariantOption,
 };
+use ichnos_model::field::StringEncoding;
+use ichnos_model::memory::size;
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
 
 use super::class_counter::{ClassAlias, ClassCounter};
 use super::class_parts::{bit_length, element_label, float};
@@ -59,7 +62,7 @@ impl<'a> ClassReader<'a> {
     }
 
     /// Reads an object's attributes and extensions.
-    pub(super) fn extras(&mut self, object: &mut Object<'_>) -> ichnos_model::Attributes {
+    pub(super) fn extras(&mut self, object: &mut Object<'_>) -> Attributes {
         let found = object.get(self.vocabulary.attributes()).or_else(|| {
             // Release candidates kept the PROP-2.0 property.
             let name = Vocabulary::Prop2.attributes();
@@ -69,6 +72,7 @@ impl<'a> ClassReader<'a> {
             self.report_release_candidate(object.name_position(name));
             object.get(name)
         });
+        // Attributes are optional.
         let attributes = found.map(|node| attributes(node, self.problems)).unwrap_or_default();
         if let Some(node) = object.get("extensions") {
             self.extensions_of(node);
@@ -443,7 +447,7 @@ impl<'a> ClassReader<'a> {
     }
 
     /// Reads bit map flags: at least one flag, each with bit indexes.
-    fn flags(&mut self, node: &JsonNode) -> Option<ichnos_model::Mappings> {
+    fn flags(&mut self, node: &JsonNode) -> Option<Mappings> {
         let flags = Some(flags(node, self.problems)?).filter(|flags| !flags.is_empty());
         let flags = or_refuse(flags, node, "at least one flag", self.problems)?;
         let negative = flags.iter().find(|flag| flag.ranges.iter().any(|range| range.lower < 0));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPosition, WideInteger, WideRange};
+use ichnos_model::class::{IntegerRange, Mappings, MappingsBuilder, WideInteger, WideRange};
+use ichnos_model::trace::TextPosition;
 
 use super::object::{properties, refuse_duplicates};
 use super::text::JsonNode;

@@ -1,8 +1,8 @@
 //! Field locations and integer ranges in PROP-2.0 and SPEC-2.0.
 
-use ichnos_model::{
-    Diagnostic, FieldLocation, IntegerRange, Limits, LocationStep, Mappings, MappingsBuilder, RangeSet, Scope,
-};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldLocation, IntegerRange, LocationStep, Mappings, MappingsBuilder, RangeSet};
+use ichnos_model::trace::{Diagnostic, Limits};
 
 use super::labels::{Labels, are_in_order};
 use super::object::{

@@ -20,12 +20,15 @@ mod object;
 mod prop1;
 mod prop2;
 pub(super) mod roles;
-pub(super) mod root;
+mod root;
 mod spec2;
 mod stream;
 mod stream_ids;
 mod text;
 pub(super) mod vocabulary;
+
+use ichnos_model::class::Value;
+use ichnos_model::trace::Limits;
 
 pub use aux_stream::{apply_aux_streams, parse_aux_stream};
 pub use prop1::parse_prop1;
@@ -62,7 +65,7 @@ pub fn recognize(text: &[u8]) -> Option<Dialect> {
 }
 
 /// Returns the JSON value of a text, or `None` if it is invalid.
-pub(crate) fn value_of_text(text: &str, limits: &ichnos_model::Limits) -> Option<ichnos_model::Value> {
+pub(crate) fn value_of_text(text: &str, limits: &Limits) -> Option<Value> {
     let mut problems = crate::metadata::Problems::new(limits);
     let node = text::single_value(text.as_bytes(), limits, &mut problems)?;
     (problems.errors() == 0).then(|| node.to_value())

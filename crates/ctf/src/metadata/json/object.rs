@@ -1,6 +1,7 @@
 //! Checked access to JSON values. Unexpected values become problems with positions.
 
-use ichnos_model::{Attributes, Diagnostic, TextPosition, Uuid, WideInteger};
+use ichnos_model::class::{Attributes, Uuid, WideInteger};
+use ichnos_model::trace::{Diagnostic, TextPosition};
 
 use super::text::{Json, JsonNode, Property, shortened};
 use crate::metadata::name_numbers::NameNumbers;

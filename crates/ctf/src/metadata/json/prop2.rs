@@ -1,6 +1,8 @@
 //! Parts specific to PROP-2.0: fragment arrays, UUIDs as strings, clocks by name.
 
-use ichnos_model::{ClockClass, ClockOrigin, Limits, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::Limits;
 
 use super::object::{Object, array, boolean, text, unsigned};
 use super::stream::{StreamReader, canonical_uuid};

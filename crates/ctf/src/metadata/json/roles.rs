@@ -1,8 +1,8 @@
 //! PROP-2.0 and SPEC-2.0 roles: their names, scopes and classes.
 
-use ichnos_model::{
-    Diagnostic, FieldClass, FieldKind, Length, Role, Roles, Scope, TextPosition, VariableLengthValue,
-};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, FieldKind, Length, Role, Roles, VariableLengthValue};
+use ichnos_model::trace::{Diagnostic, TextPosition};
 
 use super::object::{array, listed, text};
 use super::text::JsonNode;

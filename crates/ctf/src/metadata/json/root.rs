@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ichnos_model::{FieldClass, FieldKind, LocationStep, Role, Scope, TextPosition};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, FieldKind, LocationStep, Role};
+use ichnos_model::trace::TextPosition;
 
 use crate::metadata::Problems;
 
@@ -13,11 +15,6 @@ pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPositi
         return Some(class.declared_at.0);
     }
     class.children().find_map(|child| place_of_role(child.class(), role))
-}
-
-/// Returns `true` if a class or a nested class has a role.
-pub(in crate::metadata) fn has_role(class: &FieldClass, role: Role) -> bool {
-    class.exists(&mut |class| class.roles.has(role))
 }
 
 /// Checks that the magic number is the very first packet header field (CTF2-SPEC-2.0, "Roles" of the trace class

@@ -1,6 +1,9 @@
 //! Parts specific to SPEC-2.0: text sequences, clock origins, the environment.
 
-use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPosition, TraceClass, Value};
+use ichnos_model::TraceClass;
+use ichnos_model::class::Value;
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
 
 use super::object::{Object, UnknownProperties, properties, refuse, refuse_duplicates, text, unsigned, uuid};
 use super::stream::StreamReader;

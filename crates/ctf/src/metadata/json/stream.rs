@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use ichnos_model::class::{Attributes, DataStreamClass, EventRecordClass, FieldClass, Role, Uuid, UuidOf};
+use ichnos_model::clock::ClockClass;
 use ichnos_model::memory::size;
-use ichnos_model::{
-    Attributes, ClockClass, DataStreamClass, Diagnostic, EventRecordClass, FieldClass, Limits, Role, Scope,
-    TextPosition, TraceClass, Uuid, UuidOf,
-};
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
+use ichnos_model::{Scope, TraceClass};
 
 use super::attributes::{emf_uri, log_level};
 use super::field_class::ClassReader;
@@ -215,7 +215,7 @@ impl<'a> StreamReader<'a> {
             && self.classes.problems.errors() == errors
         {
             root::check_magic_first(class, self.classes.problems);
-            if root::has_role(class, Role::MetadataStreamUuid) && self.trace.uuid.is_none() {
+            if class.has_role(Role::MetadataStreamUuid) && self.trace.uuid.is_none() {
                 let owner = match self.classes.vocabulary {
                     Vocabulary::Spec2 => "preamble",
                     Vocabulary::Prop2 => "trace class",

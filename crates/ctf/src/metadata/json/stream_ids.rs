@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ichnos_model::TraceClass;
+use ichnos_model::class::{DataStreamClass, EventRecordClass};
 use ichnos_model::memory::size;
-use ichnos_model::{DataStreamClass, EventRecordClass, Limits, TextPosition, TraceClass};
+use ichnos_model::trace::{Limits, TextPosition};
 
 use super::text::JsonNode;
 use crate::metadata::event_ids::EventIds;

@@ -6,8 +6,9 @@
 use std::rc::Rc;
 
 use ichnos_json::read::{Error, ErrorKind, Reader};
+use ichnos_model::class::Value;
 use ichnos_model::memory::{allocated, size};
-use ichnos_model::{Diagnostic, Limits, TextPosition, Value};
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
 
 use crate::metadata::{Problems, memory};
 
@@ -112,6 +113,7 @@ impl JsonNode {
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
+        // A character starts there.
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -5,7 +5,8 @@
 
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, DisplayBase, Mappings, TextPosition, Uuid, Value};
+use ichnos_model::class::{ByteOrder, DisplayBase, Mappings, Uuid, Value};
+use ichnos_model::trace::TextPosition;
 
 /// Type with its position and nesting depth.
 ///

@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
+use ichnos_model::class::{ByteOrder, Uuid, Value};
+use ichnos_model::clock::ClockClass;
 use ichnos_model::memory::size;
-use ichnos_model::{ByteOrder, ClockClass, Diagnostic, Severity, TextPosition, Uuid, Value};
+use ichnos_model::trace::{Diagnostic, Severity, TextPosition};
 
 use super::super::memory;
 use super::ast::{ClockBlock, Document, EventBlock, ParsedType, StreamBlock, TraceBlock};

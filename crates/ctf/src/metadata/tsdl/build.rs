@@ -4,15 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ichnos_model::memory::size;
-use ichnos_model::{
-    BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
-    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, Ranges, Role, Roles, Scope,
-    StringEncoding, StringLength, TextPosition, TraceClass, Value, VariantOption,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, Length,
+    Mappings, Member, Ranges, Role, Roles, StringLength, Value, VariantOption,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::field::StringEncoding;
+use ichnos_model::memory::size;
+use ichnos_model::trace::{Diagnostic, Limits, TextPosition};
+use ichnos_model::{Scope, TraceClass};
 
 use super::super::event_ids::EventIds;
-use super::super::json::root::has_role;
 use super::super::{Problems, choices, memory};
 use super::ast::{
     ArrayLength, ClockBlock, CompoundBody, Document, EventBlock, IntegerType, ParsedType, PathLocation,
@@ -77,7 +79,7 @@ fn build_classes(
     let packet_header = builder.root(Scope::PacketHeader, block.packet_header.as_ref());
     let data_streams = builder.streams();
     let clocks = builder.clocks;
-    let is_known = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
+    let is_known = packet_header.as_ref().is_some_and(|header| header.has_role(Role::DataStreamClassId));
     if data_streams.len() > 1 && !is_known {
         let message = "there are several `stream` blocks, but no `stream_id` in the packet header: all \
             packets are assumed to belong to stream 0";
@@ -572,6 +574,7 @@ impl<'a> TraceBuilder<'a> {
             options.push(VariantOption {
                 name: Some(name.to_owned()),
                 class,
+                // Without a tag, no value selects the option.
                 ranges: first.map(Ranges::to_set).unwrap_or_default(),
                 attributes: Default::default(),
             });

@@ -1,6 +1,6 @@
 //! Lexer for TSDL words, constants and punctuation (CTF 1.8, section C.1), each with its position.
 
-use ichnos_model::TextPosition;
+use ichnos_model::trace::TextPosition;
 
 /// Token kind and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +109,7 @@ impl<'a> TsdlLexer<'a> {
     }
 
     fn rest(&self) -> &'a [u8] {
+        // The offset is at most the length of the text.
         self.text.get(self.offset..).unwrap_or_default()
     }
 
@@ -128,6 +129,7 @@ impl<'a> TsdlLexer<'a> {
         let rest = self.rest();
         let length = rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len());
         self.offset += length;
+        // The token was found in these bytes.
         rest.get(..length).unwrap_or_default()
     }
 
@@ -244,6 +246,7 @@ impl<'a> TsdlLexer<'a> {
             self.take();
         }
         let suffix = self.rest().iter().take(4).take_while(|byte| byte.is_ascii_alphabetic()).count();
+        // The letters were found in these bytes.
         let text = self.rest().get(..suffix).unwrap_or_default().to_ascii_lowercase();
         let ends = !self.peek(suffix).is_some_and(is_word);
         if ends && matches!(text.as_slice(), b"u" | b"l" | b"ll" | b"ul" | b"ull" | b"lu" | b"llu") {

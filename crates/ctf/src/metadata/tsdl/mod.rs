@@ -19,8 +19,10 @@ mod types;
 pub(crate) use lookup::location_prefix;
 pub(crate) use parser::{is_c_type_word, is_reserved};
 
+use ichnos_model::TraceClass;
+use ichnos_model::class::Value;
 use ichnos_model::memory::size;
-use ichnos_model::{Limits, TextPosition, TraceClass, Value};
+use ichnos_model::trace::{Limits, TextPosition};
 
 use super::{Problems, memory};
 

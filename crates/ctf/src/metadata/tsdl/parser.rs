@@ -7,7 +7,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use ichnos_model::memory::size;
-use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
+use ichnos_model::trace::{Diagnostic, Limits, Severity, TextPosition};
 
 use super::super::name_numbers::NameNumbers;
 use super::super::{Problems, memory};

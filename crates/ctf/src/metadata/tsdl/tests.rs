@@ -1,10 +1,12 @@
 //! Meaning of TSDL texts, beyond syntax.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-use ichnos_model::{
-    ByteOrder, ClockOrigin, Diagnostic, FieldClass, FieldKind, FieldLocation, Length, Limits, Role, Severity,
-    StringLength, TraceClass, VariantOption,
+use ichnos_model::TraceClass;
+use ichnos_model::class::{
+    ByteOrder, FieldClass, FieldKind, FieldLocation, Length, Role, StringLength, VariantOption,
 };
+use ichnos_model::clock::ClockOrigin;
+use ichnos_model::trace::{Diagnostic, Limits, Severity};
 
 use super::super::Problems;
 use super::parse;

@@ -1,6 +1,7 @@
 //! Type attributes: the bodies of integers, floating-point numbers and strings (CTF 1.8, section 4.1).
 
-use ichnos_model::{ByteOrder, DisplayBase, Severity, TextPosition};
+use ichnos_model::class::{ByteOrder, DisplayBase};
+use ichnos_model::trace::{Severity, TextPosition};
 
 use super::ast::{FloatType, IntegerType};
 use super::parser::{ParseResult, SeenAttributes, Stop, TsdlExpression, TsdlOperand, TsdlParser};

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use ichnos_model::class::{IntegerRange, Mappings, MappingsBuilder};
 use ichnos_model::memory::{allocated, size};
-use ichnos_model::{Diagnostic, IntegerRange, Mappings, MappingsBuilder, TextPosition};
+use ichnos_model::trace::{Diagnostic, TextPosition};
 
 use super::super::memory;
 use super::super::name_numbers::NameNumbers;
@@ -286,6 +287,7 @@ impl TsdlParser<'_> {
         if position == TypePosition::BeforeName && stars == 0 {
             count = count.saturating_sub(1);
         }
+        // The count is at most the number of words.
         let mut name = words.get(..count).unwrap_or_default().join(" ");
         for _ in 0..stars {
             name.push_str(" *");

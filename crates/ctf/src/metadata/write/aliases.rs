@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{FieldClass, Value};
+use ichnos_model::class::{FieldClass, Value};
 
 use super::json;
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{
-    Attributes, EventRecordClass, FieldClass, LOG_LEVEL_NAMES, TRACER_NAMESPACES, TraceClass, Value,
-};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{Attributes, EventRecordClass, FieldClass, Value};
+use ichnos_model::log::{LOG_LEVEL_NAMES, TRACER_NAMESPACES};
 
 use super::unsupported::Refusals;
 use crate::metadata::json::attributes::{emf_uri, log_level};

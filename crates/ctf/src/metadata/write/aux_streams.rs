@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::{TraceClass, Value};
+use ichnos_model::TraceClass;
+use ichnos_model::class::Value;
 
 use super::json;
 use super::unsupported::Refusals;

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::{ClockClass, Uuid};
+use ichnos_model::class::Uuid;
+use ichnos_model::clock::ClockClass;
 
 use super::unsupported::Refusals;
 

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{
-    BitField, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LocationStep,
-    Mappings, Member, RangeSet, Role, Scope, StringEncoding, StringLength, Value, VariableLengthValue,
-    VariantOption, WideRange,
+use ichnos_model::Scope;
+use ichnos_model::class::{
+    BitField, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
+    LocationStep, Mappings, Member, RangeSet, Role, StringLength, Value, VariableLengthValue, VariantOption,
+    WideRange,
 };
+use ichnos_model::field::StringEncoding;
 
 use super::aliases::Aliases;
 use super::json::{self, JsonObject};
@@ -249,8 +251,7 @@ impl<'c> FieldClassWriter<'c> {
 
     fn range_set(&mut self, ranges: &RangeSet) -> Value {
         self.refusals.refuse_if(ranges.0.is_empty(), "no selector value");
-        let pair =
-            |range: &ichnos_model::IntegerRange| MappingRange::Narrow(range.lower, range.upper).to_pair();
+        let pair = |range: &IntegerRange| MappingRange::Narrow(range.lower, range.upper).to_pair();
         Value::Array(ranges.0.iter().map(pair).collect())
     }
 

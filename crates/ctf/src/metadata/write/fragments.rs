@@ -1,9 +1,9 @@
 //! PROP-2.0 and SPEC-2.0 fragments.
 
-use ichnos_model::{
-    Attributes, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, Limits, Scope, TraceClass, Uuid,
-    Value,
-};
+use ichnos_model::class::{Attributes, DataStreamClass, EventRecordClass, Uuid, Value};
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Scope, TraceClass};
 
 use super::field_class::FieldClassWriter;
 use super::json::{self, Fragments, JsonObject};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use ichnos_json::read::is_number;
 use ichnos_json::write::write_printable;
-use ichnos_model::{Attributes, Value};
+use ichnos_model::class::{Attributes, Value};
 
 use super::unsupported::Refusals;
 

@@ -105,7 +105,9 @@ pub use aux_streams::WrittenAuxStream;
 pub use tsdl::tsdl_name_of_role;
 pub use unsupported::Unsupported;
 
-use ichnos_model::{ByteOrder, EventRecordClass, Limits, RangeSet, Severity, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{ByteOrder, EventRecordClass, RangeSet};
+use ichnos_model::trace::{Limits, Severity};
 
 use self::sizes::ClassSizes;
 use self::unsupported::Refusals;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, FieldKind, FieldLocation, LocationStep, Member};
 
 use super::unsupported::Refusals;
 

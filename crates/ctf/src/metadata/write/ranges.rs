@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::{IntegerRange, Mappings, Value, WideInteger, WideRange};
+use ichnos_model::class::{IntegerRange, Mappings, Value, WideInteger, WideRange};
 
 use super::unsupported::Refusals;
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Mappings, Member, TraceClass};
+use ichnos_model::TraceClass;
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Mappings, Member};
 
 use super::places::RootClasses;
 use crate::metadata::{Dialect, memory};

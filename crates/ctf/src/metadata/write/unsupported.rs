@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use ichnos_model::{Diagnostic, FieldClass};
+use ichnos_model::class::FieldClass;
+use ichnos_model::trace::Diagnostic;
 
 /// Part that a dialect cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]

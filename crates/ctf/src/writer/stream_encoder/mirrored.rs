@@ -4,22 +4,23 @@ use super::{LATE_EVENT, StreamEncoder};
 use crate::writer::added_counter::width_of;
 use crate::writer::bit_writer::BitWriter;
 use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
-use crate::writer::encoder_config::EncoderConfig;
+use crate::writer::encoder_config::{EncoderConfig, WriteRule};
 use crate::writer::field_encoder::FieldEncoder;
 use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
 use crate::writer::placed::{PlacedField, ends_in_byte, most_bits, patch_role, put_placed};
 use crate::writer::role_values::RoleValues;
+use ichnos_model::class::{ByteOrder, DataStreamClass, FieldClass, FieldKind, Role};
+use ichnos_model::clock::ClockValue;
+use ichnos_model::event::Packet;
 use ichnos_model::lower::{LossKind, PacketLosses};
-use ichnos_model::{
-    ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, Event, FieldClass, FieldKind, Packet,
-    Role, Scope, Window,
-};
+use ichnos_model::message::Discarded;
+use ichnos_model::{DataStream, Event, Scope, Window};
 use std::sync::Arc;
 
 /// Losses caused by known tracer bugs in packet times.
-const CORRECTED_BEGIN: &str = "packet begin after the first event: used that event's time";
-const CORRECTED_END: &str = "packet end before the last event: used that event's time";
+const CORRECTED_BEGIN: &str = "packet begin time after the first event: used that event's time";
+const CORRECTED_END: &str = "packet end time before the last event: used that event's time";
 
 /// Loss for a size or an id that the reader has corrected.
 const WRONG_HEAD: &str = "impossible size or id: used the value that fits the neighboring packets";
@@ -38,7 +39,7 @@ impl StreamEncoder {
         };
         // LTTng writes such times for packets that were open during a crash: their end is unknown.
         let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
-        config.packets.copies
+        config.has(WriteRule::CopyPackets)
             && !self.header.is_common
             && self.lanes[0].inserted == 0
             && self.lanes[0].open.is_none()
@@ -75,7 +76,8 @@ impl StreamEncoder {
         let packets = &mut self.lanes[0];
         packets.out.begin_packet();
         let before = packets.end;
-        if !config.repairs && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before)) {
+        if !config.repairs() && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before))
+        {
             return self.drop_packet(
                 "it starts before the end of the previous packet, and its clock cannot express this \
                 in this dialect",
@@ -96,7 +98,8 @@ impl StreamEncoder {
             digest.begin_packet(&config, packet);
         }
         // Without the content end, padding would be read as events.
-        let keeps_size = is_whole(packet) && config.packets.keeps && ends_in_byte(&placed, true);
+        let keeps_size =
+            is_whole(packet) && config.has(WriteRule::KeepPackets) && ends_in_byte(&placed, true);
         let mut open = OpenPacket {
             head: bytes,
             head_bits,
@@ -105,9 +108,9 @@ impl StreamEncoder {
             source_end: cycles(packet.end),
             most_bits: most_bits(&placed),
             total: if keeps_size { packet.total_length } else { 0 },
-            has_begin: config.packets.keeps && packet.begin.is_some(),
+            has_begin: config.has(WriteRule::KeepPackets) && packet.begin.is_some(),
             is_corrected: packet.has_corrected_times,
-            ends_in_byte: ends_in_byte(&placed, config.packets.are_delimited),
+            ends_in_byte: ends_in_byte(&placed, config.has(WriteRule::DelimitPackets)),
             elements,
             head_elements: elements,
             latest,
@@ -115,7 +118,7 @@ impl StreamEncoder {
             placed,
             ..OpenPacket::default()
         };
-        if config.repairs {
+        if config.repairs() {
             self.repair_head(packet, &mut open, &config);
         }
         let packets = &mut self.lanes[0];
@@ -132,7 +135,7 @@ impl StreamEncoder {
     /// Closes an open packet whose end was lost to damage.
     pub(super) fn close_without_end(&mut self, config: &EncoderConfig) {
         match self.lanes[0].open.take() {
-            Some(open) if config.repairs => self.close_repaired(open),
+            Some(open) if config.repairs() => self.close_repaired(open),
             Some(open) => close_unended(&mut self.lanes[0], open, config),
             None => {}
         }
@@ -199,18 +202,18 @@ impl StreamEncoder {
             }
             visited.map_err(|error| error.to_string())?;
             let added = [
-                (config.added.stream_class_id, header.class_id),
-                (config.added.stream_id, stream_id.unwrap_or(header.stream_id)),
+                (Role::DataStreamClassId, header.class_id),
+                (Role::DataStreamId, stream_id.unwrap_or(header.stream_id)),
             ];
-            for (_, id) in added.into_iter().filter(|(is_added, _)| is_header && *is_added) {
+            for (_, id) in added.into_iter().filter(|(role, _)| is_header && config.added.has(*role)) {
                 out.align(8);
                 out.put(id, 64, ByteOrder::LittleEndian);
             }
         }
-        if corrected_times > 0 && !config.repairs {
+        if corrected_times > 0 && !config.repairs() {
             self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), CORRECTED_BEGIN);
         }
-        if changed_times > 0 && !config.repairs {
+        if changed_times > 0 && !config.repairs() {
             // The reader knows times that fit between the neighboring packets.
             self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
@@ -221,32 +224,29 @@ impl StreamEncoder {
     fn put_added_fields(&mut self, packet: &Packet<'_>, head: &mut PacketHead, config: &EncoderConfig) {
         let packets = &mut self.lanes[0];
         let width = |role| width_of(&config.stream.trace.class, config.stream.class(), role).unwrap_or(1);
-        let (mut discarded, mut number) = (0, 0);
-        if config.added.discarded {
-            let width = width(Role::DiscardedEventCounter);
-            discarded = packets.added.discarded.discarded(packet.discarded_counter, width);
-        }
-        if config.added.number {
-            let width = width(Role::PacketSequenceNumber);
-            number = packets.added.sequence.sequence(packet.sequence_number, width);
-        }
-        let end = cycles(packet.end);
-        if config.clock.adds_begin {
-            // The packet starts at the time of its first event, if any.
-            let latest = end.filter(|end| *end >= head.begin).unwrap_or(u64::MAX);
-            head.begin = head.begin.max(packets.end).min(latest);
-        }
-        let adds_end = config.clock.adds_begin && config.clock.adds_end;
-        let fields = [
-            (config.added.total_size, Role::PacketTotalLength, 0),
-            (config.added.content_size, Role::PacketContentLength, 0),
-            (config.added.discarded, Role::DiscardedEventCounter, discarded),
-            (config.added.number, Role::PacketSequenceNumber, number),
-            (config.clock.adds_begin, Role::Timestamp, head.begin),
-            (adds_end, Role::PacketEndTimestamp, end.unwrap_or(head.begin)),
-        ];
-        for (_, role, value) in fields.into_iter().filter(|(is_added, ..)| *is_added) {
+        for role in config.added.in_scope(Scope::PacketContext) {
+            let counters = &mut packets.added;
+            let value = match role {
+                Role::DiscardedEventCounter => {
+                    counters.discarded.discarded(packet.discarded_counter, width(role))
+                }
+                Role::PacketSequenceNumber => counters.sequence.sequence(packet.sequence_number, width(role)),
+                // Sizes are not known yet.
+                _ => 0,
+            };
             put_placed(&mut packets.out, &mut head.placed, role, value);
+        }
+        if !config.clock.adds_begin {
+            return;
+        }
+        // The packet starts at the time of its first event, if any.
+        let end = cycles(packet.end);
+        let latest = end.filter(|end| *end >= head.begin).unwrap_or(u64::MAX);
+        head.begin = head.begin.max(packets.end).min(latest);
+        put_placed(&mut packets.out, &mut head.placed, Role::Timestamp, head.begin);
+        if config.clock.adds_end {
+            let end = end.unwrap_or(head.begin);
+            put_placed(&mut packets.out, &mut head.placed, Role::PacketEndTimestamp, end);
         }
     }
 
@@ -254,7 +254,7 @@ impl StreamEncoder {
     fn source_times(&self, packet: &Packet<'_>, config: &EncoderConfig) -> (bool, u64) {
         let begin = cycles(packet.begin).unwrap_or(0);
         // For other formats and repaired traces, the events determine the end.
-        if config.repairs || !config.frame.is_ctf {
+        if config.repairs() || !config.frame.is_ctf {
             return (true, u64::MAX);
         }
         // For tracers with known bugs, the reader determines the end when the packet ends.
@@ -308,7 +308,7 @@ impl StreamEncoder {
                 is_before_event,
                 "begin time before the last event of the previous packet: used that event's time",
             ),
-            (is_before_end, "packet begin before the previous packet's end: used that end"),
+            (is_before_end, "packet begin time before the previous packet's end: used that end"),
         ];
         for (_, what) in losses.into_iter().filter(|(is_lost, _)| *is_lost) {
             self.record_loss(LossKind::Rounded, "", "packet.context", what);
@@ -328,7 +328,7 @@ impl StreamEncoder {
         let packets = &mut self.lanes[0];
         let Some(open) = packets.open.take() else { return };
         let (mut end, mut is_changed, mut is_corrected) = (None, false, false);
-        if config.repairs {
+        if config.repairs() {
             self.close_repaired(open);
             return;
         }
@@ -346,7 +346,7 @@ impl StreamEncoder {
             end = Some(last.max(open.now));
         } else if packets.inserted > 0 || open.is_corrected {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
-            is_corrected = config.packets.keeps && open.is_corrected && open.has_other_end(end);
+            is_corrected = config.has(WriteRule::KeepPackets) && open.is_corrected && open.has_other_end(end);
         } else if !config.frame.is_ctf && config.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
         } else if config.clock.depends_on_ends() {
@@ -419,7 +419,12 @@ impl StreamEncoder {
             return;
         }
         let Some(count) = discarded.count else {
-            return self.record_loss(LossKind::Dropped, "", "", "loss of an unknown number of events");
+            return self.record_loss(
+                LossKind::Dropped,
+                "",
+                "",
+                "record of an unknown number of discarded events",
+            );
         };
         if discarded.thread.is_some() {
             self.record_loss(LossKind::Dropped, "", "", "thread of discarded events");

@@ -6,7 +6,7 @@ use crate::writer::packets::Packets;
 use crate::writer::untimed::UntimedEvents;
 use crate::writer::usage::{ExcessElements, LimitUsage};
 use crate::writer::written_digest::WrittenDigest;
-use ichnos_model::TraceDigest;
+use ichnos_model::digest::TraceDigest;
 use ichnos_model::lower::LossKind;
 use std::sync::{Arc, Mutex};
 

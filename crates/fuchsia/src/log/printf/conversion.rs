@@ -59,6 +59,7 @@ impl<'f> FormatSections<'f> {
     }
 
     fn rest(&self) -> &'f [u8] {
+        // The position is at most the length of the format.
         self.format.get(self.at..).unwrap_or_default()
     }
 
@@ -150,6 +151,7 @@ impl<'f> Iterator for FormatSections<'f> {
                 Some((begin, self.conversion()))
             }
             end => {
+                // The end was found in the rest.
                 let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
                 self.at += text.len();
                 (!text.is_empty()).then_some((begin, FormatSection::Text(text)))

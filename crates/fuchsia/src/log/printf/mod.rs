@@ -357,6 +357,7 @@ fn cut(bytes: &[u8], precision: Option<usize>, is_wide: bool) -> &[u8] {
         Ok(text) if is_wide => text.floor_char_boundary(end),
         _ => end,
     };
+    // The end was found in these bytes.
     bytes.get(..end).unwrap_or_default()
 }
 

@@ -271,6 +271,7 @@ impl NumberLayout {
         let fraction = significand & ((1 << 52) - 1);
         write!(text, "{fraction:013x}")?;
         let shown = match self.precision {
+            // The text has 13 digits.
             Some(precision) => text.as_str().get(..precision.min(ALL)).unwrap_or_default(),
             None => text.as_str().trim_end_matches('0'),
         };

@@ -38,6 +38,7 @@ impl<'o> BoundedOutput<'o> {
         let text = if character == b'0' { ZEROS } else { SPACES };
         let mut left = count;
         while left > 0 && !self.is_cut {
+            // Both texts are ASCII.
             let part = text.get(..left.min(text.len())).unwrap_or_default();
             self.write_str(part)?;
             left -= part.len();
@@ -63,6 +64,7 @@ impl Write for BoundedOutput<'_> {
         let fitting = text.floor_char_boundary(self.left);
         self.is_cut = fitting < text.len();
         self.left -= fitting;
+        // A character starts there.
         self.out.write_str(text.get(..fitting).unwrap_or_default())
     }
 }
@@ -79,6 +81,7 @@ impl<const N: usize> Buffer<N> {
     }
 
     pub(super) fn as_str(&self) -> &str {
+        // The bytes are whole texts.
         self.bytes.get(..self.length).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 

@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 
 use ichnos_fuchsia::fxt::{Record, Records};
+use ichnos_model::clock::ClockOrigin;
 use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 
 use super::dump::{open, read};
-use crate::support::vectors;
 
 fn capture() -> Option<Vec<u8>> {
-    let path = vectors()?.parent()?.parent()?.join("magic-trace/trace.fxt");
-    std::fs::read(path).ok()
+    std::fs::read(ichnos_testing::recorded("fuchsia/magic-trace/trace.fxt")?).ok()
 }
 
 #[test]
 fn all_records_are_read_by_kind() {
-    let Some(bytes) = capture() else { return println!("skipped: no capture of magic-trace") };
+    let Some(bytes) = capture() else { return };
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for record in Records::new(&bytes) {
         let name = match record.unwrap().record {
@@ -48,7 +47,7 @@ fn all_records_are_read_by_kind() {
 
 #[test]
 fn events_have_times_names_and_threads() {
-    let Some(bytes) = capture() else { return println!("skipped: no capture of magic-trace") };
+    let Some(bytes) = capture() else { return };
     let lines = read(&bytes);
     assert_eq!(lines.len(), 34_594);
     assert_eq!(lines[0], "- kernel_object |  | koid=1 type=1(process) name='2248878/2248878'");
@@ -68,7 +67,7 @@ fn events_have_times_names_and_threads() {
     }
     assert!(times.is_sorted());
     // The time of the initialization record, 2022-04-20.
-    let base = ichnos_model::ClockOrigin::UnixEpoch;
+    let base = ClockOrigin::UnixEpoch;
     assert_eq!(trace.trace().class.clocks[0].origin, base);
     assert_eq!(times[0] / 1_000_000_000, 1_650_419_113);
 }

@@ -1,9 +1,10 @@
 //! Times stay the same in nanoseconds when a trace is written and read again.
 
-use ichnos_model::{
-    ClockClass, ClockOrigin, Cursor, DataStreamClass, EventRecordClass, Limits, Message, NextRecord,
-    OpenedTrace, Record as ModelRecord, RecordTrace, Source, Trace, TraceClass, Window,
-};
+use ichnos_model::class::{DataStreamClass, EventRecordClass};
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::source::{NextRecord, Record as ModelRecord, RecordTrace};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Cursor, Message, OpenedTrace, Source, Trace, TraceClass, Window};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,6 +1,7 @@
 //! Each record and argument in the document, built word by word.
 
-use ichnos_model::{EventRole, Meaning, OpenedTrace};
+use ichnos_model::OpenedTrace;
+use ichnos_model::meaning::{EventRole, Meaning};
 
 use super::builder::{Body, Builder, body, header, inline};
 use super::dump::{checked, messages, open, open_with, read};

@@ -1,7 +1,8 @@
 //! Trace messages as text.
 
 use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
-use ichnos_model::{Cursor, Event, Field, Message, OpenedTrace, Real, Scope, Text, Visitor, Window};
+use ichnos_model::field::{Field, Real, Text};
+use ichnos_model::{Cursor, Event, Message, OpenedTrace, Scope, Visitor, Window};
 
 #[derive(Default)]
 struct Values(

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ichnos_fuchsia::fxt_writer::FxtWriter;
 use ichnos_io::{CreateError, Lane, Output, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory};
+use ichnos_model::cursor::BoxedCursor;
 use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use ichnos_testing::Random;
 
@@ -178,7 +179,7 @@ fn files_can_be_read_after_each_flush() {
         .unwrap();
     let written = std::fs::read(&path).unwrap();
     let streams = |bytes: &[u8]| -> Vec<Vec<String>> {
-        let events = |mut cursor: ichnos_model::BoxedCursor| {
+        let events = |mut cursor: BoxedCursor| {
             let mut lines = Vec::new();
             while cursor.advance() {
                 if let Some(Message::Event(event)) = cursor.current() {

@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use ichnos_fuchsia::fxt::{Record, Records};
-use ichnos_model::lower::LossTable;
-use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, FieldLocation,
-    FieldValue, Frame, Length, Limits, Meaning, Member, NextRecord, OpenedTrace, Record as ModelRecord,
-    RecordTrace, Scope, Source, Symbol, Symbols, Trace, TraceClass,
+use ichnos_model::class::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation, Length, Member,
 };
+use ichnos_model::clock::ClockClass;
+use ichnos_model::field::FieldValue;
+use ichnos_model::lower::LossTable;
+use ichnos_model::meaning::{EventRole, Meaning};
+use ichnos_model::source::{NextRecord, Record as ModelRecord, RecordTrace};
+use ichnos_model::stack::{Frame, Symbol, Symbols};
+use ichnos_model::trace::Limits;
+use ichnos_model::{OpenedTrace, Scope, Source, Trace, TraceClass};
 
 use super::builder::{Body, Builder, body, header, inline};
 use super::dump::{messages, open};
@@ -424,7 +429,7 @@ fn non_numeric_counters() {
         record.values.begin(Scope::Payload);
     });
     let (written, losses) = write(&trace);
-    assert_eq!(lines(&losses), ["dropped 1 c:n  fields that cannot be decoded"]);
+    assert_eq!(lines(&losses), ["dropped 1 c:n  undecodable fields"]);
     assert_eq!(messages(&open(&written)), [""; 0]);
 }
 

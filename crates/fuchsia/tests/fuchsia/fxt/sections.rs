@@ -1,7 +1,8 @@
 //! Providers with their tables and clocks.
 
 use ichnos_fuchsia::fxt_reader::FxtOptions;
-use ichnos_model::{ClockOrigin, OpenedTrace};
+use ichnos_model::OpenedTrace;
+use ichnos_model::clock::ClockOrigin;
 
 use super::builder::{Builder, body, header};
 use super::dump::{messages, open, open_with, read};

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ichnos_fuchsia::fxt_reader::FxtTrace;
-use ichnos_model::{Cursor, Event, Field, Message, OpenedTrace, Real, Scope, Text, Visitor, Window};
+use ichnos_model::field::{Field, Real, Text};
+use ichnos_model::{Cursor, Event, Message, OpenedTrace, Scope, Visitor, Window};
 use ichnos_testing::{Random, TraceProcessor};
 use serde_json::{Map, Value as Json, json};
 

@@ -8,11 +8,7 @@ use ichnos_fuchsia::fxt::{
 };
 
 use super::dump::{open, read};
-use crate::support::vectors;
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
+use crate::support::{unhex, vectors};
 
 fn records(bytes: &[u8]) -> Vec<Record<'_>> {
     Records::new(bytes).map(|record| record.unwrap().record).collect()
@@ -20,7 +16,7 @@ fn records(bytes: &[u8]) -> Vec<Record<'_>> {
 
 #[test]
 fn vectors_have_their_expected_values() {
-    let Some(path) = vectors() else { return println!("skipped: no vectors of Fuchsia") };
+    let Some(path) = vectors() else { return };
     let all: Vec<Json> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let mut count = 0;
     for vector in all {
@@ -95,7 +91,7 @@ fn vectors_have_their_expected_values() {
 /// Compares with the output of Fuchsia's exporter for the same trace.
 #[test]
 fn the_golden_trace_has_the_exporter_events() {
-    let Some(path) = vectors() else { return println!("skipped: no goldens of Fuchsia") };
+    let Some(path) = vectors() else { return };
     let goldens = path.parent().unwrap().parent().unwrap().join("goldens");
     let bytes = std::fs::read(goldens.join("simple_trace_reconstructed.fxt")).unwrap();
     let expected = std::fs::read(goldens.join("simple_trace_expected.json")).unwrap();

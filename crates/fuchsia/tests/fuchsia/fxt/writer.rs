@@ -8,12 +8,14 @@ use ichnos_fuchsia::fxt_writer::FxtWriter;
 use ichnos_io::{
     CreateError, Lane, MessageOrder, Verify, WriteOptions, WriteSource, WriteTarget, WriterFactory,
 };
+use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Member};
+use ichnos_model::clock::ClockClass;
+use ichnos_model::digest::{StreamDigest, TraceDigest};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{
-    ClockClass, Cursor, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, Length, Limits,
-    Meaning, Member, NextRecord, OpenedTrace, Record as ModelRecord, RecordTrace, Scope, Source,
-    StreamDigest, Trace, TraceClass, TraceDigest, Window,
-};
+use ichnos_model::meaning::{EventRole, Meaning};
+use ichnos_model::source::{NextRecord, Record as ModelRecord, RecordTrace};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Cursor, OpenedTrace, Scope, Source, Trace, TraceClass, Window};
 use ichnos_testing::Random;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,7 +25,6 @@ use super::document::everything;
 use super::dump::{messages, open, open_with};
 use super::properties::{add, parts, table};
 use super::trace_processor::{find, make, tables};
-use crate::support::vectors;
 
 /// Compares a trace with the written digest.
 fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
@@ -128,11 +129,8 @@ fn all_records_are_written_as_they_were() {
 
 #[test]
 fn writing_does_not_enlarge_the_capture() {
-    let capture = || {
-        let path = vectors()?.parent()?.parent()?.join("magic-trace/trace.fxt");
-        std::fs::read(path).ok()
-    };
-    let Some(bytes) = capture() else { return println!("skipped: no capture of magic-trace") };
+    let Some(path) = ichnos_testing::recorded("fuchsia/magic-trace/trace.fxt") else { return };
+    let bytes = std::fs::read(path).unwrap();
     let trace = open(&bytes);
     let (written, losses) = write(&trace);
     assert!(losses.is_empty(), "{losses:?}");
@@ -237,7 +235,7 @@ fn others() -> RecordTrace {
     let unsigned = || FieldClass::unsigned(64);
     let array = FieldClass::new(FieldKind::Array {
         element: unsigned().into(),
-        length: Length::Dynamic(Box::new(ichnos_model::FieldLocation::by_values())),
+        length: Length::Dynamic(Box::new(ichnos_model::class::FieldLocation::by_values())),
         minimum_alignment: 8,
         element_aligns: true,
     });

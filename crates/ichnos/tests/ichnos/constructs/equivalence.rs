@@ -1,6 +1,6 @@
 //! Equivalent values in different classes.
 
-use ichnos::model::Uuid;
+use ichnos::model::class::Uuid;
 use ichnos_testing::constructs::Datum;
 
 /// Returns `true` if `found` contains the complete expected value, possibly with a simpler class.

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ichnos::model::{
-    Attributes, Child, ClockClass, Cursor as _, DataStreamClass, EventRecordClass, Field, FieldClass,
-    FieldKind, FieldValue, Message, Real, Scope, Text, TraceClass, Value, Visitor, Wide,
+use ichnos::model::class::{
+    Attributes, Child, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Value,
 };
+use ichnos::model::clock::ClockClass;
+use ichnos::model::field::{Field, FieldValue, Real, Text, Wide};
+use ichnos::model::{Cursor as _, Message, Scope, TraceClass, Visitor};
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 
 /// Facts about a metadata item.
@@ -96,7 +98,7 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
             Message::DiscardedEvents(lost) => {
                 observation.lost.push(lost.count.map_or(Lost::UnknownEvents, Lost::Events));
                 if let Some(thread) = lost.thread {
-                    let property = "thread of discarded events|loss of events".to_owned();
+                    let property = "thread of discarded events|record of discarded events".to_owned();
                     let key = FactKey { property, ..FactKey::default() };
                     observation.facts.insert(key, thread.to_string());
                 }
@@ -283,9 +285,7 @@ fn facts_of_clock(facts: &mut Facts<'_>, index: usize, clock: &ClockClass) {
     let field = format!("clock.{index}");
     facts.add(&field, "name of a clock|identity", clock.name.as_ref().unwrap_or(&clock.id));
     facts.add(&field, "frequency of a clock", clock.frequency);
-    let cycles =
-        i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles);
-    facts.add(&field, "offset of a clock", cycles);
+    facts.add(&field, "offset of a clock", clock.origin_cycles());
     facts.add(&field, "origin of a clock", format!("{:?}", clock.origin));
     facts.some(&field, "description of a clock", clock.description.as_ref());
     // In SPEC-2.0, the UUID is the unique identifier.

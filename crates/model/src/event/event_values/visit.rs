@@ -1,10 +1,10 @@
 //! Visits an event's values with its class plans.
 
 use super::{Cell, EventValues};
+use crate::class::{FieldKind, Scope};
 use crate::decode::{DecodeError, DecodeErrorKind};
-use crate::field::{Field, Visitor};
+use crate::field::{Field, Real, StringEncoding, Text, Visitor, Wide};
 use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
-use crate::{FieldKind, Real, Scope, StringEncoding, Text, Wide};
 
 impl EventValues {
     /// Passes all fields in a scope to `visitor`.

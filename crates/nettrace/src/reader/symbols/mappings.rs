@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::{CodeKind, Symbol};
+use ichnos_model::stack::{CodeKind, Symbol};
 
 use super::context::{SymbolContext, SymbolTexts, file_name};
 use crate::reader::tables::is_kernel_address;

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{CodeKind, Symbol};
+use ichnos_model::stack::{CodeKind, Symbol};
 
 use super::context::{SymbolContext, SymbolTexts, file_name};
 use crate::wire::Wire;
@@ -321,6 +321,7 @@ fn parameters(signature: &[[u8; 2]]) -> &[[u8; 2]] {
     for (index, unit) in signature.iter().enumerate().rev() {
         match unit {
             [b')', 0] => depth += 1,
+            // The index is in the signature.
             [b'(', 0] if depth == 1 => return signature.get(index..).unwrap_or_default(),
             [b'(', 0] => depth = depth.saturating_sub(1),
             _ => {}

@@ -14,7 +14,8 @@ mod threads;
 
 use std::collections::HashMap;
 
-use ichnos_model::{ClockClass, Symbols};
+use ichnos_model::clock::ClockClass;
+use ichnos_model::stack::Symbols;
 
 use self::context::{SymbolContext, SymbolTexts};
 use self::mappings::{MappingEvent, Mappings};

@@ -1,11 +1,13 @@
 //! Hand-made files.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ichnos_io::Bytes;
-use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, OpenedTrace, Resolved, Window};
+use ichnos_model::field::FieldRef;
+use ichnos_model::meaning::Meaning;
+use ichnos_model::stack::{CodeKind, Resolved};
+use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use ichnos_testing::{cases, in_cpu_time};
 
 use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};
@@ -453,24 +455,10 @@ fn numbers_of_stacks_do_not_depend_on_what_is_read() {
 // ---------------------------------------------------------------------------------------------
 // Files of real runtimes
 
-/// Returns a directory with recorded traces in `ICHNOS_TRACES`, or in `../shared/traces` next to the project's root.
-/// Returns `None` and prints a line if it is missing.
-fn recorded(directory: &str, test: &str) -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let traces =
-        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    let directory = traces.join("nettrace").join(directory);
-    if directory.is_dir() {
-        return Some(directory);
-    }
-    println!("skipped: {test}: {} is absent", directory.display());
-    None
-}
-
 /// Another reader's folded stacks must have the same names. The weights may differ.
 #[test]
 fn names_are_those_of_another_reader() {
-    let Some(directory) = recorded("dotnetdiag", "names_are_those_of_another_reader") else { return };
+    let Some(directory) = ichnos_testing::recorded("nettrace/dotnetdiag") else { return };
     let name = "dotnet-5.0-SampleProfiler-single-thread";
     let file = open(std::fs::read(directory.join(format!("{name}.golden.nettrace"))).unwrap());
     let expected = std::fs::read_to_string(directory.join(format!("{name}.txt"))).unwrap();
@@ -500,7 +488,7 @@ fn frames_of_whole_traces_have_names() {
         ("runtime", "perl-cpu-v6.nettrace", 1968),
     ];
     for (directory, name, unnamed) in expected {
-        let Some(directory) = recorded(directory, "frames_of_whole_traces_have_names") else { return };
+        let Some(directory) = ichnos_testing::recorded(format!("nettrace/{directory}")) else { return };
         let file = open(std::fs::read(directory.join(name)).unwrap());
         let trace = file.trace();
         let stacks = stacks(&file, Window::default());

@@ -80,6 +80,7 @@ impl CollectorConnection {
             match self.stream.write(rest) {
                 Ok(0) => return Err(DeliveryFailure::Closed),
                 Ok(written) => {
+                    // At most the rest was written.
                     rest = rest.get(written..).unwrap_or_default();
                     since = Instant::now();
                 }
@@ -123,6 +124,7 @@ impl CollectorConnection {
         while !room.is_empty() {
             match self.stream.read(room) {
                 Ok(0) => return Err(DeliveryFailure::Closed),
+                // At most the room was filled.
                 Ok(read) => room = room.get_mut(read..).unwrap_or_default(),
                 Err(error) => check(&error, since, queue, patience)?,
             }

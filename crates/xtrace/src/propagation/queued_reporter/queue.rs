@@ -140,6 +140,7 @@ impl Queue {
             return Err(io::Error::new(io::ErrorKind::WouldBlock, "the queue of reports is full"));
         }
         if state.blocks.back().is_none_or(|block| block.frames.len() + size > BLOCK) {
+            // Without a free block, a new one is allocated.
             let block = state.free.take().unwrap_or_default();
             state.blocks.push_back(block);
             // The thread waits for the first report, and for a full block.

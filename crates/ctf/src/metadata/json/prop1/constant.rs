@@ -1,6 +1,6 @@
 //! PROP-1.0 integers: JSON numbers, or objects with digits in a base.
 
-use ichnos_model::WideInteger;
+use ichnos_model::class::WideInteger;
 
 use super::super::object::{NARROW, Object, UnknownProperties, greater_than_0, or_refuse, refuse, text};
 use super::super::text::{Json, JsonNode};

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{
-    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Member, Ranges, Scope, StringLength,
-    TextPosition, VariantOption,
+use ichnos_model::Scope;
+use ichnos_model::class::{
+    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Member, Ranges, StringLength, VariantOption,
 };
+use ichnos_model::trace::TextPosition;
 
 use crate::metadata::{Problems, choices};
 

@@ -3,11 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::{
-    Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, Severity, StringEncoding,
-    StringLength, TextPosition, Value, VariableLengthValue, VariantOption,
+use ichnos_model::Scope;
+use ichnos_model::class::{
+    Attributes, BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties,
+    Length, LocationStep, Member, RangeSet, StringLength, Value, VariableLengthValue, VariantOption,
 };
+use ichnos_model::field::StringEncoding;
+use ichnos_model::trace::{Diagnostic, Limits, Severity, TextPosition};
 
 use super::super::class_counter::{ClassAlias, ClassCounter};
 use super::super::class_parts::{bit_length, element_label, float};

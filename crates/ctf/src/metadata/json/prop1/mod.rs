@@ -8,10 +8,12 @@ mod tag;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{
-    Attributes, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass,
-    FieldClass, Limits, Role, Scope, TraceClass, Value,
+use ichnos_model::class::{
+    Attributes, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, Role, Value,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::{Diagnostic, Limits};
+use ichnos_model::{Scope, TraceClass};
 
 use self::constant::{id, integer, positive, unsigned};
 use self::field_path::PathResolver;
@@ -80,7 +82,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         problems.warning(node.position, "a metadata stream must have a trace class fragment");
     }
     let header = trace.packet_header.as_ref();
-    let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
+    let is_known = header.is_some_and(|header| header.has_role(Role::DataStreamClassId));
     if trace.data_streams.len() > 1 && !is_known {
         let message = "there are several data stream classes, but no class id in the packet header: all \
             packets are assumed to belong to class 0";
@@ -189,6 +191,7 @@ impl Prop1Reader<'_> {
         }
         let tags = object.get("tags");
         let clocks = tags.map(|node| tag::apply(node, owner, &mut roots, &self.clocks, self.types.problems));
+        // Tags are optional.
         (roots, clocks.unwrap_or_default())
     }
 
@@ -211,11 +214,8 @@ impl Prop1Reader<'_> {
         let fields = [("packet-header-field-type", Scope::PacketHeader, "packet header")];
         (self.roots, self.header_clocks) = self.roots(&fields, FragmentKind::Trace, Roots::default(), object);
         self.trace.packet_header = self.root(Scope::PacketHeader);
-        let tagged = self
-            .trace
-            .packet_header
-            .as_ref()
-            .is_some_and(|class| super::root::has_role(class, Role::MetadataStreamUuid));
+        let tagged =
+            self.trace.packet_header.as_ref().is_some_and(|class| class.has_role(Role::MetadataStreamUuid));
         if tagged && self.trace.uuid.is_none() {
             let message = "a field has the tag `uuid`, but the trace class lacks the property `uuid`";
             self.types.problems.warning(object.position, message);

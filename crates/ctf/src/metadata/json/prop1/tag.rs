@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPosition};
+use ichnos_model::Scope;
+use ichnos_model::class::{ClockUpdate, FieldClass, FieldKind, Length, Role};
+use ichnos_model::trace::{Diagnostic, TextPosition};
 
 use super::super::class_parts::element_label;
 use super::super::object::{Object, UnknownProperties, array, listed, refuse, text};

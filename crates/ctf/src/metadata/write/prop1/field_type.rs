@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{
+use ichnos_model::Scope;
+use ichnos_model::class::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Mappings, Member,
-    Ranges, Role, Scope, StringEncoding, StringLength, Value, VariableLengthValue, VariantOption,
+    Ranges, Role, StringLength, Value, VariableLengthValue, VariantOption,
 };
+use ichnos_model::field::StringEncoding;
 
 use crate::metadata::choices;
 use crate::metadata::json::SCOPES;

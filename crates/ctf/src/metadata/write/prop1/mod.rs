@@ -5,9 +5,10 @@ mod tags;
 
 use std::borrow::Cow;
 
-use ichnos_model::{
-    Attributes, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, Limits, Scope, TraceClass, Value,
-};
+use ichnos_model::class::{Attributes, DataStreamClass, EventRecordClass, Value};
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Scope, TraceClass};
 
 use self::field_type::Prop1TypeWriter;
 use self::tags::{FieldTags, TagClocks};

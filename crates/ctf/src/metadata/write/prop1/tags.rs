@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{FieldClass, FieldKind, Role, Scope, Value};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, FieldKind, Role, Value};
 
 use super::field_type::path;
 use crate::metadata::json::TAGS;

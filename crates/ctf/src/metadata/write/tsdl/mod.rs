@@ -10,17 +10,18 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ichnos_model::{
-    BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    Limits, Role, Scope, TraceClass, Value,
+use ichnos_model::class::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role, Value,
 };
+use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::trace::Limits;
+use ichnos_model::{Scope, TraceClass};
 
 use self::types::{TsdlTypeWriter, is_constant};
 use super::places::{RootClasses, RootField, RootPosition};
 use super::sizes::roots_of;
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, be_or_le, clocks};
-use crate::metadata::json::root::has_role;
 
 /// Writes a trace class.
 pub(super) fn write(
@@ -232,7 +233,7 @@ impl<'c> TsdlWriter<'c> {
     /// Returns `true` if packets lack a data stream class id because there is only one class. Babeltrace 2 refuses ids
     /// in this case.
     fn is_stream_id_implied(&self, id: u128) -> bool {
-        let has_role = |class: &Arc<FieldClass>| has_role(class, Role::DataStreamClassId);
+        let has_role = |class: &Arc<FieldClass>| class.has_role(Role::DataStreamClassId);
         id == 0
             && self.trace.data_streams.len() == 1
             && !self.trace.packet_header.as_ref().is_some_and(has_role)
@@ -250,7 +251,7 @@ impl<'c> TsdlWriter<'c> {
         if let Some(name) = &event.name {
             self.set_text("name", name);
         }
-        let has_role = |class: &Arc<FieldClass>| has_role(class, Role::EventRecordClassId);
+        let has_role = |class: &Arc<FieldClass>| class.has_role(Role::EventRecordClassId);
         let is_implied = event.id == 0 && !stream.event_record_header.as_ref().is_some_and(has_role);
         if !is_implied || stream.event_records.len() > 1 {
             self.set("id", event.id);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use ichnos_model::Member;
+use ichnos_model::class::Member;
 
 use crate::metadata::tsdl::{is_c_type_word, is_reserved};
 
@@ -52,7 +52,7 @@ pub(super) fn write_text(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::FieldClass;
+    use ichnos_model::class::FieldClass;
 
     use super::*;
 

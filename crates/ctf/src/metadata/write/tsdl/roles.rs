@@ -1,6 +1,7 @@
 //! TSDL roles, which names and clocks imply (CTF 1.8, sections 5, 6 and 8).
 
-use ichnos_model::{FieldClass, FieldKind, Length, Role, Roles, Scope};
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, FieldKind, Length, Role, Roles};
 
 /// Field name. `is_direct` is `true` for a direct member of a root field.
 #[derive(Clone, Copy)]
@@ -81,7 +82,8 @@ fn is_uuid(class: &FieldClass) -> bool {
 ///
 /// ```
 /// use ichnos_ctf::metadata::write::tsdl_name_of_role;
-/// use ichnos_model::{Role, Scope};
+/// use ichnos_model::Scope;
+/// use ichnos_model::class::Role;
 ///
 /// let (header, context) = (Scope::PacketHeader, Scope::PacketContext);
 /// assert_eq!(tsdl_name_of_role(Role::PacketMagicNumber, header), Some(("magic", true)));

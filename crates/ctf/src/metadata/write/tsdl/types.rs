@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ichnos_model::{
+use ichnos_model::Scope;
+use ichnos_model::class::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Mappings, Member,
-    RangeSet, Ranges, Role, Scope, StringEncoding, StringLength, VariantOption,
+    RangeSet, Ranges, Role, Roles, StringLength, VariantOption,
 };
+use ichnos_model::field::StringEncoding;
 
 use super::names;
 use super::roles::{self, FieldSlot};
@@ -448,8 +450,8 @@ enum TypePrefix {
     Byte,
 }
 
-const fn uuid() -> ichnos_model::Roles {
-    ichnos_model::Roles::only(Role::MetadataStreamUuid)
+const fn uuid() -> Roles {
+    Roles::only(Role::MetadataStreamUuid)
 }
 
 /// Returns `true` if an integer can be written.

@@ -6,20 +6,21 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder};
-use ichnos_model::{
-    ClassDigest, ClassList, ClockClass, ClockValue, Damage, DataStream, Discarded, Event, StreamTable,
-    TraceDigest,
-};
+use ichnos_model::clock::{ClockClass, ClockValue};
+use ichnos_model::digest::{ClassDigest, TraceDigest};
+use ichnos_model::event::{ClassList, StreamTable};
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event};
 
-use super::class_losses::{ClassLoss, ClassLosses, TraceLoss};
-use super::clock_base::{base_of, last_tick, offset_of};
+use super::class_losses::{ClassLoss, ClassLosses, FxtLoss};
+use super::clock_base::{base_of, last_tick};
 use super::encode::FxtRecordEncoder;
 use super::event_encoder::{EventEncoder, EventReferences};
 use super::foreign::{self, ForeignBuffers, ForeignClass};
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
-use super::rules::{TraceRules, record_hash, timed_hash};
+use super::rules::{FxtRules, record_hash, timed_hash};
 use super::stack_writer::StackWriter;
 use super::tables::{WrittenTables, append};
 use crate::fxt::{BUFFER_FULL, Initialization};
@@ -64,8 +65,8 @@ struct ProviderOutput {
 
 /// Encodes messages as FXT records.
 #[derive(Debug)]
-pub(super) struct TraceEncoder {
-    rules: Arc<TraceRules>,
+pub(super) struct FxtEncoder {
+    rules: Arc<FxtRules>,
     streams: StreamTable<WrittenStream, (), ()>,
     /// Number of FXT classes.
     own_classes: usize,
@@ -91,7 +92,7 @@ pub(super) struct TraceEncoder {
     nanoseconds: Option<i128>,
 }
 
-impl TraceEncoder {
+impl FxtEncoder {
     /// Starts a data stream when it first appears.
     #[inline(always)]
     fn stream(&mut self, stream: &DataStream) {
@@ -103,7 +104,8 @@ impl TraceEncoder {
     #[inline(never)]
     fn add_stream(&mut self, stream: &DataStream) {
         let base = stream.clock().and_then(|clock| base_of(&stream.trace.class, clock));
-        let offset = if base.is_none() { stream.clock().map_or(0, offset_of) } else { 0 };
+        // Without a base time, the offset is added to record ticks.
+        let offset = if base.is_none() { stream.clock().map_or(0, ClockClass::origin_cycles) } else { 0 };
         let ticks_per_second = stream.clock().map_or(1_000_000_000, |clock| clock.frequency);
         let clock = Initialization { ticks_per_second, base };
         let end = last_tick(&stream.trace.class, &class::clock(String::new(), clock, None));
@@ -112,7 +114,7 @@ impl TraceEncoder {
         } else {
             // Readers skip providers beyond the limit, so the latest provider with the same clock gets the records.
             let shared = self.providers.iter().rposition(|provider| provider.clock == clock);
-            self.record_loss(if shared.is_some() { TraceLoss::JoinedStream } else { TraceLoss::Stream });
+            self.record_loss(if shared.is_some() { FxtLoss::JoinedStream } else { FxtLoss::Stream });
             shared
         };
         let written = WrittenStream { provider, classes: ClassList::default(), last: 0, offset, end };
@@ -143,7 +145,7 @@ impl TraceEncoder {
             }
             let kept = shorten(&name);
             if kept.len() < name.len() {
-                self.record_loss(TraceLoss::StreamName);
+                self.record_loss(FxtLoss::StreamName);
             }
             append(&mut records, 8 + kept.len().next_multiple_of(8), |writer| writer.provider(id, kept));
         }
@@ -168,7 +170,7 @@ impl TraceEncoder {
         let Some(stream) = streams.state_mut(event.stream) else { return };
         let WrittenStream { provider, classes, last, offset, end } = stream;
         let Some(number) = *provider else {
-            return self.record_loss(TraceLoss::StreamEvent);
+            return self.record_loss(FxtLoss::StreamEvent);
         };
         let Some(ProviderOutput { tables, records, .. }) = providers.get_mut(number) else { return };
         let Some(WrittenClass { treatment, losses, .. }) = classes.get_mut(index) else { return };
@@ -334,7 +336,7 @@ impl TraceEncoder {
         }
     }
 
-    fn record_loss(&self, loss: TraceLoss) {
+    fn record_loss(&self, loss: FxtLoss) {
         self.rules.shared.record_loss(loss);
     }
 
@@ -381,7 +383,7 @@ fn ticks(
     }
 }
 
-fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
+fn written_class(event: &Event<'_>, rules: &FxtRules) -> WrittenClass {
     let own = OwnClass::from_class(event.class).map(|own| (own, EventReferences::default()));
     WrittenClass::new(event, own, || rules.shared.with_losses(|table| ForeignClass::new(event, table)))
 }
@@ -400,14 +402,14 @@ fn shorten(name: &[u8]) -> &[u8] {
     name.get(..most).unwrap_or(name)
 }
 
-impl MessageEncoder for TraceEncoder {
-    type Rules = TraceRules;
+impl MessageEncoder for FxtEncoder {
+    type Rules = FxtRules;
 
-    fn shared(rules: &TraceRules) -> &EncoderRules {
+    fn shared(rules: &FxtRules) -> &EncoderRules {
         &rules.shared
     }
 
-    fn new(rules: Arc<TraceRules>) -> Self {
+    fn new(rules: Arc<FxtRules>) -> Self {
         Self {
             rules,
             streams: StreamTable::default(),
@@ -446,17 +448,17 @@ impl MessageEncoder for TraceEncoder {
         let number = self.streams.state_mut(discarded.stream).and_then(|stream| stream.provider);
         let provider = number.and_then(|number| self.providers.get_mut(number));
         let (Some(number), Some(ProviderOutput { id: Some(id), records, .. })) = (number, provider) else {
-            shared.record_loss(TraceLoss::Discarded);
+            shared.record_loss(FxtLoss::Discarded);
             return Ok(());
         };
         let before = records.len();
         append(records, 8, |writer| writer.provider_event(*id, BUFFER_FULL));
         self.add_waiting(number, before);
         if discarded.count.is_some() {
-            shared.record_loss(TraceLoss::DiscardedCount);
+            shared.record_loss(FxtLoss::DiscardedCount);
         }
         if discarded.thread.is_some() {
-            shared.record_loss(TraceLoss::DiscardedThread);
+            shared.record_loss(FxtLoss::DiscardedThread);
         }
         Ok(())
     }

@@ -6,10 +6,11 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder, MessageOrder, encode_message};
+use ichnos_model::digest::{ClassDigest, TraceDigest};
+use ichnos_model::event::{ClassList, Packet, StreamTable};
 use ichnos_model::lower::LossKind;
-use ichnos_model::{
-    ClassDigest, ClassList, DataStream, Discarded, Event, Message, Packet, StreamTable, TraceDigest,
-};
+use ichnos_model::message::Discarded;
+use ichnos_model::{DataStream, Event, Message};
 
 use super::blocks::Blocks;
 use super::clock::Ticks;
@@ -350,7 +351,7 @@ impl NettraceEncoder {
         self.blocks.sequences.add_missing(thread, most);
     }
 
-    /// Moves all class losses to the loss table.
+    /// Moves the class losses to the table.
     fn move_losses(&mut self) {
         for class in self.streams.classes_mut().flat_map(|classes| classes.values_mut()) {
             self.rules.shared.with_losses(|table| class.losses.move_to(&class.name, table));

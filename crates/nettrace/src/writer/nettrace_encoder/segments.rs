@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::Packet;
+use ichnos_model::event::Packet;
 
 use super::{FREE, MOST_BLOCK, NettraceEncoder};
 use crate::reader::segment::SegmentFacts;

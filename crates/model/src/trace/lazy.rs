@@ -1,21 +1,21 @@
-//! Values loaded on first use.
+//! Lazy values.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 /// A value that a function loads on first use; the default value without a function.
-pub(crate) struct OnDemand<T> {
+pub(crate) struct Lazy<T> {
     load: OnceLock<Box<dyn Fn() -> T + Send + Sync>>,
     loaded: OnceLock<T>,
 }
 
-impl<T> Default for OnDemand<T> {
+impl<T> Default for Lazy<T> {
     fn default() -> Self {
         Self { load: OnceLock::new(), loaded: OnceLock::new() }
     }
 }
 
-impl<T: Default> OnDemand<T> {
+impl<T: Default> Lazy<T> {
     /// Sets the function, if it is not set.
     pub(crate) fn set(&self, load: impl Fn() -> T + Send + Sync + 'static) {
         // Later functions are dropped.
@@ -27,8 +27,8 @@ impl<T: Default> OnDemand<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for OnDemand<T> {
+impl<T: fmt::Debug> fmt::Debug for Lazy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnDemand").field("loaded", &self.loaded.get()).finish_non_exhaustive()
+        f.debug_struct("Lazy").field("loaded", &self.loaded.get()).finish_non_exhaustive()
     }
 }

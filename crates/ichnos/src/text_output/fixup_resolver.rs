@@ -1,12 +1,12 @@
-//! Resolves the fixups in the text of a chunk.
+//! Fixups in the text of a chunk.
 
 use std::collections::VecDeque;
 use std::io;
 
 use ichnos_export::{Fixup, Resolution, SinkState};
 
-/// Text of a chunk with resolved fixups.
-pub(super) struct FixedText<C> {
+/// Resolves the fixups of a chunk, and writes its text with them.
+pub(super) struct FixupResolver<C> {
     /// Unresolved fixups.
     fixups: VecDeque<Fixup<C>>,
     /// Number of received chunk bytes.
@@ -16,13 +16,13 @@ pub(super) struct FixedText<C> {
     inserted: Vec<u8>,
 }
 
-impl<C> Default for FixedText<C> {
+impl<C> Default for FixupResolver<C> {
     fn default() -> Self {
         Self { fixups: VecDeque::new(), position: 0, next: 0, inserted: Vec::new() }
     }
 }
 
-impl<C> FixedText<C> {
+impl<C> FixupResolver<C> {
     /// Adds fixups before their text.
     pub(super) fn add(&mut self, fixups: Vec<Fixup<C>>) {
         self.fixups.extend(fixups);
@@ -100,25 +100,26 @@ mod tests {
             fixup(12, 0, Resolution::Keep, ""),
         ];
         for size in 1..=13 {
-            let mut text = FixedText::default();
-            text.fixups.extend(fixups);
+            let mut resolver = FixupResolver::default();
+            resolver.fixups.extend(fixups);
             let mut out = Vec::new();
             for block in b"abcdefghijkl".chunks(size) {
                 assert!(
-                    text.write(block, &mut Script, &mut |text| {
-                        out.extend_from_slice(text);
-                        Ok(())
-                    })
-                    .unwrap()
+                    resolver
+                        .write(block, &mut Script, &mut |text| {
+                            out.extend_from_slice(text);
+                            Ok(())
+                        })
+                        .unwrap()
                 );
             }
-            assert!(text.resolve_rest(&mut Script));
+            assert!(resolver.resolve_rest(&mut Script));
             assert_eq!(String::from_utf8(out).unwrap(), "<1>cdeikl", "{size}");
         }
-        let mut text = FixedText::default();
-        text.fixups.push_back(fixup(1, 0, Resolution::Rewrite, ""));
-        assert!(!text.write(b"ab", &mut Script, &mut |_| Ok(())).unwrap());
-        text.fixups.push_back(fixup(0, 0, Resolution::Rewrite, ""));
-        assert!(!text.resolve_rest(&mut Script));
+        let mut resolver = FixupResolver::default();
+        resolver.fixups.push_back(fixup(1, 0, Resolution::Rewrite, ""));
+        assert!(!resolver.write(b"ab", &mut Script, &mut |_| Ok(())).unwrap());
+        resolver.fixups.push_back(fixup(0, 0, Resolution::Rewrite, ""));
+        assert!(!resolver.resolve_rest(&mut Script));
     }
 }

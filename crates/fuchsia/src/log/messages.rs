@@ -1,4 +1,4 @@
-//! Message files.
+//! Messages in a file, and recognition of their framing.
 
 use core::iter::FusedIterator;
 
@@ -76,6 +76,7 @@ impl<'a> Iterator for Messages<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let step = self.framer.step(self.input, true);
+            // A step consumes at most the input.
             self.input = self.input.get(step.consumed..).unwrap_or_default();
             if step.found.is_some() || step.consumed == 0 {
                 return step.found;

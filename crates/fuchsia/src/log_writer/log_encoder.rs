@@ -4,9 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncoderRules, MessageEncoder};
-use ichnos_model::{
-    ClassDigest, ClassList, Damage, DataStream, Discarded, Event, Scope, StreamTable, TraceDigest,
-};
+use ichnos_model::digest::{ClassDigest, TraceDigest};
+use ichnos_model::event::{ClassList, StreamTable};
+use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::{DataStream, Event, Scope};
 
 use super::arguments::{ArgumentWriter, EventParts, push_text};
 use super::components::{ComponentName, ComponentTags};
@@ -153,7 +154,7 @@ impl LogEncoder {
         }
         self.set_discarded(event, 0);
         if self.losses.is_full() {
-            self.name_losses();
+            self.move_losses();
         }
     }
 
@@ -267,9 +268,9 @@ impl LogEncoder {
         self.losses.add(place, Change::AddedComponent);
     }
 
-    /// Adds names to the counted losses.
+    /// Moves the counted losses to the table.
     #[cold]
-    fn name_losses(&mut self) {
+    fn move_losses(&mut self) {
         let Self { rules, streams, losses, .. } = self;
         rules.shared.with_losses(|table| losses.move_to(table, |place| names_of(streams, place)));
     }
@@ -487,7 +488,7 @@ impl MessageEncoder for LogEncoder {
                 self.losses.add_many(LossPlace::TRACE, change, count);
             }
         }
-        self.name_losses();
+        self.move_losses();
         Ok(())
     }
 
