@@ -53,8 +53,8 @@ impl PrivateMemory {
         let watched = Arc::clone(&state);
         let thread = std::thread::spawn(move || {
             let (mut others, mut all) = (HashSet::new(), Vec::new());
-            for sample in (0..).take_while(|_| !watched.is_over.load(Ordering::Relaxed)) {
-                if sample % SAMPLES == 0 {
+            for sample in (0_u64..).take_while(|_| !watched.is_over.load(Ordering::Relaxed)) {
+                if sample.is_multiple_of(SAMPLES) {
                     all = descendants(process, &mut others);
                     all.extend(with_itself.then_some(process));
                 }

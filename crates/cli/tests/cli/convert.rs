@@ -303,7 +303,7 @@ impl RecordedSet {
         sizes
     }
 
-    /// Returns the number of conversions that are fewer than there are.
+    /// Returns a lower bound for the number of conversions.
     fn minimum(self) -> usize {
         match self {
             _ if is_complete_sweep() => 150,
