@@ -7,6 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// Samples between two searches for new descendants. A search reads all of `/proc`, which takes a third of a processor
+/// if it is done for each sample.
+const SAMPLES: u64 = 4;
+
 /// Peak private memory of all processes that a process starts, measured while this value exists. File pages, including
 /// the program's own file, do not count: the number of file pages in memory depends on the machine.
 ///
@@ -48,11 +52,13 @@ impl PrivateMemory {
         let state = Arc::new(PeakState::default());
         let watched = Arc::clone(&state);
         let thread = std::thread::spawn(move || {
-            let mut others = HashSet::new();
-            while !watched.is_over.load(Ordering::Relaxed) {
-                let mut all = descendants(process, &mut others);
-                all.extend(with_itself.then_some(process));
-                let now = all.into_iter().filter_map(private_memory).max();
+            let (mut others, mut all) = (HashSet::new(), Vec::new());
+            for sample in (0_u64..).take_while(|_| !watched.is_over.load(Ordering::Relaxed)) {
+                if sample.is_multiple_of(SAMPLES) {
+                    all = descendants(process, &mut others);
+                    all.extend(with_itself.then_some(process));
+                }
+                let now = all.iter().copied().filter_map(private_memory).max();
                 watched.peak.fetch_max(now.unwrap_or(0), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_micros(500));
             }

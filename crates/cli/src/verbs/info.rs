@@ -456,7 +456,7 @@ impl TraceInfo<'_> {
         if let Some(range) = self.range() {
             let rate =
                 if self.counted { rate(self.sum(|stream| stream.events), range) } else { String::new() };
-            root.line(format!("time: {}{rate}", self.range_text(range, gmt)));
+            root.line(format!("time: {}{rate}", Self::range_text(range, self.has_dates(), gmt)));
         }
         let mut sizes = vec![
             count(self.number, "data stream"),
@@ -504,9 +504,9 @@ impl TraceInfo<'_> {
             .unwrap_or(path)
     }
 
-    fn range_text(&self, (begin, end): (i128, i128), gmt: bool) -> String {
+    fn range_text((begin, end): (i128, i128), has_dates: bool, gmt: bool) -> String {
         let duration = seconds(end.saturating_sub(begin));
-        if self.has_dates() {
+        if has_dates {
             format!("{} to {} ({duration} s)", show(begin, gmt), show(end, gmt))
         } else {
             format!("{} s to {} s ({duration} s)", seconds(begin), seconds(end))
@@ -514,6 +514,7 @@ impl TraceInfo<'_> {
     }
 
     fn streams_branch(&self, root: &mut Branch, gmt: bool, paint: Paint) {
+        let has_dates = self.has_dates();
         for stream in &self.streams {
             let summary = &stream.summary;
             let id = summary.stream.id.map(|id| format!(", id {id}")).unwrap_or_default();
@@ -528,7 +529,7 @@ impl TraceInfo<'_> {
             }
             branch.line(sizes.join(", "));
             if let Some(range) = stream.begin.zip(stream.end) {
-                branch.line(self.range_text(range, gmt));
+                branch.line(Self::range_text(range, has_dates, gmt));
             }
             if summary.files.len() > 1 {
                 let mut files = Branch::new(count(summary.files.len() as u64, "file"));

@@ -125,7 +125,7 @@ fn verbs_agree_on_selections() {
     let sources = sources();
     let directory = Directory::new("agreement");
     let out = directory.join("out");
-    cases(sample_size(40, 60), |random| {
+    cases(sample_size(24, 60), |random| {
         let source = &sources[random.index(sources.len())];
         let (path, options) = (&source.path, selection(random, source));
         let shown = format!("{} {options:?}", path.display());

@@ -5,13 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use ichnos_testing::proposals::{Proposal, random_trace};
-use ichnos_testing::{Random, cases};
+use ichnos_testing::{Random, cases, sample_size};
 
 use crate::oracles::{self, Judges};
 use crate::support::{Directory, ichnos};
-
-/// Number of traces per document.
-const TRACES: u64 = 12;
 
 /// Limitations in other readers, by dialect: trace features, and parts of the messages.
 const LIMITS: [(&str, &str, &str); 8] = [
@@ -49,7 +46,8 @@ fn write_source(path: &Path, proposal: Proposal, random: &mut Random) {
 
 #[test]
 fn other_readers_read_conversions_of_the_proposals() {
-    let traces = std::env::var("ICHNOS_PROPOSAL_TRACES").map_or(TRACES, |number| number.parse().unwrap());
+    let traces = std::env::var("ICHNOS_PROPOSAL_TRACES");
+    let traces = traces.map_or_else(|_| sample_size(6, 12), |number| number.parse().unwrap());
     let (mut wrong, mut limits, mut equal) = (Vec::new(), BTreeMap::new(), 0);
     for proposal in Proposal::ALL {
         cases(traces, |random| {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ichnos_testing::{cases, sample_size};
+use ichnos_testing::{cases, is_turn, sample_size};
 
 use crate::fault_trace::{FaultTrace, choose};
 use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, root, text, trace};
@@ -193,11 +193,12 @@ fn different_packet_headers_are_unified() {
     let Some(small) = recorded("ctf/real/babeltrace/1/succeed/smalltrace") else { return };
     let directory = Directory::new("merge-headers");
     let mut merged = 0;
-    for case in fs::read_dir(&barectf).unwrap().map(|case| case.unwrap().path()) {
-        // The field for the packet size is too short for a longer header.
-        if text(&case).contains("packet-set-buf") || !case.join("metadata").is_file() {
-            continue;
-        }
+    let mut traces: Vec<_> = fs::read_dir(&barectf).unwrap().map(|trace| trace.unwrap().path()).collect();
+    // The field for the packet size is too short for a longer header.
+    traces.retain(|trace| !text(trace).contains("packet-set-buf") && trace.join("metadata").is_file());
+    traces.sort();
+    // Many have the same header.
+    for (_, case) in traces.into_iter().enumerate().filter(|(number, _)| is_turn(*number, 0, 2)) {
         let out = directory.join(case.file_name().unwrap());
         let options = ["--assume-correlated"];
         run(&[&["merge", "-q", text(&case), text(&small), "--force", "-o", text(&out)][..], &options]
@@ -207,7 +208,7 @@ fn different_packet_headers_are_unified() {
         assert_eq!(events(&[&out], &options), events(&[&case, &small], &options), "{}", case.display());
         merged += 1;
     }
-    assert!(merged > 30, "{merged}");
+    assert!(merged > 15, "{merged}");
 }
 
 #[test]
@@ -313,26 +314,25 @@ fn losses(trace: &Path) -> (u64, u64) {
     })
 }
 
-/// Checks that each event and each loss of a trace is in one part. Returns the part names.
+/// Checks that each event and each loss of a trace is in one part, however the trace is split.
 #[track_caller]
-fn has_all(trace: &Path, by: &str) -> Vec<String> {
-    let directory = Directory::new("split-losses");
-    let out = directory.join("out");
-    run(&["split", "--by", by, text(trace), "-o", text(&out)]).expect(0, &[]);
-    let mut parts: Vec<_> = fs::read_dir(&out).unwrap().map(|part| part.unwrap().path()).collect();
-    parts.sort();
-    let mut all = Vec::new();
-    let mut lost = (0, 0);
-    for part in &parts {
-        is_sound(part);
-        all.append(&mut events(&[part], &[]));
-        let (events, packets) = losses(part);
-        lost = (lost.0 + events, lost.1 + packets);
+fn has_all(trace: &Path, ways: &[&str]) {
+    let (all, lost) = (events(&[trace], &[]), losses(trace));
+    for by in ways {
+        let directory = Directory::new("split-losses");
+        let out = directory.join("out");
+        run(&["split", "--by", by, text(trace), "-o", text(&out)]).expect(0, &[]);
+        let parts: Vec<_> = fs::read_dir(&out).unwrap().map(|part| part.unwrap().path()).collect();
+        let mut found = (0, 0);
+        for part in &parts {
+            let check = run(&["check", "--strict", "--json", text(part)]).expect(0, &[]).json();
+            found.0 += check["discarded_events"].as_u64().unwrap();
+            found.1 += check["discarded_packets"].as_u64().unwrap();
+        }
+        let parts: Vec<&Path> = parts.iter().map(|part| &**part).collect();
+        assert_eq!(events(&parts, &[]), all, "{} {by}", trace.display());
+        assert_eq!(found, lost, "{} {by}", trace.display());
     }
-    all.sort();
-    assert_eq!(all, events(&[trace], &[]), "{} {by}", trace.display());
-    assert_eq!(lost, losses(trace), "{} {by}", trace.display());
-    parts.iter().map(|part| part.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
 /// Exactly one part reports each loss in a trace.
@@ -341,14 +341,10 @@ fn each_loss_is_in_one_part() {
     for name in ["lttng-ust/discard", "lttng-ust/overwrite", "tracecompass/hello-lost"] {
         let Some(trace) = recorded(format!("ctf/real/{name}")) else { return };
         assert_ne!(losses(&trace), (0, 0), "{name}");
-        for by in ["time=5ms", "time=50ms", "size=64K", "stream", "event", "cpu_id"] {
-            has_all(&trace, by);
-        }
+        has_all(&trace, &["time=5ms", "time=50ms", "size=64K", "stream", "event", "cpu_id"]);
     }
     let Some(trace) = recorded("ctf/real/babeltrace/1/succeed/ev-disc-no-ts-begin-end") else { return };
-    for by in ["time=1s", "size=100", "stream", "event"] {
-        has_all(&trace, by);
-    }
+    has_all(&trace, &["time=1s", "size=100", "stream", "event"]);
 }
 
 /// The same for random packets, many of them without events.
@@ -358,7 +354,7 @@ fn each_loss_of_random_packets_is_in_one_part() {
         .replace("u32 stream_id; }", "u32 stream_id; u32 stream_instance_id; }")
         .replace("minor = 8;", "minor = 8; uuid = \"2a6422d0-6cee-11e0-8c08-cb07d7b3a564\";")
         .replace("u64 events_discarded;", "u32 events_discarded; u64 packet_seq_num;");
-    cases(sample_size(6, 12), |random| {
+    cases(sample_size(4, 12), |random| {
         let trace = Directory::new("split-random");
         fs::write(trace.join("metadata"), &metadata).unwrap();
         for stream in 0..2u32 {
@@ -390,9 +386,7 @@ fn each_loss_of_random_packets_is_in_one_part() {
             }
             fs::write(trace.join(format!("stream_{stream}")), bytes).unwrap();
         }
-        for by in ["time=100ns", "time=1us", "size=100", "stream", "event", "value"] {
-            has_all(&trace, by);
-        }
+        has_all(&trace, &["time=100ns", "time=1us", "size=100", "stream", "event", "value"]);
     });
 }
 
@@ -600,7 +594,7 @@ fn repaired_traces_are_sound() {
     let directory = Directory::new("repair-random");
     let (damaged, out) = (directory.join("in"), directory.join("out"));
     fs::create_dir(&damaged).unwrap();
-    cases(sample_size(30, 60), |random| {
+    cases(sample_size(20, 60), |random| {
         let trace = match random.is_one_in(4) {
             true => FaultTrace::without_uuid(60),
             false => FaultTrace::new(60),

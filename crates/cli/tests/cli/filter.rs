@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
 
-use ichnos_testing::Random;
+use ichnos_testing::{Random, is_like_another, is_turn};
 
 use crate::support::{Run, command, ichnos, recorded, root, trace};
 use crate::transcript::transcript;
@@ -128,18 +128,22 @@ fn the_output_is_the_same_for_any_number_of_threads() {
 }
 
 /// Classes excluded by the filter are skipped while reading. Other lines and damage reports are the same as without a
-/// filter, also in a time window and with several threads.
+/// filter, also in a time window and with several threads. Of the small traces with a single construct, every third is
+/// read.
 #[test]
 fn skipped_classes_do_not_change_the_rest() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
     let mut compared = 0;
-    for entry in &list {
-        let Some(path) = entry["trace"].as_str().map(|path| root.join("real").join(path)) else { continue };
-        if entry["pretty"]["lines"].as_u64().is_none_or(|lines| lines > 700) {
+    for (number, entry) in list.iter().enumerate() {
+        let Some(name) = entry["trace"].as_str() else { continue };
+        let is_in_turn = !name.starts_with("barectf/") || is_turn(number, 0, 3);
+        let is_short = entry["pretty"]["lines"].as_u64().is_some_and(|lines| lines <= 700);
+        if !is_in_turn || !is_short || is_like_another(name) {
             continue;
         }
+        let path = root.join("real").join(name);
         let read = |options: &[&str]| cat(&path, &[&["-f", "jsonl"], options].concat());
         let all = read(&[]);
         let event = |line: &str| {
@@ -149,7 +153,7 @@ fn skipped_classes_do_not_change_the_rest() {
         let names: BTreeSet<String> = all.out.lines().filter_map(event).collect();
         for name in names.iter().filter(|name| !name.contains(['"', '\\', '*', '?', '['])).take(1) {
             let of_name = |text: &str| -> Vec<String> {
-                let is_wanted = |line: &&str| event(line).as_ref() == Some(name);
+                let is_wanted = |line: &&str| line.contains(&**name) && event(line).as_ref() == Some(name);
                 text.lines().filter(is_wanted).map(str::to_owned).collect()
             };
             let filter = format!("event == \"{name}\"");

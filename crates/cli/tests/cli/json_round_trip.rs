@@ -50,7 +50,7 @@ fn events_come_back(trace: &Path, options: &[&str], dialects: &[&str]) {
     let written = cat(trace).expect(0, &[]).out;
     fs::write(&file, &written).unwrap();
     let plain = |path: &Path| ichnos(["cat", "-q", "-fjsonl", text(path)]).expect(0, &[]).out;
-    let source = lines(&plain(trace), "event");
+    let source = if options.is_empty() { lines(&written, "event") } else { lines(&plain(trace), "event") };
     assert!(!source.is_empty(), "{}", trace.display());
     for dialect in dialects {
         let what = format!("{} {options:?} {dialect}", trace.display());
@@ -152,7 +152,8 @@ fn directories_with_metadata(below: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Size, time and id fields as in small tracers, variants and their selectors, and texts whose length is in another
-/// field. Every second trace is written with packets. A complete sweep writes all traces both ways.
+/// field. Every second trace is written with packets, and each in one dialect. Of the traces with a single construct,
+/// which other tests convert to JSON Lines and back, every second is read. A complete sweep writes all traces each way.
 #[test]
 fn recorded_traces() {
     let Some(real) = recorded("ctf/real") else { return };
@@ -163,14 +164,21 @@ fn recorded_traces() {
     traces.sort();
     assert!(traces.len() > 40, "{}", traces.len());
     for (number, trace) in traces.into_iter().enumerate() {
+        if trace.starts_with(real.join("barectf")) && !is_turn(number, 0, 2) {
+            continue;
+        }
         let cat = ichnos(["cat", "-q", "-fjsonl", text(&trace)]);
         let is_clean = cat.code == 0 && ichnos(["check", "--strict", text(&trace)]).code == 0;
         if !is_clean || lines(&cat.out, "event").is_empty() || cat.out.len() > 20_000 {
             continue;
         }
+        // The numbers of the barectf traces are even here.
+        let number = number / 2;
         for (turn, options) in [&[][..], &["--packets"]].into_iter().enumerate() {
-            if is_turn(number, turn, 2) {
-                events_come_back(&trace, options, &["ctf1.8", "spec2"]);
+            for (dialect_turn, dialect) in ["ctf1.8", "spec2"].into_iter().enumerate() {
+                if is_turn(number, turn, 2) && is_turn(number / 2, dialect_turn, 2) {
+                    events_come_back(&trace, options, &[dialect]);
+                }
             }
         }
     }

@@ -11,18 +11,17 @@ use crate::thread_states::{Events, STATES, Truth, simulate, times, write, write_
 
 /// Recorded kernel traces with switches and wakeups: from LTTng, one of them with only switches and one in another byte
 /// order, and from perf.
-const TRACES: [&str; 5] =
-    ["bug446190", "flipping-endianness", "many-threads", "perf-taskset2", "synctraces/scp_dest"];
+const TRACES: [&str; 4] = ["bug446190", "flipping-endianness", "perf-taskset2", "synctraces/scp_dest"];
 
-/// A trace that resembles the last trace, for complete sweeps.
-const ALIKE: &str = "synctraces/scp_src";
+/// Larger LTTng traces that resemble the others, for complete sweeps.
+const ALIKE: [&str; 2] = ["many-threads", "synctraces/scp_src"];
 
 /// Nanoseconds by thread and state.
 type Times = BTreeMap<(u64, String), u64>;
 
 /// Returns the existing recorded traces.
 fn traces() -> impl Iterator<Item = PathBuf> {
-    let alike = is_complete_sweep().then_some(ALIKE);
+    let alike = ALIKE.into_iter().filter(|_| is_complete_sweep());
     TRACES.into_iter().chain(alike).filter_map(|name| recorded(format!("ctf/real/tracecompass/{name}")))
 }
 
@@ -191,8 +190,7 @@ fn simulated_critical_paths_equal_sql() {
 fn critical_paths_equal_sql() {
     let Some(database) = DuckDb::find("critical_paths_equal_sql") else { return };
     let directory = Directory::new("paths-in-sql");
-    // Each path reads the trace again, which takes too long for the largest trace.
-    for trace in traces().filter(|trace| is_complete_sweep() || !trace.ends_with("many-threads")) {
+    for trace in traces() {
         let wanted = paths_in_sql(&database, &trace, &directory);
         let longest = wanted.iter().max_by_key(|(_, steps)| steps.len()).map(|(thread, _)| *thread);
         let step = wanted.len() / 12 + 1;

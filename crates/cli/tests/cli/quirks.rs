@@ -210,6 +210,10 @@ fn outputs_need_no_workaround() {
                 ichnos(words).expect(0, &[]);
                 let check = [OsStr::new("check"), OsStr::new("--strict"), OsStr::new("--no-quirks")];
                 ichnos(check.into_iter().chain([target.as_os_str()])).expect(0, &[]);
+                let read = ["cat", "--format=jsonl", "--packets", "--no-quirks"].map(OsStr::new);
+                let lines = ichnos(read.into_iter().chain([target.as_os_str()])).expect(0, &[]).out;
+                let lines: Vec<Value> =
+                    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
                 for (kind, expected) in ["packet-begin", "event", "packet-end"].iter().zip(&expected) {
                     let mut expected = expected.clone();
                     if *kind == "packet-begin" && tracer.starts_with("lttng-ust") {
@@ -217,10 +221,7 @@ fn outputs_need_no_workaround() {
                         assert_eq!(expected, [1000, 3200, 6000]);
                         expected[1] = 3500;
                     }
-                    let read = ["cat", "--format=jsonl", "--packets", "--no-quirks"].map(OsStr::new);
-                    let lines = ichnos(read.into_iter().chain([target.as_os_str()])).expect(0, &[]).out;
-                    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-                    let of_kind = lines.filter(|line| line["type"] == *kind);
+                    let of_kind = lines.iter().filter(|line| line["type"] == *kind);
                     let found = of_kind.map(|line| line["cycles"].to_string().parse().unwrap());
                     assert_eq!(found.collect::<Vec<i128>>(), expected, "{tracer} {name} {kind}");
                 }

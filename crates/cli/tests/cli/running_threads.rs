@@ -5,29 +5,28 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::support::{ichnos, recorded};
-use crate::thread_states::{Events, write};
+use crate::thread_states::{Events, number_in_line, write};
 
 /// Event times and data streams by running thread, derived only from event names and data streams. Each data stream
 /// belongs to one processor. A switch belongs to the thread that it stops, and so do events before the first switch.
 fn events_by_thread(path: &str) -> BTreeMap<u64, Vec<(u64, u64)>> {
-    let lines = ichnos(["cat", "--format", "jsonl", path]).expect(0, &[]);
-    let lines: Vec<Json> = lines.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let events = || lines.iter().filter(|line| line["type"] == "event");
-    let stream = |event: &Json| event["stream"].as_u64().unwrap_or_default();
+    let lines = ichnos(["cat", "--format", "jsonl", path]).expect(0, &[]).out;
+    let events = || lines.lines().filter(|line| line.starts_with("{\"type\":\"event\","));
+    let is_switch = |line: &str| line.contains("\"name\":\"sched_switch\"");
     let mut running: BTreeMap<u64, u64> = BTreeMap::new();
-    for event in events().filter(|event| event["name"] == "sched_switch") {
-        running.entry(stream(event)).or_insert_with(|| event["payload"]["prev_tid"].as_u64().unwrap());
+    for line in events().filter(|line| is_switch(line)) {
+        running.entry(number_in_line(line, "stream")).or_insert_with(|| number_in_line(line, "prev_tid"));
     }
     let mut found: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
-    for event in events() {
-        let (time, stream) = (event["ts"].as_u64().unwrap(), stream(event));
+    for line in events() {
+        let (time, stream) = (number_in_line(line, "ts"), number_in_line(line, "stream"));
         let Some(thread) = running.get_mut(&stream) else { continue };
-        if event["name"] == "sched_switch" {
-            assert_eq!(event["payload"]["prev_tid"].as_u64(), Some(*thread), "{event}");
+        if is_switch(line) {
+            assert_eq!(number_in_line(line, "prev_tid"), *thread, "{line}");
         }
         found.entry(*thread).or_default().push((time, stream));
-        if event["name"] == "sched_switch" {
-            *thread = event["payload"]["next_tid"].as_u64().unwrap();
+        if is_switch(line) {
+            *thread = number_in_line(line, "next_tid");
         }
     }
     found

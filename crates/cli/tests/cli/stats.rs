@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ichnos_testing::is_like_another;
 use serde_json::Value as Json;
 
 use crate::support::{Directory, METADATA, ichnos, ichnos_in, packet, recorded, root, trace};
@@ -240,15 +241,16 @@ fn threads_and_chunks_do_not_show() {
     }
 }
 
-/// All recorded CTF traces have as many events as `info --count` finds, in total and per class.
+/// Recorded CTF traces have as many events as `info --count` finds, in total and per class.
 #[test]
 fn counts_equal_those_of_info() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<Json> = serde_json::from_str(&list).unwrap();
     let mut compared = 0;
-    for entry in &list {
-        let path = root.join("real").join(entry["trace"].as_str().unwrap());
+    let names = list.iter().map(|entry| entry["trace"].as_str().unwrap());
+    for name in names.filter(|name| !is_like_another(name)) {
+        let path = root.join("real").join(name);
         let path = path.to_str().unwrap();
         let info = ichnos(["info", "--count", "--json", path]);
         let stats = ichnos(["stats", "--json", "--assume-correlated", path]);
@@ -330,6 +332,10 @@ fn statistics_equal_another_program() {
         return;
     }
     let text = babeltrace2(&path, &["--clock-seconds"]);
+    let path = path.to_str().unwrap();
+    let stats =
+        |options: &[&str]| ichnos([&["stats", "--json", path], options].concat()).expect(0, &[]).json();
+    let counts = stats(&[]);
     for [begin, end, key, field] in [
         ["syscall_entry_*", "syscall_exit_*", "cpu_id", "ret"],
         ["sched_wakeup", "sched_wakeup", "tid", "prev_prio"],
@@ -346,12 +352,8 @@ fn statistics_equal_another_program() {
         let output = python.wait_with_output().unwrap();
         assert!(output.status.success());
         let expected: Json = serde_json::from_slice(&output.stdout).unwrap();
-        let path = path.to_str().unwrap();
-        let stats =
-            |options: &[&str]| ichnos([&["stats", "--json", path], options].concat()).expect(0, &[]).json();
         // Counts, times and gaps.
-        let found = stats(&[]);
-        let rows = found["rows"].as_array().unwrap();
+        let rows = counts["rows"].as_array().unwrap();
         assert_eq!(rows.len(), expected["events"].as_object().unwrap().len());
         for row in rows {
             let expected = &expected["events"][row["key"][0].as_str().unwrap()];

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ichnos_testing::is_like_another;
+use ichnos_testing::{is_like_another, is_turn};
 
 use crate::support::{Run, ichnos, recorded, root, trace};
 use crate::transcript::transcript;
@@ -237,7 +237,10 @@ fn python_reads_the_same_recorded_values_as_json() {
     let list = std::fs::read_to_string(recorded.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
     let names = list.iter().map(|entry| entry["trace"].as_str().unwrap());
-    let traces = names.filter(|name| !is_like_another(name)).map(|name| recorded.join("real").join(name));
+    let different_names = names.filter(|name| !is_like_another(name)).enumerate();
+    // Of the traces with a single construct, every third is read.
+    let in_turn = different_names.filter(|(n, name)| !name.starts_with("barectf/") || is_turn(*n, 0, 3));
+    let traces = in_turn.map(|(_, name)| recorded.join("real").join(name));
     let compared = compare(python, traces, "1000");
     let (events, cells) = compared.iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
     eprintln!("compared {cells} cells of {events} events of {} traces", compared.len());

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use ichnos_testing::is_turn;
+
 use crate::support::{Directory, command, example, ichnos, recorded, text, trace};
 
 const EXAMPLES: [&str; 8] = [
@@ -191,12 +193,14 @@ fn many_parts() {
         .status();
     assert!(status.unwrap().success());
     let mut events = 0;
-    for part in fs::read_dir(&out).unwrap() {
+    for (number, part) in fs::read_dir(&out).unwrap().enumerate() {
         let part = part.unwrap().path();
         assert!(part.extension().is_some_and(|extension| extension == "jsonl"));
         let text = fs::read_to_string(&part).unwrap();
         assert!(text.ends_with("{\"type\":\"stream-end\",\"stream\":0}\n"), "{text}");
-        assert_eq!(text, cat(&part, &[]));
+        if is_turn(number, 0, 5) {
+            assert_eq!(text, cat(&part, &[]));
+        }
         events += text.lines().filter(|line| line.starts_with("{\"type\":\"event\"")).count();
     }
     assert_eq!((events, fs::read_dir(&out).unwrap().count()), (3_000, 300));

@@ -1,6 +1,7 @@
 // A browser for tests: Debian's Chromium driven by playwright-core, without windows if that is installed, as it starts
 // faster. CHROMIUM names another one.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
@@ -17,20 +18,61 @@ export async function launch() {
   });
 }
 
-/** Page that records errors and addresses, and is ready. */
+const VIEWPORT = { width: 1280, height: 800 };
+/** Empty pages that tests used before. They load the page in a third of the time that a new context takes. */
+const emptyPages = [];
+/** Pages that the running test opened. Several tests run at the same time. */
+const openedPages = new AsyncLocalStorage();
+/** Page events that tests listen to. */
+const EVENTS = ["console", "pageerror", "request", "requestfinished", "requestfailed"];
+
+/** Page that records errors and addresses, and is ready. Without `load`, it stays empty until `load(page)`. */
 export async function openPage(browser, url, options = {}) {
-  const { fragment = "", wait = true, ...context } = options;
-  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context })).newPage();
+  const { fragment = "", wait = true, load: isLoaded = true, viewport = VIEWPORT, colorScheme = "light", ...context } = options;
+  const isReusable = !Object.keys(context).length;
+  const page = (isReusable && emptyPages.pop()) || (await (await browser.newContext({ viewport, ...context })).newPage());
+  if (isReusable) {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+  }
   page.setDefaultTimeout(90_000);
-  page.problems = [];
-  page.addresses = [];
+  openedPages.getStore()?.add(page);
+  Object.assign(page, { isReusable, address: url + fragment, problems: [], addresses: [] });
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && !/status of 404/.test(message.text()) && page.problems.push(message.text()));
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("request", (request) => page.addresses.push(request.url()));
   if (process.env.PAGE_DIST) await serveDist(page);
-  await page.goto(url + fragment);
-  if (wait) await ready(page);
+  if (isLoaded) await load(page);
+  if (isLoaded && wait) await ready(page);
   return page;
+}
+
+/** Loads the page for the first time, after a test has added routes. */
+export async function load(page) {
+  await page.goto(page.address);
+}
+
+/** Empties a page, so that another test can use it. */
+export async function emptyPage(page) {
+  openedPages.getStore()?.delete(page);
+  for (const name of EVENTS) page.removeAllListeners(name);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.mouse.move(-1, -1);
+  await page.goto("about:blank");
+  emptyPages.push(page);
+}
+
+/** Runs a test, and then empties its pages. Closes pages with unusual options, and all pages of a failed test. */
+export async function runTest(test) {
+  const pages = new Set();
+  let hasFailed = true;
+  try {
+    const result = await openedPages.run(pages, test);
+    hasFailed = false;
+    return result;
+  } finally {
+    for (const page of pages) await (hasFailed || !page.isReusable ? page.context().close() : emptyPage(page));
+  }
 }
 
 /** Takes the page from a folder instead of the server, whose binary embeds an older one perhaps. */

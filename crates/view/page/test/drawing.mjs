@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { openFragment, openPage, places, selectSomething, settled } from "./browser.mjs";
+import { load, openFragment, openPage, places, selectSomething, settled } from "./browser.mjs";
 
 /** Elements of the exported picture: their names, attributes and texts. */
 async function picture(page) {
@@ -36,16 +36,15 @@ export async function theRulerShowsDifferences({ browser, url }) {
 /** Arrows that cover each other are one, which is thicker than others. */
 export async function arrowsAreBundled({ browser, mock, url }) {
   if (!mock) return "needs the mock";
-  let threads = [];
+  const [[, ...threads]] = byProcess(mock, "thread");
   const flows = (shift) => Array.from({ length: 40 }, (_, i) => [threads[0], 3e8 + i * 1e4 - shift, threads[1], 6e8 + i * 1e4 - shift]);
-  const page = await openPage(browser, url);
-  threads = await page.locator('.label[data-kind="thread"]').evaluateAll((all) => all.slice(0, 2).map((label) => Number(label.dataset.track)));
+  const page = await openPage(browser, url, { load: false });
   await page.route("**/api/flows?*", async (route) => {
     const shift = Number(BigInt(new URL(route.request().url()).searchParams.get("begin")) - mock.trace.origin);
     const lone = [threads[1], 1e9 - shift, threads[0], 1.3e9 - shift];
     await route.fulfill({ json: { generation: 1, complete: true, flows: [...flows(shift), lone].flat() } });
   });
-  await page.reload();
+  await load(page);
   await page.waitForFunction(() => window.__ichnos?.drawn.flows === 41);
   const widths = (await picture(page)).filter((one) => one.tag === "path").map((one) => Number(one["stroke-width"]));
   assert.equal(widths.length, 2, widths.join());
@@ -53,14 +52,14 @@ export async function arrowsAreBundled({ browser, mock, url }) {
   return undefined;
 }
 
-/** Answers with flows, each a list of two tracks and the times of its ends. */
+/** Loads the page, and answers with flows, each a list of two tracks and the times of its ends. */
 async function answerFlows(page, { origin }, list) {
   await page.route("**/api/flows?*", async (route) => {
     const shift = Number(BigInt(new URL(route.request().url()).searchParams.get("begin")) - origin);
     const flows = list.flatMap(([track, from, other, to]) => [track, from - shift, other, to - shift]);
     await route.fulfill({ json: { generation: 1, complete: true, flows } });
   });
-  await page.reload();
+  await load(page);
   await page.waitForFunction((number) => window.__ichnos?.drawn.flows === number, list.length);
   await settled(page);
 }
@@ -81,9 +80,8 @@ function byProcess(mock, kind) {
 export async function arrowsGoToEdgesAndClosedProcesses({ browser, mock, url }) {
   if (!mock) return "needs the mock";
   const [[, first, hidden], [closed, ...inside], [, last, another]] = byProcess(mock, "thread");
-  const page = await openPage(browser, url, { viewport: { width: 1000, height: 740 }, fragment: `#collapsed=${closed}&hidden=${hidden}` });
+  const page = await openPage(browser, url, { viewport: { width: 1000, height: 740 }, load: false, fragment: `#collapsed=${closed}&hidden=${hidden}` });
   const label = (track) => page.locator(`.label[data-track="${track}"]`);
-  assert.equal(await label(inside[0]).count() + (await label(last).count()) + (await label(hidden).count()), 0, "their rows are not seen");
   await answerFlows(page, mock.trace, [
     [first, 2e8, last, 4e8],
     [first, 2.01e8, another, 4.01e8],
@@ -96,6 +94,7 @@ export async function arrowsGoToEdgesAndClosedProcesses({ browser, mock, url }) 
     [last, 3e8, another, 5e8],
     [first, 3e8, hidden, 5e8],
   ]);
+  assert.equal(await label(inside[0]).count() + (await label(last).count()) + (await label(hidden).count()), 0, "their rows are not seen");
   const canvas = await places(page);
   const middle = async (track) => {
     const box = await label(track).boundingBox();
@@ -117,7 +116,7 @@ export async function arrowsGoToEdgesAndClosedProcesses({ browser, mock, url }) 
 /** Of more flows than the page asks for, those between rows that are seen are there, also after scrolling. */
 export async function arrowsOfSeenRowsAreThere({ browser, mock, url }) {
   if (!mock) return "needs the mock";
-  const page = await openPage(browser, url, { viewport: { width: 1000, height: 700 } });
+  const page = await openPage(browser, url, { viewport: { width: 1000, height: 700 }, load: false });
   const [[, first, second], , [, other, last]] = byProcess(mock, "thread");
   const many = Array.from({ length: 4000 }, (_, i) => [other, i, last, 2e9 + i]).flat();
   const asked = [];
@@ -128,7 +127,7 @@ export async function arrowsOfSeenRowsAreThere({ browser, mock, url }) {
     const flows = tracks ? [...many.slice(0, 4), first, 5e8, second, 6e8] : many;
     await route.fulfill({ json: { generation: 1, complete: false, flows } });
   });
-  await page.reload();
+  await load(page);
   await page.waitForFunction(() => window.__ichnos?.drawn.flows === 4001);
   assert.equal((await picture(page)).filter((one) => one.tag === "path").length, 1);
   assert.ok(asked[0].includes(first) && !asked[0].includes(last), asked[0].join());
@@ -212,7 +211,7 @@ export async function severalProgramsAreGrey({ browser, mock, startMock }) {
 /** A span without an end has no length. */
 export async function spansWithoutAnEndHaveNoLength({ browser, mock, url }) {
   if (!mock) return "needs the mock";
-  const page = await openPage(browser, url, { wait: false });
+  const page = await openPage(browser, url, { load: false });
   await page.route("**/api/tiles?*", async (route) => {
     const answer = await route.fetch();
     const tiles = await answer.json();
@@ -221,7 +220,7 @@ export async function spansWithoutAnEndHaveNoLength({ browser, mock, url }) {
   });
   // Without an event, the details are those of the picture.
   await page.route("**/api/near?*", (route) => route.fulfill({ json: null }));
-  await page.reload();
+  await load(page);
   await settled(page);
   const canvas = await places(page);
   const row = await page.locator('.label[data-kind="thread"]').first().boundingBox();

@@ -2,7 +2,7 @@
 // spans and instants it has. Every way to use the page, and how long a picture takes.
 
 import assert from "node:assert/strict";
-import { openPage, places, selectSomething, settled } from "./browser.mjs";
+import { emptyPage, openPage, places, selectSomething, settled } from "./browser.mjs";
 
 const WANTED = 50;
 const isLarge = !!process.env.LARGE;
@@ -68,7 +68,7 @@ export async function zoomingIsSmooth({ browser, url }) {
     await frames(page, `${size.width}x${size.height}, ${each.toFixed(1)} ms of the processor each`);
     assert.ok(each < WANTED, `${each} ms of the processor for a picture`);
     assert.deepEqual(page.problems, []);
-    await page.context().close();
+    await emptyPage(page);
   }
   return undefined;
 }

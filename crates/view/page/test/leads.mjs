@@ -1,7 +1,7 @@
 // What rows of tables lead to, and what is shown of it.
 
 import assert from "node:assert/strict";
-import { openPage, places, settled } from "./browser.mjs";
+import { load, openPage, places, settled } from "./browser.mjs";
 
 const tableOf = (page, caption) => page.locator("#panel-stats table", { has: page.locator("caption", { hasText: caption }) });
 
@@ -37,14 +37,14 @@ export async function longestSpansAreSelected({ browser, mock, url }) {
 /** Of spans that a summary does not tell apart, the longest is selected, wherever among them it is. */
 export async function longestSpansOfSeveralAreSelected({ browser, mock, url }) {
   if (!mock) return "only with the mock";
-  const page = await openPage(browser, url, { wait: false });
+  const page = await openPage(browser, url, { load: false });
   let span = null;
   await page.route("**/api/longest?*", async (route) => {
     const { spans, complete } = await (await route.fetch()).json();
     span ??= spans[5];
     await route.fulfill({ json: { spans: [{ ...span, begin: String(BigInt(span.begin) - BigInt(Math.round(span.length / 2))), count: 3 }], complete } });
   });
-  await page.reload();
+  await load(page);
   await tableOf(page, "Longest spans").getByRole("button", { name: "22:13" }).click();
   await page.waitForFunction(() => window.__ichnos.selected?.id);
   const { selected } = await settled(page);
@@ -73,9 +73,9 @@ export async function namesLeadToTheirFirstEvent({ browser, mock, url }) {
 /** Statistics say first which tasks were slow; rows lead to the tasks. */
 export async function slowestTasksComeFirst({ browser, mock, url }) {
   if (!mock) return "only with the mock";
-  const page = await openPage(browser, url, { wait: false });
+  const page = await openPage(browser, url, { load: false });
   await page.route("**/api/stats?*", (route) => route.fulfill({ json: { events: 849, command: "ichnos stats", classes: [{ name: "report", count: 849, perSecond: 1 }], spans: [], histogram: null, gaps: [] } }));
-  await page.reload();
+  await load(page);
   const table = tableOf(page, "Slowest tasks");
   await table.waitFor();
   assert.equal(await page.locator("#panel-stats caption").first().innerText(), "Slowest tasks");
@@ -94,10 +94,10 @@ export async function slowestTasksComeFirst({ browser, mock, url }) {
 /** A trace without tasks has no table of them. */
 export async function tracesWithoutTasksHaveNoTable({ browser, mock, url }) {
   if (!mock) return "only with the mock";
-  const page = await openPage(browser, url, { wait: false });
+  const page = await openPage(browser, url, { load: false });
   await page.route("**/api/tasks?*", (route) => route.fulfill({ json: { command: "ichnos task list", complete: true, total: 0, tasks: [] } }));
   const answer = page.waitForResponse((response) => response.url().includes("/api/tasks?"));
-  await page.reload();
+  await load(page);
   await answer;
   await tableOf(page, "Latencies").waitFor();
   await settled(page);

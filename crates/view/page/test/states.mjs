@@ -5,6 +5,7 @@ import { openPage, ready, settled } from "./browser.mjs";
 
 /** Makes long pauses of a page a tenth, from its next load on. */
 async function shortenPauses(page) {
+  page.isReusable = false;
   await page.addInitScript(() => {
     const wait = window.setTimeout.bind(window);
     window.setTimeout = (action, pause, ...more) => wait(action, pause >= 2000 ? pause / 10 : pause, ...more);
@@ -32,8 +33,7 @@ export async function tracesAreAligned({ browser, startMock }) {
   const page = await openPage(browser, mock.url);
   await page.getByRole("button", { name: "Clocks" }).click();
   await page.getByRole("button", { name: "Align begins" }).click();
-  await page.waitForTimeout(500);
-  await settled(page);
+  await page.waitForFunction(() => location.hash.includes("offset="));
   const offsets = [...new URLSearchParams(new URL(page.url()).hash.slice(1)).getAll("offset")].map((text) => text.split(",").map(Number));
   const second = mock.trace.tracks.find((track) => track.name === "second").id;
   const first = Math.min(...mock.trace.tracks.filter((track) => track.begin && track.parent !== second).map((track) => Number(BigInt(track.begin) - mock.trace.origin)));

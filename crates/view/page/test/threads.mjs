@@ -1,7 +1,7 @@
 // Threads and their states: only with a trace that has scheduling (PAGE_URL).
 
 import assert from "node:assert/strict";
-import { openFragment, openPage, places, settled } from "./browser.mjs";
+import { emptyPage, openFragment, openPage, places, settled } from "./browser.mjs";
 import { NAMES } from "./trace.mjs";
 
 async function processors(page) {
@@ -167,8 +167,8 @@ export async function tracksArePinnedAndHidden(context) {
   await hidden.hover();
   await hidden.locator(".hide").click();
   await settled(page);
-  await page.waitForTimeout(400);
   assert.ok(!(await labels(page)).includes(hiddenName));
+  await page.waitForFunction(() => location.hash.includes("hidden="));
   const hash = new URL(page.url()).hash;
   assert.match(hash, /pinned=\d+/);
   assert.match(hash, /hidden=\d+/);
@@ -469,6 +469,7 @@ export async function programsHaveColorsThatDiffer(context) {
       assert.ok(distance(colors[i], [255, 255, 255]) > 110, `${names[i]} is pale: ${colors[i]}`);
       for (let k = 0; k < i; k++) assert.ok(distance(colors[i], colors[k]) > 55, `${names[i]} and ${names[k]}: ${colors[i]}, ${colors[k]}`);
     }
+    await emptyPage(page);
   }
   await own.close();
   return undefined;

@@ -1,7 +1,7 @@
 // Zoom, pan, select, mark, resize: the timeline with the mouse.
 
 import assert from "node:assert/strict";
-import { openPage, places, selectSomething, settled } from "./browser.mjs";
+import { load, openPage, places, selectSomething, settled } from "./browser.mjs";
 
 const width = (state) => BigInt(state.view.end) - BigInt(state.view.begin);
 
@@ -82,7 +82,7 @@ export async function markOnTheRuler({ browser, url }) {
 export async function spansWithoutAnEndFitTheView({ browser, url, mock }) {
   if (!mock) return "needs the mock";
   const { origin, length } = mock.trace;
-  const page = await openPage(browser, url, { wait: false });
+  const page = await openPage(browser, url, { load: false });
   await page.route("**/api/tiles?*", async (route) => {
     const answer = await route.fetch();
     const tiles = await answer.json();
@@ -106,7 +106,7 @@ export async function spansWithoutAnEndFitTheView({ browser, url, mock }) {
     const row = await page.locator('.label[data-kind="thread"]').first().boundingBox();
     return [canvas.middle, row.y + 12];
   };
-  await page.reload();
+  await load(page);
   await settled(page);
   const place = await show(400_000_000n, 800_000_000n);
   await page.mouse.click(...place);
@@ -199,7 +199,8 @@ export async function addressRestoresTheView({ browser, url }) {
   await page.keyboard.press("b");
   await page.keyboard.press("3");
   const before = await settled(page);
-  await page.waitForTimeout(400);
+  // The address follows after a pause. Selecting opened the details.
+  await page.waitForFunction(() => location.hash.includes("mark=") && !location.hash.includes("tab=details"));
   const fragment = new URL(page.url()).hash;
   const again = await openPage(browser, url, { fragment });
   const after = await settled(again);

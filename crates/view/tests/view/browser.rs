@@ -105,10 +105,10 @@ fn run_with(name: &str, groups: &[&str], parts: &[&str]) {
     run("node", &[&["test/all.mjs"][..], parts].concat(), Some(&address));
 }
 
-/// A recorded kernel trace with running threads.
+/// A small recorded kernel trace with running threads.
 #[test]
 fn the_page_shows_running_threads() {
-    let Some(path) = crate::client::recorded(RECORDED[0]) else { return };
+    let Some(path) = crate::client::recorded("ctf/real/tracecompass/bug446190") else { return };
     if has_packages("the_page_shows_running_threads") {
         let server = Server::of(&path);
         let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
