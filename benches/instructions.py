@@ -81,6 +81,9 @@ def main():
     known_compiler, known = read_known()
     failed = False
     for name, number in found.items():
+        if name not in known:
+            print(f"{name}: {number} instructions for each event, not known before")
+            continue
         ratio = number / known[name]
         failed |= ratio > 1.1
         print(f"{name}: {number} instructions for each event, {(ratio - 1) * 100:+.1f} %")

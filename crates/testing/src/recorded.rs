@@ -29,7 +29,7 @@ pub fn recorded(path: impl AsRef<Path>) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
     let path = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join(path);
     if !path.exists() {
-        println!("skipped: {} is not there", path.display());
+        println!("skipped: no recorded trace {}", path.display());
         return None;
     }
     Some(path)

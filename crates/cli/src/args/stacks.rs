@@ -83,7 +83,7 @@ pub(crate) struct StacksArgs {
     ///
     /// VALUE is a number, a string, or a value name. Other samples still end the time of the previous sample, but the
     /// time after them is not counted. Can be repeated: for each field, one of its values must match.
-    #[arg(long = "samples", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
+    #[arg(long = "samples", alias = "where", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
     pub(crate) only: Vec<(String, String)>,
 }
 

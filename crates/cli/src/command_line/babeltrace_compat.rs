@@ -313,6 +313,8 @@ fn missing_option(option: &str) -> Option<&'static str> {
         | "--field" => {
             "select events with --event, --stream, --begin and --end, or by fields: --filter 'vpid == 5'"
         }
+        "--dialect" => "--from-dialect names the dialect of the input",
+        "--max" => "--resource-limit NAME=VALUE sets limits, --max-events N stops after N events",
         "--follow" => "--listen reads live datagrams; ichnos does not wait for files to grow",
         "--text" | "--pretty" => "`--format pretty` is the default of `ichnos cat`",
         _ => return None,

@@ -251,7 +251,7 @@ impl Sink for PartsRouter<'_, '_, '_> {
         if let Some(place) = index.and_then(|index| self.places.get_mut(index)) {
             self.writer.message(message, place)?;
         } else if let Message::Damage(_) = message {
-            self.writer.damage(message, None)?;
+            self.writer.damage(message, None, true)?;
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -289,7 +289,7 @@ struct PartsWriter<'w, 'p, 's> {
     window: Window,
     /// Output indexes by part number.
     indexes: HashMap<usize, usize>,
-    /// Damage before the first event. The part of that event receives it.
+    /// Damage before the first part. The part of the next event receives it.
     early_damage: Vec<Damage>,
     /// Events since the last progress report, and bytes at that report.
     examined: u64,
@@ -442,14 +442,15 @@ impl PartsWriter<'_, '_, '_> {
                 }
                 self.parts.output.end_packet(packet)?;
             }
-            Message::Damage(_) => self.damage(message, at.last)?,
+            Message::Damage(_) => self.damage(message, at.last, !at.has_packets)?,
             _ => {}
         }
         Ok(())
     }
 
-    /// Writes damage to the part of the previous event, or else to the first part.
-    fn damage(&mut self, message: &Message<'_>, last: Option<usize>) -> io::Result<()> {
+    /// Writes damage to part `last`, the part of the data stream's previous event, or else to the first part. If there
+    /// is no part yet, the damage `can_wait` for it.
+    fn damage(&mut self, message: &Message<'_>, last: Option<usize>, can_wait: bool) -> io::Result<()> {
         match last.or_else(|| self.parts.written.first().map(|(number, _)| *number)) {
             Some(number) => {
                 let part = self.part(number)?;
@@ -457,6 +458,7 @@ impl PartsWriter<'_, '_, '_> {
             }
             None => {
                 if let Message::Damage(damage) = message
+                    && can_wait
                     && self.early_damage.len() < MOST_EARLY_DAMAGE
                 {
                     self.early_damage.push((*damage).clone());

@@ -269,6 +269,9 @@ fn log_records_have_the_identifiers_in_events() {
 #[test]
 fn edges_of_recorded_tasks_are_parents_or_links() {
     let files = recorded("xtrace/brown", "json");
+    if files.is_empty() {
+        println!("skipped: no recorded trace in xtrace/brown");
+    }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("spans.jsonl");
     for original in files {

@@ -41,6 +41,9 @@ impl Files {
         let mut found = Vec::new();
         if let Some(traces) = ichnos_testing::recorded("ctf/real") {
             Self::find(&traces, &mut found);
+            if found.is_empty() {
+                println!("skipped: no recorded trace in {}", traces.display());
+            }
         }
         Self::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"), &mut found);
         found
