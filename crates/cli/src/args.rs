@@ -38,6 +38,7 @@ mod examples;
 pub(crate) mod format_flags;
 mod json;
 pub(crate) mod limits;
+mod number;
 #[cfg(feature = "view")]
 mod option_texts;
 mod output_file;

@@ -49,7 +49,7 @@ pub enum CollectError {
         wanted: String,
     },
     /// The directory was not made by a collector.
-    #[error("{}: expected a collector's directory", path.display())]
+    #[error("{}: not a collector directory", path.display())]
     NoCollection {
         /// The directory.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum CollectError {
         error: Box<redb::Error>,
     },
     /// A thread cannot be started, or has failed.
-    #[error("collector thread: {0}")]
+    #[error("collector thread failed: {0}")]
     Thread(io::Error),
 }
 

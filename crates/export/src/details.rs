@@ -83,7 +83,7 @@ impl Default for DetailsOptions {
     }
 }
 
-/// Maximum number of data streams of a trace for which each stream beginning lists all. With more, only new data
+/// Maximum number of data streams of a trace for which each stream start lists all. With more, only new data
 /// streams are listed, so that the text does not grow quadratically.
 const LISTED_EACH_TIME: usize = 128;
 
@@ -96,7 +96,7 @@ struct DetailsTraceState {
     without_id: u128,
     /// `true` if its classes were written.
     written: bool,
-    /// Number of data streams that a stream beginning has listed.
+    /// Number of data streams that a stream start has listed.
     listed: usize,
 }
 
@@ -136,7 +136,7 @@ struct DetailsClassState {
     stacks: EventStacks,
 }
 
-/// Stream beginning that is held back until all data streams with the same start time are known, because it lists the
+/// Start of a data stream, held back until all data streams with the same start time are known, because it lists the
 /// data streams of its trace.
 #[derive(Debug)]
 struct HeldBeginning {
@@ -155,8 +155,8 @@ struct HeldBeginning {
 ///     celsius: 53
 /// ```
 ///
-/// A stream beginning is written with the next message of another kind, because it lists all data streams in its
-/// trace.
+/// The start of a data stream is written with the next message of another kind, because it lists all data streams in
+/// its trace.
 pub struct Details<W> {
     output: TextBuffer<W>,
     warnings: Box<dyn Write + Send>,

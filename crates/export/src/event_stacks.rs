@@ -16,7 +16,7 @@ pub struct EventStacks {
 }
 
 impl EventStacks {
-    /// Returns the members of the event class. Empty unless `wanted`.
+    /// Finds the event's call stack members, if `wanted`.
     #[must_use]
     pub fn for_event(event: &Event<'_>, wanted: bool) -> Self {
         let members = event.class.meanings.members(Meaning::Stack).filter(|_| wanted);

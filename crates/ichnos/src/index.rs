@@ -31,7 +31,7 @@ pub enum IndexError {
     #[error("{0}: expected the directory of a trace; other inputs cannot contain indexes")]
     NotADirectory(String),
     /// The directory lacks a trace of a format with indexes.
-    #[error("{0}: no trace in a format with packet indexes")]
+    #[error("{0}: this trace format does not have packet indexes")]
     NoTrace(String),
     /// An index cannot be written. Earlier indexes were written.
     #[error("{path}: {error}")]

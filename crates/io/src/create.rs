@@ -361,9 +361,9 @@ pub enum CreateError {
     /// The output is text that a terminal could run as commands.
     #[error("the output is a terminal, but text is written unescaped")]
     Terminal,
-    /// The output is text, which cannot be read again.
-    #[error("cannot verify the output: text cannot be read again")]
-    UnverifiableText,
+    /// The output cannot be verified, because ichnos does not read this kind of file.
+    #[error("cannot verify the output: {0} cannot be read back")]
+    WriteOnly(&'static str),
     /// The format does not support several outputs at one path.
     #[error("this format cannot be written in shards")]
     Shards,

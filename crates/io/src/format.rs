@@ -13,8 +13,7 @@ use crate::{
     SchemaLanguage, Tree, WriterFactory,
 };
 
-/// Splits metadata that programs pass on with their messages into names and values. The error is the reason why the
-/// text is not metadata.
+/// Splits message metadata into names and values. The error is the reason why the text is not metadata.
 pub type ExplainContext = fn(&str) -> Result<Vec<(String, String)>, String>;
 
 /// Format names and properties, which the format's crate declares as a `static`.

@@ -38,7 +38,7 @@ impl SchemaLanguage {
     }
 }
 
-/// A written schema.
+/// Schema text, with notices about missing items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenSchema {

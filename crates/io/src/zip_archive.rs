@@ -145,7 +145,7 @@ fn without_list(
         return Err(budget.damaged(Packing::Zip.name(), problem));
     }
     members.problems.push(format!(
-        "the zip archive is truncated, so the member list at its end is missing; {end}; everything before is read"
+        "the zip archive is truncated, so the member list at its end cannot be read; {end}; everything before is read"
     ));
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, len))

@@ -54,7 +54,7 @@ impl WriterFactory for ArrowIpcWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        check_options(&sources, "Arrow", options)?;
+        check_options(options)?;
         let file = TraceFile::create(&target, options)?;
         let columns = TableOptions::set_for("arrow", &options.formats);
         let encoder = Mutex::new(BatchEncoder { format: IpcFormat::from_target(&target), current: None });

@@ -8,16 +8,12 @@ use crate::table_options::{Projection, TableOptions};
 use crate::table_worker::{SharedRecord, TableRecord};
 
 /// Rejects options that only traces support.
-pub(crate) fn check_options(
-    sources: &[WriteSource],
-    dialect: &'static str,
-    options: &WriteOptions,
-) -> Result<(), CreateError> {
+pub(crate) fn check_options(options: &WriteOptions) -> Result<(), CreateError> {
     if let Some(unknown) = &options.dialect {
         return Err(CreateError::Dialect(unknown.clone()));
     }
     match options.verify {
-        Some(_) => Err(unsupported(sources, dialect, "tables cannot be read back for verification")),
+        Some(_) => Err(CreateError::WriteOnly("tables")),
         None => Ok(()),
     }
 }

@@ -54,7 +54,7 @@ impl WriterFactory for ParquetWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        check_options(&sources, "Parquet", options)?;
+        check_options(options)?;
         let (path, dataset) = match target {
             WriteTarget::Complete(path) => {
                 let run = options.formats.text("parquet", APPEND);

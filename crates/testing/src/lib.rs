@@ -1,9 +1,9 @@
 //! Helpers for tests in several crates: seeded [random numbers](Random), [CPU time limits](in_cpu_time) that do not
 //! depend on the machine load, [memory use](PrivateMemory) of other processes, a [bit encoder](encoder), [traces with
 //! one construct](constructs), [random traces](proposals) for the two CTF 2 proposals, [recorded
-//! traces](recorded()) and [selections](is_like_another) of them, [document tables](compare_table), [HTTP bodies](join_chunks), and programs that read what ichnos
-//! writes: [Google's trace processor](TraceProcessor), [Microsoft's TraceEvent](TraceEventLibrary),
-//! [Python](find_python) and [DuckDB](DuckDb).
+//! traces](recorded()) and [selections](is_like_another) of them, [document tables](compare_table), [HTTP
+//! bodies](join_chunks), and programs that read what ichnos writes: [Google's trace processor](TraceProcessor),
+//! [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python) and [DuckDB](DuckDb).
 #![forbid(unsafe_code)]
 // Test helpers may panic like tests.
 #![allow(clippy::panic, clippy::unwrap_used)]

@@ -22,8 +22,8 @@ const ALIKE: [&str; 15] = [
     "tracecompass/synctraces/scp_src",
 ];
 
-/// Returns the path of recorded data in the directory `ICHNOS_TRACES`, by default `../shared/traces` next to the project's
-/// root. If it is missing, prints that the test is skipped.
+/// Returns the path of recorded data in the directory `ICHNOS_TRACES`, by default `../shared/traces` next to the
+/// project's root. If it is missing, prints that the test is skipped.
 #[must_use]
 pub fn recorded(path: impl AsRef<Path>) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");

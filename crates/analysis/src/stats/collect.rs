@@ -71,7 +71,7 @@ pub struct StatsRow {
     pub totals: EventTotals,
     /// Losses. Only counted for data streams and for all events.
     pub loss: ReportedLosses,
-    /// Distribution of the histogram's field.
+    /// Distribution of the histogram field's values.
     pub numbers: Option<Box<Distribution>>,
     /// Event counts over time.
     pub timeline: Option<Box<TimeHistogram>>,

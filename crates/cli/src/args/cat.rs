@@ -6,7 +6,7 @@ use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
 use super::text::{self, TextFormat, TextOptions};
-use crate::args::size;
+use crate::args::{number, size};
 
 #[derive(Args, Debug)]
 pub(crate) struct Cat {
@@ -25,7 +25,8 @@ pub(crate) struct Cat {
     /// Worker threads [default: CPUs]
     ///
     /// The output does not depend on it.
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::within::<u16>(1..=u16::MAX),
+          hide_short_help = true)]
     pub(crate) threads: Option<u16>,
     /// Bytes of trace data read as one chunk
     ///
@@ -46,13 +47,14 @@ pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) selecting: Selecting,
     /// Stop after N events
-    #[arg(short = 'n', long, alias = "limit", value_name = "N", help_heading = "Selection")]
+    #[arg(short = 'n', long, alias = "limit", value_name = "N", value_parser = number::parse::<u64>,
+          help_heading = "Selection")]
     pub(crate) max_events: Option<u64>,
     /// Only the last N selected events
     ///
     /// Reads backwards from the end if the trace can be divided, otherwise reads all of it, twice. Losses and damage
     /// before the first printed event are not reported.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+    #[arg(long, value_name = "N", value_parser = number::within::<u64>(1..=u64::MAX),
           conflicts_with_all = ["max_events", "listen"], help_heading = "Selection")]
     pub(crate) tail: Option<u64>,
 

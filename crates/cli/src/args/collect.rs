@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::json::JsonReport;
-use crate::args::size;
+use crate::args::{number, size};
 
 #[derive(Args, Debug)]
 #[command(
@@ -51,7 +51,8 @@ pub(crate) struct CollectArgs {
     #[arg(long, value_name = "SIZE", value_parser = size::parse, hide_short_help = true)]
     pub(crate) report_size: Option<u64>,
     /// Maximum number of connections at once
-    #[arg(long, value_name = "N", default_value_t = 2_048, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = number::parse::<usize>, default_value_t = 2_048,
+          hide_short_help = true)]
     pub(crate) connections: usize,
     /// Close connections without data for SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600", hide_short_help = true)]

@@ -12,7 +12,7 @@ use super::reading::Reading;
 use super::selecting::Selecting;
 use super::text::TextFormat;
 use crate::args::format_flags::WriterFlags;
-use crate::args::{size, time};
+use crate::args::{number, size, time};
 
 /// Options for writing traces.
 #[derive(Args, Debug)]
@@ -78,7 +78,8 @@ pub(crate) struct Writing {
     /// Worker threads [default: CPUs]
     ///
     /// The output does not depend on it.
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::within::<u16>(1..=u16::MAX),
+          hide_short_help = true)]
     pub(crate) threads: Option<u16>,
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use ichnos::io::IoLimits;
 use ichnos::{OpenError, model};
 
-use crate::args::size;
+use crate::args::{number, size};
 use crate::suggestions::nearest;
 
 /// Values of all limits.
@@ -121,9 +121,9 @@ macro_rules! limits {
 /// which have lower defaults.
 pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "metadata" true [metadata_bytes] []
-        "size per metadata text" "";
+        "size of a metadata text" "";
     Model model "description" true [description_bytes, few_description_bytes] []
-        "memory per trace description" ", for short metadata 32M or ten times their size";
+        "memory for a trace description" ", for short metadata 32M or ten times its size";
     Model model "depth" false [depth] []
         "levels of nested field classes, blocks and JSON" "";
     Model model "field-classes" false [field_classes, few_field_classes] []
@@ -141,7 +141,7 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "packets" false [packets] []
         "packets per trace" "";
     Model model "problems" false [diagnostics] []
-        "listed problems per metadata text" "";
+        "problems listed for a metadata text" "";
     Report report "damage" false [damage] []
         "listed damaged places" "";
     Report report "groups" false [groups] []
@@ -189,12 +189,7 @@ impl Maximum {
             let similar = similar.first().map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
             return Err(format!("unknown limit `{name}`; {similar}`ichnos help limits` lists them"));
         };
-        let value = if limit.is_bytes {
-            size::parse(value)?
-        } else {
-            let parsed = value.trim().parse();
-            parsed.map_err(|_| format!("expected a number, found `{value}`"))?
-        };
+        let value = if limit.is_bytes { size::parse(value)? } else { number::parse(value.trim())? };
         if limit.family == Family::Report && value == 0 {
             return Err(format!("`{name}` is at least 1"));
         }

@@ -9,6 +9,7 @@ use super::choice::{self, Choice};
 use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
+use crate::args::number;
 
 #[derive(Args, Debug)]
 #[command(
@@ -26,7 +27,8 @@ pub(crate) struct StacksArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Print a table of the N heaviest functions instead
-    #[arg(long, value_name = "N", conflicts_with_all = ["format", "stack_roots"])]
+    #[arg(long, value_name = "N", value_parser = number::parse::<usize>,
+          conflicts_with_all = ["format", "stack_roots"])]
     pub(crate) top: Option<usize>,
     /// Use spans (calls, requests) instead of call stacks
     ///
@@ -64,7 +66,7 @@ pub(crate) struct StacksArgs {
           hide_short_help = true)]
     pub(crate) stack_roots: StackRoots,
     /// Width of the flame graph in pixels, with --format svg [default: 1200]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..), hide_short_help = true)]
+    #[arg(long, value_name = "PIXELS", value_parser = number::within::<u16>(400..=u16::MAX), hide_short_help = true)]
     pub(crate) width: Option<u16>,
 
     #[command(flatten)]

@@ -7,7 +7,7 @@ use super::choice::{self, Choice};
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::args::{size, time};
+use crate::args::{number, size, time};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \
@@ -28,7 +28,7 @@ pub(crate) struct StatsArgs {
     #[arg(long)]
     pub(crate) timeline: bool,
     /// List the N longest gaps between events, for each row with --by
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000),
+    #[arg(long, value_name = "N", value_parser = number::within::<u16>(1..=1000),
           conflicts_with_all = ["histogram", "timeline", "pair", "spans"])]
     pub(crate) gaps: Option<u16>,
     /// Measure the time from one event to another: names or globs of both
@@ -49,13 +49,14 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair", hide_short_help = true)]
     pub(crate) key: Vec<String>,
     /// Number of the longest pairs to list
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "measured", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = number::parse::<usize>, default_value_t = 10, requires = "measured",
+          hide_short_help = true)]
     pub(crate) slowest: usize,
     /// Only longer pairs: 16ms, 1.5s
     #[arg(long, value_name = "DURATION", value_parser = time::length_from, requires = "measured", hide_short_help = true)]
     pub(crate) longer_than: Option<i128>,
     /// Show the first N rows only
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::parse::<usize>)]
     pub(crate) top: Option<usize>,
     /// Column to sort by
     #[arg(long, value_parser = choice::parser(SORT), value_name = "COLUMN", default_value = "events",
@@ -69,7 +70,8 @@ pub(crate) struct StatsArgs {
     /// Worker threads [default: CPUs]
     ///
     /// The output does not depend on it.
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::within::<u16>(1..=u16::MAX),
+          hide_short_help = true)]
     pub(crate) threads: Option<u16>,
     /// Bytes of trace data read as one chunk [default: 8M]
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]

@@ -11,6 +11,7 @@ use super::json::JsonReport;
 use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
+use crate::args::number;
 
 #[derive(Args, Debug)]
 #[command(
@@ -103,7 +104,7 @@ pub(crate) struct TaskListArgs {
     #[command(flatten)]
     pub(crate) input: TaskReading,
     /// Only tasks with at least N operations
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", value_parser = number::parse::<u64>, default_value_t = 0)]
     pub(crate) min_nodes: u64,
     /// Also list tasks known only from numbers that look like an identifier
     #[arg(long)]
@@ -166,7 +167,7 @@ pub(crate) struct TaskGraphArgs {
     #[arg(short, long, value_parser = choice::parser(GRAPH_FORMATS), value_name = "FORMAT")]
     pub(crate) format: Option<GraphFormat>,
     /// Width of the picture in pixels, with --format svg [default: by the number of operations]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..))]
+    #[arg(long, value_name = "PIXELS", value_parser = number::within::<u16>(400..=u16::MAX))]
     pub(crate) width: Option<u16>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -201,7 +202,7 @@ pub(crate) struct TaskDiffArgs {
     #[command(flatten)]
     pub(crate) input: TaskReading,
     /// Number of steps to print
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", value_parser = number::parse::<usize>, default_value_t = 20)]
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) report: JsonReport,

@@ -5,8 +5,8 @@ use clap::Args;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::args::time;
 use crate::args::time::TimePoint;
+use crate::args::{number, time};
 
 #[derive(Args, Debug)]
 #[command(
@@ -21,14 +21,14 @@ pub(crate) struct ThreadsArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Print what the thread with number THREAD waited for
-    #[arg(long, value_name = "THREAD")]
+    #[arg(long, value_name = "THREAD", value_parser = number::parse::<u64>)]
     pub(crate) path: Option<u64>,
     /// Part of the path [default: from the first to the last time of the thread]
     #[arg(long, value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
           requires = "path")]
     pub(crate) during: Option<(TimePoint, TimePoint)>,
     /// Maximum number of rows in each table, and of longest waits
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", value_parser = number::parse::<usize>, default_value_t = 10)]
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) report: JsonReport,

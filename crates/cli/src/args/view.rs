@@ -9,6 +9,7 @@ use super::choice::{self, Choice};
 use super::option_texts::OptionText;
 use super::reading::Reading;
 use super::selecting::Selecting;
+use crate::args::number;
 
 #[derive(Args, Debug)]
 #[command(
@@ -50,7 +51,8 @@ pub(crate) struct ViewVerb {
     #[arg(long, conflicts_with_all = ["viewer", "listen"])]
     pub(crate) follow: bool,
     /// Port on 127.0.0.1 [default: a free port]
-    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    #[arg(long, value_name = "PORT", value_parser = number::parse::<u16>, default_value_t = 0,
+          hide_default_value = true)]
     pub(crate) port: u16,
     /// Do not open the page in a browser
     #[arg(long)]

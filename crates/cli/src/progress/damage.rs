@@ -48,8 +48,7 @@ pub(crate) fn message(damage: &Damage) -> String {
         let _ = match damage.kind {
             // The position is the end of the packet: the skipped bytes precede it.
             DamageKind::CutOff { .. } | DamageKind::PacketWithin { .. } => {
-                let are = if damage.skipped > 8 { "are" } else { "is" };
-                write!(message, "; {skipped} of an event before that {are} skipped")
+                write!(message, "; skipped the {skipped} before it (part of an event)")
             }
             _ => write!(message, "; {skipped} skipped"),
         };
@@ -82,11 +81,11 @@ mod tests {
             Damage { file: "a/b".to_owned(), stream: None, bit: 2400, kind: cut_off, skipped: 96 };
         assert_eq!(
             line(&damage),
-            "a/b: byte 300: packet ends after 288 of 1056 bits; 12 bytes of an event before that \
-             are skipped"
+            "a/b: byte 300: packet ends after 288 of 1056 bits; skipped the 12 bytes before it \
+             (part of an event)"
         );
         damage.skipped = 3;
-        assert!(line(&damage).ends_with("; 1 byte of an event before that is skipped"));
+        assert!(line(&damage).ends_with("; skipped the 1 byte before it (part of an event)"));
         damage.kind = DamageKind::EmptyEventRecord;
         damage.bit = 9;
         assert_eq!(line(&damage), "a/b: byte 1, bit 1: an event record of size zero; 1 byte skipped");

@@ -398,6 +398,7 @@ fn failure(error: &ConvertError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         ConvertError::Create(CreateError::Terminal) => failure.help("`ichnos cat` prints text on a terminal"),
+        ConvertError::Create(CreateError::WriteOnly(files)) => write_only(files),
         ConvertError::Create(CreateError::Unsorted { .. }) => {
             failure.help("write a file instead of a pipe: ichnos sorts its events")
         }
@@ -411,6 +412,11 @@ fn failure(error: &ConvertError) -> Failure {
         }
         _ => failure,
     }
+}
+
+/// Returns the error for `--verify` with an output that ichnos cannot read.
+pub(crate) fn write_only(files: &str) -> Failure {
+    Failure::new(format!("--verify: {files} cannot be read back")).help("leave out --verify")
 }
 
 /// Reports that the output differs from the written data.

@@ -123,6 +123,7 @@ fn failure(error: ConvertError, console: Console) -> Result<Exit, Failure> {
         ConvertError::Create(CreateError::Mismatch(difference)) => {
             Ok(convert::report_mismatch(&difference, console))
         }
+        ConvertError::Create(CreateError::WriteOnly(files)) => Err(convert::write_only(files)),
         ConvertError::Create(CreateError::Unsorted { .. }) => {
             Err(failure.help("write a file with sorted events with `ichnos convert`, then split it"))
         }

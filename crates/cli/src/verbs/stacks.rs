@@ -228,6 +228,7 @@ fn report_skipped(profile: &StackProfile, args: &StacksArgs, console: Console) {
 /// Explains an empty profile.
 fn report_nothing(profile: &StackProfile, args: &StacksArgs, console: Console) {
     if profile.samples() > 0 {
+        let lack = if profile.samples() == 1 { "lacks" } else { "lack" };
         let samples = count(profile.samples(), "sample");
         let help = match args.weight.as_str() {
             "time" | "time-before" => {
@@ -236,7 +237,7 @@ fn report_nothing(profile: &StackProfile, args: &StacksArgs, console: Console) {
             }
             _ => "choose another field with --weight",
         };
-        console.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
+        console.warning_with_help(&format!("{samples} {lack} a weight: nothing is written"), help);
     } else if profile.skipped() == SkippedSamples::default() {
         let help = "`ichnos cat --format jsonl` shows event members";
         console.warning_with_help("no selected event has a call stack: nothing is written", help);

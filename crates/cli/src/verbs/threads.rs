@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ThreadsArgs, console: Console) -> Result<Exit, Failure>
     if let Some(thread) = args.path.filter(|_| is_empty) {
         let help = "`ichnos threads TRACE` lists threads with their numbers";
         console
-            .warning_with_help(&format!("nothing is known about thread {thread} in this time range"), help);
+            .warning_with_help(&format!("no scheduler events for thread {thread} in this time range"), help);
     } else if args.report.json {
         output::print_document("threads", args.report.integers, |object| {
             found.write_json(object, args.top);

@@ -195,7 +195,7 @@ fn impossible_requests() {
     collect(&["--tcp=203.0.113.1:7"], "new")
         .expect(2, &["TCP 203.0.113.1:7: ", "--udp and --tcp set the addresses"]);
     collect(&["--udp=localhost"], "new").expect(2, &["expected a port or an address"]);
-    collect(&["--rebuild-index"], "new").expect(2, &["expected a collector's directory"]);
+    collect(&["--rebuild-index"], "new").expect(2, &["not a collector directory"]);
     collect(&["--from=nothing"], "new").expect(2, &["invalid value 'nothing'"]);
     // Nothing was created.
     assert!(!directory.join("new").exists());

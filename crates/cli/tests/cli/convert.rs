@@ -499,10 +499,10 @@ fn without_places(value: &mut Value) {
 /// Traces that are not copied byte for byte, with the reason.
 const COPIED_OTHERWISE: &[(&str, &str)] = &[
     ("lttng-ust/tracefile-rot/ust/uid/0/64-bit", "the rotated files of a data stream become one"),
-    ("tracecompass/CTF2-7.0-debug-info", "the metadata use the vocabulary of a release candidate"),
+    ("tracecompass/CTF2-7.0-debug-info", "the metadata uses the vocabulary of a release candidate"),
 ];
 
-/// Without changes and in the same dialect, the data stream bytes are the same, and the metadata are equivalent.
+/// Without changes and in the same dialect, the data stream bytes are the same, and the metadata is equivalent.
 #[test]
 fn unchanged_traces_are_copied() {
     let Some(traces) = recorded_traces() else { return };

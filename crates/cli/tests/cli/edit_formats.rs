@@ -113,7 +113,7 @@ fn several_dialects_become_ctf_2_with_a_note() {
     let merged = run(&["merge"], &[&plain, &spec2], &out);
     merged.expect(0, &["the traces have several dialects (ctf1.8, spec2): the output is spec2"]);
     assert_eq!(dialect(&out), "spec2");
-    // Packetized and plain metadata have the same dialect.
+    // Packetized metadata has the same dialect as plain metadata.
     let out = directory.join("out-2");
     let merged = run(&["merge"], &[&plain, &packets], &out).expect(0, &[]);
     assert!(!merged.err.contains("kinds"), "{}", merged.err);

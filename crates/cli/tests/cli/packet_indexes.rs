@@ -91,7 +91,7 @@ fn packets_without_an_index() {
     ichnos(["index", file]).expect(2, &["expected the directory of a trace"]);
     ichnos(["index", directory.join("none").to_str().unwrap()]).expect(2, &["no such file or directory"]);
     let logs = root().join("examples/hello-dotnet");
-    ichnos(["index", logs.to_str().unwrap()]).expect(2, &["no trace in a format with packet indexes"]);
+    ichnos(["index", logs.to_str().unwrap()]).expect(2, &["this trace format does not have packet indexes"]);
 }
 
 /// `convert --index` and `index` write the same indexes, and readers use them.

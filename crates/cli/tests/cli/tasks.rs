@@ -122,7 +122,7 @@ fn clocks() {
     let alone: Vec<String> = SKEWED.iter().map(|lines| lines.replace("Host", "Agent")).collect();
     write_reports(&directory, &alone.iter().map(String::as_str).collect::<Vec<_>>());
     for verb in [&["list"][..], &["show", "latest"]] {
-        let warning = "clocks not corrected: 2 edges back in time between operations without a machine";
+        let warning = "clocks not corrected: 2 edges go back in time between operations without a machine";
         of(verb).expect(0, &[warning]).prints(&["2 back in time"]);
     }
 }
@@ -140,8 +140,9 @@ fn clocks_of_too_many_machines() {
     let reports: Vec<String> = (0..=1_400).map(report).collect();
     write_reports(&directory, &reports.iter().map(String::as_str).collect::<Vec<_>>());
     let of = |arguments: &[&str]| ichnos_in(&directory, [&["task"], arguments, &["a.reports"]].concat());
-    let says =
-        |tasks: &str| format!("clocks of {tasks} not corrected: too many machines with edges between them");
+    let says = |tasks: &str| {
+        format!("clocks in {tasks} were not corrected: too many machines with edges between them")
+    };
     of(&["list"]).expect(0, &[&says("1 task")]).prints(&["1,400 back in time, clocks not corrected"]);
     // Selected by identifier, because `latest` needs another search.
     for verb in [&["show", "CAFEBABE"][..], &["path", "CAFEBABE"], &["diff", "CAFEBABE", "CAFEBABE"]] {

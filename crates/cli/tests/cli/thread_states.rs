@@ -216,7 +216,7 @@ fn states_equal_a_simulated_scheduler() {
 fn check_path(path: &str, thread: u32, truth: &Truth) {
     let run = ichnos(["threads", "--json", "--path", &thread.to_string(), path]);
     if !truth.keys().any(|(known, _)| *known == thread) {
-        run.expect(1, &["nothing is known about thread"]);
+        run.expect(1, &["no scheduler events for thread"]);
         return;
     }
     let found = run.expect(0, &[]).json();

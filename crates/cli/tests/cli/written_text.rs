@@ -119,6 +119,7 @@ fn options_of_traces_are_refused() {
         refused(&["convert", option], &format!("{option} is for traces, but the output is text (csv)"));
         refused(&["split", "--by", "event", option], &format!("leave out {option}"));
     }
+    refused(&["convert", "--to", "chrome", "--verify"], "--verify: viewer files cannot be read back");
     refused(&["convert", "--packet-size", "4K"], "--packet-size is for traces");
     refused(&["merge", "--to-dialect", "ctf2"], "--to-dialect is for traces");
     refused(&["repair"], "repair is for trace packets, not for text");

@@ -169,7 +169,7 @@ fn what_is_no_collection() {
     let directory = tempfile::tempdir().unwrap();
     for path in [directory.path(), Path::new("/does/not/exist")] {
         let error = Index::open(path, &COLLECT).unwrap_err();
-        assert!(error.to_string().contains("expected a collector's directory"), "{error}");
+        assert!(error.to_string().contains("not a collector directory"), "{error}");
         assert!(rebuild_index(path, "test", &COLLECT, |_| {}).is_err());
     }
     assert_eq!(files(directory.path(), "").len(), 0);

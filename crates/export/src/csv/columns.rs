@@ -140,7 +140,7 @@ impl CsvColumns {
         self.add_scope(Scope::CommonContext, &stream.common_context);
     }
 
-    /// Adds the other columns of an event class: specific context fields and payload fields.
+    /// Adds the columns of an event class: specific context fields and payload fields.
     pub fn add(&mut self, record: &EventRecordClass) {
         self.add_scope(Scope::SpecificContext, &record.specific_context);
         self.add_scope(Scope::Payload, &record.payload);

@@ -123,7 +123,7 @@ impl<'a> Packet<'a> {
         self.word(1)
     }
 
-    /// Returns the time of writing in nanoseconds.
+    /// Returns the time in nanoseconds when the message was written.
     #[must_use]
     pub fn timestamp(&self) -> i64 {
         self.word(2) as i64

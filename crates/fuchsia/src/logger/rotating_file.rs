@@ -36,7 +36,8 @@ struct CurrentFile {
 }
 
 impl RotatingFile {
-    /// Opens a file with at most `max_size` bytes (or one longer record), and keeps `old_files` full files.
+    /// Opens a log that rotates at `max_size` bytes. A longer record gets its own file. `old_files` full files are
+    /// kept.
     ///
     /// # Errors
     /// If the file cannot be opened or created.

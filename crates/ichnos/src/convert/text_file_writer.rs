@@ -112,7 +112,7 @@ impl WriterFactory for TextFileWriter {
 fn check(options: &WriteOptions) -> Result<(), CreateError> {
     match &options.dialect {
         Some(dialect) => Err(CreateError::Dialect(dialect.clone())),
-        None if options.verify.is_some() => Err(CreateError::UnverifiableText),
+        None if options.verify.is_some() => Err(CreateError::WriteOnly("text files")),
         None => Ok(()),
     }
 }

@@ -97,11 +97,10 @@ impl ViewerFormat {
         if let Some(dialect) = &options.dialect {
             return Err(CreateError::Dialect(dialect.clone()));
         }
-        let problem = match options.verify {
-            Some(_) => Some("viewer files cannot be read back for verification"),
-            None => (self.check)(&options.formats),
-        };
-        let Some(problem) = problem else { return Ok(()) };
+        if options.verify.is_some() {
+            return Err(CreateError::WriteOnly("viewer files"));
+        }
+        let Some(problem) = (self.check)(&options.formats) else { return Ok(()) };
         let trace = sources.first().map_or_else(String::new, |source| source.trace.name.clone());
         Err(CreateError::Unsupported { trace, dialect: self.name, problems: vec![problem.to_owned()] })
     }

@@ -88,7 +88,7 @@ crate::named_enum! {
 }
 
 impl TraceClass {
-    /// Creates a class with these clocks and data stream classes. Data stream class ids are the indexes.
+    /// Creates a trace class. Data stream class ids are list indexes.
     #[must_use]
     pub fn new(
         dialect: impl Into<String>,
@@ -169,7 +169,7 @@ pub struct DataStreamClass {
 }
 
 impl DataStreamClass {
-    /// Creates a class with these event record classes, whose ids are their indexes. `default_clock` is an index into
+    /// Creates a data stream class. Event record class ids are list indexes. `default_clock` is an index into
     /// [`TraceClass::clocks`].
     #[must_use]
     pub fn new(

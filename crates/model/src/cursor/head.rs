@@ -1,6 +1,6 @@
 //! Message summary without a borrow.
 
-/// Message kinds.
+/// Message kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 #[non_exhaustive]

@@ -29,7 +29,7 @@ pub use error::{DecodeError, DecodeErrorKind};
 pub(crate) use one_field::FixedField;
 pub use packet_bits::{DecodeLimits, PacketBits};
 pub use position::Position;
-pub use slots::{LEAST, Slots, UNKNOWN};
+pub use slots::{MIN, Slots, UNKNOWN};
 pub use visit::decode_all;
 pub(crate) use visit::{changed_since, decode_joined};
 pub use word_loads::{WordChoice, WordLoads, WordVisitor};

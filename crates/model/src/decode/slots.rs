@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-/// Values that other fields depend on, by slot. [`UNKNOWN`] if not decoded. Values below [`LEAST`] are saved as
-/// [`LEAST`].
+/// Values that other fields depend on, by slot. [`UNKNOWN`] if not decoded. Values below [`MIN`] are saved as
+/// [`MIN`].
 pub type Slots = [Cell<i128>];
 
 /// Slot value for a field that was not decoded.
@@ -11,7 +11,7 @@ pub const UNKNOWN: i128 = i128::MIN;
 
 /// Lowest slot value. Thus the upper half alone shows if a value is known. Loading a whole slot shortly after its
 /// halves were stored is slow.
-pub const LEAST: i128 = i128::MIN + (1 << 64);
+pub const MIN: i128 = i128::MIN + (1 << 64);
 
 /// Returns `true` if a slot's value is known.
 #[inline(always)]

@@ -3,7 +3,7 @@
 use super::decoder::Decoder;
 use super::error::{DecodeError, DecodeErrorKind};
 use super::scalar::{guid_of, visit_bits};
-use super::slots::LEAST;
+use super::slots::MIN;
 use crate::bits::{read_bits, reverse, sign_extend, terminator};
 use crate::class::ByteOrder;
 use crate::field::{Field, Real, StringEncoding, Text, Visitor, Wide};
@@ -68,7 +68,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         if !field.node().saves().is_empty() {
             let value = match bits.kind {
                 BitsKind::Boolean => i128::from(is_true),
-                _ => wide.as_i128().unwrap_or(i128::MAX).max(LEAST),
+                _ => wide.as_i128().unwrap_or(i128::MAX).max(MIN),
             };
             self.save(field.node().saves(), value);
         }
@@ -159,7 +159,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
     /// Delivers a variable-length value with more than 64 bits.
     #[cold]
     fn wide_variable(&mut self, field: Field<'a>, op: VariableOp, wide: Wide<'_>) {
-        self.save(field.node().saves(), wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
+        self.save(field.node().saves(), wide.as_i128().unwrap_or(i128::MAX).max(MIN));
         if V::WANTS_VALUES {
             match op {
                 VariableOp::Boolean => self.visitor.boolean(field, true, wide.words[0]),

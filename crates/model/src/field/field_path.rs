@@ -44,7 +44,7 @@ struct StreamFields {
 }
 
 impl FieldPath {
-    /// Creates a path. No class needs to have such a field.
+    /// Creates a path. The field does not have to exist.
     #[must_use]
     pub fn new(path: impl Into<String>) -> Self {
         let path = path.into().into_boxed_str();

@@ -72,7 +72,7 @@ impl FileCopy {
     /// Checks that all copied bytes were in the file.
     ///
     /// # Errors
-    /// If the file has become shorter.
+    /// If the file was truncated during the copy.
     pub(super) fn check(&self) -> io::Result<()> {
         check_copied(&self.bytes)
     }
@@ -81,12 +81,12 @@ impl FileCopy {
 /// Checks that copied bytes are still in the file.
 ///
 /// # Errors
-/// If the file has become shorter.
+/// If the file was truncated during the copy.
 pub(super) fn check_copied(bytes: &Bytes) -> io::Result<()> {
     match bytes.look_for_loss() {
         lost if lost.is_empty() => Ok(()),
         lost => {
-            let text = format!("the file that is copied has become shorter: byte {} is missing", lost.start);
+            let text = format!("input file was truncated during the copy: byte {} is missing", lost.start);
             Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
         }
     }

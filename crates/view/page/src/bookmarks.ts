@@ -72,7 +72,7 @@ export function showClocks(state: State): void {
     exact.addEventListener("change", () => set(Math.round((Number(exact.value) || 0) * 1000)));
     return el("div", {}, el("bdi", {}, root.name), el("br"), slider, " ", exact, " µs = ", text);
   });
-  const align = button("Align begins", () => {
+  const align = button("Align starts", () => {
     const begins = beginsOf(state);
     const first = Math.min(...begins.values());
     state.moveClocks([...begins].slice(0, MOST_OFFSETS).map(([root, begin]) => [root, first - begin]));

@@ -32,7 +32,7 @@ export async function tracesAreAligned({ browser, startMock }) {
   const mock = await startMock({ second: 2e9 });
   const page = await openPage(browser, mock.url);
   await page.getByRole("button", { name: "Clocks" }).click();
-  await page.getByRole("button", { name: "Align begins" }).click();
+  await page.getByRole("button", { name: "Align starts" }).click();
   await page.waitForFunction(() => location.hash.includes("offset="));
   const offsets = [...new URLSearchParams(new URL(page.url()).hash.slice(1)).getAll("offset")].map((text) => text.split(",").map(Number));
   const second = mock.trace.tracks.find((track) => track.name === "second").id;

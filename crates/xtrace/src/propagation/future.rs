@@ -10,7 +10,7 @@ use super::context::Context;
 use super::current::SharedContext;
 
 pin_project! {
-    /// A future with a context, which is current in the thread during each poll.
+    /// Future that sets its context as the thread's context during each poll.
     ///
     /// Without a context at creation, this has no effect.
     #[must_use = "futures do nothing unless they are polled"]

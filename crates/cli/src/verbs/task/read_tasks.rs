@@ -205,16 +205,18 @@ pub(super) fn graph(found: &ReadTasks, task: usize, console: Console) -> TaskGra
 
 /// Warns about tasks with clocks that could not be corrected.
 pub(super) fn warn_of_uncorrected_clocks(tasks: &str, console: Console) {
-    console.warning(&format!("clocks of {tasks} not corrected: too many machines with edges between them"));
+    console
+        .warning(&format!("clocks in {tasks} were not corrected: too many machines with edges between them"));
 }
 
 /// Warns about edges that go back in time between operations without a machine.
 pub(super) fn warn_of_unknown_machines(found: &ReadTasks, tasks: u64, edges: u64, console: Console) {
     if edges > 0 && found.corrects_clocks {
+        let go = if edges == 1 { "goes" } else { "go" };
         let edges = count(edges, "edge");
-        let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };
+        let place = if tasks > 1 { format!(" in {}", count(tasks, "task")) } else { String::new() };
         console.warning(&format!(
-            "clocks not corrected: {edges}{of} back in time between operations without a machine"
+            "clocks not corrected: {edges}{place} {go} back in time between operations without a machine"
         ));
     }
 }

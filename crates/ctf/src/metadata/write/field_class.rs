@@ -299,17 +299,16 @@ impl<'c> FieldClassWriter<'c> {
     ) {
         let own = class.alignment();
         let of_element = element.alignment();
-        let refused = match self.vocabulary {
+        let expected = match self.vocabulary {
             Vocabulary::Spec2 => {
                 object.set_unless("minimum-alignment", minimum, 1);
-                own != of_element.max(minimum)
+                of_element.max(minimum)
             }
-            Vocabulary::Prop2 => own != of_element,
+            Vocabulary::Prop2 => of_element,
         };
-        if refused {
-            self.refuse(format!(
-                "the alignment {own} of an array of elements that are aligned to {of_element}"
-            ));
+        if own != expected {
+            let source = if expected == of_element { "element" } else { "minimum" };
+            self.refuse(format!("array alignment {own} differs from {source} alignment {expected}"));
         }
     }
 

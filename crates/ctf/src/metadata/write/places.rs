@@ -107,12 +107,11 @@ impl<'c> RootPosition<'c> {
     ) -> Option<PathTarget<'c>> {
         let target = self.target(location, visits, refusals)?;
         if target.members.is_empty() {
-            refusals.refuse("the location of a root field itself");
+            refusals.refuse("a field location that is a root field");
             return None;
         }
         if location.any_option && (!target.fits_all || !agree(&target.classes)) {
-            refusals
-                .refuse(format!("the field location {location}, which fits only some options of a variant"));
+            refusals.refuse(format!("field location {location} is valid only for some variant options"));
         }
         Some(target)
     }

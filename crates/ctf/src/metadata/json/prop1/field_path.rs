@@ -190,7 +190,7 @@ impl<'c, 'p> PathResolver<'c, 'p> {
             None => self.relative(&path, location),
         };
         if *self.visits == 0 {
-            let message = "following field type paths takes too many steps";
+            let message = "too many steps to resolve field type paths";
             self.problems.error(location.declared_at.0, message);
             return None;
         }

@@ -76,9 +76,11 @@ fn is_uuid(class: &FieldClass) -> bool {
     matches!(&element.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment == 8)
 }
 
-/// Returns the name that gives a field a role in a CTF 1.8 scope, and `true` if the field must be a direct member of
-/// the root field. In a packet context, a timestamp other than the end may have any name without the suffix `_end`. In
-/// other scopes, it may have any name. Returns `None` if the scope lacks the role.
+/// Returns the name of a field with a role in a CTF 1.8 scope, or `None` if the scope lacks the role. The flag is
+/// `true` if the field must be a direct member of the root field.
+///
+/// In a packet context, a timestamp other than the end time can have any name without the suffix `_end`. In other
+/// scopes, a timestamp can have any name.
 ///
 /// ```
 /// use ichnos_ctf::metadata::write::tsdl_name_of_role;

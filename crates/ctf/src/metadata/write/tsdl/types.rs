@@ -77,7 +77,7 @@ impl<'c> TsdlTypeWriter<'c> {
                     let (own, of_element) = (class.alignment(), element.alignment());
                     if own != of_element {
                         self.refusals.refuse(format!(
-                            "the alignment {own} of an array of elements that are aligned to {of_element}"
+                            "array alignment {own} differs from element alignment {of_element}"
                         ));
                     }
                     self.length(length, &mut lengths);
@@ -147,7 +147,10 @@ impl<'c> TsdlTypeWriter<'c> {
         };
         match implied {
             Some(implied) if implied == roles => {}
-            None => self.refusals.refuse("a name that makes it a timestamp in CTF 1.8"),
+            None => {
+                let problem = format!("the name `{}`, reserved for timestamps in CTF 1.8", slot.name);
+                self.refusals.refuse(problem);
+            }
             Some(implied) => {
                 for role in roles.iter().filter(|role| !implied.has(*role)) {
                     self.refusals.refuse(match roles::tsdl_name_of_role(role, scope) {
@@ -216,7 +219,7 @@ impl<'c> TsdlTypeWriter<'c> {
                 Some(name) => {
                     self.refusals.refuse_if(
                         !names::is_identifier(name),
-                        &format!("the clock name `{name}`, which is not an identifier"),
+                        &format!("invalid clock identifier `{name}`"),
                     );
                     let _ = write!(self.out, " map = clock.{name}.value;");
                 }
@@ -368,7 +371,7 @@ impl<'c> TsdlTypeWriter<'c> {
             self.refusals.enter(format!("member `{}`", member.name));
             self.refusals.refuse_if(!member.attributes.is_empty(), "attributes of a member");
             let Some(name) = names::of_member(member) else {
-                self.refusals.refuse(format!("the name `{}`, which is not an identifier", member.name));
+                self.refusals.refuse(format!("invalid identifier `{}`", member.name));
                 self.refusals.leave();
                 continue;
             };
