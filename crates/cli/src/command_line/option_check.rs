@@ -175,10 +175,11 @@ mod tests {
     #[test]
     fn every_option_is_known() {
         // `--force` needs `--output`, which is checked.
-        let everywhere: Vec<&str> = "force format json begin end timerange stream event around limit tail \
+        let everywhere: Vec<&str> =
+            "force format json begin end timerange stream event around max_events tail \
             stream_intersection threads chunk_size stats"
-            .split(' ')
-            .collect();
+                .split(' ')
+                .collect();
         let command = LowArgs::command();
         let ids = |verb: &str| -> BTreeSet<String> {
             let verb = command.find_subcommand(verb).unwrap();

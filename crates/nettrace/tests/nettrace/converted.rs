@@ -146,8 +146,12 @@ fn metadata_without_a_place_are_listed() {
     };
     let listed = |lines: &str, dialect| {
         let converted = Converted::of(lines, dialect);
-        ["metadata that the version", "provider or name: it ends", "fields: their names end"]
-            .map(|what| converted.count(what))
+        [
+            "metadata that the version",
+            "provider or name -> its text before U+0000",
+            "field names -> their text before U+0000",
+        ]
+        .map(|what| converted.count(what))
     };
     let description = r#","description":"text""#;
     assert_eq!(listed(&lines("", "name"), "4"), [0, 0, 0]);

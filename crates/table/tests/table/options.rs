@@ -86,9 +86,9 @@ fn timestamps_have_a_column_of_their_own() {
 
 #[test]
 fn unsigned_integers_as_decimals() {
-    let (rows, _) = times(nanoseconds(), &[("u64", "decimal")]);
+    let (rows, _) = times(nanoseconds(), &[("u64-type", "decimal")]);
     assert_eq!(column(&rows, "max"), [json!(u64::MAX.to_string()), json!((u64::MAX - 1).to_string())]);
-    let (rows, _) = times(nanoseconds(), &[("u64", "uint64")]);
+    let (rows, _) = times(nanoseconds(), &[("u64-type", "uint64")]);
     assert_eq!(column(&rows, "max"), [json!(u64::MAX), json!(u64::MAX - 1)]);
 }
 
