@@ -56,6 +56,20 @@ impl Word {
     pub fn signed(self, bytes: &[u8], at: usize) -> i64 {
         (word(bytes, at) << (self.up & 63)) as i64 >> (self.down & 63)
     }
+
+    /// Like [`unsigned`](Self::unsigned), for a big-endian value of 1, 2, 4 or 8 whole bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn big_unsigned(self, bytes: &[u8], at: usize) -> u64 {
+        word(bytes, at).swap_bytes() >> (self.down & 63)
+    }
+
+    /// Like [`big_unsigned`](Self::big_unsigned), but signed.
+    #[inline(always)]
+    #[must_use]
+    pub fn big_signed(self, bytes: &[u8], at: usize) -> i64 {
+        word(bytes, at).swap_bytes() as i64 >> (self.down & 63)
+    }
 }
 
 #[inline(always)]

@@ -169,6 +169,12 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                     visitor.unsigned(self.block_field(field, begin), field.word.unsigned(bytes, at));
                 }
                 Load::Signed => visitor.signed(self.block_field(field, begin), field.word.signed(bytes, at)),
+                Load::BigUnsigned => {
+                    visitor.unsigned(self.block_field(field, begin), field.word.big_unsigned(bytes, at));
+                }
+                Load::BigSigned => {
+                    visitor.signed(self.block_field(field, begin), field.word.big_signed(bytes, at));
+                }
                 _ => break,
             }
             fields = rest;

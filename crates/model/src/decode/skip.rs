@@ -69,7 +69,9 @@ impl BlockExtent {
 impl SavedWord {
     #[inline(always)]
     fn save(self, bytes: &[u8], begin: usize, slots: &Slots) -> Option<u64> {
-        let value = self.word.unsigned(bytes, begin + self.byte);
+        let at = begin + self.byte;
+        let value =
+            if self.is_big { self.word.big_unsigned(bytes, at) } else { self.word.unsigned(bytes, at) };
         slots.get(usize::from(self.slot)).map(|cell: &Cell<i128>| cell.set(value.into()))?;
         Some(value)
     }

@@ -89,11 +89,16 @@ impl Load {
     fn for_bits(node: &Node, bits: &Bits, bit: u64) -> Self {
         let is_little = !bits.big_endian || (bits.length == 8 && bit == 0);
         let is_simple = is_little && !bits.reversed && Word::new(bit, bits.length).is_some();
+        let is_big_word =
+            bits.big_endian && !bits.reversed && bit == 0 && matches!(bits.length, 16 | 32 | 64);
         match (bits.kind, node.saves().len()) {
             _ if bits.length > 64 => Self::Any,
             (BitsKind::Unsigned, 0) if is_simple => Self::Unsigned,
             (BitsKind::Signed, 0) if is_simple => Self::Signed,
+            (BitsKind::Unsigned, 0) if is_big_word => Self::BigUnsigned,
+            (BitsKind::Signed, 0) if is_big_word => Self::BigSigned,
             (BitsKind::Unsigned, 1) if is_simple => Self::Saved,
+            (BitsKind::Unsigned, 1) if is_big_word => Self::BigSaved,
             (BitsKind::Real, 0) if is_simple && bit == 0 && matches!(bits.length, 32 | 64) => Self::Real,
             _ => Self::Bits,
         }

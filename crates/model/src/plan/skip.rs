@@ -43,8 +43,9 @@ impl FixedBlock {
         let block = BlockExtent { mask: self.mask, bytes: self.bytes };
         match *self.saving {
             [] => Some(SkipStep::Block(block)),
-            [BlockField { load: Load::Saved, byte, more, word, .. }] => {
-                let value = SavedWord { byte: byte as usize, word, slot: Slot::try_from(more).ok()? };
+            [BlockField { load: load @ (Load::Saved | Load::BigSaved), byte, more, word, .. }] => {
+                let (is_big, slot) = (load == Load::BigSaved, Slot::try_from(more).ok()?);
+                let value = SavedWord { byte: byte as usize, word, is_big, slot };
                 Some(SkipStep::Saving { block, value })
             }
             _ => None,
