@@ -34,17 +34,19 @@ impl SkipSteps {
             at = match step {
                 SkipStep::Block(block) => block.end(bytes, at)?,
                 SkipStep::Counted { block, length, size } => {
-                    let end = block.end(bytes, at)?;
-                    let length = length.save(bytes, end - block.bytes, slots)?;
-                    let end = usize::try_from(length).ok()?.checked_mul(*size)?.checked_add(end)?;
-                    if end > bytes.len() {
-                        return None;
-                    }
-                    end
+                    end_of_elements::<false>(*block, *length, *size, bytes, at, slots)?
                 }
                 SkipStep::Saving { block, value } => {
                     let end = block.end(bytes, at)?;
-                    value.save(bytes, end - block.bytes, slots)?;
+                    value.save::<false>(bytes, end - block.bytes, slots)?;
+                    end
+                }
+                SkipStep::BigCounted { block, length, size } => {
+                    end_of_elements::<true>(*block, *length, *size, bytes, at, slots)?
+                }
+                SkipStep::BigSaving { block, value } => {
+                    let end = block.end(bytes, at)?;
+                    value.save::<true>(bytes, end - block.bytes, slots)?;
                     end
                 }
                 SkipStep::Text => at + first_zero(bytes.get(at..)?)? + 1,
@@ -55,6 +57,22 @@ impl SkipSteps {
         // Without steps, the end has not been checked yet.
         (at <= bytes.len()).then_some(at as u64 * 8)
     }
+}
+
+/// Returns the end of the elements after a block at byte `at`, which contains their number.
+#[inline(always)]
+fn end_of_elements<const BIG: bool>(
+    block: BlockExtent,
+    length: SavedWord,
+    size: usize,
+    bytes: &[u8],
+    at: usize,
+    slots: &Slots,
+) -> Option<usize> {
+    let end = block.end(bytes, at)?;
+    let length = length.save::<BIG>(bytes, end - block.bytes, slots)?;
+    let end = usize::try_from(length).ok()?.checked_mul(size)?.checked_add(end)?;
+    (end <= bytes.len()).then_some(end)
 }
 
 impl BlockExtent {
@@ -68,10 +86,9 @@ impl BlockExtent {
 
 impl SavedWord {
     #[inline(always)]
-    fn save(self, bytes: &[u8], begin: usize, slots: &Slots) -> Option<u64> {
+    fn save<const BIG: bool>(self, bytes: &[u8], begin: usize, slots: &Slots) -> Option<u64> {
         let at = begin + self.byte;
-        let value =
-            if self.is_big { self.word.big_unsigned(bytes, at) } else { self.word.unsigned(bytes, at) };
+        let value = if BIG { self.word.big_unsigned(bytes, at) } else { self.word.unsigned(bytes, at) };
         slots.get(usize::from(self.slot)).map(|cell: &Cell<i128>| cell.set(value.into()))?;
         Some(value)
     }

@@ -33,6 +33,9 @@ impl SkipStep {
             Self::Saving { block, value: length } if length.slot == slot => {
                 Some(Self::Counted { block, length, size })
             }
+            Self::BigSaving { block, value: length } if length.slot == slot => {
+                Some(Self::BigCounted { block, length, size })
+            }
             _ => None,
         }
     }
@@ -44,9 +47,11 @@ impl FixedBlock {
         match *self.saving {
             [] => Some(SkipStep::Block(block)),
             [BlockField { load: load @ (Load::Saved | Load::BigSaved), byte, more, word, .. }] => {
-                let (is_big, slot) = (load == Load::BigSaved, Slot::try_from(more).ok()?);
-                let value = SavedWord { byte: byte as usize, word, is_big, slot };
-                Some(SkipStep::Saving { block, value })
+                let value = SavedWord { byte: byte as usize, word, slot: Slot::try_from(more).ok()? };
+                Some(match load {
+                    Load::BigSaved => SkipStep::BigSaving { block, value },
+                    _ => SkipStep::Saving { block, value },
+                })
             }
             _ => None,
         }

@@ -513,9 +513,26 @@ pub(crate) enum SkipStep {
     /// Fixed-layout fields.
     Block(BlockExtent),
     /// Fixed-layout fields, including a saved length for the elements or the text bytes that follow.
-    Counted { block: BlockExtent, length: SavedWord, size: usize },
+    Counted {
+        block: BlockExtent,
+        length: SavedWord,
+        size: usize,
+    },
     /// Fixed-layout fields, including a saved value for a field elsewhere.
-    Saving { block: BlockExtent, value: SavedWord },
+    Saving {
+        block: BlockExtent,
+        value: SavedWord,
+    },
+    /// Like `Counted` and `Saving`, with a big-endian value.
+    BigCounted {
+        block: BlockExtent,
+        length: SavedWord,
+        size: usize,
+    },
+    BigSaving {
+        block: BlockExtent,
+        value: SavedWord,
+    },
     /// A null-terminated text.
     Text,
     /// A null-terminated text with two-byte code units.
@@ -537,7 +554,6 @@ pub(crate) struct BlockExtent {
 pub(crate) struct SavedWord {
     pub(crate) byte: usize,
     pub(crate) word: Word,
-    pub(crate) is_big: bool,
     pub(crate) slot: Slot,
 }
 
