@@ -8,8 +8,9 @@ use ichnos_model::{
 
 mod keys;
 
-use crate::number;
+use crate::number::{self, push_signed, push_unsigned};
 use crate::time::push_date;
+use keys::KeyKind;
 pub use keys::Keys;
 
 /// Buffers that are reused for all scopes, to avoid allocations.
@@ -33,9 +34,14 @@ pub struct FieldWriter<'a> {
 
 impl<'a> FieldWriter<'a> {
     /// Creates a visitor for the scope of `keys`.
+    #[inline]
     pub fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
         scratch.outer.clear();
-        Self { out, scratch, keys, container: FieldContainer::Root }
+        if !keys.has_opening {
+            out.extend_from_slice(&keys.opening);
+        }
+        let container = if keys.is_open { FieldContainer::Structure(0) } else { FieldContainer::Root };
+        Self { out, scratch, keys, container }
     }
 
     /// Creates a visitor for members of an open object. `any` is `true` if the object has members.
@@ -49,11 +55,29 @@ impl<'a> FieldWriter<'a> {
         self.out
     }
 
-    /// Closes containers that a failed decoding left open, so that the line stays valid.
-    pub fn finish(&mut self, failed: bool) {
-        if !failed {
-            return;
+    /// Writes a scope with `visit`, and closes its containers.
+    ///
+    /// # Errors
+    /// Errors of `visit`. The written object is still valid.
+    #[inline(always)]
+    pub fn write<E>(mut self, visit: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        let begin = self.out.len();
+        let result = visit(&mut self);
+        if result.is_err() {
+            if self.keys.has_opening && self.out.len() == begin {
+                self.out.extend_from_slice(&self.keys.opening);
+            }
+            self.finish();
         }
+        if self.keys.is_open {
+            self.out.push(b'}');
+        }
+        result
+    }
+
+    /// Closes containers that a failed decoding left open, so that the line stays valid.
+    #[cold]
+    pub(crate) fn finish(&mut self) {
         if self.container == FieldContainer::Root {
             self.out.extend_from_slice(b"null");
         }
@@ -72,15 +96,29 @@ impl<'a> FieldWriter<'a> {
     }
 
     /// Appends the text before a value.
-    #[inline]
+    #[inline(always)]
     fn push_prefix(&mut self, field: Field<'_>) {
+        match self.keys.get(field) {
+            Some(key) if key.place.is_fixed() && self.container != FieldContainer::Root => {
+                key.prefix.push(self.out);
+            }
+            _ => self.push_other_prefix(field),
+        }
+    }
+
+    /// Appends text before a value that depends on other values.
+    #[inline(never)]
+    fn push_other_prefix(&mut self, field: Field<'_>) {
         match &mut self.container {
             FieldContainer::Root | FieldContainer::Wrapper => {}
             FieldContainer::Structure(count) => {
-                if let Some(key) = self.keys.get(field) {
-                    key.prefix.push(self.out, *count == 0);
+                if *count > 0 {
+                    self.out.push(b',');
                 }
                 *count += 1;
+                if let Some(key) = self.keys.get(field) {
+                    key.prefix.push(self.out);
+                }
             }
             FieldContainer::Array(count) => {
                 if *count > 0 {
@@ -88,6 +126,33 @@ impl<'a> FieldWriter<'a> {
                 }
                 *count += 1;
             }
+        }
+    }
+
+    /// Appends the key of an integer without value names and dates, the most common kind. Returns `false` for others.
+    #[inline(always)]
+    fn push_plain_prefix(&mut self, field: Field<'_>) -> bool {
+        match self.keys.get(field) {
+            Some(key)
+                if key.kind != KeyKind::Other
+                    && key.place.is_fixed()
+                    && self.container != FieldContainer::Root =>
+            {
+                key.prefix.push(self.out);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Appends the elements of an array. `push` appends a value.
+    #[inline(always)]
+    fn elements<const SIZE: usize>(&mut self, bytes: &[u8], push: impl Fn(&mut Vec<u8>, [u8; SIZE])) {
+        for (index, element) in bytes.as_chunks().0.iter().enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            push(self.out, *element);
         }
     }
 
@@ -106,21 +171,29 @@ impl<'a> FieldWriter<'a> {
         self.container.leave(&mut self.scratch.outer);
     }
 
+    /// Returns `true` for the structure whose brace is in the opening.
+    #[inline]
+    fn is_open(&self, field: Field<'_>) -> bool {
+        self.keys.is_open && field.index() == 0
+    }
+
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         ValueWriter::new(self.out).strings(names);
     }
 
-    /// Appends an integer with its labels, or its date. `push` appends the number.
-    #[inline(always)]
-    fn integer(&mut self, field: Field<'_>, value: i128, push: impl Fn(&mut Vec<u8>)) {
+    /// Appends an integer with its labels, or its date.
+    #[inline(never)]
+    fn integer(&mut self, field: Field<'_>, value: i128) {
         self.push_prefix(field);
-        if self.keys.get(field).is_some_and(|key| key.is_plain) {
-            return push(self.out);
+        if self.keys.get(field).is_some_and(|key| key.kind != KeyKind::Other) {
+            return number::push_integer(self.out, value);
         }
         match field.class().mappings() {
             None if self.date(field, value) => {}
-            None => push(self.out),
-            Some(mappings) => self.labeled(|writer| push(writer.out), mappings.names_of(value)),
+            None => number::push_integer(self.out, value),
+            Some(mappings) => {
+                self.labeled(|writer| number::push_integer(writer.out, value), mappings.names_of(value));
+            }
         }
     }
 
@@ -187,12 +260,42 @@ impl<'a> FieldWriter<'a> {
 impl Visitor for FieldWriter<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.integer(field, value.into(), |out| number::push_unsigned(out, value));
+        match self.push_plain_prefix(field) {
+            true => push_unsigned(self.out, value),
+            false => self.integer(field, value.into()),
+        }
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.integer(field, value.into(), |out| number::push_signed(out, value));
+        match self.push_plain_prefix(field) {
+            true => push_signed(self.out, value),
+            false => self.integer(field, value.into()),
+        }
+    }
+
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        let kind = self.keys.get(field).map_or(KeyKind::Other, |key| key.kind);
+        match (kind, size) {
+            (KeyKind::Unsigned, 1) => self.elements(bytes, |out, [byte]| push_unsigned(out, byte.into())),
+            (KeyKind::Unsigned, 2) => {
+                self.elements(bytes, |out, bytes| push_unsigned(out, u16::from_le_bytes(bytes).into()));
+            }
+            (KeyKind::Unsigned, 4) => {
+                self.elements(bytes, |out, bytes| push_unsigned(out, u32::from_le_bytes(bytes).into()));
+            }
+            (KeyKind::Unsigned, 8) => {
+                self.elements(bytes, |out, bytes| push_unsigned(out, u64::from_le_bytes(bytes)));
+            }
+            (KeyKind::Signed, 4) => {
+                self.elements(bytes, |out, bytes| push_signed(out, i32::from_le_bytes(bytes).into()));
+            }
+            (KeyKind::Signed, 8) => {
+                self.elements(bytes, |out, bytes| push_signed(out, i64::from_le_bytes(bytes)));
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
@@ -233,7 +336,7 @@ impl Visitor for FieldWriter<'_> {
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         self.push_prefix(field);
         self.push("{\"bits\":");
-        number::push_unsigned(self.out, bits);
+        push_unsigned(self.out, bits);
         if let FieldKind::BitMap { flags, .. } = &field.class().kind {
             self.push(",\"flags\":");
             self.names(flags.flags_of(bits));
@@ -253,7 +356,7 @@ impl Visitor for FieldWriter<'_> {
             }
             Real::Wide(wide) => {
                 self.push("{\"$float");
-                number::push_unsigned(self.out, wide.length);
+                push_unsigned(self.out, wide.length);
                 self.push("\":\"");
                 let bytes = wide.length / 8;
                 for i in (0..bytes).rev() {
@@ -323,13 +426,19 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn begin_structure(&mut self, field: Field<'_>) {
+        if self.is_open(field) {
+            return;
+        }
         self.push_prefix(field);
         self.out.push(b'{');
         self.enter(FieldContainer::Structure(0));
     }
 
     #[inline]
-    fn end_structure(&mut self, _: Field<'_>) {
+    fn end_structure(&mut self, field: Field<'_>) {
+        if self.is_open(field) {
+            return;
+        }
         self.out.push(b'}');
         self.leave();
     }

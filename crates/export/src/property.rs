@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, LOG_LEVEL_NAMES, TraceClass, UuidOf};
+use ichnos_model::{Attributes, DataStream, EventRecordClass, LOG_LEVEL_NAMES, TraceClass, UuidOf};
 
 /// Attribute namespaces of log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
@@ -120,12 +120,6 @@ impl Hidden {
             hidden.clear();
         }
         Self { nodes: hidden }
-    }
-
-    /// Returns `true` if a field is hidden.
-    #[inline]
-    pub(crate) fn has(&self, field: Field<'_>) -> bool {
-        !self.nodes.is_empty() && self.at(field.index())
     }
 
     /// Returns `true` if the field with this index, in the order of [`Plan::nodes`], is hidden.

@@ -146,8 +146,8 @@ impl ClassState {
         write_log_level(&mut line, class);
         Self {
             identity: out.into(),
-            specific: Keys::for_plan(event.plan(Scope::SpecificContext)),
-            payload: Keys::for_plan(event.plan(Scope::Payload)),
+            specific: Keys::for_scope(event.plan(Scope::SpecificContext), ",\"specific_context\":"),
+            payload: Keys::for_scope(event.plan(Scope::Payload), ",\"payload\":"),
             stacks: if with_frames { Box::default() } else { meanings::stack_fields(event) },
             frames: EventStacks::for_event(event, with_frames),
             message: meanings::written_message(event.class),
@@ -257,8 +257,8 @@ impl<W: TextWriter> JsonLines<W> {
             let header = plans.event_record_header.as_ref().filter(|plan| has_plain_field(plan));
             StreamClassState {
                 time: TimeWriter::new(self.options.time, stream.clock()),
-                header: header.map(|plan| Keys::for_plan(Some(plan))),
-                common: Keys::for_plan(plans.common_context.as_ref()),
+                header: header.map(|plan| Keys::for_scope(Some(plan), ",\"header\":")),
+                common: Keys::for_scope(plans.common_context.as_ref(), ",\"common_context\":"),
                 resource: Keys::for_plan(plans.resource.as_ref()),
                 common_contexts: ValueCache::new(&[Scope::CommonContext], MOST_TEXTS),
                 resources: ValueCache::new(&[Scope::Resource], MOST_TEXTS),
@@ -290,22 +290,14 @@ impl<W: TextWriter> JsonLines<W> {
         }
         let scratch = &mut self.scratch;
         let mut write = |out: &mut Vec<u8>, scope: Scope, keys: &Keys| {
-            let mut writer = FieldWriter::new(out, scratch, keys);
-            let result = event.visit(scope, &mut writer);
-            writer.finish(result.is_err());
-            result
+            FieldWriter::new(out, scratch, keys).write(|writer| event.visit_members(scope, writer))
         };
         let failures = &mut self.output.failures;
         if let Some(keys) = &known.header {
-            out.extend_from_slice(b",\"header\":");
             failures.record(write(out, Scope::EventRecordHeader, keys));
         }
         if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context) {
-            let keys = &known.common;
-            let write = |out: &mut Vec<u8>| {
-                out.extend_from_slice(b",\"common_context\":");
-                write(out, Scope::CommonContext, keys)
-            };
+            let write = |out: &mut Vec<u8>| write(out, Scope::CommonContext, &known.common);
             failures.record(match event.scopes.values {
                 Some(values) if values.has(Scope::CommonContext) => {
                     known.common_contexts.push(out, event, write)
@@ -313,13 +305,10 @@ impl<W: TextWriter> JsonLines<W> {
                 _ => repeated.push(out, event, Scope::CommonContext, plan, write),
             });
         }
-        if event.plan(Scope::SpecificContext).is_some() {
-            out.extend_from_slice(b",\"specific_context\":");
-            failures.record(write(out, Scope::SpecificContext, &class.specific));
-        }
-        if event.plan(Scope::Payload).is_some() {
-            out.extend_from_slice(b",\"payload\":");
-            failures.record(write(out, Scope::Payload, &class.payload));
+        for (scope, keys) in [(Scope::SpecificContext, &class.specific), (Scope::Payload, &class.payload)] {
+            if event.plan(scope).is_some() {
+                failures.record(write(out, scope, keys));
+            }
         }
         if class.message.is_some() || event.has_resource() {
             failures.record(push_resource(out, scratch, event, known, class.message));
@@ -352,10 +341,8 @@ impl<W: TextWriter> JsonLines<W> {
             for (scope, name) in [(Scope::PacketHeader, "header"), (Scope::PacketContext, "context")] {
                 if packet.plan(scope).is_some() {
                     let keys = Keys::for_plan(packet.plan(scope));
-                    let mut writer = FieldWriter::new(line.member(name).raw(), &mut self.scratch, &keys);
-                    let result = packet.visit(scope, &mut writer);
-                    writer.finish(result.is_err());
-                    self.output.failures.record(result);
+                    let writer = FieldWriter::new(line.member(name).raw(), &mut self.scratch, &keys);
+                    self.output.failures.record(writer.write(|writer| packet.visit(scope, writer)));
                 }
             }
         }
@@ -451,9 +438,8 @@ fn push_resource(
         result = resources.push(out, event, |out| {
             // Removes the end of the resource object, so that members can follow.
             out.pop();
-            let mut writer = FieldWriter::new(out, scratch, keys);
-            let result = event.visit(Scope::Resource, &mut writer);
-            writer.finish(result.is_err());
+            let result =
+                FieldWriter::new(out, scratch, keys).write(|writer| event.visit(Scope::Resource, writer));
             out.pop();
             result
         });

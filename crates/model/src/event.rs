@@ -228,6 +228,26 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// Passes all fields of a scope to `visitor` like [`Event::visit`]. `begin_structure` and `end_structure` may be
+    /// skipped for a root structure.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    #[inline(always)]
+    pub fn visit_members<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
+        let Some(plan) = self.plan(scope) else { return Ok(()) };
+        let Scopes { bits, begins, slots, values, .. } = self.scopes;
+        let begin = begins.get(scope as usize).map_or(1, |begin| begin.bit);
+        let steps = plan.byte_steps().filter(|_| begin % 8 == 0);
+        let Some(steps) = steps.filter(|_| values.is_none_or(|values| !values.has(scope))) else {
+            return self.scopes.visit(scope, plan, visitor);
+        };
+        if decode_joined(steps, plan, bits.bytes(), (begin / 8) as usize, slots, visitor) {
+            return Ok(());
+        }
+        changed_since(bits, begin)
+    }
+
     /// Passes all fields of the common context, the specific context and the payload to `visitor`. `begin_structure`
     /// may be skipped for these three root structures, so this is for visitors that want values regardless of their
     /// scope.
@@ -278,22 +298,8 @@ impl Event<'_> {
     /// Runs [`Event::visit_all`] if some scopes are values.
     #[inline(never)]
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
-        let scopes = &self.scopes;
         for scope in OWN {
-            let Some(plan) = self.plan(scope) else { continue };
-            if let Some(values) = scopes.values.filter(|values| values.has(scope)) {
-                values.visit(scope, plan, visitor)?;
-                continue;
-            }
-            let begin = scopes.begins.get(scope as usize).map_or(0, |begin| begin.bit);
-            let Some(steps) = plan.byte_steps().filter(|_| begin % 8 == 0) else {
-                scopes.visit(scope, plan, visitor)?;
-                continue;
-            };
-            let bytes = scopes.bits.bytes();
-            if !decode_joined(steps, plan, bytes, (begin / 8) as usize, scopes.slots, visitor) {
-                return changed_since(scopes.bits, begin);
-            }
+            self.visit_members(scope, visitor)?;
         }
         Ok(())
     }

@@ -602,6 +602,11 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
         self.integer(field, value.into(), |out| number::push_signed(out, value));
     }
 
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        within_json!(self, integers(field, size, bytes));
+        false
+    }
+
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         within_json!(self, wide(field, value));
         let wants = self.plain(field, |out| value.write_decimal(out));

@@ -5,9 +5,10 @@ use ichnos_model::{
     VariableLengthValue, Visitor, Wide,
 };
 
-use super::labels::FieldLabels;
+use super::labels::{FieldLabel, FieldLabels, LabelKind};
 use crate::color::Palette;
-use crate::number;
+use crate::field_place::FieldPlace;
+use crate::number::{self, push_signed, push_unsigned};
 use crate::time::push_date;
 
 /// Buffers that are reused for all scopes, to avoid allocations.
@@ -41,33 +42,46 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         scratch: &'a mut PrettyScratch,
     ) -> Self {
         scratch.outer.clear();
-        Self { out, palette, labels, names, enum_flags, scratch, container: FieldContainer::Root }
+        labels.open(out);
+        Self { out, palette, labels, names, enum_flags, scratch, container: labels.container() }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
-    #[inline]
+    #[inline(always)]
     fn push_prefix(&mut self, field: Field<'_>) -> bool {
-        let Some(label) = self.labels.get(field) else { return true };
-        if label.is_hidden {
-            return false;
-        }
-        match &mut self.container {
-            FieldContainer::Root | FieldContainer::Wrapper => {}
-            FieldContainer::Structure(count) => {
-                label.prefix.push(self.out, *count == 0);
-                *count += 1;
+        match self.labels.get(field) {
+            Some(label) if label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                true
             }
-            FieldContainer::Array(count) => {
+            label => label.is_none_or(|label| self.push_other_prefix(label)),
+        }
+    }
+
+    /// Appends the text before a field that depends on other fields.
+    #[inline(never)]
+    fn push_other_prefix(&mut self, label: &FieldLabel) -> bool {
+        match (label.place, &mut self.container) {
+            (FieldPlace::Hidden, _) => return false,
+            (FieldPlace::AfterOptional, FieldContainer::Structure(count)) => {
+                if *count > 0 {
+                    self.out.push(b',');
+                }
+                *count += 1;
+                label.prefix.push(self.out);
+            }
+            (FieldPlace::Element, FieldContainer::Array(count)) => {
                 *count += 1;
                 let index = *count - 1;
                 self.push_element_prefix(index);
             }
+            _ => label.prefix.push(self.out),
         }
         true
     }
 
     /// Appends the text before an array element.
-    #[inline(never)]
+    #[inline]
     fn push_element_prefix(&mut self, index: u64) {
         if !self.names {
             self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
@@ -79,16 +93,31 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
             self.out.extend_from_slice(&prefix);
         } else {
             self.out.extend_from_slice(b", [");
-            number::push_unsigned(self.out, index);
+            push_unsigned(self.out, index);
             self.out.extend_from_slice(b"] = ");
+        }
+    }
+
+    /// Appends the elements of an array. `push` appends a value.
+    #[inline(always)]
+    fn elements<const SIZE: usize>(&mut self, bytes: &[u8], push: impl Fn(&mut Vec<u8>, [u8; SIZE])) {
+        for (index, element) in bytes.as_chunks().0.iter().enumerate() {
+            self.push_element_prefix(index as u64);
+            push(self.out, *element);
         }
     }
 
     /// Appends the text before a decimal integer without named values, the most common kind. Returns `false` if the
     /// field is hidden or of another kind.
-    #[inline]
+    #[inline(always)]
     fn decimal(&mut self, field: Field<'_>) -> bool {
-        self.labels.get(field).is_some_and(|label| label.is_decimal) && self.push_prefix(field)
+        match self.labels.get(field) {
+            Some(label) if label.kind != LabelKind::Other && label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                true
+            }
+            _ => false,
+        }
     }
 
     #[inline]
@@ -178,8 +207,8 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         self.bold();
         let low = |bits: u64| if bits < 64 { value & ((1 << bits) - 1) } else { value };
         match base {
-            DisplayBase::Decimal if signed => number::push_signed(self.out, value as i64),
-            DisplayBase::Decimal => number::push_unsigned(self.out, value),
+            DisplayBase::Decimal if signed => push_signed(self.out, value as i64),
+            DisplayBase::Decimal => push_unsigned(self.out, value),
             DisplayBase::Hexadecimal => {
                 self.push("0x");
                 number::push_hex_upper(self.out, low(length.next_multiple_of(4)));
@@ -275,9 +304,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         self.out.push(b'"');
         value.write_utf8(self.out);
         let text = self.out.get(begin + 1..).unwrap_or_default();
-        let (words, rest) = text.as_chunks();
-        if words.iter().any(|word| has_escaped(*word)) || rest.iter().any(|byte| ESCAPED[usize::from(*byte)])
-        {
+        if has_escaped(text) {
             let spare = &mut self.scratch.text;
             spare.clear();
             spare.extend_from_slice(text);
@@ -308,7 +335,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         if !STYLED && self.decimal(field) {
-            number::push_unsigned(self.out, value);
+            push_unsigned(self.out, value);
         } else {
             self.integer(field, value, false);
         }
@@ -317,7 +344,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         if !STYLED && self.decimal(field) {
-            number::push_signed(self.out, value);
+            push_signed(self.out, value);
         } else {
             self.integer(field, value as u64, true);
         }
@@ -427,14 +454,14 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        if self.push_prefix(field) {
+        if !self.labels.is_open(field) && self.push_prefix(field) {
             self.out.push(b'{');
             self.enter(FieldContainer::Structure(0));
         }
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
-        if !self.labels.hide(field) {
+        if !self.labels.is_open(field) && !self.labels.hide(field) {
             self.push(" }");
             self.leave();
         }
@@ -445,6 +472,32 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
             self.out.push(b'[');
             self.enter(FieldContainer::Array(0));
         }
+    }
+
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        let kind = self.labels.get(field).filter(|label| label.place == FieldPlace::Element);
+        let kind = kind.map_or(LabelKind::Other, |label| label.kind);
+        match (kind, size) {
+            _ if STYLED => return false,
+            (LabelKind::Unsigned, 1) => self.elements(bytes, |out, [byte]| push_unsigned(out, byte.into())),
+            (LabelKind::Unsigned, 2) => {
+                self.elements(bytes, |out, bytes| push_unsigned(out, u16::from_le_bytes(bytes).into()));
+            }
+            (LabelKind::Unsigned, 4) => {
+                self.elements(bytes, |out, bytes| push_unsigned(out, u32::from_le_bytes(bytes).into()));
+            }
+            (LabelKind::Unsigned, 8) => {
+                self.elements(bytes, |out, bytes| push_unsigned(out, u64::from_le_bytes(bytes)));
+            }
+            (LabelKind::Signed, 4) => {
+                self.elements(bytes, |out, bytes| push_signed(out, i32::from_le_bytes(bytes).into()));
+            }
+            (LabelKind::Signed, 8) => {
+                self.elements(bytes, |out, bytes| push_signed(out, i64::from_le_bytes(bytes)));
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn end_array(&mut self, field: Field<'_>) {
@@ -496,55 +549,47 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 }
 
-/// `true` for bytes that are escaped in strings: control characters, quotes, `\` and `?`.
-static ESCAPED: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 32 {
-        table[byte] = true;
-        byte += 1;
-    }
-    table[0x7f] = true;
-    table[b'"' as usize] = true;
-    table[b'\'' as usize] = true;
-    table[b'\\' as usize] = true;
-    table[b'?' as usize] = true;
-    table
-};
-
-/// Returns `true` if one of eight bytes is escaped.
+/// Returns `true` if a byte is escaped.
 #[inline(always)]
-fn has_escaped(bytes: [u8; 8]) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let word = u64::from_le_bytes(bytes);
-    // Borrows can add false matches only after a true match.
-    let mut found = word.wrapping_sub(ONES * 32) & !word;
-    for byte in [0x7f, b'"', b'\'', b'\\', b'?'] {
-        let zero = word ^ (ONES * u64::from(byte));
-        found |= zero.wrapping_sub(ONES) & !zero;
+fn is_escaped(byte: u8) -> bool {
+    byte < 32 || matches!(byte, 0x7f | b'"' | b'\'' | b'\\' | b'?')
+}
+
+/// Returns `true` if a text has an escaped byte.
+#[inline]
+fn has_escaped(text: &[u8]) -> bool {
+    // All bytes of a block are checked, several at once.
+    let check = |block: &[u8; 16]| block.iter().fold(false, |found, byte| found | is_escaped(*byte));
+    let mut block = [b' '; 16];
+    let (low, high) = block.split_at_mut(8);
+    match (text.last_chunk(), text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        // The last block can overlap the one before.
+        (Some(last), ..) => text.as_chunks().0.iter().any(check) || check(last),
+        (None, Some(first), Some(last)) => {
+            low.copy_from_slice(first);
+            high.copy_from_slice(last);
+            check(&block)
+        }
+        _ => text.iter().any(|byte| is_escaped(*byte)),
     }
-    found & (ONES << 7) != 0
 }
 
 /// Appends a quoted string with C escapes.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
-    let (words, rest) = text.as_chunks::<8>();
-    for word in words {
-        if has_escaped(*word) {
-            push_bytes_escaped(out, word);
-        } else {
-            out.extend_from_slice(word);
-        }
+    if has_escaped(text) {
+        push_bytes_escaped(out, text);
+    } else {
+        out.extend_from_slice(text);
     }
-    push_bytes_escaped(out, rest);
     out.push(b'"');
 }
 
-/// Appends a few bytes.
+/// Appends a text that has an escaped byte.
+#[inline(never)]
 fn push_bytes_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     for byte in bytes {
-        if ESCAPED[usize::from(*byte)] {
+        if is_escaped(*byte) {
             push_escape(out, *byte);
         } else {
             out.push(*byte);
@@ -582,7 +627,7 @@ mod tests {
         for byte in 0..=255 {
             let mut alone = Vec::new();
             push_bytes_escaped(&mut alone, &[byte]);
-            for length in 1..20 {
+            for length in 1..40 {
                 for place in 0..length {
                     let mut text = vec![b'x'; length];
                     text[place] = byte;
