@@ -9,7 +9,7 @@ mod row;
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{DataStream, Event, Message, Sink, StreamTable, Value};
+use ichnos_model::{DataStream, Event, Message, Sink, StreamTable};
 
 use self::cells::{Cells, CommonKeys};
 use self::class_state::{CsvClassState, CsvStreamClassState, CsvStreamState};
@@ -79,10 +79,6 @@ impl<W: TextWriter> Csv<W> {
         };
         self.streams.insert(stream, state, || CsvStreamClassState {
             time: TimeWriter::new(options.time, stream.clock()),
-            host: match stream.trace.class.environment("hostname") {
-                Some(Value::Text(name)) => property_cell(name, options),
-                _ => Box::default(),
-            },
             keys: CommonKeys::default(),
             shapes: Vec::new(),
         });
@@ -99,8 +95,7 @@ impl<W: TextWriter> Csv<W> {
         let out = &mut self.output.buffer;
         let begin = out.len();
         let CsvStreamState { stream, trace, contexts } = stream;
-        let mut line =
-            CsvRow::new(event, [stream, trace], &mut known.time, &known.host, &class.cells, options);
+        let mut line = CsvRow::new(event, [stream, trace], &mut known.time, &class.cells, options);
         let failures = &mut self.output.failures;
         for scope in &class.scopes {
             failures.record(match class.is_in_order {

@@ -31,6 +31,7 @@ mod property;
 mod recent_number;
 mod repeated;
 mod resume;
+mod scan;
 pub mod sinks;
 mod terminal;
 #[cfg(test)]

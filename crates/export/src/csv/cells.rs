@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Event, Field, FieldValue, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide};
 
 use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, ScopeTrees};
 use super::options::CsvOptions;
-use super::row::{ClassCell, CsvRow, push_cell};
+use super::row::{ClassCell, CsvRow, is_plain, push_cell};
 use crate::json_fields::{FieldWriter, Keys, Scratch};
 use crate::number;
 use crate::repeated::Repeated;
@@ -249,7 +249,13 @@ impl ScopeCells {
             let json = FieldWriter::new(out, scratch, &self.keys);
             let to = InLine { nodes: &pass.in_order, line: &mut *line, scratch: text };
             let mut writer = CellWriter { json, to, whole: None, depth: 0 };
-            if let Err(error) = event.visit(self.scope, &mut writer) {
+            let wants_root = pass.in_order.first().is_some_and(|root| root.value != NodeCells::NONE);
+            let result = if wants_root {
+                event.visit(self.scope, &mut writer)
+            } else {
+                event.visit_members(self.scope, &mut writer)
+            };
+            if let Err(error) = result {
                 // A partial cell would not be quoted.
                 if let Some((begin, _)) = writer.whole {
                     out.truncate(begin);
@@ -635,6 +641,17 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
         within_json!(self, real(field, value));
+        match value {
+            Real::Double(double) if double.is_finite() => {
+                self.plain(field, |out| number::push_shortest(out, double));
+                return;
+            }
+            Real::Single(single) if single.is_finite() => {
+                self.plain(field, |out| number::push_shortest_single(out, single));
+                return;
+            }
+            _ => {}
+        }
         self.value(field, |json| {
             let double = value.to_f64();
             match value {
@@ -654,6 +671,10 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         within_json!(self, text(field, value));
+        if value.encoding == StringEncoding::Utf8 && is_plain(value.bytes) {
+            self.plain(field, |out| out.extend_from_slice(value.bytes));
+            return;
+        }
         self.value(field, |json| {
             let out = json.out();
             let begin = out.len();

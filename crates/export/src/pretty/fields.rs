@@ -9,6 +9,7 @@ use super::labels::{FieldLabel, FieldLabels, LabelKind};
 use crate::color::Palette;
 use crate::field_place::FieldPlace;
 use crate::number::{self, push_signed, push_unsigned};
+use crate::scan::any_byte;
 use crate::time::push_date;
 
 /// Buffers that are reused for all scopes, to avoid allocations.
@@ -304,7 +305,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         self.out.push(b'"');
         value.write_utf8(self.out);
         let text = self.out.get(begin + 1..).unwrap_or_default();
-        if has_escaped(text) {
+        if any_byte(text, is_escaped) {
             let spare = &mut self.scratch.text;
             spare.clear();
             spare.extend_from_slice(text);
@@ -555,29 +556,10 @@ fn is_escaped(byte: u8) -> bool {
     byte < 32 || matches!(byte, 0x7f | b'"' | b'\'' | b'\\' | b'?')
 }
 
-/// Returns `true` if a text has an escaped byte.
-#[inline]
-fn has_escaped(text: &[u8]) -> bool {
-    // All bytes of a block are checked, several at once.
-    let check = |block: &[u8; 16]| block.iter().fold(false, |found, byte| found | is_escaped(*byte));
-    let mut block = [b' '; 16];
-    let (low, high) = block.split_at_mut(8);
-    match (text.last_chunk(), text.first_chunk::<8>(), text.last_chunk::<8>()) {
-        // The last block can overlap the one before.
-        (Some(last), ..) => text.as_chunks().0.iter().any(check) || check(last),
-        (None, Some(first), Some(last)) => {
-            low.copy_from_slice(first);
-            high.copy_from_slice(last);
-            check(&block)
-        }
-        _ => text.iter().any(|byte| is_escaped(*byte)),
-    }
-}
-
 /// Appends a quoted string with C escapes.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
-    if has_escaped(text) {
+    if any_byte(text, is_escaped) {
         push_bytes_escaped(out, text);
     } else {
         out.extend_from_slice(text);
