@@ -453,12 +453,8 @@ impl<W: TextWriter> Details<W> {
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.prepare(event.stream);
-        let key = event.stream.key;
-        let Some((trace, has_clock)) =
-            self.streams.get(key).map(|(part, class)| (part.trace, class.has_clock))
-        else {
-            return Ok(());
-        };
+        let Some((part, _)) = self.streams.get(event.stream.key) else { return Ok(()) };
+        let trace = part.trace;
         let bounds = self.begin();
         self.write_classes(trace);
         if !self.options.data {
@@ -467,13 +463,11 @@ impl<W: TextWriter> Details<W> {
         if self.output.buffer.len() > bounds.1 {
             self.output.buffer.push(b'\n');
         }
-        if has_clock {
-            self.push_time(event.clock);
+        let Some((part, known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
+        if known.has_clock && self.options.time {
+            self.clock.push(&mut self.output.buffer, event.clock);
         }
-        self.push_tag(key);
-        let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
-            return Ok(());
-        };
+        self.output.buffer.extend_from_slice(&part.tag);
         let class = classes.for_event(event, || make_class(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         class.title.push(out);

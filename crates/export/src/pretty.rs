@@ -346,7 +346,7 @@ pub struct Pretty<W> {
     scratch: PrettyScratch,
     streams: StreamTable<PrettyStreamState, PrettyStreamClassState, PrettyClassState>,
     past: PrettyState,
-    /// Stamp of a recent event.
+    /// Stamp of the last event.
     stamp: Option<Stamp>,
     /// `None` if all earlier lines are known.
     resumed: Option<ResumedPretty>,
@@ -468,12 +468,11 @@ impl<W: TextWriter> Pretty<W> {
     /// Appends the event time, and the time since the previous event.
     #[inline]
     fn push_time(&mut self, value: Option<&ClockValue>) {
-        if let (Some(stamp), Some(last), Some(value)) = (&self.stamp, self.past.last, value)
+        if let (Some(stamp), Some(value)) = (&mut self.stamp, value)
             && let Ok(now) = u64::try_from(value.nanoseconds)
-            && let Ok(delta) = u64::try_from(value.nanoseconds.saturating_sub(last))
-            && stamp.push(&mut self.output.buffer, now, delta)
+            && let Some(delta) = stamp.push(&mut self.output.buffer, now)
         {
-            self.past.advance(value.nanoseconds);
+            self.past = PrettyState::after(now, delta);
         } else {
             self.push_any_time(value);
         }
@@ -481,6 +480,7 @@ impl<W: TextWriter> Pretty<W> {
 
     #[inline(never)]
     fn push_any_time(&mut self, value: Option<&ClockValue>) {
+        self.stamp = None;
         let out = &mut self.output.buffer;
         let begin = out.len();
         let header_names = self.options.names.header;
