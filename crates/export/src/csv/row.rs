@@ -147,8 +147,20 @@ impl<'a> CsvRow<'a> {
     }
 
     /// Appends everything before a numbered cell. Returns `false` if the cell was already written.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin_cell(&mut self, out: &mut Vec<u8>, number: usize) -> bool {
+        if number == self.next
+            && let Some(ClassCell { separators: 1, property: None, .. }) = self.class.cells.get(number)
+        {
+            self.next += 1;
+            out.push(self.options.form.separator());
+            return true;
+        }
+        self.begin_later_cell(out, number)
+    }
+
+    #[inline(never)]
+    fn begin_later_cell(&mut self, out: &mut Vec<u8>, number: usize) -> bool {
         if number < self.next {
             return false;
         }

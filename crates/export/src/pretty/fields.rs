@@ -108,19 +108,6 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    /// Appends the text before a decimal integer without named values, the most common kind. Returns `false` if the
-    /// field is hidden or of another kind.
-    #[inline(always)]
-    fn decimal(&mut self, field: Field<'_>) -> bool {
-        match self.labels.get(field) {
-            Some(label) if label.kind != LabelKind::Other && label.place.is_fixed() => {
-                label.prefix.push(self.out);
-                true
-            }
-            _ => false,
-        }
-    }
-
     #[inline]
     fn push(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
@@ -335,19 +322,28 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
 impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        if !STYLED && self.decimal(field) {
-            push_unsigned(self.out, value);
-        } else {
-            self.integer(field, value, false);
+        match self.labels.get(field) {
+            Some(label) if !STYLED && label.kind == LabelKind::Unsigned && label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                push_unsigned(self.out, value);
+            }
+            Some(label) if !STYLED && label.kind == LabelKind::Hexadecimal && label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                self.out.extend_from_slice(b"0x");
+                number::push_hex_upper(self.out, value);
+            }
+            _ => self.integer(field, value, false),
         }
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        if !STYLED && self.decimal(field) {
-            push_signed(self.out, value);
-        } else {
-            self.integer(field, value as u64, true);
+        match self.labels.get(field) {
+            Some(label) if !STYLED && label.kind == LabelKind::Signed && label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                push_signed(self.out, value);
+            }
+            _ => self.integer(field, value as u64, true),
         }
     }
 
@@ -569,12 +565,18 @@ pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
 
 /// Appends a text that has an escaped byte.
 #[inline(never)]
-fn push_bytes_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    for byte in bytes {
-        if is_escaped(*byte) {
-            push_escape(out, *byte);
-        } else {
-            out.push(*byte);
+fn push_bytes_escaped(out: &mut Vec<u8>, text: &[u8]) {
+    for piece in text.chunks(16) {
+        if !any_byte(piece, is_escaped) {
+            out.extend_from_slice(piece);
+            continue;
+        }
+        for byte in piece {
+            if is_escaped(*byte) {
+                push_escape(out, *byte);
+            } else {
+                out.push(*byte);
+            }
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum LabelKind {
     Unsigned,
     /// Signed decimal integer without named values.
     Signed,
+    /// Unsigned hexadecimal integer without named values.
+    Hexadecimal,
     Other,
 }
 
@@ -70,15 +72,14 @@ impl LabelForm<'_> {
 
 impl LabelKind {
     fn of_node(node: &Node) -> Self {
-        let is_decimal = |integer: &&IntegerProperties| {
-            integer.mappings.is_none()
-                && integer.wall_clock.is_none()
-                && integer.preferred_base == DisplayBase::Decimal
-        };
-        match node.class.integer().filter(is_decimal) {
-            Some(integer) if integer.signed => Self::Signed,
-            Some(_) => Self::Unsigned,
-            None => Self::Other,
+        let is_plain =
+            |integer: &&IntegerProperties| integer.mappings.is_none() && integer.wall_clock.is_none();
+        let integer = node.class.integer().filter(is_plain);
+        match integer.map(|integer| (integer.preferred_base, integer.signed)) {
+            Some((DisplayBase::Decimal, true)) => Self::Signed,
+            Some((DisplayBase::Decimal, false)) => Self::Unsigned,
+            Some((DisplayBase::Hexadecimal, false)) => Self::Hexadecimal,
+            _ => Self::Other,
         }
     }
 }
