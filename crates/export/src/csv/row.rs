@@ -9,7 +9,7 @@ use crate::block::ShortText;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::property;
-use crate::scan::any_byte;
+use crate::scan::{has_any, is_printable_without};
 use crate::time::TimeWriter;
 
 /// Cells of an event class. In a wide table, other columns only need separators.
@@ -270,18 +270,15 @@ fn is_verbatim(text: &[u8], options: &CsvOptions) -> bool {
         return false;
     }
     match options.form {
-        CsvForm::Comma => {
-            !text.is_empty() && !any_byte(text, |byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'))
-        }
-        CsvForm::Tab => !any_byte(text, |byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\\')),
+        CsvForm::Comma => !text.is_empty() && !has_any(text, *b"\",\n\r"),
+        CsvForm::Tab => !has_any(text, *b"\t\n\r\\"),
     }
 }
 
 /// Returns `true` if a text is written as it is in all forms. `false` does not mean the opposite.
 #[inline]
 pub(super) fn is_plain(text: &[u8]) -> bool {
-    !text.is_empty()
-        && !any_byte(text, |byte| !matches!(byte, b' '..=b'~') | matches!(byte, b'"' | b',' | b'\\'))
+    !text.is_empty() && is_printable_without(text, *b"\",\\")
 }
 
 /// Appends a present cell. An empty text is quoted in the comma form, to distinguish it from a missing cell.
@@ -290,7 +287,7 @@ pub(super) fn push_cell(out: &mut Vec<u8>, text: &[u8], options: &CsvOptions) {
     let begin = out.len();
     match options.form {
         CsvForm::Comma => {
-            let is_quoted = any_byte(text, |byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'));
+            let is_quoted = has_any(text, *b"\",\n\r");
             if is_quoted || text.is_empty() {
                 push_quoted(out, text);
             } else {

@@ -9,7 +9,7 @@ use super::labels::{FieldLabel, FieldLabels, LabelKind};
 use crate::color::Palette;
 use crate::field_place::FieldPlace;
 use crate::number::{self, push_signed, push_unsigned};
-use crate::scan::any_byte;
+use crate::scan::has_c_escapes;
 use crate::time::push_date;
 
 /// Buffers that are reused for all scopes, to avoid allocations.
@@ -292,7 +292,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         self.out.push(b'"');
         value.write_utf8(self.out);
         let text = self.out.get(begin + 1..).unwrap_or_default();
-        if any_byte(text, is_escaped) {
+        if has_c_escapes(text) {
             let spare = &mut self.scratch.text;
             spare.clear();
             spare.extend_from_slice(text);
@@ -546,16 +546,10 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 }
 
-/// Returns `true` if a byte is escaped.
-#[inline(always)]
-fn is_escaped(byte: u8) -> bool {
-    byte < 32 || matches!(byte, 0x7f | b'"' | b'\'' | b'\\' | b'?')
-}
-
 /// Appends a quoted string with C escapes.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
-    if any_byte(text, is_escaped) {
+    if has_c_escapes(text) {
         push_bytes_escaped(out, text);
     } else {
         out.extend_from_slice(text);
@@ -566,18 +560,23 @@ pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
 /// Appends a text that has an escaped byte.
 #[inline(never)]
 fn push_bytes_escaped(out: &mut Vec<u8>, text: &[u8]) {
-    for piece in text.chunks(16) {
-        if !any_byte(piece, is_escaped) {
-            out.extend_from_slice(piece);
-            continue;
+    let (words, rest) = text.as_chunks::<8>();
+    for word in words {
+        if has_c_escapes(word) {
+            word.iter().for_each(|byte| push_byte_escaped(out, *byte));
+        } else {
+            out.extend_from_slice(word);
         }
-        for byte in piece {
-            if is_escaped(*byte) {
-                push_escape(out, *byte);
-            } else {
-                out.push(*byte);
-            }
-        }
+    }
+    rest.iter().for_each(|byte| push_byte_escaped(out, *byte));
+}
+
+#[inline(always)]
+fn push_byte_escaped(out: &mut Vec<u8>, byte: u8) {
+    if byte < 32 || matches!(byte, 0x7f | b'"' | b'\'' | b'\\' | b'?') {
+        push_escape(out, byte);
+    } else {
+        out.push(byte);
     }
 }
 

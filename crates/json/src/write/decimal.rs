@@ -52,12 +52,22 @@ pub fn push_unsigned(out: &mut Vec<u8>, value: u64) {
     }
 }
 
+/// Limit of the eight lowest digits.
+const EIGHT: u64 = 100_000_000;
+
+/// Appends a number of at least three digits.
 #[inline(never)]
 fn push_large(out: &mut Vec<u8>, value: u64) {
-    const EIGHT: u64 = 100_000_000;
     if value < EIGHT {
-        return push_up_to_eight(out, value as u32);
+        push_up_to_eight(out, value as u32);
+    } else {
+        push_larger(out, value);
     }
+}
+
+/// Appends a number of at least nine digits. Not inlined, because it takes more registers.
+#[inline(never)]
+fn push_larger(out: &mut Vec<u8>, value: u64) {
     let (high, low) = (value / EIGHT, eight_digits((value % EIGHT) as u32));
     if high >= EIGHT {
         push_up_to_eight(out, (high / EIGHT) as u32);
