@@ -479,7 +479,9 @@ impl<W: TextWriter> Details<W> {
             result
         };
         if !self.options.compact {
-            if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all()) {
+            if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all())
+                && !part.context.push_known(out, event, Scope::CommonContext, plan)
+            {
                 failures.record(part.context.push(out, event, Scope::CommonContext, plan, |out| {
                     write(out, Scope::CommonContext, &known.common)
                 }));

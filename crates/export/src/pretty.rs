@@ -209,17 +209,10 @@ struct PrettyStreamClassState {
 }
 
 impl PrettyStreamClassState {
-    /// Returns `true` if the packet context is shown.
-    #[inline]
-    fn has_packet_context(&self, event: &Event<'_>) -> bool {
-        event.plan(Scope::PacketContext).is_some() && !self.packet.hide_all()
-    }
-
     /// Returns `true` if the packet context or the common context is shown.
     #[inline]
-    fn has_contexts(&self, event: &Event<'_>) -> bool {
-        event.plan(Scope::CommonContext).is_some() && !self.common.hide_all()
-            || self.has_packet_context(event)
+    fn has_contexts(&self) -> bool {
+        self.common.is_shown() || self.packet.is_shown()
     }
 }
 
@@ -296,8 +289,8 @@ impl ScopePrinter<'_> {
 }
 
 impl ScopePrinter<'_> {
-    /// Writes the contexts of an event that most events have in common with the event before.
-    #[inline]
+    /// Writes the contexts of an event, unless they are those of the previous event.
+    #[inline(never)]
     fn contexts<const STYLED: bool>(
         &mut self,
         out: &mut Vec<u8>,
@@ -308,27 +301,39 @@ impl ScopePrinter<'_> {
         let names = self.options.names.context;
         let PrettyStreamState { contexts, packet } = part;
         let is_packet_open = packet.is_open;
-        let has_packet_context = known.has_packet_context(event);
         let mut push_packet_context = |out: &mut Vec<u8>, printer: &mut Self| {
             packet.push(out, |out| {
-                printer.print::<STYLED>(out, event, Scope::PacketContext, &known.packet, names)
+                printer.print_other::<STYLED>(out, event, Scope::PacketContext, &known.packet, names)
             })
         };
-        let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all()) else {
+        let Some(plan) = event.plan(Scope::CommonContext).filter(|_| known.common.is_shown()) else {
             return push_packet_context(out, self);
         };
         let result = contexts.push(out, event, Scope::CommonContext, plan, |out| {
             let mut packet = Ok(());
-            if has_packet_context {
+            if known.packet.is_shown() {
                 packet = push_packet_context(out, self);
                 out.extend_from_slice(b", ");
             }
-            packet.and(self.print::<STYLED>(out, event, Scope::CommonContext, &known.common, names))
+            packet.and(self.print_other::<STYLED>(out, event, Scope::CommonContext, &known.common, names))
         });
         if !is_packet_open {
             contexts.forget();
         }
         result
+    }
+
+    /// Writes a scope that few classes have, or that is kept.
+    #[inline(never)]
+    fn print_other<const STYLED: bool>(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        scope: Scope,
+        labels: &FieldLabels,
+        names: bool,
+    ) -> Result<(), DecodeError> {
+        self.print::<STYLED>(out, event, scope, labels, names)
     }
 }
 
@@ -447,18 +452,20 @@ impl<W: TextWriter> Pretty<W> {
         let names = self.options.names;
         let mut printer =
             ScopePrinter { options: &self.options, palette: &self.palette, scratch: &mut self.scratch };
-        if known.has_contexts(event) {
-            let result = printer.contexts::<STYLED>(out, event, part, known);
-            self.output.failures.record(result);
+        let failures = &mut self.output.failures;
+        let common = event.plan(Scope::CommonContext).filter(|_| known.common.is_shown());
+        let is_repeated =
+            common.is_some_and(|plan| part.contexts.push_known(out, event, Scope::CommonContext, plan));
+        if !is_repeated && known.has_contexts() {
+            failures.record(printer.contexts::<STYLED>(out, event, part, known));
         }
-        let scopes = [
-            (Scope::SpecificContext, &class.specific, names.context),
-            (Scope::Payload, &class.payload, names.payload),
-        ];
-        for (scope, labels, names) in scopes {
-            if event.plan(scope).is_some() && !labels.hide_all() {
-                self.output.failures.record(printer.print::<STYLED>(out, event, scope, labels, names));
-            }
+        let PrettyClassState { specific, payload, .. } = class;
+        if specific.is_shown() {
+            let scope = Scope::SpecificContext;
+            failures.record(printer.print_other::<STYLED>(out, event, scope, specific, names.context));
+        }
+        if payload.is_shown() {
+            failures.record(printer.print::<STYLED>(out, event, Scope::Payload, payload, names.payload));
         }
         out.push(b'\n');
         class.stacks.push_lines(out, event);
@@ -676,12 +683,12 @@ fn make_class(
     palette: &Palette,
     known: &PrettyStreamClassState,
 ) -> PrettyClassState {
-    let mut is_first = !known.has_contexts(event);
+    let mut is_first = !known.has_contexts();
     let mut labels = |plan: &Option<Plan>, title, names| {
         let mut before = if is_first { Vec::new() } else { b", ".to_vec() };
         before.extend(scope_title(title, options, palette));
         let labels = FieldLabels::for_plan(plan.as_ref(), options.label_form(palette, names), &before);
-        is_first &= plan.is_none() || labels.hide_all();
+        is_first &= !labels.is_shown();
         labels
     };
     PrettyClassState {

@@ -13,6 +13,16 @@ pub struct Repeated {
 }
 
 impl Repeated {
+    /// Appends the previous text if the context bytes equal the previous event's. Otherwise returns `false`.
+    #[inline(always)]
+    pub fn push_known(&self, out: &mut Vec<u8>, event: &Event<'_>, scope: Scope, plan: &Plan) -> bool {
+        let is_known = fixed_bytes(event, scope, plan).is_some_and(|bytes| *bytes == self.bytes[..]);
+        if is_known {
+            out.extend_from_slice(&self.text);
+        }
+        is_known
+    }
+
     /// Appends the text of an event context with this plan. `write` writes it, unless the context bytes equal the
     /// previous event's. Then the previous text is appended.
     ///
@@ -27,13 +37,10 @@ impl Repeated {
         plan: &Plan,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
-        let bytes = fixed_bytes(event, scope, plan);
-        if let Some(bytes) = bytes
-            && *bytes == self.bytes[..]
-        {
-            out.extend_from_slice(&self.text);
+        if self.push_known(out, event, scope, plan) {
             return Ok(());
         }
+        let bytes = fixed_bytes(event, scope, plan);
         let begin = out.len();
         let result = write(out);
         self.bytes.clear();

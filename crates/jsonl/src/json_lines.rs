@@ -16,6 +16,7 @@ use ichnos_export::parts::{
 use ichnos_export::{Integers, JsonTime, TextWriter};
 use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
 use ichnos_model::decode::DecodeError;
+use ichnos_model::plan::Plan;
 use ichnos_model::{
     Attributes, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass, EventRole, FieldRef,
     LogText, Message, Packet, Scope, Sink, StreamTable, Trace, UuidOf, ValueCache,
@@ -289,26 +290,21 @@ impl<W: TextWriter> JsonLines<W> {
             push_other_clocks(out, event);
         }
         let scratch = &mut self.scratch;
-        let mut write = |out: &mut Vec<u8>, scope: Scope, keys: &Keys| {
-            FieldWriter::new(out, scratch, keys).write(|writer| event.visit_members(scope, writer))
-        };
         let failures = &mut self.output.failures;
         if let Some(keys) = &known.header {
-            failures.record(write(out, Scope::EventRecordHeader, keys));
+            failures.record(push_scope(out, scratch, event, Scope::EventRecordHeader, keys));
         }
-        if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context) {
-            let write = |out: &mut Vec<u8>| write(out, Scope::CommonContext, &known.common);
-            failures.record(match event.scopes.values {
-                Some(values) if values.has(Scope::CommonContext) => {
-                    known.common_contexts.push(out, event, write)
-                }
-                _ => repeated.push(out, event, Scope::CommonContext, plan, write),
-            });
+        if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context)
+            && !repeated.push_known(out, event, Scope::CommonContext, plan)
+        {
+            failures.record(push_common_context(out, scratch, event, known, (repeated, plan)));
         }
-        for (scope, keys) in [(Scope::SpecificContext, &class.specific), (Scope::Payload, &class.payload)] {
-            if event.plan(scope).is_some() {
-                failures.record(write(out, scope, keys));
-            }
+        if event.plan(Scope::SpecificContext).is_some() {
+            failures.record(push_scope(out, scratch, event, Scope::SpecificContext, &class.specific));
+        }
+        if event.plan(Scope::Payload).is_some() {
+            let writer = FieldWriter::new(out, scratch, &class.payload);
+            failures.record(writer.write(|writer| event.visit_members(Scope::Payload, writer)));
         }
         if class.message.is_some() || event.has_resource() {
             failures.record(push_resource(out, scratch, event, known, class.message));
@@ -418,6 +414,35 @@ impl<W: TextWriter> Sink for JsonLines<W> {
     fn finish(&mut self) -> io::Result<()> {
         self.output.flush()?;
         self.output.failures.into_result()
+    }
+}
+
+/// Appends a scope that few events have, or that is kept.
+#[inline(never)]
+fn push_scope(
+    out: &mut Vec<u8>,
+    scratch: &mut Scratch,
+    event: &Event<'_>,
+    scope: Scope,
+    keys: &Keys,
+) -> Result<(), DecodeError> {
+    FieldWriter::new(out, scratch, keys).write(|writer| event.visit_members(scope, writer))
+}
+
+/// Appends the common context of an event, and keeps its text.
+#[inline(never)]
+fn push_common_context(
+    out: &mut Vec<u8>,
+    scratch: &mut Scratch,
+    event: &Event<'_>,
+    known: &mut StreamClassState,
+    (repeated, plan): (&mut Repeated, &Plan),
+) -> Result<(), DecodeError> {
+    let StreamClassState { common, common_contexts, .. } = known;
+    let write = |out: &mut Vec<u8>| push_scope(out, scratch, event, Scope::CommonContext, common);
+    match event.scopes.values {
+        Some(values) if values.has(Scope::CommonContext) => common_contexts.push(out, event, write),
+        _ => repeated.push(out, event, Scope::CommonContext, plan, write),
     }
 }
 

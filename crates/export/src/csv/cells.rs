@@ -227,6 +227,10 @@ impl ScopeCells {
             contexts.len() - 1
         });
         let Some((_, repeated)) = contexts.get_mut(place) else { return Ok(()) };
+        if repeated.push_known(out, event, self.scope, plan) {
+            line.continue_at(end);
+            return Ok(());
+        }
         repeated.push(out, event, self.scope, plan, |out| {
             self.write_to_line(event, out, line, cells)?;
             line.push_before(out, end);

@@ -173,8 +173,15 @@ impl<'a> CsvRow<'a> {
     }
 
     /// Appends all missing cells before a numbered cell.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_before(&mut self, out: &mut Vec<u8>, number: usize) {
+        if self.next < number {
+            self.push_missing(out, number);
+        }
+    }
+
+    #[inline(never)]
+    fn push_missing(&mut self, out: &mut Vec<u8>, number: usize) {
         while self.next < number
             && let Some(cell) = self.class.cells.get(self.next)
         {
@@ -219,7 +226,9 @@ impl<'a> CsvRow<'a> {
 
     /// Ends the line that starts at `begin`.
     pub(super) fn end(mut self, out: &mut Vec<u8>, begin: usize) {
-        self.push_before(out, usize::MAX);
+        if self.next < self.class.cells.len() {
+            self.push_missing(out, usize::MAX);
+        }
         // An empty line has another end.
         if out.len() == begin && self.options.columns.len() <= 1 {
             return end_line(out, begin, self.options);

@@ -38,6 +38,8 @@ pub(crate) struct FieldLabels {
     opening: Option<Box<[u8]>>,
     /// `true` if the root is a structure, whose end is not part of a label.
     is_structure: bool,
+    /// `true` if the scope exists and is not hidden.
+    is_shown: bool,
 }
 
 /// Form of labels.
@@ -89,6 +91,7 @@ impl FieldLabels {
     pub(crate) fn for_plan(plan: Option<&Plan>, form: LabelForm<'_>, before: &[u8]) -> Self {
         let Some(plan) = plan else { return Self::default() };
         let places = FieldPlace::in_plan(plan, &Hidden::for_plan(Some(plan)));
+        let is_shown = places.first() != Some(&FieldPlace::Hidden);
         let is_structure = matches!(plan.root().class.kind, FieldKind::Structure { .. });
         let mut opening = before.to_vec();
         opening.extend_from_slice(if is_structure { b"{" } else { b"" });
@@ -103,7 +106,7 @@ impl FieldLabels {
             FieldLabel { prefix: ShortText::new(&prefix), place, kind: LabelKind::of_node(node) }
         };
         let labels = plan.nodes().zip(places).enumerate().map(label).collect();
-        Self { labels, opening: first.is_none().then(|| opening.into()), is_structure }
+        Self { labels, opening: first.is_none().then(|| opening.into()), is_structure, is_shown }
     }
 
     /// Appends the text before the first field, if it is not part of a label.
@@ -146,8 +149,9 @@ impl FieldLabels {
         self.get(field).is_some_and(|label| label.place == FieldPlace::Hidden)
     }
 
-    /// Returns `true` if the whole scope is hidden.
-    pub(crate) fn hide_all(&self) -> bool {
-        self.labels.first().is_some_and(|label| label.place == FieldPlace::Hidden)
+    /// Returns `true` if the scope exists and is not hidden.
+    #[inline]
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_shown
     }
 }
