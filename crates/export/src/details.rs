@@ -480,7 +480,7 @@ impl<W: TextWriter> Details<W> {
         };
         if !self.options.compact {
             if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all())
-                && !part.context.push_known(out, event, Scope::CommonContext, plan)
+                && !part.context.push_known(out, event, Scope::CommonContext)
             {
                 failures.record(part.context.push(out, event, Scope::CommonContext, plan, |out| {
                     write(out, Scope::CommonContext, &known.common)

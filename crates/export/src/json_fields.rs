@@ -1,6 +1,6 @@
 //! Fields as JSON.
 
-use ichnos_json::write::{ValueWriter, is_plain, push_plain, push_string, push_utf8};
+use ichnos_json::write::{is_plain, push_plain, push_string, push_utf8};
 use ichnos_model::{
     Field, FieldContainer, FieldKind, FieldValue, Real, StringEncoding, Text, Uuid, VariableLengthValue,
     Visitor, Wide,
@@ -178,7 +178,16 @@ impl<'a> FieldWriter<'a> {
     }
 
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
-        ValueWriter::new(self.out).strings(names);
+        self.out.push(b'[');
+        for (i, name) in names.enumerate() {
+            if i > 0 {
+                self.out.push(b',');
+            }
+            if !push_plain(self.out, name.as_bytes()) {
+                push_string(self.out, name);
+            }
+        }
+        self.out.push(b']');
     }
 
     /// Appends an integer with its labels, or its date.

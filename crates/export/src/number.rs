@@ -370,9 +370,9 @@ pub fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
     }
 }
 
-/// Returns `true` if the value is an integer and not -0.
+/// Returns `true` if a value below 2^63 is an integer and not -0.
 fn is_whole(value: f64) -> bool {
-    value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive())
+    (value as i64) as f64 == value && (value != 0.0 || value.is_sign_positive())
 }
 
 fn push_whole(out: &mut Vec<u8>, value: i64) {

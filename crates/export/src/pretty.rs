@@ -453,9 +453,7 @@ impl<W: TextWriter> Pretty<W> {
         let mut printer =
             ScopePrinter { options: &self.options, palette: &self.palette, scratch: &mut self.scratch };
         let failures = &mut self.output.failures;
-        let common = event.plan(Scope::CommonContext).filter(|_| known.common.is_shown());
-        let is_repeated =
-            common.is_some_and(|plan| part.contexts.push_known(out, event, Scope::CommonContext, plan));
+        let is_repeated = part.contexts.push_known(out, event, Scope::CommonContext);
         if !is_repeated && known.has_contexts() {
             failures.record(printer.contexts::<STYLED>(out, event, part, known));
         }

@@ -122,6 +122,11 @@ impl Hidden {
         Self { nodes: hidden }
     }
 
+    /// Returns the fields of a plan that visitors do not receive.
+    pub(crate) fn padding(plan: &Plan) -> Self {
+        Self { nodes: plan.nodes().map(|node| node.class.is_padding()).collect() }
+    }
+
     /// Returns `true` if the field with this index, in the order of [`Plan::nodes`], is hidden.
     pub(crate) fn at(&self, index: usize) -> bool {
         self.nodes.get(index).copied().unwrap_or(false)

@@ -295,7 +295,7 @@ impl<W: TextWriter> JsonLines<W> {
             failures.record(push_scope(out, scratch, event, Scope::EventRecordHeader, keys));
         }
         if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context)
-            && !repeated.push_known(out, event, Scope::CommonContext, plan)
+            && !repeated.push_known(out, event, Scope::CommonContext)
         {
             failures.record(push_common_context(out, scratch, event, known, (repeated, plan)));
         }
@@ -309,7 +309,9 @@ impl<W: TextWriter> JsonLines<W> {
         if class.message.is_some() || event.has_resource() {
             failures.record(push_resource(out, scratch, event, known, class.message));
         }
-        class.frames.push_json(out, event);
+        if !class.frames.is_empty() {
+            class.frames.push_json(out, event);
+        }
         out.extend_from_slice(b"}\n");
         self.output.flush_if_full()
     }

@@ -236,16 +236,30 @@ impl<'a> Event<'a> {
     #[inline(always)]
     pub fn visit_members<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
         let Some(plan) = self.plan(scope) else { return Ok(()) };
+        // All fields of a record whose end is known fit. In others, those before the first that does not fit count.
+        let Scopes { bits, end, .. } = &self.scopes;
+        let is_fitting = *end > 0 && (*end / 8) as usize <= bits.bytes().len();
+        let result = if is_fitting { self.visit_bytewise(scope, plan, visitor) } else { None };
+        result.unwrap_or_else(|| self.scopes.visit(scope, plan, visitor))
+    }
+
+    /// Passes all fields of a scope to `visitor`, except a root structure. Returns `None` if that takes more than loading
+    /// bytes.
+    #[inline(always)]
+    fn visit_bytewise<V: Visitor>(
+        &self,
+        scope: Scope,
+        plan: &Plan,
+        visitor: &mut V,
+    ) -> Option<Result<(), DecodeError>> {
         let Scopes { bits, begins, slots, values, .. } = self.scopes;
-        let begin = begins.get(scope as usize).map_or(1, |begin| begin.bit);
-        let steps = plan.byte_steps().filter(|_| begin % 8 == 0);
-        let Some(steps) = steps.filter(|_| values.is_none_or(|values| !values.has(scope))) else {
-            return self.scopes.visit(scope, plan, visitor);
-        };
-        if decode_joined(steps, plan, bits.bytes(), (begin / 8) as usize, slots, visitor) {
-            return Ok(());
+        if values.is_some_and(|values| values.has(scope)) {
+            return None;
         }
-        changed_since(bits, begin)
+        let begin = begins.get(scope as usize).map_or(0, |begin| begin.bit);
+        let steps = plan.byte_steps().filter(|_| begin % 8 == 0)?;
+        let is_right = decode_joined(steps, plan, bits.bytes(), (begin / 8) as usize, slots, visitor);
+        Some(if is_right { Ok(()) } else { changed_since(bits, begin) })
     }
 
     /// Passes all fields of the common context, the specific context and the payload to `visitor`. `begin_structure`
@@ -299,7 +313,11 @@ impl Event<'_> {
     #[inline(never)]
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
         for scope in OWN {
-            self.visit_members(scope, visitor)?;
+            let Some(plan) = self.plan(scope) else { continue };
+            match self.visit_bytewise(scope, plan, visitor) {
+                Some(result) => result?,
+                None => self.scopes.visit(scope, plan, visitor)?,
+            }
         }
         Ok(())
     }

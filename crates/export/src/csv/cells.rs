@@ -227,7 +227,7 @@ impl ScopeCells {
             contexts.len() - 1
         });
         let Some((_, repeated)) = contexts.get_mut(place) else { return Ok(()) };
-        if repeated.push_known(out, event, self.scope, plan) {
+        if repeated.push_known(out, event, self.scope) {
             line.continue_at(end);
             return Ok(());
         }

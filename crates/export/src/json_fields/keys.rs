@@ -44,8 +44,8 @@ impl Keys {
     /// Returns the field keys of a plan. Empty without a plan.
     #[must_use]
     pub fn for_plan(plan: Option<&Plan>) -> Self {
-        let keys =
-            plan.map(|plan| Self::with_opening(plan, &FieldPlace::in_plan(plan, &Hidden::default()), b""));
+        let keys = plan
+            .map(|plan| Self::with_opening(plan, &FieldPlace::in_plan(plan, &Hidden::padding(plan)), None));
         keys.unwrap_or_default()
     }
 
@@ -53,41 +53,37 @@ impl Keys {
     #[must_use]
     pub fn for_scope(plan: Option<&Plan>, before: &str) -> Self {
         let Some(plan) = plan else { return Self::default() };
-        let places = FieldPlace::in_plan(plan, &Hidden::default());
+        let places = FieldPlace::in_plan(plan, &Hidden::padding(plan));
         let mut opening = before.as_bytes().to_vec();
         let is_open = matches!(plan.root().class.kind, FieldKind::Structure { .. });
-        let has_first =
-            plan.children(0).next().and_then(|first| places.get(first)) == Some(&FieldPlace::First);
+        let first = plan.children(0).find(|member| places.get(*member) == Some(&FieldPlace::First));
         if is_open {
             opening.push(b'{');
         }
-        if is_open && has_first {
-            Self { is_open, has_opening: true, ..Self::with_opening(plan, &places, &opening) }
-        } else {
-            let keys = Self::with_opening(plan, &places, b"");
-            Self { is_open, opening: opening.into(), ..keys }
-        }
+        let first = first.filter(|_| is_open);
+        let keys = Self::with_opening(plan, &places, first.map(|first| (first, &*opening)));
+        Self { is_open, has_opening: first.is_some(), opening: opening.into(), ..keys }
     }
 
     /// Returns the keys of a plan for members of an object that others begin. Members of the root can be left out.
     #[must_use]
     pub(crate) fn for_members(plan: Option<&Plan>) -> Self {
         let Some(plan) = plan else { return Self::default() };
-        let mut places = FieldPlace::in_plan(plan, &Hidden::default());
+        let mut places = FieldPlace::in_plan(plan, &Hidden::padding(plan));
         match &plan.root().class.kind {
             FieldKind::Structure { .. } | FieldKind::Union { .. } => {
                 plan.children(0).for_each(|member| places[member] = FieldPlace::AfterOptional);
             }
             _ => places[0] = FieldPlace::AfterOptional,
         }
-        Self::with_opening(plan, &places, b"")
+        Self::with_opening(plan, &places, None)
     }
 
-    /// Returns the keys of a plan with these places. `opening` becomes part of the first member's key.
-    fn with_opening(plan: &Plan, places: &[FieldPlace], opening: &[u8]) -> Self {
-        let first = plan.children(0).next();
+    /// Returns the keys of a plan with these places. The key of a field can have text before it.
+    fn with_opening(plan: &Plan, places: &[FieldPlace], opening: Option<(usize, &[u8])>) -> Self {
         let key = |(index, (node, place)): (usize, (&Node, &FieldPlace))| {
-            let mut prefix = if first == Some(index) { opening.to_vec() } else { Vec::new() };
+            let opening = opening.filter(|(first, _)| *first == index);
+            let mut prefix = opening.map(|(_, text)| text.to_vec()).unwrap_or_default();
             if *place == FieldPlace::Next {
                 prefix.push(b',');
             }
@@ -98,7 +94,7 @@ impl Keys {
             FieldKey { prefix: ShortText::new(&prefix), place: *place, kind: KeyKind::of_node(node) }
         };
         let keys = plan.nodes().zip(places).enumerate().map(key).collect();
-        Self { keys, opening: opening.into(), ..Self::default() }
+        Self { keys, ..Self::default() }
     }
 
     /// Returns the key for a field in the same plan.
