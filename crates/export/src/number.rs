@@ -53,6 +53,17 @@ pub fn nanoseconds(value: u32) -> [u8; 9] {
     digits
 }
 
+/// Returns the digits of a number below 10,000.
+#[inline(always)]
+#[must_use]
+pub fn four_digits(number: u32) -> [u8; 4] {
+    // Like the digits of larger numbers, by multiplication with the reciprocals of 100 and 10.
+    let hundreds = (number * 10_486) >> 20;
+    let twos = hundreds | (number - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f;
+    (tens | (twos - 10 * tens) << 8 | 0x3030_3030).to_le_bytes()
+}
+
 /// Appends a fraction of a second as nine digits. `value` must be below 1,000,000,000.
 #[inline]
 pub fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
@@ -440,6 +451,13 @@ mod tests {
             assert_eq!(text(|out| push_nanoseconds(out, nanoseconds)), format!("{nanoseconds:09}"));
             let microseconds = nanoseconds / 1000;
             assert_eq!(text(|out| push_microseconds(out, microseconds)), format!("{microseconds:06}"));
+        }
+    }
+
+    #[test]
+    fn four_digits_of_all_numbers() {
+        for number in 0..10_000 {
+            assert_eq!(four_digits(number), *format!("{number:04}").as_bytes());
         }
     }
 

@@ -66,8 +66,8 @@ impl Stamp {
         let begin = out.len();
         out.extend_from_slice(&self.block);
         // After the copy, not in the block: loading bytes that were just stored in smaller parts is slow.
-        put(out, begin + self.fraction + 5, &four_digits(rest as u32));
-        put(out, begin + self.delta + 7, &four_digits(delta as u32));
+        put(out, begin + self.fraction + 5, &number::four_digits(rest as u32));
+        put(out, begin + self.delta + 7, &number::four_digits(delta as u32));
         out.truncate(begin + self.length);
         Some(delta)
     }
@@ -98,29 +98,12 @@ fn put<const N: usize>(text: &mut [u8], at: usize, bytes: &[u8; N]) {
     }
 }
 
-/// Returns the digits of a number below 10,000.
-#[inline(always)]
-fn four_digits(number: u32) -> [u8; 4] {
-    // Like the digits of larger numbers, by multiplication with the reciprocals of 100 and 10.
-    let hundreds = (number * 10_486) >> 20;
-    let twos = hundreds | (number - 100 * hundreds) << 16;
-    let tens = ((twos * 103) >> 10) & 0x000f_000f;
-    (tens | (twos - 10 * tens) << 8 | 0x3030_3030).to_le_bytes()
-}
-
 #[cfg(test)]
 mod tests {
     use ichnos_model::ClockValue;
     use ichnos_testing::cases;
 
     use crate::{Pretty, PrettyOptions, ResumableSink as _, StreamOrder};
-
-    #[test]
-    fn digits_of_all_numbers() {
-        for number in 0..10_000 {
-            assert_eq!(super::four_digits(number), *format!("{number:04}").as_bytes());
-        }
-    }
 
     /// Tests combinations of times and options.
     #[test]
