@@ -191,11 +191,9 @@ mod tests {
             let (mut time, mut cycles) = (begins[random.index(6)], begins[random.index(6)]);
             let mut opening: Option<EventOpening> = None;
             for _ in 0..40 {
+                let most = [20_000, LOWER][random.index(2)];
                 let step = [0, 1, 10, 9_000, 25_000, LOWER / 3, LOWER, u64::MAX][random.index(8)];
-                (time, cycles) = (
-                    time.wrapping_add(step),
-                    cycles.wrapping_add(random.below([20_000, LOWER][random.index(2)])),
-                );
+                (time, cycles) = (time.wrapping_add(step), cycles.wrapping_add(random.below(most)));
                 let signed = i128::from(time) - if random.is_one_in(20) { 1 << 64 } else { 0 };
                 let before = format!("{{\"stream\":1,\"ts\":{signed}");
                 let expected = format!("{before},\"cycles\":{cycles}");
