@@ -8,6 +8,7 @@ use ichnos_model::{
 
 mod keys;
 
+use crate::integer_elements::{IntegerElement, each_integer};
 use crate::number::{self, push_signed, push_unsigned};
 use crate::time::push_date;
 use keys::KeyKind;
@@ -145,17 +146,6 @@ impl<'a> FieldWriter<'a> {
         }
     }
 
-    /// Appends the elements of an array. `push` appends a value.
-    #[inline(always)]
-    fn elements<const SIZE: usize>(&mut self, bytes: &[u8], push: impl Fn(&mut Vec<u8>, [u8; SIZE])) {
-        for (index, element) in bytes.as_chunks().0.iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
-            }
-            push(self.out, *element);
-        }
-    }
-
     #[inline]
     fn push(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
@@ -285,26 +275,19 @@ impl Visitor for FieldWriter<'_> {
 
     fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
         let kind = self.keys.get(field).map_or(KeyKind::Other, |key| key.kind);
-        match (kind, size) {
-            (KeyKind::Unsigned, 1) => self.elements(bytes, |out, [byte]| push_unsigned(out, byte.into())),
-            (KeyKind::Unsigned, 2) => {
-                self.elements(bytes, |out, bytes| push_unsigned(out, u16::from_le_bytes(bytes).into()));
-            }
-            (KeyKind::Unsigned, 4) => {
-                self.elements(bytes, |out, bytes| push_unsigned(out, u32::from_le_bytes(bytes).into()));
-            }
-            (KeyKind::Unsigned, 8) => {
-                self.elements(bytes, |out, bytes| push_unsigned(out, u64::from_le_bytes(bytes)));
-            }
-            (KeyKind::Signed, 4) => {
-                self.elements(bytes, |out, bytes| push_signed(out, i32::from_le_bytes(bytes).into()));
-            }
-            (KeyKind::Signed, 8) => {
-                self.elements(bytes, |out, bytes| push_signed(out, i64::from_le_bytes(bytes)));
-            }
-            _ => return false,
+        if kind == KeyKind::Other {
+            return false;
         }
-        true
+        let mut is_first = true;
+        each_integer(kind == KeyKind::Signed, size, bytes, |element| {
+            if !std::mem::replace(&mut is_first, false) {
+                self.out.push(b',');
+            }
+            match element {
+                IntegerElement::Unsigned(value) => push_unsigned(self.out, value),
+                IntegerElement::Signed(value) => push_signed(self.out, value),
+            }
+        })
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {

@@ -17,6 +17,7 @@ mod details;
 pub mod documents;
 mod event_stacks;
 mod field_place;
+mod integer_elements;
 mod integers;
 mod json_fields;
 mod json_indenter;

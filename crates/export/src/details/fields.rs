@@ -8,6 +8,7 @@ use ichnos_model::{
 use super::lines::{FieldLine, FieldLines, LineKind};
 use crate::color::Palette;
 use crate::field_place::FieldPlace;
+use crate::integer_elements::{IntegerElement, each_integer};
 use crate::number::{self, push_grouped_unsigned};
 use crate::time::push_date;
 
@@ -73,31 +74,11 @@ impl<'a> IndentedFields<'a> {
     #[inline(always)]
     fn decimal(&mut self, field: Field<'_>) -> bool {
         match self.lines.get(field) {
-            Some(line)
-                if matches!(line.kind, LineKind::Unsigned | LineKind::Signed)
-                    && line.place < FieldPlace::Element =>
-            {
+            Some(line) if line.kind.is_decimal() && line.place < FieldPlace::Element => {
                 line.prefix.push(self.out);
                 true
             }
             _ => false,
-        }
-    }
-
-    /// Appends the elements of an array without colors. `push` appends a value.
-    #[inline(always)]
-    fn elements<const SIZE: usize>(
-        &mut self,
-        field: Field<'_>,
-        bytes: &[u8],
-        push: impl Fn(&mut Vec<u8>, [u8; SIZE]),
-    ) {
-        let Some(line) = self.lines.get(field) else { return };
-        for (index, element) in bytes.as_chunks().0.iter().enumerate() {
-            line.prefix.push(self.out);
-            push_grouped_unsigned(self.out, index as u128);
-            self.out.extend_from_slice(b"]: ");
-            push(self.out, *element);
         }
     }
 
@@ -213,26 +194,18 @@ impl Visitor for IndentedFields<'_> {
 
     fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
         let line = self.lines.get(field).filter(|line| line.place == FieldPlace::Element);
-        let kind = line.filter(|_| !self.has_color).map_or(LineKind::Other, |line| line.kind);
-        match (kind, size) {
-            (LineKind::Unsigned, 1) => {
-                self.elements(field, bytes, |out, [byte]| push_grouped_unsigned(out, byte.into()));
+        let Some(line) = line.filter(|line| line.kind.is_decimal() && !self.has_color) else { return false };
+        let mut index = 0;
+        each_integer(line.kind == LineKind::Signed, size, bytes, |element| {
+            line.prefix.push(self.out);
+            push_grouped_unsigned(self.out, index);
+            index += 1;
+            self.out.extend_from_slice(b"]: ");
+            match element {
+                IntegerElement::Unsigned(value) => push_grouped_unsigned(self.out, value.into()),
+                IntegerElement::Signed(value) => number::push_grouped(self.out, value.into()),
             }
-            (LineKind::Unsigned, 4) => self.elements(field, bytes, |out, bytes| {
-                push_grouped_unsigned(out, u32::from_le_bytes(bytes).into());
-            }),
-            (LineKind::Unsigned, 8) => self.elements(field, bytes, |out, bytes| {
-                push_grouped_unsigned(out, u64::from_le_bytes(bytes).into());
-            }),
-            (LineKind::Signed, 4) => self.elements(field, bytes, |out, bytes| {
-                number::push_grouped(out, i32::from_le_bytes(bytes).into());
-            }),
-            (LineKind::Signed, 8) => self.elements(field, bytes, |out, bytes| {
-                number::push_grouped(out, i64::from_le_bytes(bytes).into());
-            }),
-            _ => return false,
-        }
-        true
+        })
     }
 
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {

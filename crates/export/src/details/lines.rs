@@ -132,6 +132,12 @@ fn push_line(
 }
 
 impl LineKind {
+    /// Returns `true` for decimal integers that are not dates.
+    #[inline(always)]
+    pub(super) fn is_decimal(self) -> bool {
+        matches!(self, Self::Unsigned | Self::Signed)
+    }
+
     fn of_node(node: &Node) -> Self {
         if node.class.is_compound()
             || matches!(node.class.kind, FieldKind::Blob { .. } | FieldKind::Null { .. })

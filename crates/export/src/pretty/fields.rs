@@ -8,6 +8,7 @@ use ichnos_model::{
 use super::labels::{FieldLabel, FieldLabels, LabelKind};
 use crate::color::Palette;
 use crate::field_place::FieldPlace;
+use crate::integer_elements::{IntegerElement, each_integer};
 use crate::number::{self, push_signed, push_unsigned};
 use crate::scan::has_c_escapes;
 use crate::time::push_date;
@@ -96,15 +97,6 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
             self.out.extend_from_slice(b", [");
             push_unsigned(self.out, index);
             self.out.extend_from_slice(b"] = ");
-        }
-    }
-
-    /// Appends the elements of an array. `push` appends a value.
-    #[inline(always)]
-    fn elements<const SIZE: usize>(&mut self, bytes: &[u8], push: impl Fn(&mut Vec<u8>, [u8; SIZE])) {
-        for (index, element) in bytes.as_chunks().0.iter().enumerate() {
-            self.push_element_prefix(index as u64);
-            push(self.out, *element);
         }
     }
 
@@ -472,29 +464,22 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
-        let kind = self.labels.get(field).filter(|label| label.place == FieldPlace::Element);
-        let kind = kind.map_or(LabelKind::Other, |label| label.kind);
-        match (kind, size) {
-            _ if STYLED => return false,
-            (LabelKind::Unsigned, 1) => self.elements(bytes, |out, [byte]| push_unsigned(out, byte.into())),
-            (LabelKind::Unsigned, 2) => {
-                self.elements(bytes, |out, bytes| push_unsigned(out, u16::from_le_bytes(bytes).into()));
-            }
-            (LabelKind::Unsigned, 4) => {
-                self.elements(bytes, |out, bytes| push_unsigned(out, u32::from_le_bytes(bytes).into()));
-            }
-            (LabelKind::Unsigned, 8) => {
-                self.elements(bytes, |out, bytes| push_unsigned(out, u64::from_le_bytes(bytes)));
-            }
-            (LabelKind::Signed, 4) => {
-                self.elements(bytes, |out, bytes| push_signed(out, i32::from_le_bytes(bytes).into()));
-            }
-            (LabelKind::Signed, 8) => {
-                self.elements(bytes, |out, bytes| push_signed(out, i64::from_le_bytes(bytes)));
-            }
-            _ => return false,
+        let Some(label) = self.labels.get(field).filter(|label| label.place == FieldPlace::Element) else {
+            return false;
+        };
+        let is_decimal = matches!(label.kind, LabelKind::Unsigned | LabelKind::Signed);
+        if STYLED || !is_decimal {
+            return false;
         }
-        true
+        let mut index = 0;
+        each_integer(label.kind == LabelKind::Signed, size, bytes, |element| {
+            self.push_element_prefix(index);
+            index += 1;
+            match element {
+                IntegerElement::Unsigned(value) => push_unsigned(self.out, value),
+                IntegerElement::Signed(value) => push_signed(self.out, value),
+            }
+        })
     }
 
     fn end_array(&mut self, field: Field<'_>) {
