@@ -330,7 +330,9 @@ pub fn push_shortest(out: &mut Vec<u8>, value: f64) {
     }
     match Binary::from_double(value).and_then(exact::shortest) {
         Some(decimal) => push_decimal(out, value.is_sign_negative(), decimal),
-        None => drop(write!(out, "{value:?}")),
+        None => {
+            let _ = write!(out, "{value:?}");
+        }
     }
 }
 
@@ -377,7 +379,9 @@ pub fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
     }
     match Binary::from_single(value).and_then(exact::shortest) {
         Some(decimal) => push_decimal(out, value.is_sign_negative(), decimal),
-        None => drop(write!(out, "{value:?}")),
+        None => {
+            let _ = write!(out, "{value:?}");
+        }
     }
 }
 
@@ -396,7 +400,10 @@ pub fn push_fixed(out: &mut Vec<u8>, value: f64) {
     if push_not_finite(out, value) {
         return;
     }
-    let Some(millionths) = exact::millionths(value) else { return drop(write!(out, "{value:.6}")) };
+    let Some(millionths) = exact::millionths(value) else {
+        let _ = write!(out, "{value:.6}");
+        return;
+    };
     if value.is_sign_negative() {
         out.push(b'-');
     }
