@@ -9,7 +9,6 @@ mod row;
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::class::Value;
 use ichnos_model::event::StreamTable;
 use ichnos_model::{DataStream, Event, Message, Sink};
 
@@ -81,10 +80,6 @@ impl<W: TextWriter> Csv<W> {
         };
         self.streams.insert(stream, state, || CsvStreamClassState {
             time: TimeWriter::new(options.time, stream.clock()),
-            host: match stream.trace.class.environment("hostname") {
-                Some(Value::Text(name)) => property_cell(name, options),
-                _ => Box::default(),
-            },
             keys: CommonKeys::default(),
             shapes: Vec::new(),
         });
@@ -101,8 +96,7 @@ impl<W: TextWriter> Csv<W> {
         let out = &mut self.output.buffer;
         let begin = out.len();
         let CsvStreamState { stream, trace, contexts } = stream;
-        let mut line =
-            CsvRow::new(event, [stream, trace], &mut known.time, &known.host, &class.cells, options);
+        let mut line = CsvRow::new(event, [stream, trace], &mut known.time, &class.cells, options);
         let failures = &mut self.output.failures;
         for scope in &class.scopes {
             failures.record(match class.is_in_order {

@@ -1,7 +1,9 @@
 //! Multi-line text with all details of every message, including classes.
 
 mod classes;
+mod clock;
 mod fields;
+mod lines;
 mod resume;
 mod text;
 
@@ -14,16 +16,20 @@ use ichnos_model::clock::ClockValue;
 use ichnos_model::event::{Packet, StreamTable};
 use ichnos_model::field::FieldContainer;
 use ichnos_model::message::Discarded;
+use ichnos_model::plan::Plan;
 use ichnos_model::{DataStream, Event, Message, Scope, Sink, Trace};
 
+use crate::block::ShortText;
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
-use crate::number;
 use crate::printable::printable;
-use crate::property::{self, Hidden};
+use crate::property;
+use crate::repeated::Repeated;
 use crate::resume::StreamOrder;
 use crate::text_buffer::{TextBuffer, TextWriter};
+use clock::DetailsClock;
 use fields::IndentedFields;
+use lines::FieldLines;
 use text::DetailsLines;
 
 /// Options of [`Details`].
@@ -114,13 +120,15 @@ struct DetailsStreamState {
     trace: usize,
     /// Line with the data stream of a message.
     tag: Box<[u8]>,
+    /// Common context of the previous event.
+    context: Repeated,
 }
 
 /// Data stream class state.
 #[derive(Debug)]
 struct DetailsStreamClassState {
-    packet: Hidden,
-    common: Hidden,
+    packet: FieldLines,
+    common: FieldLines,
     has_clock: bool,
     /// `true` for each packet time of the class: begin, end.
     packet_times: (bool, bool),
@@ -130,9 +138,9 @@ struct DetailsStreamClassState {
 #[derive(Debug)]
 struct DetailsClassState {
     /// First line of an event.
-    title: Vec<u8>,
-    specific: Hidden,
-    payload: Hidden,
+    title: ShortText,
+    specific: FieldLines,
+    payload: FieldLines,
     stacks: EventStacks,
 }
 
@@ -162,6 +170,7 @@ pub struct Details<W> {
     warnings: Box<dyn Write + Send>,
     options: DetailsOptions,
     palette: Palette,
+    clock: DetailsClock,
     /// Buffer for field containers.
     containers: Vec<FieldContainer>,
     traces: Vec<DetailsTraceState>,
@@ -184,11 +193,13 @@ impl<W> std::fmt::Debug for Details<W> {
 impl<W: TextWriter> Details<W> {
     /// Creates a sink that writes text to `writer` and decoding errors to standard error.
     pub fn new(writer: W, options: DetailsOptions) -> Self {
+        let palette =
+            Palette::new(options.color, !options.color_bright_codes).printable_only(options.printable_only);
         Self {
             output: TextBuffer::new(writer),
             warnings: Box::new(io::stderr()),
-            palette: Palette::new(options.color, !options.color_bright_codes)
-                .printable_only(options.printable_only),
+            clock: DetailsClock::new(&palette, options.compact),
+            palette,
             options,
             containers: Vec::new(),
             traces: Vec::new(),
@@ -268,11 +279,12 @@ impl<W: TextWriter> Details<W> {
             );
             writeln!(tag, "{cyan}{{Trace {ids}}}{reset}")
         };
-        self.streams.insert(stream, DetailsStreamState { trace: index, tag: tag.into() }, || {
+        let state = DetailsStreamState { trace: index, tag: tag.into(), context: Repeated::default() };
+        self.streams.insert(stream, state, || {
             let (plans, features) = (stream.plans(), classes::StreamFeatures::for_class(class));
             DetailsStreamClassState {
-                packet: Hidden::for_plan(plans.packet_context.as_ref()),
-                common: Hidden::for_plan(plans.common_context.as_ref()),
+                packet: FieldLines::for_plan(plans.packet_context.as_ref(), &self.palette, "Context"),
+                common: FieldLines::for_plan(plans.common_context.as_ref(), &self.palette, "Common context"),
                 has_clock: class.default_clock.is_some(),
                 packet_times: (features.packet_begin_time, features.packet_end_time),
             }
@@ -317,24 +329,9 @@ impl<W: TextWriter> Details<W> {
     }
 
     fn push_time(&mut self, value: Option<&ClockValue>) {
-        if !self.options.time {
-            return;
+        if self.options.time {
+            self.clock.push(&mut self.output.buffer, value);
         }
-        let Palette { bold, bright_blue, reset, .. } = self.palette;
-        let compact = self.options.compact;
-        let out = &mut self.output.buffer;
-        out.push(b'[');
-        push_all(out, &[bold, bright_blue]);
-        match value {
-            None => push_all(out, &["Unknown", reset]),
-            Some(value) => {
-                number::push_grouped(out, i128::from(value.cycles));
-                push_all(out, &[reset, if compact { " " } else { " cycles, " }, bold, bright_blue]);
-                number::push_grouped(out, value.nanoseconds);
-                push_all(out, &[reset, if compact { "" } else { " ns from origin" }]);
-            }
-        }
-        push_all(out, &["]", if compact { " " } else { "\n" }]);
     }
 
     /// Appends the line with the data stream of a message.
@@ -457,12 +454,8 @@ impl<W: TextWriter> Details<W> {
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.prepare(event.stream);
-        let key = event.stream.key;
-        let Some((trace, has_clock)) =
-            self.streams.get(key).map(|(part, class)| (part.trace, class.has_clock))
-        else {
-            return Ok(());
-        };
+        let Some((part, _)) = self.streams.get(event.stream.key) else { return Ok(()) };
+        let trace = part.trace;
         let bounds = self.begin();
         self.write_classes(trace);
         if !self.options.data {
@@ -471,28 +464,34 @@ impl<W: TextWriter> Details<W> {
         if self.output.buffer.len() > bounds.1 {
             self.output.buffer.push(b'\n');
         }
-        if has_clock {
-            self.push_time(event.clock);
+        let Some((part, known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
+        if known.has_clock && self.options.time {
+            self.clock.push(&mut self.output.buffer, event.clock);
         }
-        self.push_tag(key);
-        let Some((_, known, classes)) = self.streams.get_mut(event.stream) else {
-            return Ok(());
-        };
+        self.output.buffer.extend_from_slice(&part.tag);
         let class = classes.for_event(event, || make_class(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
-        out.extend_from_slice(&class.title);
+        class.title.push(out);
+        let failures = &mut self.output.failures;
+        let mut write = |out: &mut Vec<u8>, scope: Scope, lines: &FieldLines| {
+            let mut fields = IndentedFields::root(out, &self.palette, lines, &mut self.containers);
+            let result = event.visit_members(scope, &mut fields);
+            out.push(b'\n');
+            result
+        };
         if !self.options.compact {
-            let scopes = [
-                (Scope::CommonContext, &known.common, "Common context"),
-                (Scope::SpecificContext, &class.specific, "Specific context"),
-                (Scope::Payload, &class.payload, "Payload"),
-            ];
-            for (scope, hidden, title) in scopes {
-                if event.plan(scope).is_some() && !hidden.all() {
-                    let mut lines =
-                        IndentedFields::root(out, &self.palette, hidden, &mut self.containers, title);
-                    self.output.failures.record(event.visit(scope, &mut lines));
-                    out.push(b'\n');
+            if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all())
+                && !part.context.push_known(out, event, Scope::CommonContext)
+            {
+                failures.record(part.context.push(out, event, Scope::CommonContext, plan, |out| {
+                    write(out, Scope::CommonContext, &known.common)
+                }));
+            }
+            for (scope, lines) in
+                [(Scope::SpecificContext, &class.specific), (Scope::Payload, &class.payload)]
+            {
+                if event.plan(scope).is_some() && !lines.hide_all() {
+                    failures.record(write(out, scope, lines));
                 }
             }
         }
@@ -522,11 +521,10 @@ impl<W: TextWriter> Details<W> {
             return Ok(());
         };
         let out = &mut self.output.buffer;
-        let shown = begins && !self.options.compact && !class.packet.all();
+        let shown = begins && !self.options.compact && !class.packet.hide_all();
         if shown && packet.plan(Scope::PacketContext).is_some() {
             out.extend_from_slice(b":\n");
-            let mut lines =
-                IndentedFields::root(out, &self.palette, &class.packet, &mut self.containers, "Context");
+            let mut lines = IndentedFields::root(out, &self.palette, &class.packet, &mut self.containers);
             self.output.failures.record(packet.visit(Scope::PacketContext, &mut lines));
         }
         out.push(b'\n');
@@ -633,10 +631,11 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
     lines.push(if options.compact { " (" } else { " (Class ID " });
     lines.unsigned(event.class.id);
     lines.push(if options.compact { ")\n" } else { "):\n" });
+    let lines = |plan: &Option<Plan>, title| FieldLines::for_plan(plan.as_ref(), palette, title);
     DetailsClassState {
-        title,
-        specific: Hidden::for_plan(event.plans().specific_context.as_ref()),
-        payload: Hidden::for_plan(event.plans().payload.as_ref()),
+        title: ShortText::new(&title),
+        specific: lines(&event.plans().specific_context, "Specific context"),
+        payload: lines(&event.plans().payload, "Payload"),
         stacks: EventStacks::for_event(event, options.stacks),
     }
 }

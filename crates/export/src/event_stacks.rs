@@ -28,7 +28,7 @@ impl EventStacks {
     }
 
     /// Returns `true` if the class lacks such members.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 

@@ -1,14 +1,16 @@
 //! Fields as JSON.
 
-use ichnos_json::write::{ValueWriter, is_plain, push_plain, push_string, push_utf8};
+use ichnos_json::write::{is_plain, push_plain, push_string, push_utf8};
 use ichnos_model::Visitor;
 use ichnos_model::class::{FieldKind, Uuid, VariableLengthValue};
 use ichnos_model::field::{Field, FieldContainer, FieldValue, Real, StringEncoding, Text, Wide};
 
 mod keys;
 
-use crate::number;
+use crate::integer_elements::{IntegerElement, each_integer};
+use crate::number::{self, push_signed, push_unsigned};
 use crate::time::push_date;
+use keys::KeyKind;
 pub use keys::Keys;
 
 /// Buffers that are reused for all scopes, to avoid allocations.
@@ -32,9 +34,14 @@ pub struct FieldWriter<'a> {
 
 impl<'a> FieldWriter<'a> {
     /// Creates a visitor for the scope of `keys`.
+    #[inline]
     pub fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
         scratch.outer.clear();
-        Self { out, scratch, keys, container: FieldContainer::Root }
+        if !keys.has_opening {
+            out.extend_from_slice(&keys.opening);
+        }
+        let container = if keys.is_open { FieldContainer::Structure(0) } else { FieldContainer::Root };
+        Self { out, scratch, keys, container }
     }
 
     /// Creates a visitor for members of an open object. `any` is `true` if the object has members.
@@ -48,11 +55,29 @@ impl<'a> FieldWriter<'a> {
         self.out
     }
 
-    /// Closes containers that a failed decoding left open, so that the line stays valid.
-    pub fn finish(&mut self, failed: bool) {
-        if !failed {
-            return;
+    /// Writes a scope with `visit`, and closes its containers.
+    ///
+    /// # Errors
+    /// Errors of `visit`. The written object is still valid.
+    #[inline(always)]
+    pub fn write<E>(mut self, visit: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        let begin = self.out.len();
+        let result = visit(&mut self);
+        if result.is_err() {
+            if self.keys.has_opening && self.out.len() == begin {
+                self.out.extend_from_slice(&self.keys.opening);
+            }
+            self.finish();
         }
+        if self.keys.is_open {
+            self.out.push(b'}');
+        }
+        result
+    }
+
+    /// Closes containers that a failed decoding left open, so that the line stays valid.
+    #[cold]
+    pub(crate) fn finish(&mut self) {
         if self.container == FieldContainer::Root {
             self.out.extend_from_slice(b"null");
         }
@@ -71,15 +96,29 @@ impl<'a> FieldWriter<'a> {
     }
 
     /// Appends the text before a value.
-    #[inline]
+    #[inline(always)]
     fn push_prefix(&mut self, field: Field<'_>) {
+        match self.keys.get(field) {
+            Some(key) if key.place.is_fixed() && self.container != FieldContainer::Root => {
+                key.prefix.push(self.out);
+            }
+            _ => self.push_other_prefix(field),
+        }
+    }
+
+    /// Appends text before a value that depends on other values.
+    #[inline(never)]
+    fn push_other_prefix(&mut self, field: Field<'_>) {
         match &mut self.container {
             FieldContainer::Root | FieldContainer::Wrapper => {}
             FieldContainer::Structure(count) => {
-                if let Some(key) = self.keys.get(field) {
-                    key.prefix.push(self.out, *count == 0);
+                if *count > 0 {
+                    self.out.push(b',');
                 }
                 *count += 1;
+                if let Some(key) = self.keys.get(field) {
+                    key.prefix.push(self.out);
+                }
             }
             FieldContainer::Array(count) => {
                 if *count > 0 {
@@ -87,6 +126,22 @@ impl<'a> FieldWriter<'a> {
                 }
                 *count += 1;
             }
+        }
+    }
+
+    /// Appends the key of an integer without value names and dates, the most common kind. Returns `false` for others.
+    #[inline(always)]
+    fn push_plain_prefix(&mut self, field: Field<'_>) -> bool {
+        match self.keys.get(field) {
+            Some(key)
+                if key.kind != KeyKind::Other
+                    && key.place.is_fixed()
+                    && self.container != FieldContainer::Root =>
+            {
+                key.prefix.push(self.out);
+                true
+            }
+            _ => false,
         }
     }
 
@@ -105,21 +160,38 @@ impl<'a> FieldWriter<'a> {
         self.container.leave(&mut self.scratch.outer);
     }
 
-    fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
-        ValueWriter::new(self.out).strings(names);
+    /// Returns `true` for the structure whose brace is in the opening.
+    #[inline]
+    fn is_open(&self, field: Field<'_>) -> bool {
+        self.keys.is_open && field.index() == 0
     }
 
-    /// Appends an integer with its labels, or its date. `push` appends the number.
-    #[inline(always)]
-    fn integer(&mut self, field: Field<'_>, value: i128, push: impl Fn(&mut Vec<u8>)) {
+    fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        self.out.push(b'[');
+        for (i, name) in names.enumerate() {
+            if i > 0 {
+                self.out.push(b',');
+            }
+            if !push_plain(self.out, name.as_bytes()) {
+                push_string(self.out, name);
+            }
+        }
+        self.out.push(b']');
+    }
+
+    /// Appends an integer with its labels, or its date.
+    #[inline(never)]
+    fn integer(&mut self, field: Field<'_>, value: i128) {
         self.push_prefix(field);
-        if self.keys.get(field).is_some_and(|key| key.is_plain) {
-            return push(self.out);
+        if self.keys.get(field).is_some_and(|key| key.kind != KeyKind::Other) {
+            return number::push_integer(self.out, value);
         }
         match field.class().mappings() {
             None if self.date(field, value) => {}
-            None => push(self.out),
-            Some(mappings) => self.labeled(|writer| push(writer.out), mappings.names_of(value)),
+            None => number::push_integer(self.out, value),
+            Some(mappings) => {
+                self.labeled(|writer| number::push_integer(writer.out, value), mappings.names_of(value));
+            }
         }
     }
 
@@ -186,12 +258,35 @@ impl<'a> FieldWriter<'a> {
 impl Visitor for FieldWriter<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.integer(field, value.into(), |out| number::push_unsigned(out, value));
+        match self.push_plain_prefix(field) {
+            true => push_unsigned(self.out, value),
+            false => self.integer(field, value.into()),
+        }
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.integer(field, value.into(), |out| number::push_signed(out, value));
+        match self.push_plain_prefix(field) {
+            true => push_signed(self.out, value),
+            false => self.integer(field, value.into()),
+        }
+    }
+
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        let kind = self.keys.get(field).map_or(KeyKind::Other, |key| key.kind);
+        if kind == KeyKind::Other {
+            return false;
+        }
+        let mut is_first = true;
+        each_integer(kind == KeyKind::Signed, size, bytes, |element| {
+            if !std::mem::replace(&mut is_first, false) {
+                self.out.push(b',');
+            }
+            match element {
+                IntegerElement::Unsigned(value) => push_unsigned(self.out, value),
+                IntegerElement::Signed(value) => push_signed(self.out, value),
+            }
+        })
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
@@ -232,7 +327,7 @@ impl Visitor for FieldWriter<'_> {
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         self.push_prefix(field);
         self.push("{\"bits\":");
-        number::push_unsigned(self.out, bits);
+        push_unsigned(self.out, bits);
         if let FieldKind::BitMap { flags, .. } = &field.class().kind {
             self.push(",\"flags\":");
             self.names(flags.flags_of(bits));
@@ -252,7 +347,7 @@ impl Visitor for FieldWriter<'_> {
             }
             Real::Wide(wide) => {
                 self.push("{\"$float");
-                number::push_unsigned(self.out, wide.length);
+                push_unsigned(self.out, wide.length);
                 self.push("\":\"");
                 let bytes = wide.length / 8;
                 for i in (0..bytes).rev() {
@@ -322,13 +417,19 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn begin_structure(&mut self, field: Field<'_>) {
+        if self.is_open(field) {
+            return;
+        }
         self.push_prefix(field);
         self.out.push(b'{');
         self.enter(FieldContainer::Structure(0));
     }
 
     #[inline]
-    fn end_structure(&mut self, _: Field<'_>) {
+    fn end_structure(&mut self, field: Field<'_>) {
+        if self.is_open(field) {
+            return;
+        }
         self.out.push(b'}');
         self.leave();
     }

@@ -158,7 +158,7 @@ impl ScopeState {
         let prefix = if is_text {
             LinePrefix::Text(PairPrefixes::for_plan(plan, palette.log_escaping()))
         } else {
-            LinePrefix::Json(Keys::for_plan(plan))
+            LinePrefix::Json(Keys::for_members(plan))
         };
         Some(Self { treatments, prefix })
     }
@@ -212,7 +212,9 @@ impl Sorter {
                     let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
                     let mut collector = PartCollector { treatments, parts, pairs };
                     let result = event.visit(treatments.scope, &mut collector);
-                    collector.pairs.finish(result.is_err());
+                    if result.is_err() {
+                        collector.pairs.finish();
+                    }
                     result
                 }
             });

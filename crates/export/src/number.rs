@@ -1,11 +1,15 @@
 //! Numbers as text in the formats of `printf`, but faster.
 
+mod exact;
+
 use std::io::Write;
 
 use ichnos_json::write::{ValueWriter, eight_digits};
 pub use ichnos_json::write::{push_integer, push_signed, push_unsigned};
 use ichnos_model::class::Uuid;
 use ichnos_model::field::Field;
+
+use exact::{Binary, Decimal};
 
 /// Appends a GUID for display. It is an activity path if it encodes one and its class has activity paths.
 pub fn push_guid(out: &mut Vec<u8>, field: &Field<'_>, guid: Uuid) {
@@ -48,6 +52,17 @@ pub fn nanoseconds(value: u32) -> [u8; 9] {
     let mut digits = [b'0' + (value / 100_000_000 % 10) as u8; 9];
     digits[1..].copy_from_slice(&eight_digits(value % 100_000_000));
     digits
+}
+
+/// Returns the digits of a number below 10,000.
+#[inline(always)]
+#[must_use]
+pub fn four_digits(number: u32) -> [u8; 4] {
+    // Like the digits of larger numbers, by multiplication with the reciprocals of 100 and 10.
+    let hundreds = (number * 10_486) >> 20;
+    let twos = hundreds | (number - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f;
+    (tens | (twos - 10 * tens) << 8 | 0x3030_3030).to_le_bytes()
 }
 
 /// Appends a fraction of a second as nine digits. `value` must be below 1,000,000,000.
@@ -140,6 +155,34 @@ pub fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator: u8) {
     }
 }
 
+/// Comma and three digits, for the numbers below 1,000.
+static GROUPS: [[u8; 4]; 1000] = {
+    let mut groups = [[b','; 4]; 1000];
+    let mut number = 0;
+    while number < 1000 {
+        let [hundreds, tens, ones] = [number / 100, number / 10 % 10, number % 10];
+        groups[number] = [b',', b'0' + hundreds as u8, b'0' + tens as u8, b'0' + ones as u8];
+        number += 1;
+    }
+    groups
+};
+
+/// Returns a comma and three digits for a number below 1,000.
+#[inline(always)]
+fn group(number: u64) -> [u8; 4] {
+    GROUPS.get(number as usize).copied().unwrap_or_default()
+}
+
+/// Returns the nine digits of a number below 1,000,000,000, in groups after commas.
+#[inline(always)]
+pub(crate) fn nine_grouped_digits(number: u32) -> [u8; 12] {
+    let number = u64::from(number);
+    let mut digits = [0; 12];
+    let groups = [group(number / 1_000_000), group(number / 1000 % 1000), group(number % 1000)];
+    digits.copy_from_slice(groups.as_flattened());
+    digits
+}
+
 /// Appends a decimal integer. From five digits on, each group of three digits follows a comma.
 #[inline]
 pub fn push_grouped(out: &mut Vec<u8>, value: i128) {
@@ -150,34 +193,55 @@ pub fn push_grouped(out: &mut Vec<u8>, value: i128) {
 }
 
 /// Appends an unsigned integer like [`push_grouped`].
+#[inline]
 pub fn push_grouped_unsigned(out: &mut Vec<u8>, magnitude: u128) {
-    let mut buffer = itoa::Buffer::new();
-    let digits = match u64::try_from(magnitude) {
-        Ok(magnitude) => buffer.format(magnitude),
-        Err(_) => buffer.format(magnitude),
-    };
-    let digits = digits.as_bytes();
-    if magnitude <= 9999 {
-        return out.extend_from_slice(digits);
+    match u64::try_from(magnitude) {
+        Ok(value @ ..10_000) => push_unsigned(out, value),
+        Ok(value) => push_groups(out, value),
+        Err(_) => push_wide_groups(out, magnitude),
     }
-    // At most 39 digits and 12 commas.
-    let mut grouped = [b','; 52];
-    let (first, rest) = digits.split_at((digits.len() - 1) % 3 + 1);
-    grouped[..first.len()].copy_from_slice(first);
-    let mut length = first.len();
-    for group in rest.chunks_exact(3) {
-        grouped[length + 1..length + 4].copy_from_slice(group);
-        length += 4;
+}
+
+/// Appends the groups of a number.
+fn push_groups(out: &mut Vec<u8>, mut value: u64) {
+    // At most six groups after the first, in the first half of the block.
+    let mut block = [0; 48];
+    let mut begin = 24;
+    while value >= 1000 && begin >= 4 {
+        begin -= 4;
+        if let Some(place) = block.get_mut(begin..).and_then(<[u8]>::first_chunk_mut) {
+            *place = group(value % 1000);
+        }
+        value /= 1000;
     }
-    out.extend_from_slice(&grouped[..length]);
+    match value {
+        ..100 => push_unsigned(out, value),
+        _ => out.extend_from_slice(&group(value)[1..]),
+    }
+    let end = out.len() + 24 - begin;
+    if let Some(groups) = block.get(begin..).and_then(<[u8]>::first_chunk::<24>) {
+        out.extend_from_slice(groups);
+    }
+    out.truncate(end);
+}
+
+/// Appends the groups of a number with more than 64 bits.
+#[cold]
+fn push_wide_groups(out: &mut Vec<u8>, magnitude: u128) {
+    let begin = out.len();
+    out.extend_from_slice(itoa::Buffer::new().format(magnitude).as_bytes());
+    separate(out, begin, 3, b',');
 }
 
 /// Appends `0x` and an integer in hexadecimal, with a colon before each group of four digits.
 pub fn push_grouped_hex(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(b"0x");
-    let begin = out.len();
-    push_bits(out, value, 4, LOWER);
-    separate(out, begin, 4, b':');
+    let groups = (64 - value.leading_zeros()).div_ceil(16).max(1);
+    push_bits(out, value >> ((groups - 1) * 16), 4, LOWER);
+    for group in (0..groups - 1).rev() {
+        let digit = |place: u32| LOWER[(value >> (group * 16 + place * 4)) as usize & 15];
+        out.extend_from_slice(&[b':', digit(3), digit(2), digit(1), digit(0)]);
+    }
 }
 
 /// Appends `0` and an integer in octal, with a colon before each group of three digits.
@@ -202,53 +266,58 @@ fn push_not_finite(out: &mut Vec<u8>, value: f64) -> bool {
 
 /// Appends a number like `printf("%g")`: six significant digits, without trailing zeros.
 pub fn push_general(out: &mut Vec<u8>, value: f64) {
-    if push_not_finite(out, value) {
-        return;
-    }
     if value.abs() < 1e6 && is_whole(value) {
         return push_signed(out, value as i64);
     }
-    // Rust's exponent form is correctly rounded, so use its digits and place the point.
-    let mut buffer = Small::default();
-    let _ = write!(buffer, "{value:.5e}");
-    let text = buffer.bytes();
-    let (negative, text) = match text.split_first() {
-        Some((b'-', rest)) => (true, rest),
-        _ => (false, text),
-    };
-    if negative {
+    if push_not_finite(out, value) {
+        return;
+    }
+    if value.is_sign_negative() {
         out.push(b'-');
     }
-    let Some(e) = memchr::memchr(b'e', text) else {
-        return;
+    let (digits, exponent) = exact::six_digits(value).unwrap_or_else(|| any_six_digits(value.abs()));
+    push_six_digits(out, digits, exponent);
+}
+
+/// Returns six significant digits of a finite number, and the decimal exponent of the first digit.
+#[cold]
+fn any_six_digits(value: f64) -> (u32, i32) {
+    // Rust's exponent form is correctly rounded: `1.23456e-7`.
+    let mut buffer = Small::default();
+    let _ = write!(buffer, "{value:.5e}");
+    let text = std::str::from_utf8(buffer.bytes()).unwrap_or_default();
+    let (digits, exponent) = text.split_once('e').unwrap_or_default();
+    let digits = digits.bytes().filter(u8::is_ascii_digit);
+    let digits = digits.fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
+    (digits, exponent.parse().unwrap_or(0))
+}
+
+/// Appends a number of six digits without trailing zeros. `exponent` is the decimal exponent of the first digit.
+fn push_six_digits(out: &mut Vec<u8>, digits: u32, exponent: i32) {
+    // The first digit is in the lowest byte.
+    let text = u64::from_le_bytes(eight_digits(digits)) >> 16;
+    let significant = 8 - (text ^ 0x3030_3030_3030).leading_zeros() as usize / 8;
+    let whole = match exponent {
+        0..6 => exponent as usize + 1,
+        -4..0 => {
+            let end = out.len() + 1 + exponent.unsigned_abs() as usize;
+            out.extend_from_slice(b"0.000");
+            out.truncate(end);
+            0
+        }
+        _ => 1,
     };
-    let mut digits = [b'0'; 6];
-    digits[0] = text[0];
-    for (digit, byte) in digits[1..].iter_mut().zip(text.get(2..e).unwrap_or_default()) {
-        *digit = *byte;
-    }
-    let exponent: i32 = std::str::from_utf8(&text[e + 1..]).ok().and_then(|e| e.parse().ok()).unwrap_or(0);
-    let significant = digits.iter().rposition(|digit| *digit != b'0').map_or(1, |last| last + 1);
-    if (-4..6).contains(&exponent) {
-        if exponent < 0 {
-            out.extend_from_slice(&b"0.000"[..1 + exponent.unsigned_abs() as usize]);
-            out.extend_from_slice(&digits[..significant]);
-        } else {
-            let whole = exponent as usize + 1;
-            out.extend_from_slice(&digits[..whole]);
-            if significant > whole {
-                out.push(b'.');
-                out.extend_from_slice(&digits[whole..significant]);
-            }
-        }
+    let end = out.len() + significant.max(whole) + usize::from(significant > whole && whole > 0);
+    let with_point = if significant > whole && whole > 0 {
+        let (bits, low) = (whole * 8, text & ((1 << (whole * 8)) - 1));
+        low | u64::from(b'.') << bits | text >> bits << (bits + 8)
     } else {
-        out.push(digits[0]);
-        if significant > 1 {
-            out.push(b'.');
-            out.extend_from_slice(&digits[1..significant]);
-        }
-        out.push(b'e');
-        out.push(if exponent < 0 { b'-' } else { b'+' });
+        text
+    };
+    out.extend_from_slice(&with_point.to_le_bytes());
+    out.truncate(end);
+    if !(-4..6).contains(&exponent) {
+        out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
         push_padded(out, u64::from(exponent.unsigned_abs()), 2);
     }
 }
@@ -260,7 +329,33 @@ pub fn push_shortest(out: &mut Vec<u8>, value: f64) {
     if value.abs() < 1e15 && is_whole(value) {
         return push_whole(out, value as i64);
     }
-    let _ = write!(out, "{value:?}");
+    match Binary::from_double(value).and_then(exact::shortest) {
+        Some(decimal) => push_decimal(out, value.is_sign_negative(), decimal),
+        None => {
+            let _ = write!(out, "{value:?}");
+        }
+    }
+}
+
+/// Appends a number with a fraction.
+fn push_decimal(out: &mut Vec<u8>, is_negative: bool, Decimal { digits, fraction }: Decimal) {
+    const EIGHT: u64 = 100_000_000;
+    if is_negative {
+        out.push(b'-');
+    }
+    let one = exact::power(fraction);
+    if fraction > 16 {
+        // Below 1.
+        out.extend_from_slice(b"0.");
+        return push_padded(out, digits, fraction as usize);
+    }
+    push_unsigned(out, digits / one);
+    let left = digits % one * exact::power(16 - fraction);
+    let end = out.len() + 1 + fraction as usize;
+    out.push(b'.');
+    let (first, second) = ((left / EIGHT) as u32, (left % EIGHT) as u32);
+    out.extend_from_slice([eight_digits(first), eight_digits(second)].as_flattened());
+    out.truncate(end);
 }
 
 /// Writes a number as JSON with the fewest digits that distinguish it from all others. NaN and infinities become
@@ -283,12 +378,17 @@ pub fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
     if value.abs() < 1e7 && is_whole(value.into()) {
         return push_whole(out, value as i64);
     }
-    let _ = write!(out, "{value:?}");
+    match Binary::from_single(value).and_then(exact::shortest) {
+        Some(decimal) => push_decimal(out, value.is_sign_negative(), decimal),
+        None => {
+            let _ = write!(out, "{value:?}");
+        }
+    }
 }
 
-/// Returns `true` if the value is an integer and not -0.
+/// Returns `true` if a value below 2^63 is an integer and not -0.
 fn is_whole(value: f64) -> bool {
-    value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive())
+    (value as i64) as f64 == value && (value != 0.0 || value.is_sign_positive())
 }
 
 fn push_whole(out: &mut Vec<u8>, value: i64) {
@@ -298,9 +398,20 @@ fn push_whole(out: &mut Vec<u8>, value: i64) {
 
 /// Appends a number like `printf("%f")`: six digits after the point.
 pub fn push_fixed(out: &mut Vec<u8>, value: f64) {
-    if !push_not_finite(out, value) {
-        let _ = write!(out, "{value:.6}");
+    if push_not_finite(out, value) {
+        return;
     }
+    let Some(millionths) = exact::millionths(value) else {
+        let _ = write!(out, "{value:.6}");
+        return;
+    };
+    if value.is_sign_negative() {
+        out.push(b'-');
+    }
+    push_unsigned(out, millionths / 1_000_000);
+    let mut fraction = eight_digits((millionths % 1_000_000) as u32);
+    fraction[1] = b'.';
+    out.extend_from_slice(&fraction[1..]);
 }
 
 /// Buffer for the text of one number.
@@ -348,6 +459,13 @@ mod tests {
             assert_eq!(text(|out| push_nanoseconds(out, nanoseconds)), format!("{nanoseconds:09}"));
             let microseconds = nanoseconds / 1000;
             assert_eq!(text(|out| push_microseconds(out, microseconds)), format!("{microseconds:06}"));
+        }
+    }
+
+    #[test]
+    fn four_digits_of_all_numbers() {
+        for number in 0..10_000 {
+            assert_eq!(four_digits(number), *format!("{number:04}").as_bytes());
         }
     }
 
@@ -437,9 +555,24 @@ mod tests {
         assert_eq!(text(|out| push_grouped(out, -1234567)), "-1,234,567");
         assert_eq!(text(|out| push_grouped(out, i128::from(u64::MAX))), "18,446,744,073,709,551,615");
         assert_eq!(text(|out| push_grouped(out, i128::from(i64::MIN))), "-9,223,372,036,854,775,808");
+        for digits in 0..38 {
+            for value in [10u128.pow(digits), 10u128.pow(digits) * 10 - 1, 7 << digits, 1234 << (2 * digits)]
+            {
+                let mut expected = value.to_string();
+                for place in (1..expected.len()).rev().filter(|_| value > 9999) {
+                    if (value.to_string().len() - place) % 3 == 0 {
+                        expected.insert(place, ',');
+                    }
+                }
+                assert_eq!(text(|out| push_grouped_unsigned(out, value)), expected);
+            }
+        }
+        assert_eq!(nine_grouped_digits(12_003_004), *b",012,003,004");
         assert_eq!(text(|out| push_grouped_hex(out, 0xdead_beef)), "0xdead:beef");
         assert_eq!(text(|out| push_grouped_hex(out, 0xfffff)), "0xf:ffff");
         assert_eq!(text(|out| push_grouped_hex(out, 0)), "0x0");
+        assert_eq!(text(|out| push_grouped_hex(out, 0x1_0000)), "0x1:0000");
+        assert_eq!(text(|out| push_grouped_hex(out, u64::MAX - 15)), "0xffff:ffff:ffff:fff0");
         assert_eq!(text(|out| push_grouped_octal(out, 0o1234567)), "01:234:567");
     }
 

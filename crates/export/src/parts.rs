@@ -2,7 +2,7 @@
 
 pub use crate::event_stacks::EventStacks;
 pub use crate::json_fields::{FieldWriter, Keys, Scratch};
-pub use crate::number::{nanoseconds, write_id};
+pub use crate::number::{four_digits, nanoseconds, write_id};
 pub use crate::property::{emf_uri, has_plain_field, log_level_name, log_level_number};
 pub use crate::repeated::Repeated;
 pub use crate::resume::StreamRank;

@@ -28,7 +28,7 @@ use crate::text_buffer::{TextBuffer, TextWriter};
 use crate::time::ClockDisplay;
 use class_prefix::class_prefix;
 use fields::{FieldPrinter, PrettyScratch};
-use labels::FieldLabels;
+use labels::{FieldLabels, LabelForm};
 use resume::ResumedPretty;
 pub use resume::{DeltaCause, PrettyState};
 use stamp::Stamp;
@@ -188,6 +188,10 @@ impl PrettyOptions {
     fn is_styled(&self) -> bool {
         self.color | self.printable_only
     }
+
+    fn label_form<'a>(&self, palette: &'a Palette, names: bool) -> LabelForm<'a> {
+        LabelForm { palette, names, color: self.color }
+    }
 }
 
 /// State of an event record class.
@@ -205,6 +209,14 @@ struct PrettyClassState {
 struct PrettyStreamClassState {
     packet: FieldLabels,
     common: FieldLabels,
+}
+
+impl PrettyStreamClassState {
+    /// Returns `true` if the packet context or the common context is shown.
+    #[inline]
+    fn has_contexts(&self) -> bool {
+        self.common.is_shown() || self.packet.is_shown()
+    }
 }
 
 /// State of a data stream.
@@ -261,20 +273,70 @@ struct ScopePrinter<'p> {
 }
 
 impl ScopePrinter<'_> {
-    /// Writes a scope with its title. `names` is `true` if its members are named.
+    /// Writes a scope. `names` is `true` if its members are named.
     #[inline(always)]
     fn print<const STYLED: bool>(
         &mut self,
         out: &mut Vec<u8>,
         event: &Event<'_>,
-        (scope, title): (Scope, &str),
+        scope: Scope,
         labels: &FieldLabels,
         names: bool,
     ) -> Result<(), DecodeError> {
-        push_scope_name(out, self.options.names.scope, self.palette, title);
         let flags = self.options.enum_flags;
         let mut printer = FieldPrinter::<STYLED>::new(out, self.palette, labels, names, flags, self.scratch);
-        event.visit(scope, &mut printer)
+        event.visit_members(scope, &mut printer)?;
+        labels.close(out);
+        Ok(())
+    }
+}
+
+impl ScopePrinter<'_> {
+    /// Writes the contexts of an event, unless they are those of the previous event.
+    #[inline(never)]
+    fn contexts<const STYLED: bool>(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        part: &mut PrettyStreamState,
+        known: &PrettyStreamClassState,
+    ) -> Result<(), DecodeError> {
+        let names = self.options.names.context;
+        let PrettyStreamState { contexts, packet } = part;
+        let is_packet_open = packet.is_open;
+        let mut push_packet_context = |out: &mut Vec<u8>, printer: &mut Self| {
+            packet.push(out, |out| {
+                printer.print_other::<STYLED>(out, event, Scope::PacketContext, &known.packet, names)
+            })
+        };
+        let Some(plan) = event.plan(Scope::CommonContext).filter(|_| known.common.is_shown()) else {
+            return push_packet_context(out, self);
+        };
+        let result = contexts.push(out, event, Scope::CommonContext, plan, |out| {
+            let mut packet = Ok(());
+            if known.packet.is_shown() {
+                packet = push_packet_context(out, self);
+                out.extend_from_slice(b", ");
+            }
+            packet.and(self.print_other::<STYLED>(out, event, Scope::CommonContext, &known.common, names))
+        });
+        if !is_packet_open {
+            contexts.forget();
+        }
+        result
+    }
+
+    /// Writes a scope that few classes have, or that is kept.
+    #[inline(never)]
+    fn print_other<const STYLED: bool>(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        scope: Scope,
+        labels: &FieldLabels,
+        names: bool,
+    ) -> Result<(), DecodeError> {
+        self.print::<STYLED>(out, event, scope, labels, names)
     }
 }
 
@@ -292,7 +354,7 @@ pub struct Pretty<W> {
     scratch: PrettyScratch,
     streams: StreamTable<PrettyStreamState, PrettyStreamClassState, PrettyClassState>,
     past: PrettyState,
-    /// Stamp of a recent event.
+    /// Stamp of the last event.
     stamp: Option<Stamp>,
     /// `None` if all earlier lines are known.
     resumed: Option<ResumedPretty>,
@@ -359,17 +421,19 @@ impl<W: TextWriter> Pretty<W> {
         };
         self.streams.insert(stream, part, || {
             let plans = stream.plans();
-            let labels = |plan: &Option<Plan>| {
-                FieldLabels::for_plan(
-                    plan.as_ref(),
-                    &self.palette,
-                    self.options.names.context,
-                    self.options.color,
-                )
-            };
+            let form = self.options.label_form(&self.palette, self.options.names.context);
+            let title = |scope| scope_title(scope, &self.options, &self.palette);
             PrettyStreamClassState {
-                packet: labels(&plans.packet_context),
-                common: labels(&plans.common_context),
+                packet: FieldLabels::for_plan(
+                    plans.packet_context.as_ref(),
+                    form,
+                    &title("stream.packet.context"),
+                ),
+                common: FieldLabels::for_plan(
+                    plans.common_context.as_ref(),
+                    form,
+                    &title("stream.event.context"),
+                ),
             }
         });
     }
@@ -384,54 +448,25 @@ impl<W: TextWriter> Pretty<W> {
         let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let class = classes.for_event(event, || make_class(event, has_clock, &self.options, &self.palette));
+        let class =
+            classes.for_event(event, || make_class(event, has_clock, &self.options, &self.palette, known));
         let out = &mut self.output.buffer;
-        class.prefix.push(out, false);
+        class.prefix.push(out);
         let names = self.options.names;
         let mut printer =
             ScopePrinter { options: &self.options, palette: &self.palette, scratch: &mut self.scratch };
-        let mut first = true;
-        let has_packet_context = event.plan(Scope::PacketContext).is_some() && !known.packet.hide_all();
-        let is_packet_open = part.packet.is_open;
-        let mut push_packet_context = |out: &mut Vec<u8>, printer: &mut ScopePrinter<'_>| {
-            part.packet.push(out, |out| {
-                let scope = (Scope::PacketContext, "stream.packet.context");
-                printer.print::<STYLED>(out, event, scope, &known.packet, names.context)
-            })
-        };
-        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all()) {
-            first = false;
-            let result = part.contexts.push(out, event, Scope::CommonContext, plan, |out| {
-                let mut packet = Ok(());
-                if has_packet_context {
-                    packet = push_packet_context(out, &mut printer);
-                    out.extend_from_slice(b", ");
-                }
-                let scope = (Scope::CommonContext, "stream.event.context");
-                packet.and(printer.print::<STYLED>(out, event, scope, &known.common, names.context))
-            });
-            if !is_packet_open {
-                part.contexts.forget();
-            }
-            self.output.failures.record(result);
-        } else if has_packet_context {
-            first = false;
-            self.output.failures.record(push_packet_context(out, &mut printer));
+        let failures = &mut self.output.failures;
+        let is_repeated = part.contexts.push_known(out, event, Scope::CommonContext);
+        if !is_repeated && known.has_contexts() {
+            failures.record(printer.contexts::<STYLED>(out, event, part, known));
         }
-        let scopes = [
-            (Scope::SpecificContext, &class.specific, "event.context", names.context),
-            (Scope::Payload, &class.payload, "event.fields", names.payload),
-        ];
-        for (scope, labels, title, names) in scopes {
-            if event.plan(scope).is_none() || labels.hide_all() {
-                continue;
-            }
-            if !first {
-                out.extend_from_slice(b", ");
-            }
-            first = false;
-            let result = printer.print::<STYLED>(out, event, (scope, title), labels, names);
-            self.output.failures.record(result);
+        let PrettyClassState { specific, payload, .. } = class;
+        if specific.is_shown() {
+            let scope = Scope::SpecificContext;
+            failures.record(printer.print_other::<STYLED>(out, event, scope, specific, names.context));
+        }
+        if payload.is_shown() {
+            failures.record(printer.print::<STYLED>(out, event, Scope::Payload, payload, names.payload));
         }
         out.push(b'\n');
         class.stacks.push_lines(out, event);
@@ -441,12 +476,11 @@ impl<W: TextWriter> Pretty<W> {
     /// Appends the event time, and the time since the previous event.
     #[inline]
     fn push_time(&mut self, value: Option<&ClockValue>) {
-        if let (Some(stamp), Some(last), Some(value)) = (&self.stamp, self.past.last, value)
+        if let (Some(stamp), Some(value)) = (&mut self.stamp, value)
             && let Ok(now) = u64::try_from(value.nanoseconds)
-            && let Ok(delta) = u64::try_from(value.nanoseconds.saturating_sub(last))
-            && stamp.push(&mut self.output.buffer, now, delta)
+            && let Some(delta) = stamp.push(&mut self.output.buffer, now)
         {
-            self.past.advance(value.nanoseconds);
+            self.past = PrettyState::after(now, delta);
         } else {
             self.push_any_time(value);
         }
@@ -454,6 +488,7 @@ impl<W: TextWriter> Pretty<W> {
 
     #[inline(never)]
     fn push_any_time(&mut self, value: Option<&ClockValue>) {
+        self.stamp = None;
         let out = &mut self.output.buffer;
         let begin = out.len();
         let header_names = self.options.names.header;
@@ -633,10 +668,13 @@ fn push_name(out: &mut Vec<u8>, palette: &Palette, name: &str) {
     }
 }
 
-fn push_scope_name(out: &mut Vec<u8>, wanted: bool, palette: &Palette, name: &str) {
-    if wanted {
-        push_name(out, palette, name);
+/// Returns the text before a scope.
+fn scope_title(title: &str, options: &PrettyOptions, palette: &Palette) -> Vec<u8> {
+    let mut text = Vec::new();
+    if options.names.scope {
+        push_name(&mut text, palette, title);
     }
+    text
 }
 
 fn make_class(
@@ -644,13 +682,20 @@ fn make_class(
     has_clock: bool,
     options: &PrettyOptions,
     palette: &Palette,
+    known: &PrettyStreamClassState,
 ) -> PrettyClassState {
-    let labels =
-        |plan: &Option<Plan>, names| FieldLabels::for_plan(plan.as_ref(), palette, names, options.color);
+    let mut is_first = !known.has_contexts();
+    let mut labels = |plan: &Option<Plan>, title, names| {
+        let mut before = if is_first { Vec::new() } else { b", ".to_vec() };
+        before.extend(scope_title(title, options, palette));
+        let labels = FieldLabels::for_plan(plan.as_ref(), options.label_form(palette, names), &before);
+        is_first &= !labels.is_shown();
+        labels
+    };
     PrettyClassState {
         prefix: ShortText::new(&class_prefix(event, has_clock, options, palette)),
-        specific: labels(&event.plans().specific_context, options.names.context),
-        payload: labels(&event.plans().payload, options.names.payload),
+        specific: labels(&event.plans().specific_context, "event.context", options.names.context),
+        payload: labels(&event.plans().payload, "event.fields", options.names.payload),
         stacks: EventStacks::for_event(event, options.stacks),
     }
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use ichnos_model::class::{Attributes, EventRecordClass, UuidOf};
-use ichnos_model::field::Field;
 use ichnos_model::log::LOG_LEVEL_NAMES;
 use ichnos_model::plan::Plan;
 use ichnos_model::{DataStream, TraceClass};
@@ -125,10 +124,9 @@ impl Hidden {
         Self { nodes: hidden }
     }
 
-    /// Returns `true` if a field is hidden.
-    #[inline]
-    pub(crate) fn has(&self, field: Field<'_>) -> bool {
-        !self.nodes.is_empty() && self.at(field.index())
+    /// Returns the fields of a plan that visitors do not receive.
+    pub(crate) fn padding(plan: &Plan) -> Self {
+        Self { nodes: plan.nodes().map(|node| node.class.is_padding()).collect() }
     }
 
     /// Returns `true` if the field with this index, in the order of [`Plan::nodes`], is hidden.

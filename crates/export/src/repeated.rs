@@ -8,11 +8,35 @@ use ichnos_model::{Event, Scope};
 /// if its writer clears it when that changes.
 #[derive(Debug, Default)]
 pub struct Repeated {
+    /// Bytes of the context. Empty if they are unknown.
     bytes: Vec<u8>,
     text: Vec<u8>,
+    /// Alignment of the context in bits, minus one.
+    mask: u64,
 }
 
 impl Repeated {
+    /// Appends the previous text if the context bytes equal the previous event's. Otherwise returns `false`.
+    #[inline(always)]
+    pub fn push_known(&self, out: &mut Vec<u8>, event: &Event<'_>, scope: Scope) -> bool {
+        let is_known = self.equals(event, scope).unwrap_or(false);
+        if is_known {
+            out.extend_from_slice(&self.text);
+        }
+        is_known
+    }
+
+    #[inline(always)]
+    fn equals(&self, event: &Event<'_>, scope: Scope) -> Option<bool> {
+        if self.bytes.is_empty() || event.scopes.values.is_some_and(|values| values.has(scope)) {
+            return None;
+        }
+        // The size is fixed.
+        let begin = event.scopes.begins().get(scope as usize)?.bit.checked_add(self.mask)? & !self.mask;
+        let first = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;
+        Some(*event.scopes.bits.data.get(first..)?.get(..self.bytes.len())? == self.bytes[..])
+    }
+
     /// Appends the text of an event context with this plan. `write` writes it, unless the context bytes equal the
     /// previous event's. Then the previous text is appended.
     ///
@@ -27,18 +51,16 @@ impl Repeated {
         plan: &Plan,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
-        let bytes = fixed_bytes(event, scope, plan);
-        if let Some(bytes) = bytes
-            && *bytes == self.bytes[..]
-        {
-            out.extend_from_slice(&self.text);
+        if self.push_known(out, event, scope) {
             return Ok(());
         }
+        let bytes = fixed_bytes(event, scope, plan);
         let begin = out.len();
         let result = write(out);
         self.bytes.clear();
         self.text.clear();
         if let (Some(bytes), Ok(())) = (bytes, &result) {
+            self.mask = plan.root().alignment() - 1;
             self.bytes.extend_from_slice(bytes);
             self.text.extend_from_slice(out.get(begin..).unwrap_or_default());
         }

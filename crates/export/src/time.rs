@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::block::ShortText;
 use crate::number;
+use crate::recent_number::RecentNumber;
 
 const BILLION: i128 = 1_000_000_000;
 
@@ -72,7 +73,7 @@ impl ClockDisplay {
     #[inline]
     fn push_clock(&mut self, out: &mut Vec<u8>, second: i64, nanoseconds: u32) {
         match &self.text {
-            Some(text) if second == self.second => text.push(out, false),
+            Some(text) if second == self.second => text.push(out),
             _ => {
                 let text = self.make_text(second);
                 out.extend_from_slice(&text);
@@ -146,7 +147,7 @@ impl Iso {
     fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) -> bool {
         let Ok(second) = i64::try_from(nanoseconds.div_euclid(BILLION)) else { return false };
         match &self.second {
-            Some((known, text)) if *known == second => text.push(out, false),
+            Some((known, text)) if *known == second => text.push(out),
             _ => {
                 // Unlike times for any zone, UTC times reach to the last day of 9999.
                 let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
@@ -169,6 +170,7 @@ impl Iso {
 pub struct TimeWriter {
     form: JsonTime,
     iso: Iso,
+    number: RecentNumber,
 }
 
 impl TimeWriter {
@@ -180,7 +182,7 @@ impl TimeWriter {
 
     /// Creates a writer for clocks with dates.
     pub(crate) fn of_dates(form: JsonTime) -> Self {
-        Self { form, iso: Iso::default() }
+        Self { form, iso: Iso::default(), number: RecentNumber::new(b"") }
     }
 
     /// Returns `true` if times are plain numbers.
@@ -194,7 +196,7 @@ impl TimeWriter {
     #[inline]
     pub fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         if self.is_number() {
-            number::push_integer(out, nanoseconds);
+            self.number.push(out, nanoseconds);
         } else {
             self.push_with_date(out, nanoseconds);
         }
@@ -204,7 +206,7 @@ impl TimeWriter {
     #[inline]
     pub(crate) fn push_bare(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         if self.is_number() || !self.iso.push(out, nanoseconds) {
-            number::push_integer(out, nanoseconds);
+            self.number.push(out, nanoseconds);
         }
     }
 

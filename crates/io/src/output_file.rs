@@ -9,6 +9,9 @@ use crate::standard_output;
 
 const BUFFER: usize = 256 << 10;
 
+/// Size from which bytes are written without a copy in the buffer.
+const DIRECT: usize = 32 << 10;
+
 /// Opens an output: the standard output for `None` and `-`, otherwise a file.
 ///
 /// The file appears (or is replaced) only with [`OutputFile::finish`]. Until then, all data is in a temporary file next
@@ -168,7 +171,12 @@ impl Write for OutputFile {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer()?.write_all(bytes)
+        let writer = self.writer()?;
+        if bytes.len() < DIRECT {
+            return writer.write_all(bytes);
+        }
+        writer.flush()?;
+        writer.get_mut().write_all(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

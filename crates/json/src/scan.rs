@@ -49,16 +49,38 @@ pub(crate) fn plain_length(text: &[u8]) -> usize {
 /// Returns `true` if a text is ASCII without quotes, backslashes and control characters.
 #[inline]
 pub(crate) fn is_plain_ascii(text: &[u8]) -> bool {
-    let is_plain = |word: &[u8; 8]| {
-        let word = u64::from_le_bytes(*word);
-        special_bytes(word) | word & HIGH == 0
-    };
+    all_words(text, |word| special_bytes(word) | word & HIGH == 0)
+}
+
+/// Returns `true` if `is_right` returns `true` for words that together contain all bytes of a text, some of them several
+/// times. Short texts are padded with spaces.
+#[inline(always)]
+pub fn all_words(text: &[u8], is_right: impl Fn(u64) -> bool) -> bool {
+    let Some(last) = text.last_chunk() else { return is_right(short_word(text)) };
     let (words, rest) = text.as_chunks();
-    words.iter().all(is_plain)
-        && match text.last_chunk() {
-            Some(last) => rest.is_empty() || is_plain(last),
-            None => rest.iter().all(|byte| byte.is_ascii() && !is_special(*byte)),
+    for word in words {
+        if !is_right(u64::from_le_bytes(*word)) {
+            return false;
         }
+    }
+    rest.is_empty() || is_right(u64::from_le_bytes(*last))
+}
+
+/// Returns the bytes of a text with less than eight bytes, padded with spaces.
+#[inline(always)]
+fn short_word(text: &[u8]) -> u64 {
+    const SPACES: u64 = ONES * b' ' as u64;
+    match (text.first_chunk(), text.last_chunk(), text) {
+        (Some(first), Some(last), _) => {
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
+        }
+        (_, _, [first, second, third]) => {
+            SPACES << 24 | u64::from(*third) << 16 | u64::from(*second) << 8 | u64::from(*first)
+        }
+        (_, _, [first, second]) => SPACES << 16 | u64::from(*second) << 8 | u64::from(*first),
+        (_, _, [first]) => SPACES << 8 | u64::from(*first),
+        _ => SPACES,
+    }
 }
 
 #[cfg(test)]

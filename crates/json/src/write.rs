@@ -38,6 +38,7 @@ use crate::scan::{is_plain_ascii, plain_length};
 
 mod decimal;
 
+pub use crate::scan::all_words;
 pub use decimal::{eight_digits, push_integer, push_signed, push_unsigned};
 
 /// Appends a string in quotes.

@@ -23,6 +23,7 @@ use ichnos_model::field::FieldRef;
 use ichnos_model::log::LogText;
 use ichnos_model::meaning::EventRole;
 use ichnos_model::message::{Damage, Discarded};
+use ichnos_model::plan::Plan;
 use ichnos_model::{DataStream, Event, Message, Scope, Sink, Trace};
 
 use crate::description::write_clock_class;
@@ -150,8 +151,8 @@ impl ClassState {
         write_log_level(&mut line, class);
         Self {
             identity: out.into(),
-            specific: Keys::for_plan(event.plan(Scope::SpecificContext)),
-            payload: Keys::for_plan(event.plan(Scope::Payload)),
+            specific: Keys::for_scope(event.plan(Scope::SpecificContext), ",\"specific_context\":"),
+            payload: Keys::for_scope(event.plan(Scope::Payload), ",\"payload\":"),
             stacks: if with_frames { Box::default() } else { meanings::stack_fields(event) },
             frames: EventStacks::for_event(event, with_frames),
             message: meanings::written_message(event.class),
@@ -261,8 +262,8 @@ impl<W: TextWriter> JsonLines<W> {
             let header = plans.event_record_header.as_ref().filter(|plan| has_plain_field(plan));
             StreamClassState {
                 time: TimeWriter::new(self.options.time, stream.clock()),
-                header: header.map(|plan| Keys::for_plan(Some(plan))),
-                common: Keys::for_plan(plans.common_context.as_ref()),
+                header: header.map(|plan| Keys::for_scope(Some(plan), ",\"header\":")),
+                common: Keys::for_scope(plans.common_context.as_ref(), ",\"common_context\":"),
                 resource: Keys::for_plan(plans.resource.as_ref()),
                 common_contexts: ValueCache::new(&[Scope::CommonContext], MOST_TEXTS),
                 resources: ValueCache::new(&[Scope::Resource], MOST_TEXTS),
@@ -293,42 +294,28 @@ impl<W: TextWriter> JsonLines<W> {
             push_other_clocks(out, event);
         }
         let scratch = &mut self.scratch;
-        let mut write = |out: &mut Vec<u8>, scope: Scope, keys: &Keys| {
-            let mut writer = FieldWriter::new(out, scratch, keys);
-            let result = event.visit(scope, &mut writer);
-            writer.finish(result.is_err());
-            result
-        };
         let failures = &mut self.output.failures;
         if let Some(keys) = &known.header {
-            out.extend_from_slice(b",\"header\":");
-            failures.record(write(out, Scope::EventRecordHeader, keys));
+            failures.record(push_scope(out, scratch, event, Scope::EventRecordHeader, keys));
         }
-        if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context) {
-            let keys = &known.common;
-            let write = |out: &mut Vec<u8>| {
-                out.extend_from_slice(b",\"common_context\":");
-                write(out, Scope::CommonContext, keys)
-            };
-            failures.record(match event.scopes.values {
-                Some(values) if values.has(Scope::CommonContext) => {
-                    known.common_contexts.push(out, event, write)
-                }
-                _ => repeated.push(out, event, Scope::CommonContext, plan, write),
-            });
+        if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context)
+            && !repeated.push_known(out, event, Scope::CommonContext)
+        {
+            failures.record(push_common_context(out, scratch, event, known, (repeated, plan)));
         }
         if event.plan(Scope::SpecificContext).is_some() {
-            out.extend_from_slice(b",\"specific_context\":");
-            failures.record(write(out, Scope::SpecificContext, &class.specific));
+            failures.record(push_scope(out, scratch, event, Scope::SpecificContext, &class.specific));
         }
         if event.plan(Scope::Payload).is_some() {
-            out.extend_from_slice(b",\"payload\":");
-            failures.record(write(out, Scope::Payload, &class.payload));
+            let writer = FieldWriter::new(out, scratch, &class.payload);
+            failures.record(writer.write(|writer| event.visit_members(Scope::Payload, writer)));
         }
         if class.message.is_some() || event.has_resource() {
             failures.record(push_resource(out, scratch, event, known, class.message));
         }
-        class.frames.push_json(out, event);
+        if !class.frames.is_empty() {
+            class.frames.push_json(out, event);
+        }
         out.extend_from_slice(b"}\n");
         self.output.flush_if_full()
     }
@@ -356,10 +343,8 @@ impl<W: TextWriter> JsonLines<W> {
             for (scope, name) in [(Scope::PacketHeader, "header"), (Scope::PacketContext, "context")] {
                 if packet.plan(scope).is_some() {
                     let keys = Keys::for_plan(packet.plan(scope));
-                    let mut writer = FieldWriter::new(line.member(name).raw(), &mut self.scratch, &keys);
-                    let result = packet.visit(scope, &mut writer);
-                    writer.finish(result.is_err());
-                    self.output.failures.record(result);
+                    let writer = FieldWriter::new(line.member(name).raw(), &mut self.scratch, &keys);
+                    self.output.failures.record(writer.write(|writer| packet.visit(scope, writer)));
                 }
             }
         }
@@ -438,6 +423,35 @@ impl<W: TextWriter> Sink for JsonLines<W> {
     }
 }
 
+/// Appends a scope that few events have, or that is kept.
+#[inline(never)]
+fn push_scope(
+    out: &mut Vec<u8>,
+    scratch: &mut Scratch,
+    event: &Event<'_>,
+    scope: Scope,
+    keys: &Keys,
+) -> Result<(), DecodeError> {
+    FieldWriter::new(out, scratch, keys).write(|writer| event.visit_members(scope, writer))
+}
+
+/// Appends the common context of an event, and keeps its text.
+#[inline(never)]
+fn push_common_context(
+    out: &mut Vec<u8>,
+    scratch: &mut Scratch,
+    event: &Event<'_>,
+    known: &mut StreamClassState,
+    (repeated, plan): (&mut Repeated, &Plan),
+) -> Result<(), DecodeError> {
+    let StreamClassState { common, common_contexts, .. } = known;
+    let write = |out: &mut Vec<u8>| push_scope(out, scratch, event, Scope::CommonContext, common);
+    match event.scopes.values {
+        Some(values) if values.has(Scope::CommonContext) => common_contexts.push(out, event, write),
+        _ => repeated.push(out, event, Scope::CommonContext, plan, write),
+    }
+}
+
 /// Appends an event's resource, and the message that is formatted from its fields.
 #[inline(never)]
 fn push_resource(
@@ -455,9 +469,8 @@ fn push_resource(
         result = resources.push(out, event, |out| {
             // Removes the end of the resource object, so that members can follow.
             out.pop();
-            let mut writer = FieldWriter::new(out, scratch, keys);
-            let result = event.visit(Scope::Resource, &mut writer);
-            writer.finish(result.is_err());
+            let result =
+                FieldWriter::new(out, scratch, keys).write(|writer| event.visit(Scope::Resource, writer));
             out.pop();
             result
         });

@@ -231,6 +231,40 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// Passes all fields of a scope to `visitor` like [`Event::visit`]. `begin_structure` and `end_structure` may be
+    /// skipped for a root structure.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    #[inline(always)]
+    pub fn visit_members<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
+        let Some(plan) = self.plan(scope) else { return Ok(()) };
+        // All fields of a record whose end is known fit. In others, those before the first that does not fit count.
+        let Scopes { bits, end, .. } = &self.scopes;
+        let is_fitting = *end > 0 && (*end / 8) as usize <= bits.bytes().len();
+        let result = if is_fitting { self.visit_bytewise(scope, plan, visitor) } else { None };
+        result.unwrap_or_else(|| self.scopes.visit(scope, plan, visitor))
+    }
+
+    /// Passes all fields of a scope to `visitor`, except a root structure. Returns `None` if that takes more than loading
+    /// bytes.
+    #[inline(always)]
+    fn visit_bytewise<V: Visitor>(
+        &self,
+        scope: Scope,
+        plan: &Plan,
+        visitor: &mut V,
+    ) -> Option<Result<(), DecodeError>> {
+        let Scopes { bits, begins, slots, values, .. } = self.scopes;
+        if values.is_some_and(|values| values.has(scope)) {
+            return None;
+        }
+        let begin = begins.get(scope as usize).map_or(0, |begin| begin.bit);
+        let steps = plan.byte_steps().filter(|_| begin % 8 == 0)?;
+        let is_right = decode_joined(steps, plan, bits.bytes(), (begin / 8) as usize, slots, visitor);
+        Some(if is_right { Ok(()) } else { changed_since(bits, begin) })
+    }
+
     /// Passes all fields of the common context, the specific context and the payload to `visitor`. `begin_structure`
     /// may be skipped for these three root structures, so this is for visitors that want values regardless of their
     /// scope.
@@ -281,21 +315,11 @@ impl Event<'_> {
     /// Runs [`Event::visit_all`] if some scopes are values.
     #[inline(never)]
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
-        let scopes = &self.scopes;
         for scope in OWN {
             let Some(plan) = self.plan(scope) else { continue };
-            if let Some(values) = scopes.values.filter(|values| values.has(scope)) {
-                values.visit(scope, plan, visitor)?;
-                continue;
-            }
-            let begin = scopes.begins.get(scope as usize).map_or(0, |begin| begin.bit);
-            let Some(steps) = plan.byte_steps().filter(|_| begin % 8 == 0) else {
-                scopes.visit(scope, plan, visitor)?;
-                continue;
-            };
-            let bytes = scopes.bits.bytes();
-            if !decode_joined(steps, plan, bytes, (begin / 8) as usize, scopes.slots, visitor) {
-                return changed_since(scopes.bits, begin);
+            match self.visit_bytewise(scope, plan, visitor) {
+                Some(result) => result?,
+                None => self.scopes.visit(scope, plan, visitor)?,
             }
         }
         Ok(())

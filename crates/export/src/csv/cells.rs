@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use ichnos_model::class::Uuid;
 use ichnos_model::decode::DecodeError;
-use ichnos_model::field::{Field, FieldValue, Real, Text, Wide};
+use ichnos_model::field::{Field, FieldValue, Real, StringEncoding, Text, Wide};
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Scope, Visitor};
 
 use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, ScopeTrees};
 use super::options::CsvOptions;
-use super::row::{ClassCell, CsvRow, push_cell};
+use super::row::{ClassCell, CsvRow, is_plain, push_cell};
 use crate::json_fields::{FieldWriter, Keys, Scratch};
 use crate::number;
 use crate::repeated::Repeated;
@@ -220,10 +220,16 @@ impl ScopeCells {
         cells: &mut Cells,
     ) -> Result<(), DecodeError> {
         let Some(context) = &self.context else { return self.write_to_line(event, out, line, cells) };
-        let Some(plan) = event.plan(self.scope) else { return Ok(()) };
         let [first, end] = context.cells;
         line.push_before(out, first);
         let known = contexts.iter().position(|(shape, _)| *shape == context.shape);
+        if let Some((_, repeated)) = known.and_then(|place| contexts.get(place))
+            && repeated.push_known(out, event, self.scope)
+        {
+            line.continue_at(end);
+            return Ok(());
+        }
+        let Some(plan) = event.plan(self.scope) else { return Ok(()) };
         let place = known.unwrap_or_else(|| {
             contexts.push((context.shape, Repeated::default()));
             contexts.len() - 1
@@ -251,7 +257,13 @@ impl ScopeCells {
             let json = FieldWriter::new(out, scratch, &self.keys);
             let to = InLine { nodes: &pass.in_order, line: &mut *line, scratch: text };
             let mut writer = CellWriter { json, to, whole: None, depth: 0 };
-            if let Err(error) = event.visit(self.scope, &mut writer) {
+            let wants_root = pass.in_order.first().is_some_and(|root| root.value != NodeCells::NONE);
+            let result = if wants_root {
+                event.visit(self.scope, &mut writer)
+            } else {
+                event.visit_members(self.scope, &mut writer)
+            };
+            if let Err(error) = result {
                 // A partial cell would not be quoted.
                 if let Some((begin, _)) = writer.whole {
                     out.truncate(begin);
@@ -604,6 +616,11 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
         self.integer(field, value.into(), |out| number::push_signed(out, value));
     }
 
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        within_json!(self, integers(field, size, bytes));
+        false
+    }
+
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         within_json!(self, wide(field, value));
         let wants = self.plain(field, |out| value.write_decimal(out));
@@ -632,6 +649,17 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
         within_json!(self, real(field, value));
+        match value {
+            Real::Double(double) if double.is_finite() => {
+                self.plain(field, |out| number::push_shortest(out, double));
+                return;
+            }
+            Real::Single(single) if single.is_finite() => {
+                self.plain(field, |out| number::push_shortest_single(out, single));
+                return;
+            }
+            _ => {}
+        }
         self.value(field, |json| {
             let double = value.to_f64();
             match value {
@@ -651,6 +679,10 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         within_json!(self, text(field, value));
+        if value.encoding == StringEncoding::Utf8 && is_plain(value.bytes) {
+            self.plain(field, |out| out.extend_from_slice(value.bytes));
+            return;
+        }
         self.value(field, |json| {
             let out = json.out();
             let begin = out.len();

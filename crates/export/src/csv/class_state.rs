@@ -4,7 +4,7 @@ use ichnos_model::Event;
 
 use super::cells::{CellShape, CommonKeys, ContextCells, ScopeCells, find};
 use super::options::CsvOptions;
-use super::row::{ClassCell, ClassCells, property_cell};
+use super::row::ClassCells;
 use crate::repeated::Repeated;
 use crate::time::TimeWriter;
 
@@ -22,7 +22,6 @@ pub(super) struct CsvStreamState {
 #[derive(Debug)]
 pub(super) struct CsvStreamClassState {
     pub(super) time: TimeWriter,
-    pub(super) host: Box<[u8]>,
     pub(super) keys: CommonKeys,
     pub(super) shapes: Vec<CellShape>,
 }
@@ -44,23 +43,15 @@ impl CsvClassState {
         shapes: &mut Vec<CellShape>,
     ) -> Self {
         let (mut scopes, columns) = find(event, &options.columns, keys);
-        let mut before = 0;
-        let cell = |(column, property)| {
-            let separators = column - before;
-            before = column;
-            ClassCell { separators, property }
-        };
-        let cells: Vec<ClassCell> = columns.into_iter().map(cell).collect();
-        let trailing = options.columns.len().saturating_sub(1) - before;
-        let name = property_cell(event.name(), options);
+        let cells = ClassCells::new(event, &columns, options);
         let mut last = 0;
         let is_in_order = scopes.iter().all(|scope| scope.is_in_order(&mut last));
         if is_in_order {
             for scope in &mut scopes {
                 scope.use_order();
-                scope.context = ContextCells::from_cells(scope, &cells, shapes);
+                scope.context = ContextCells::from_cells(scope, &cells.cells, shapes);
             }
         }
-        Self { cells: ClassCells { name, cells, trailing }, scopes, is_in_order }
+        Self { cells, scopes, is_in_order }
     }
 }

@@ -2,22 +2,24 @@
 
 use ichnos_json::write::ValueWriter;
 use ichnos_model::Event;
+use ichnos_model::class::Value;
 
 use super::columns::EventProperty;
 use super::options::{CsvForm, CsvOptions};
+use crate::block::ShortText;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::property;
+use crate::scan::{has_any, is_printable_without};
 use crate::time::TimeWriter;
 
 /// Cells of an event class. In a wide table, other columns only need separators.
 #[derive(Debug)]
 pub(super) struct ClassCells {
-    pub(super) name: Box<[u8]>,
     /// Cells in column order.
     pub(super) cells: Vec<ClassCell>,
-    /// Number of separators after the last cell.
-    pub(super) trailing: usize,
+    /// Separators after the last cell, and the end of the line.
+    ending: ShortText,
 }
 
 /// Table cell for events of a class: a property or a field.
@@ -27,6 +29,99 @@ pub(super) struct ClassCell {
     pub(super) separators: usize,
     /// `None` for a field.
     pub(super) property: Option<EventProperty>,
+    /// Text of this property and the properties after it, up to the next field. `None` after another property.
+    run: Option<PropertyRun>,
+}
+
+/// Properties without a field between them.
+#[derive(Debug)]
+struct PropertyRun {
+    parts: Vec<PropertyPart>,
+    /// Number of the cell after the last property.
+    end: usize,
+}
+
+#[derive(Debug)]
+enum PropertyPart {
+    /// Separators, and properties of the class.
+    Text(ShortText),
+    /// Property that differs between events of a class.
+    Varying(EventProperty),
+}
+
+impl ClassCells {
+    /// Creates cells from their columns. A cell that is not a field has a property.
+    pub(super) fn new(
+        event: &Event<'_>,
+        columns: &[(usize, Option<EventProperty>)],
+        options: &CsvOptions,
+    ) -> Self {
+        let mut last = 0;
+        let cell = |(column, property): &(usize, Option<EventProperty>)| {
+            let separators = column - std::mem::replace(&mut last, *column);
+            ClassCell { separators, property: *property, run: None }
+        };
+        let mut cells: Vec<ClassCell> = columns.iter().map(cell).collect();
+        let trailing = options.columns.len().saturating_sub(1) - last;
+        let mut begin = 0;
+        while begin < cells.len() {
+            let end = begin + cells[begin..].iter().take_while(|cell| cell.property.is_some()).count();
+            if end > begin {
+                let parts = property_parts(event, &cells[begin..end], options);
+                cells[begin].run = Some(PropertyRun { parts, end });
+            }
+            begin = end + 1;
+        }
+        let mut ending = vec![options.form.separator(); trailing];
+        ending.push(b'\n');
+        Self { cells, ending: ShortText::new(&ending) }
+    }
+}
+
+/// Returns the text of properties, with the separators before them.
+fn property_parts(event: &Event<'_>, cells: &[ClassCell], options: &CsvOptions) -> Vec<PropertyPart> {
+    let (mut parts, mut text) = (Vec::new(), Vec::new());
+    for cell in cells {
+        push_separators(&mut text, cell.separators, options);
+        let Some(property) = cell.property else { continue };
+        if !push_class_property(&mut text, event, property, options) {
+            parts.push(PropertyPart::Text(ShortText::new(&std::mem::take(&mut text))));
+            parts.push(PropertyPart::Varying(property));
+        }
+    }
+    if !text.is_empty() {
+        parts.push(PropertyPart::Text(ShortText::new(&text)));
+    }
+    parts
+}
+
+/// Appends a property. Returns `false` if it differs between events of a class.
+fn push_class_property(
+    out: &mut Vec<u8>,
+    event: &Event<'_>,
+    property: EventProperty,
+    options: &CsvOptions,
+) -> bool {
+    match property {
+        EventProperty::Id => number::write_id(ValueWriter::new(out), event.class.id),
+        EventProperty::LogLevel => match (property::log_level(event.class), event.class.log_level) {
+            (Some(level), _) => out.extend_from_slice(level.attribute.as_bytes()),
+            (None, Some(level)) => number::push_signed(out, level),
+            (None, None) => {}
+        },
+        EventProperty::Name => out.extend_from_slice(&property_cell(event.name(), options)),
+        EventProperty::Host => {
+            if let Some(Value::Text(name)) = event.stream.trace.class.environment("hostname") {
+                out.extend_from_slice(&property_cell(name, options));
+            }
+        }
+        EventProperty::Time
+        | EventProperty::Nanoseconds
+        | EventProperty::Cycles
+        | EventProperty::Stream
+        | EventProperty::Trace => return false,
+    }
+    true
 }
 
 /// Line of an event, from left to right.
@@ -35,7 +130,6 @@ pub(super) struct CsvRow<'a> {
     /// Cells of the data stream and the trace.
     sources: [&'a [u8]; 2],
     time: &'a mut TimeWriter,
-    host: &'a [u8],
     class: &'a ClassCells,
     options: &'a CsvOptions,
     /// Number of the next cell.
@@ -47,16 +141,27 @@ impl<'a> CsvRow<'a> {
         event: &'a Event<'a>,
         sources: [&'a [u8]; 2],
         time: &'a mut TimeWriter,
-        host: &'a [u8],
         class: &'a ClassCells,
         options: &'a CsvOptions,
     ) -> Self {
-        Self { event, sources, time, host, class, options, next: 0 }
+        Self { event, sources, time, class, options, next: 0 }
     }
 
     /// Appends everything before a numbered cell. Returns `false` if the cell was already written.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin_cell(&mut self, out: &mut Vec<u8>, number: usize) -> bool {
+        if number == self.next
+            && let Some(ClassCell { separators: 1, property: None, .. }) = self.class.cells.get(number)
+        {
+            self.next += 1;
+            out.push(self.options.form.separator());
+            return true;
+        }
+        self.begin_later_cell(out, number)
+    }
+
+    #[inline(never)]
+    fn begin_later_cell(&mut self, out: &mut Vec<u8>, number: usize) -> bool {
         if number < self.next {
             return false;
         }
@@ -69,15 +174,24 @@ impl<'a> CsvRow<'a> {
     }
 
     /// Appends all missing cells before a numbered cell.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_before(&mut self, out: &mut Vec<u8>, number: usize) {
+        if self.next < number {
+            self.push_missing(out, number);
+        }
+    }
+
+    #[inline(never)]
+    fn push_missing(&mut self, out: &mut Vec<u8>, number: usize) {
         while self.next < number
             && let Some(cell) = self.class.cells.get(self.next)
         {
-            push_separators(out, cell.separators, self.options);
-            self.next += 1;
-            if let Some(property) = cell.property {
-                self.push_property(out, property);
+            if let Some(run) = &cell.run {
+                run.parts.iter().for_each(|part| self.push_part(out, part));
+                self.next = run.end;
+            } else {
+                push_separators(out, cell.separators, self.options);
+                self.next += 1;
             }
         }
     }
@@ -92,12 +206,18 @@ impl<'a> CsvRow<'a> {
     #[inline]
     pub(super) fn quote(&self, out: &mut Vec<u8>, begin: usize, scratch: &mut Vec<u8>) {
         let text = out.get(begin..).unwrap_or_default();
-        if !is_verbatim(text, self.options) {
-            scratch.clear();
-            scratch.extend_from_slice(text);
-            out.truncate(begin);
-            push_cell(out, scratch, self.options);
+        if is_verbatim(text, self.options) {
+            return;
         }
+        let is_comma = self.options.form == CsvForm::Comma && !self.options.printable_only;
+        if is_comma && memchr::memchr(b'"', text).is_none() {
+            out.insert(begin, b'"');
+            return out.push(b'"');
+        }
+        scratch.clear();
+        scratch.extend_from_slice(text);
+        out.truncate(begin);
+        push_cell(out, scratch, self.options);
     }
 
     /// Returns the number of class cells.
@@ -107,30 +227,30 @@ impl<'a> CsvRow<'a> {
 
     /// Ends the line that starts at `begin`.
     pub(super) fn end(mut self, out: &mut Vec<u8>, begin: usize) {
-        self.begin_cell(out, usize::MAX);
-        push_separators(out, self.class.trailing, self.options);
-        end_line(out, begin, self.options);
+        if self.next < self.class.cells.len() {
+            self.push_missing(out, usize::MAX);
+        }
+        // An empty line has another end.
+        if out.len() == begin && self.options.columns.len() <= 1 {
+            return end_line(out, begin, self.options);
+        }
+        self.class.ending.push(out);
     }
 
-    fn push_property(&mut self, out: &mut Vec<u8>, property: EventProperty) {
-        let event = self.event;
-        let cell = match (property, event.clock) {
-            (EventProperty::Time, Some(clock)) => return self.time.push_bare(out, clock.nanoseconds),
-            (EventProperty::Nanoseconds, Some(clock)) => return number::push_integer(out, clock.nanoseconds),
-            (EventProperty::Cycles, Some(clock)) => return number::push_unsigned(out, clock.cycles),
-            (EventProperty::Time | EventProperty::Nanoseconds | EventProperty::Cycles, None) => return,
-            (EventProperty::Id, _) => return number::write_id(ValueWriter::new(out), event.class.id),
-            (EventProperty::LogLevel, _) => match (property::log_level(event.class), event.class.log_level) {
-                (Some(level), _) => level.attribute.as_bytes(),
-                (None, Some(level)) => return number::push_signed(out, level),
-                (None, None) => return,
-            },
-            (EventProperty::Name, _) => &self.class.name,
-            (EventProperty::Host, _) => self.host,
-            (EventProperty::Stream, _) => self.sources[0],
-            (EventProperty::Trace, _) => self.sources[1],
+    #[inline]
+    fn push_part(&mut self, out: &mut Vec<u8>, part: &PropertyPart) {
+        let property = match part {
+            PropertyPart::Text(text) => return text.push(out),
+            PropertyPart::Varying(property) => *property,
         };
-        out.extend_from_slice(cell);
+        match (property, self.event.clock) {
+            (EventProperty::Time, Some(clock)) => self.time.push_bare(out, clock.nanoseconds),
+            (EventProperty::Nanoseconds, Some(clock)) => number::push_integer(out, clock.nanoseconds),
+            (EventProperty::Cycles, Some(clock)) => number::push_unsigned(out, clock.cycles),
+            (EventProperty::Stream, _) => out.extend_from_slice(self.sources[0]),
+            (EventProperty::Trace, _) => out.extend_from_slice(self.sources[1]),
+            _ => {}
+        }
     }
 }
 
@@ -160,15 +280,15 @@ fn is_verbatim(text: &[u8], options: &CsvOptions) -> bool {
         return false;
     }
     match options.form {
-        CsvForm::Comma => !text.is_empty() && !has(text, |byte| matches!(byte, b'"' | b',' | b'\n' | b'\r')),
-        CsvForm::Tab => !has(text, |byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\\')),
+        CsvForm::Comma => !text.is_empty() && !has_any(text, *b"\",\n\r"),
+        CsvForm::Tab => !has_any(text, *b"\t\n\r\\"),
     }
 }
 
-/// Returns `true` if a text has such a byte. All bytes are checked, several at once.
+/// Returns `true` if a text is written as it is in all forms. `false` does not mean the opposite.
 #[inline]
-fn has(text: &[u8], is_such: impl Fn(u8) -> bool) -> bool {
-    text.iter().fold(false, |found, byte| found | is_such(*byte))
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    !text.is_empty() && is_printable_without(text, *b"\",\\")
 }
 
 /// Appends a present cell. An empty text is quoted in the comma form, to distinguish it from a missing cell.
@@ -177,7 +297,7 @@ pub(super) fn push_cell(out: &mut Vec<u8>, text: &[u8], options: &CsvOptions) {
     let begin = out.len();
     match options.form {
         CsvForm::Comma => {
-            let is_quoted = has(text, |byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'));
+            let is_quoted = has_any(text, *b"\",\n\r");
             if is_quoted || text.is_empty() {
                 push_quoted(out, text);
             } else {

@@ -4,69 +4,81 @@ use ichnos_model::Visitor;
 use ichnos_model::class::{DisplayBase, FieldKind, VariableLengthValue};
 use ichnos_model::field::{Field, FieldContainer, FieldValue, StringEncoding, Text, Wide};
 
-use super::text::push_indent;
+use super::lines::{FieldLine, FieldLines, LineKind};
 use crate::color::Palette;
-use crate::number;
-use crate::property::Hidden;
+use crate::field_place::FieldPlace;
+use crate::integer_elements::{IntegerElement, each_integer};
+use crate::number::{self, push_grouped_unsigned};
 use crate::time::push_date;
 
 /// Visitor that writes the fields of one scope.
-pub(crate) struct IndentedFields<'a> {
+pub(super) struct IndentedFields<'a> {
     out: &'a mut Vec<u8>,
     palette: &'a Palette,
-    hidden: &'a Hidden,
+    lines: &'a FieldLines,
     container: FieldContainer,
     /// Enclosing containers.
     outer: &'a mut Vec<FieldContainer>,
-    indent: usize,
+    has_color: bool,
 }
 
 impl<'a> IndentedFields<'a> {
-    /// Starts a scope with a title. `outer` is a reused buffer.
-    pub(crate) fn root(
+    /// Starts a scope with its title. `outer` is a reused buffer.
+    pub(super) fn root(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
-        hidden: &'a Hidden,
+        lines: &'a FieldLines,
         outer: &'a mut Vec<FieldContainer>,
-        title: &str,
     ) -> Self {
         outer.clear();
-        for text in ["  ", palette.magenta, title, palette.reset, ":"] {
-            out.extend_from_slice(text.as_bytes());
-        }
-        Self { out, palette, hidden, container: FieldContainer::Root, outer, indent: 2 }
+        lines.begin(out);
+        let has_color = !palette.reset.is_empty();
+        Self { out, palette, lines, container: FieldContainer::Root, outer, has_color }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
-    #[inline]
+    #[inline(always)]
     fn push_prefix(&mut self, field: Field<'_>) -> bool {
-        if self.hidden.has(field) {
+        match self.lines.get(field) {
+            Some(line) if line.place < FieldPlace::Element => {
+                line.prefix.push(self.out);
+                true
+            }
+            line => line.is_none_or(|line| self.push_element_prefix(line)),
+        }
+    }
+
+    /// Appends the text before an array element. Returns `false` for a hidden field.
+    #[inline(never)]
+    fn push_element_prefix(&mut self, line: &FieldLine) -> bool {
+        if line.place == FieldPlace::Hidden {
             return false;
         }
-        match &mut self.container {
-            FieldContainer::Root | FieldContainer::Wrapper => return true,
-            FieldContainer::Structure(_) => {
-                self.line();
-                self.palette.push(self.out, field.name().unwrap_or_default());
-            }
-            FieldContainer::Array(count) => {
-                let index = *count;
-                *count += 1;
-                self.line();
-                self.out.push(b'[');
-                number::push_grouped(self.out, i128::from(index));
-                self.out.push(b']');
-            }
+        line.prefix.push(self.out);
+        if let FieldContainer::Array(count) = &mut self.container {
+            push_grouped_unsigned(self.out, (*count).into());
+            *count += 1;
         }
+        self.out.push(b']');
         self.push(self.palette.reset);
         self.out.push(b':');
+        if line.kind != LineKind::Other {
+            self.out.push(b' ');
+            self.push(self.palette.bold);
+        }
         true
     }
 
-    fn line(&mut self) {
-        self.out.push(b'\n');
-        push_indent(self.out, self.indent);
-        self.push(self.palette.cyan);
+    /// Appends the text before a decimal integer, the most common kind. Returns `false` for others.
+    #[inline(always)]
+    fn decimal(&mut self, field: Field<'_>) -> bool {
+        match self.lines.get(field) {
+            Some(line) if line.kind.is_decimal() && line.place < FieldPlace::Element => {
+                line.prefix.push(self.out);
+                true
+            }
+            _ => false,
+        }
     }
 
     #[inline]
@@ -74,20 +86,11 @@ impl<'a> IndentedFields<'a> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends the text before the value of a field. Returns `false` if the field is hidden.
-    #[inline]
-    fn begin_value(&mut self, field: Field<'_>) -> bool {
-        let shown = self.push_prefix(field);
-        if shown {
-            self.out.push(b' ');
-            self.push(self.palette.bold);
-        }
-        shown
-    }
-
-    #[inline]
+    #[inline(always)]
     fn end_value(&mut self) {
-        self.push(self.palette.reset);
+        if self.has_color {
+            self.push(self.palette.reset);
+        }
     }
 
     fn none(&mut self, text: &str) {
@@ -96,19 +99,18 @@ impl<'a> IndentedFields<'a> {
         }
     }
 
-    fn enter(&mut self, container: FieldContainer, indent: usize) {
+    fn enter(&mut self, container: FieldContainer) {
         self.container.enter(container, self.outer);
-        self.indent += indent;
     }
 
-    fn leave(&mut self, indent: usize) {
+    fn leave(&mut self) {
         self.container.leave(self.outer);
-        self.indent -= indent;
     }
 
     /// Appends an integer, or its date.
     fn integer(&mut self, field: Field<'_>, value: i128) {
-        if push_date(self.out, field.class().integer(), value) {
+        let has_dates = field.class().integer().is_some_and(|integer| integer.wall_clock.is_some());
+        if has_dates && push_date(self.out, field.class().integer(), value) {
             return;
         }
         let base = base(field);
@@ -169,8 +171,44 @@ fn base(field: Field<'_>) -> DisplayBase {
 }
 
 impl Visitor for IndentedFields<'_> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        if self.decimal(field) {
+            push_grouped_unsigned(self.out, value.into());
+            self.end_value();
+        } else {
+            self.value(field, FieldValue::Unsigned(value));
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        if self.decimal(field) {
+            number::push_grouped(self.out, value.into());
+            self.end_value();
+        } else {
+            self.value(field, FieldValue::Signed(value));
+        }
+    }
+
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        let line = self.lines.get(field).filter(|line| line.place == FieldPlace::Element);
+        let Some(line) = line.filter(|line| line.kind.is_decimal() && !self.has_color) else { return false };
+        let mut index = 0;
+        each_integer(line.kind == LineKind::Signed, size, bytes, |element| {
+            line.prefix.push(self.out);
+            push_grouped_unsigned(self.out, index);
+            index += 1;
+            self.out.extend_from_slice(b"]: ");
+            match element {
+                IntegerElement::Unsigned(value) => push_grouped_unsigned(self.out, value.into()),
+                IntegerElement::Signed(value) => number::push_grouped(self.out, value.into()),
+            }
+        })
+    }
+
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
-        if !self.begin_value(field) {
+        if !self.push_prefix(field) {
             return;
         }
         match value {
@@ -194,7 +232,7 @@ impl Visitor for IndentedFields<'_> {
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        if self.begin_value(field) {
+        if self.push_prefix(field) {
             let begin = self.out.len();
             match value.encoding {
                 StringEncoding::Utf8 => self.out.extend_from_slice(value.bytes),
@@ -230,17 +268,17 @@ impl Visitor for IndentedFields<'_> {
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        if self.push_prefix(field) {
+        if !self.lines.is_root(field) && self.push_prefix(field) {
             if matches!(&field.class().kind, FieldKind::Structure { members, .. } if members.is_empty()) {
                 self.none("Empty");
             }
-            self.enter(FieldContainer::Structure(0), 2);
+            self.enter(FieldContainer::Structure(0));
         }
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field) {
-            self.leave(2);
+        if !self.lines.is_root(field) && !self.lines.hide(field) {
+            self.leave();
         }
     }
 
@@ -251,7 +289,7 @@ impl Visitor for IndentedFields<'_> {
             } else {
                 self.length(length);
             }
-            self.enter(FieldContainer::Array(0), 2);
+            self.enter(FieldContainer::Array(0));
         }
     }
 
@@ -264,19 +302,19 @@ impl Visitor for IndentedFields<'_> {
             if !present {
                 self.none("None");
             }
-            self.enter(FieldContainer::Wrapper, 0);
+            self.enter(FieldContainer::Wrapper);
         }
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field) {
-            self.leave(0);
+        if !self.lines.hide(field) {
+            self.leave();
         }
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         if self.push_prefix(field) {
-            self.enter(FieldContainer::Wrapper, 0);
+            self.enter(FieldContainer::Wrapper);
         }
     }
 
@@ -286,7 +324,7 @@ impl Visitor for IndentedFields<'_> {
 
     fn begin_union(&mut self, field: Field<'_>) {
         if self.push_prefix(field) {
-            self.enter(FieldContainer::Structure(0), 2);
+            self.enter(FieldContainer::Structure(0));
         }
     }
 }

@@ -63,7 +63,7 @@ impl<'a> PairWriter<'a> {
             FieldContainer::Wrapper => {}
             FieldContainer::Root => {
                 if let Some(name) = self.names.names.get(field.index()) {
-                    name.push(self.out, false);
+                    name.push(self.out);
                 }
             }
             FieldContainer::Structure(count) => {
@@ -71,9 +71,13 @@ impl<'a> PairWriter<'a> {
                     self.out.push(b',');
                 }
                 *count += 1;
-                let is_first = self.out.ends_with(b"{");
+                let (begin, is_first) = (self.out.len(), self.out.ends_with(b"{"));
                 if let Some(name) = self.names.names.get(field.index()) {
-                    name.push(self.out, is_first);
+                    name.push(self.out);
+                }
+                if is_first && self.out.len() > begin {
+                    // The space.
+                    self.out.remove(begin);
                 }
             }
             FieldContainer::Array(count) => {

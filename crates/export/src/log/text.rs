@@ -46,7 +46,7 @@ impl LineStart {
                 let second = time / 1_000_000_000;
                 match &self.seconds {
                     Some((known, is_date, text)) if *known == second && *is_date == line.has_date => {
-                        text.push(out, false);
+                        text.push(out);
                     }
                     _ => self.push_second(out, second, line.has_date),
                 }
@@ -67,7 +67,7 @@ impl LineStart {
             return out.extend_from_slice(b"][");
         }
         match self.thread == (parts.process, parts.thread) {
-            true => self.thread_text.push(out, false),
+            true => self.thread_text.push(out),
             false => self.push_thread(out, parts),
         }
     }

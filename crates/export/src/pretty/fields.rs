@@ -6,9 +6,12 @@ use ichnos_model::class::{
 };
 use ichnos_model::field::{Field, FieldContainer, FieldValue, Real, StringEncoding, Text, Wide};
 
-use super::labels::FieldLabels;
+use super::labels::{FieldLabel, FieldLabels, LabelKind};
 use crate::color::Palette;
-use crate::number;
+use crate::field_place::FieldPlace;
+use crate::integer_elements::{IntegerElement, each_integer};
+use crate::number::{self, push_signed, push_unsigned};
+use crate::scan::has_c_escapes;
 use crate::time::push_date;
 
 /// Buffers that are reused for all scopes, to avoid allocations.
@@ -42,33 +45,46 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         scratch: &'a mut PrettyScratch,
     ) -> Self {
         scratch.outer.clear();
-        Self { out, palette, labels, names, enum_flags, scratch, container: FieldContainer::Root }
+        labels.open(out);
+        Self { out, palette, labels, names, enum_flags, scratch, container: labels.container() }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
-    #[inline]
+    #[inline(always)]
     fn push_prefix(&mut self, field: Field<'_>) -> bool {
-        let Some(label) = self.labels.get(field) else { return true };
-        if label.is_hidden {
-            return false;
-        }
-        match &mut self.container {
-            FieldContainer::Root | FieldContainer::Wrapper => {}
-            FieldContainer::Structure(count) => {
-                label.prefix.push(self.out, *count == 0);
-                *count += 1;
+        match self.labels.get(field) {
+            Some(label) if label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                true
             }
-            FieldContainer::Array(count) => {
+            label => label.is_none_or(|label| self.push_other_prefix(label)),
+        }
+    }
+
+    /// Appends the text before a field that depends on other fields.
+    #[inline(never)]
+    fn push_other_prefix(&mut self, label: &FieldLabel) -> bool {
+        match (label.place, &mut self.container) {
+            (FieldPlace::Hidden, _) => return false,
+            (FieldPlace::AfterOptional, FieldContainer::Structure(count)) => {
+                if *count > 0 {
+                    self.out.push(b',');
+                }
+                *count += 1;
+                label.prefix.push(self.out);
+            }
+            (FieldPlace::Element, FieldContainer::Array(count)) => {
                 *count += 1;
                 let index = *count - 1;
                 self.push_element_prefix(index);
             }
+            _ => label.prefix.push(self.out),
         }
         true
     }
 
     /// Appends the text before an array element.
-    #[inline(never)]
+    #[inline]
     fn push_element_prefix(&mut self, index: u64) {
         if !self.names {
             self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
@@ -80,16 +96,9 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
             self.out.extend_from_slice(&prefix);
         } else {
             self.out.extend_from_slice(b", [");
-            number::push_unsigned(self.out, index);
+            push_unsigned(self.out, index);
             self.out.extend_from_slice(b"] = ");
         }
-    }
-
-    /// Appends the text before a decimal integer without named values, the most common kind. Returns `false` if the
-    /// field is hidden or of another kind.
-    #[inline]
-    fn decimal(&mut self, field: Field<'_>) -> bool {
-        self.labels.get(field).is_some_and(|label| label.is_decimal) && self.push_prefix(field)
     }
 
     #[inline]
@@ -179,8 +188,8 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         self.bold();
         let low = |bits: u64| if bits < 64 { value & ((1 << bits) - 1) } else { value };
         match base {
-            DisplayBase::Decimal if signed => number::push_signed(self.out, value as i64),
-            DisplayBase::Decimal => number::push_unsigned(self.out, value),
+            DisplayBase::Decimal if signed => push_signed(self.out, value as i64),
+            DisplayBase::Decimal => push_unsigned(self.out, value),
             DisplayBase::Hexadecimal => {
                 self.push("0x");
                 number::push_hex_upper(self.out, low(length.next_multiple_of(4)));
@@ -276,9 +285,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         self.out.push(b'"');
         value.write_utf8(self.out);
         let text = self.out.get(begin + 1..).unwrap_or_default();
-        let (words, rest) = text.as_chunks();
-        if words.iter().any(|word| has_escaped(*word)) || rest.iter().any(|byte| ESCAPED[usize::from(*byte)])
-        {
+        if has_c_escapes(text) {
             let spare = &mut self.scratch.text;
             spare.clear();
             spare.extend_from_slice(text);
@@ -308,19 +315,28 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
 impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        if !STYLED && self.decimal(field) {
-            number::push_unsigned(self.out, value);
-        } else {
-            self.integer(field, value, false);
+        match self.labels.get(field) {
+            Some(label) if !STYLED && label.kind == LabelKind::Unsigned && label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                push_unsigned(self.out, value);
+            }
+            Some(label) if !STYLED && label.kind == LabelKind::Hexadecimal && label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                self.out.extend_from_slice(b"0x");
+                number::push_hex_upper(self.out, value);
+            }
+            _ => self.integer(field, value, false),
         }
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        if !STYLED && self.decimal(field) {
-            number::push_signed(self.out, value);
-        } else {
-            self.integer(field, value as u64, true);
+        match self.labels.get(field) {
+            Some(label) if !STYLED && label.kind == LabelKind::Signed && label.place.is_fixed() => {
+                label.prefix.push(self.out);
+                push_signed(self.out, value);
+            }
+            _ => self.integer(field, value as u64, true),
         }
     }
 
@@ -428,14 +444,14 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        if self.push_prefix(field) {
+        if !self.labels.is_open(field) && self.push_prefix(field) {
             self.out.push(b'{');
             self.enter(FieldContainer::Structure(0));
         }
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
-        if !self.labels.hide(field) {
+        if !self.labels.is_open(field) && !self.labels.hide(field) {
             self.push(" }");
             self.leave();
         }
@@ -446,6 +462,25 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
             self.out.push(b'[');
             self.enter(FieldContainer::Array(0));
         }
+    }
+
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        let Some(label) = self.labels.get(field).filter(|label| label.place == FieldPlace::Element) else {
+            return false;
+        };
+        let is_decimal = matches!(label.kind, LabelKind::Unsigned | LabelKind::Signed);
+        if STYLED || !is_decimal {
+            return false;
+        }
+        let mut index = 0;
+        each_integer(label.kind == LabelKind::Signed, size, bytes, |element| {
+            self.push_element_prefix(index);
+            index += 1;
+            match element {
+                IntegerElement::Unsigned(value) => push_unsigned(self.out, value),
+                IntegerElement::Signed(value) => push_signed(self.out, value),
+            }
+        })
     }
 
     fn end_array(&mut self, field: Field<'_>) {
@@ -497,59 +532,37 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 }
 
-/// `true` for bytes that are escaped in strings: control characters, quotes, `\` and `?`.
-static ESCAPED: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 32 {
-        table[byte] = true;
-        byte += 1;
-    }
-    table[0x7f] = true;
-    table[b'"' as usize] = true;
-    table[b'\'' as usize] = true;
-    table[b'\\' as usize] = true;
-    table[b'?' as usize] = true;
-    table
-};
-
-/// Returns `true` if one of eight bytes is escaped.
-#[inline(always)]
-fn has_escaped(bytes: [u8; 8]) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let word = u64::from_le_bytes(bytes);
-    // Borrows can add false matches only after a true match.
-    let mut found = word.wrapping_sub(ONES * 32) & !word;
-    for byte in [0x7f, b'"', b'\'', b'\\', b'?'] {
-        let zero = word ^ (ONES * u64::from(byte));
-        found |= zero.wrapping_sub(ONES) & !zero;
-    }
-    found & (ONES << 7) != 0
-}
-
 /// Appends a quoted string with C escapes.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
+    if has_c_escapes(text) {
+        push_bytes_escaped(out, text);
+    } else {
+        out.extend_from_slice(text);
+    }
+    out.push(b'"');
+}
+
+/// Appends a text that has an escaped byte.
+#[inline(never)]
+fn push_bytes_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let (words, rest) = text.as_chunks::<8>();
     for word in words {
-        if has_escaped(*word) {
-            push_bytes_escaped(out, word);
+        if has_c_escapes(word) {
+            word.iter().for_each(|byte| push_byte_escaped(out, *byte));
         } else {
             out.extend_from_slice(word);
         }
     }
-    push_bytes_escaped(out, rest);
-    out.push(b'"');
+    rest.iter().for_each(|byte| push_byte_escaped(out, *byte));
 }
 
-/// Appends a few bytes.
-fn push_bytes_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    for byte in bytes {
-        if ESCAPED[usize::from(*byte)] {
-            push_escape(out, *byte);
-        } else {
-            out.push(*byte);
-        }
+#[inline(always)]
+fn push_byte_escaped(out: &mut Vec<u8>, byte: u8) {
+    if byte < 32 || matches!(byte, 0x7f | b'"' | b'\'' | b'\\' | b'?') {
+        push_escape(out, byte);
+    } else {
+        out.push(byte);
     }
 }
 
@@ -583,7 +596,7 @@ mod tests {
         for byte in 0..=255 {
             let mut alone = Vec::new();
             push_bytes_escaped(&mut alone, &[byte]);
-            for length in 1..20 {
+            for length in 1..40 {
                 for place in 0..length {
                     let mut text = vec![b'x'; length];
                     text[place] = byte;

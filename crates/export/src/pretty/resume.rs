@@ -57,6 +57,12 @@ impl PrettyState {
         self.last = Some(now);
         self.has_last = true;
     }
+
+    /// Returns the state after an event at this time, this long after another event.
+    #[inline]
+    pub(super) fn after(now: u64, delta: u64) -> Self {
+        Self { last: Some(now.into()), delta: Some(delta.into()), has_last: true, has_delta: true }
+    }
 }
 
 /// State of a resumed sink that does not know the earlier lines.

@@ -7,15 +7,22 @@ const SIZE: usize = 64;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Last written stamp. For events within one second, only digits differ.
+/// Period in which times differ in four digits.
+const PERIOD: u64 = 10_000;
+
+/// Last written stamp. For events within a period, only the last digits differ, and for events within one second, only
+/// digits.
 ///
 /// ```text
 /// [12:08:20.948091100] (+0.000000011)
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamp {
-    /// Start of the second, in nanoseconds.
+    /// Start of the period, in nanoseconds.
     begin: u64,
+    /// Time of the last event, in nanoseconds.
+    last: u64,
+    /// Text at the start of the period, without a difference.
     block: [u8; SIZE],
     length: usize,
     /// Offset of the time's fraction.
@@ -33,31 +40,61 @@ impl Stamp {
         // `0.` and nine digits.
         let has_room =
             fraction + 9 <= delta && delta + 11 <= text.len() && text.get(delta + 1) == Some(&b'.');
-        has_room.then_some(Self { begin: now - now % SECOND, block, length: text.len(), fraction, delta })
+        let mut stamp =
+            has_room.then_some(Self { begin: 0, last: now, block, length: text.len(), fraction, delta })?;
+        put(&mut stamp.block, delta, b"0.000000000");
+        stamp.begin_period(now);
+        Some(stamp)
     }
 
-    /// Appends the stamp of an event at `now`, `delta` after the previous event. Returns `false` if it does not fit.
+    /// Begins the period of a time in the same second.
+    fn begin_period(&mut self, now: u64) {
+        self.begin = now - now % PERIOD;
+        put(&mut self.block, self.fraction, &number::nanoseconds((self.begin % SECOND) as u32));
+    }
+
+    /// Appends the stamp of an event at `now`. Returns the time since the previous event, or `None` if the stamp does
+    /// not fit.
     #[inline(always)]
-    pub(super) fn push(&self, out: &mut Vec<u8>, now: u64, delta: u64) -> bool {
-        let Some(fraction) = now.checked_sub(self.begin) else { return false };
-        if fraction >= SECOND || delta >= 10 * SECOND {
-            return false;
+    pub(super) fn push(&mut self, out: &mut Vec<u8>, now: u64) -> Option<u64> {
+        let delta = now.checked_sub(self.last)?;
+        let rest = now.checked_sub(self.begin)?;
+        if rest >= PERIOD || delta >= PERIOD {
+            return self.push_far(out, now, delta);
         }
-        let (seconds, rest) = if delta < SECOND { (0, delta) } else { (delta / SECOND, delta % SECOND) };
+        self.last = now;
         let begin = out.len();
         out.extend_from_slice(&self.block);
         // After the copy, not in the block: loading bytes that were just stored in smaller parts is slow.
-        if let Some(place) = out.get_mut(begin + self.fraction..).and_then(<[u8]>::first_chunk_mut) {
-            *place = number::nanoseconds(fraction as u32);
-        }
-        if let Some([first, _, place @ ..]) =
-            out.get_mut(begin + self.delta..).and_then(<[u8]>::first_chunk_mut::<11>)
-        {
-            *first = b'0' + seconds as u8;
-            *place = number::nanoseconds(rest as u32);
-        }
+        put(out, begin + self.fraction + 5, &number::four_digits(rest as u32));
+        put(out, begin + self.delta + 7, &number::four_digits(delta as u32));
         out.truncate(begin + self.length);
-        true
+        Some(delta)
+    }
+
+    /// Appends the stamp of an event in another period, or long after the previous event.
+    #[inline(never)]
+    fn push_far(&mut self, out: &mut Vec<u8>, now: u64, delta: u64) -> Option<u64> {
+        if now / SECOND != self.begin / SECOND || delta >= 10 * SECOND {
+            return None;
+        }
+        self.begin_period(now);
+        self.last = now;
+        let begin = out.len();
+        out.extend_from_slice(&self.block);
+        put(out, begin + self.fraction, &number::nanoseconds((now % SECOND) as u32));
+        put(out, begin + self.delta, &[b'0' + (delta / SECOND) as u8]);
+        put(out, begin + self.delta + 2, &number::nanoseconds((delta % SECOND) as u32));
+        out.truncate(begin + self.length);
+        Some(delta)
+    }
+}
+
+/// Overwrites bytes from `at` on.
+#[inline(always)]
+fn put<const N: usize>(text: &mut [u8], at: usize, bytes: &[u8; N]) {
+    if let Some(place) = text.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = *bytes;
     }
 }
 
@@ -102,13 +139,14 @@ mod tests {
             let (mut sink, mut anew) = (make(), make());
             let mut now = begins[random.index(8)];
             for _ in 0..30 {
-                let step = match random.below(9) {
+                let step = match random.below(10) {
                     0 => 0,
                     1 => -i128::from(random.below(3 * SECOND)),
                     2 => i128::from(random.below(20 * SECOND)),
                     3 => i128::from(SECOND - random.below(2)),
                     4 => i128::from(10 * SECOND - random.below(2)),
                     5 => -1,
+                    6 => i128::from(random.below(20_000)),
                     _ => i128::from(random.below(1_000_000)),
                 };
                 now = if random.is_one_in(20) { begins[random.index(8)] } else { now.saturating_add(step) };

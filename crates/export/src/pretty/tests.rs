@@ -2,9 +2,10 @@ use std::sync::Arc;
 
 use ichnos_model::class::{
     Attributes, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
-    Mappings, RangeSet, StringLength, VariableLengthValue, VariantOption,
+    Mappings, Member, RangeSet, StringLength, VariableLengthValue, VariantOption,
 };
 use ichnos_model::clock::ClockValue;
+use ichnos_model::event::EventValues;
 use ichnos_model::field::StringEncoding;
 use ichnos_model::message::{Damage, DamageKind, Discarded};
 use ichnos_model::{Message, Scope};
@@ -246,6 +247,45 @@ fn compound_fields() {
         "{ n = 2, dyn = [ [0] = 10, [1] = 11 ], empty = [ ], v = { { in = 12 } }, some = { 13 }, \
          none = <none>, s = { }, var = 128, blob = { ab 01 } }"
     );
+}
+
+#[test]
+fn commas_between_members_that_can_be_absent() {
+    let member = |name, class| Member::new(name, class);
+    let members = ["a", "b", "c", "d"].map(|name| match name {
+        "c" => member(name, u8_class()),
+        _ => member(name, Arc::new(FieldClass::optional(u8_class()))),
+    });
+    for last in [3, 4] {
+        let members = members.iter().take(last).filter(|member| last == 4 || &*member.name != "c").cloned();
+        let names: Vec<String> = members.clone().map(|member| member.name.to_string()).collect();
+        let context = Arc::new(FieldClass::structure(members));
+        let fixture = Fixture::with(structure(vec![]), |trace| {
+            trace.data_streams[0].common_context = Some(context);
+        });
+        for present in 0..16u32 {
+            let mut values = EventValues::default();
+            values.begin(Scope::CommonContext);
+            let mut expected = Vec::new();
+            for (i, name) in names.iter().enumerate() {
+                let is_present = name == "c" || present >> i & 1 == 1;
+                if name != "c" {
+                    values.push_optional(is_present);
+                }
+                if is_present {
+                    values.push(i as u64);
+                    expected.push(format!("{name} = {i}"));
+                }
+            }
+            let out = SharedBytes::default();
+            let mut sink = Pretty::new(out.clone(), gmt());
+            fixture.event_with(&mut sink, &[], &values);
+            fixture.end(&mut sink);
+            let space = if expected.is_empty() { "" } else { " " };
+            let expected = format!("{{ cpu = 2 }}, {{{space}{} }}, {{ }}\n", expected.join(", "));
+            assert_eq!(out.text().split_once("ev: ").unwrap().1, expected);
+        }
+    }
 }
 
 #[test]

@@ -52,22 +52,33 @@ pub fn push_unsigned(out: &mut Vec<u8>, value: u64) {
     }
 }
 
+/// Limit of the eight lowest digits.
+const EIGHT: u64 = 100_000_000;
+
+/// Appends a number of at least three digits.
 #[inline(never)]
 fn push_large(out: &mut Vec<u8>, value: u64) {
-    const EIGHT: u64 = 100_000_000;
-    let low = if value < EIGHT {
-        value
+    if value < EIGHT {
+        push_up_to_eight(out, value as u32);
     } else {
-        let high = value / EIGHT;
-        if high < EIGHT {
-            push_up_to_eight(out, high as u32);
-        } else {
-            push_up_to_eight(out, (high / EIGHT) as u32);
-            out.extend_from_slice(&eight_digits((high % EIGHT) as u32));
-        }
-        return out.extend_from_slice(&eight_digits((value % EIGHT) as u32));
-    };
-    push_up_to_eight(out, low as u32);
+        push_larger(out, value);
+    }
+}
+
+/// Appends a number of at least nine digits. Not inlined, because it takes more registers.
+#[inline(never)]
+fn push_larger(out: &mut Vec<u8>, value: u64) {
+    let (high, low) = (value / EIGHT, eight_digits((value % EIGHT) as u32));
+    if high >= EIGHT {
+        push_up_to_eight(out, (high / EIGHT) as u32);
+        return out.extend_from_slice([eight_digits((high % EIGHT) as u32), low].as_flattened());
+    }
+    let values = eight_values(high as u32);
+    let leading = values.trailing_zeros() / 8;
+    let digits = u128::from(values | ZEROS) | u128::from(u64::from_le_bytes(low)) << 64;
+    let end = out.len() + 16 - leading as usize;
+    out.extend_from_slice(&(digits >> (leading * 8)).to_le_bytes());
+    out.truncate(end);
 }
 
 /// Appends a number below 100,000,000.

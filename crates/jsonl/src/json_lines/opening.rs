@@ -1,6 +1,6 @@
 //! Event line openings: the data stream and the time.
 
-use ichnos_export::parts::{TimeWriter, nanoseconds};
+use ichnos_export::parts::{TimeWriter, four_digits, nanoseconds};
 use ichnos_json::write::push_unsigned;
 use ichnos_model::clock::ClockValue;
 
@@ -9,6 +9,9 @@ const SIZE: usize = 96;
 
 /// Limit of the nine lowest digits.
 const LOWER: u64 = 1_000_000_000;
+
+/// Limit of the four lowest digits.
+const LOWEST: u32 = 10_000;
 
 /// Latest event line opening in a data stream. Most digits in time and cycles stay the same.
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +54,13 @@ impl OpeningCache {
             self.places.resize(index + 1, None);
         }
         let place = &mut self.places[index];
-        match (clock, &place) {
-            (Some(value), Some((known, opening)))
-                if *known == stream && opening.push(out, value.nanoseconds, value.cycles) => {}
-            _ => *place = write(out, stream, clock, time, with_cycles).map(|opening| (stream, opening)),
+        if let (Some(value), Some((known, opening))) = (clock, &mut *place)
+            && *known == stream
+            && opening.push(out, value.nanoseconds, value.cycles)
+        {
+            return;
         }
+        *place = write(out, stream, clock, time, with_cycles).map(|opening| (stream, opening));
     }
 }
 
@@ -89,6 +94,8 @@ fn write(
 struct Digits {
     /// The number with these digits set to 0.
     upper: u64,
+    /// The digits in the block, with the four lowest set to 0.
+    near: u32,
     /// Offset of the digits.
     at: usize,
 }
@@ -97,7 +104,8 @@ impl Digits {
     /// Finds the digits of a number that ends at `end`. Returns `None` if it has no more than nine digits.
     fn from_number(number: u64, end: usize) -> Option<Self> {
         let upper = number - number % LOWER;
-        Some(Self { upper, at: end.checked_sub(9).filter(|_| upper > 0)? })
+        let lower = (number % LOWER) as u32;
+        Some(Self { upper, near: lower - lower % LOWEST, at: end.checked_sub(9).filter(|_| upper > 0)? })
     }
 
     /// Returns the nine lowest digits of another number, or `None` if its upper digits differ.
@@ -106,11 +114,25 @@ impl Digits {
         number.checked_sub(self.upper).filter(|lower| *lower < LOWER).map(|lower| lower as u32)
     }
 
+    /// Replaces the digits in a copy of the block.
     #[inline(always)]
-    fn put(self, text: &mut [u8], lower: u32) {
-        if let Some(place) = text.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut) {
-            *place = nanoseconds(lower);
+    fn put(&mut self, block: &mut [u8], text: &mut [u8], lower: u32) {
+        let lowest = lower.wrapping_sub(self.near);
+        if lowest < LOWEST {
+            put(text, self.at + 5, four_digits(lowest));
+        } else {
+            self.near = lower - lower % LOWEST;
+            put(block, self.at, nanoseconds(self.near));
+            put(text, self.at, nanoseconds(lower));
         }
+    }
+}
+
+/// Replaces bytes from `at` on.
+#[inline(always)]
+fn put<const N: usize>(text: &mut [u8], at: usize, digits: [u8; N]) {
+    if let Some(place) = text.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = digits;
     }
 }
 
@@ -127,7 +149,7 @@ impl EventOpening {
 
     /// Appends the opening for another event. Returns `false` if the upper digits differ.
     #[inline(always)]
-    pub(super) fn push(&self, out: &mut Vec<u8>, time: i128, cycles: u64) -> bool {
+    pub(super) fn push(&mut self, out: &mut Vec<u8>, time: i128, cycles: u64) -> bool {
         let Ok(time) = u64::try_from(time) else { return false };
         let Some(time) = self.time.lower(time) else { return false };
         let lower = match self.cycles {
@@ -142,9 +164,9 @@ impl EventOpening {
         }
         // Change the copy, not the block: loading a block after storing smaller parts of it is slow.
         if let Some(text) = out.get_mut(begin..) {
-            self.time.put(text, time);
-            if let Some(digits) = self.cycles {
-                digits.put(text, lower);
+            self.time.put(&mut self.block, text, time);
+            if let Some(digits) = &mut self.cycles {
+                digits.put(&mut self.block, text, lower);
             }
         }
         out.truncate(begin + self.length);
@@ -169,13 +191,14 @@ mod tests {
             let (mut time, mut cycles) = (begins[random.index(6)], begins[random.index(6)]);
             let mut opening: Option<EventOpening> = None;
             for _ in 0..40 {
-                let step = [0, 1, 10, LOWER / 3, LOWER, u64::MAX][random.index(6)];
-                (time, cycles) = (time.wrapping_add(step), cycles.wrapping_add(random.below(LOWER)));
+                let most = [20_000, LOWER][random.index(2)];
+                let step = [0, 1, 10, 9_000, 25_000, LOWER / 3, LOWER, u64::MAX][random.index(8)];
+                (time, cycles) = (time.wrapping_add(step), cycles.wrapping_add(random.below(most)));
                 let signed = i128::from(time) - if random.is_one_in(20) { 1 << 64 } else { 0 };
                 let before = format!("{{\"stream\":1,\"ts\":{signed}");
                 let expected = format!("{before},\"cycles\":{cycles}");
                 let mut out = b"x".to_vec();
-                if opening.is_some_and(|opening| opening.push(&mut out, signed, cycles)) {
+                if opening.as_mut().is_some_and(|opening| opening.push(&mut out, signed, cycles)) {
                     known += 1;
                     known_with_few_cycles += u32::from(cycles < LOWER);
                     assert_eq!(String::from_utf8(out).unwrap(), format!("x{expected}"));

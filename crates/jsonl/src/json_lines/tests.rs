@@ -209,6 +209,15 @@ fn everything_else() {
     );
 }
 
+/// Fields that are not reported have no commas.
+#[test]
+fn padding_between_members() {
+    let padding = || class(FieldKind::Padding(bits(8)));
+    let inner = structure(vec![("p", padding()), ("b", u8_class()), ("q", padding()), ("c", u8_class())]);
+    let members = vec![("p", padding()), ("a", u8_class()), ("q", padding()), ("s", inner)];
+    assert_eq!(payload(members, &[1, 2, 3, 4, 5, 6, 7]), r#"{"a":2,"s":{"b":5,"c":7}}"#);
+}
+
 #[test]
 fn what_cannot_be_decoded_leaves_valid_lines() {
     let inner = structure(vec![("a", u8_class()), ("b", integer(64, IntegerProperties::default()))]);

@@ -275,8 +275,26 @@ impl Mappings {
 
     /// Returns the names for `value`, in order.
     pub fn names_of(&self, value: i128) -> impl Iterator<Item = &str> {
-        let is_of = move |index: &usize| self.ranges_at(*index).is_some_and(|ranges| ranges.contains(value));
-        (0..self.len()).filter(is_of).filter_map(|index| self.name_at(index))
+        let MappingTable { names, ends, ranges } = &*self.0;
+        let narrow = i64::try_from(value).ok();
+        let contains = move |begin: MappingEnd, end: MappingEnd| {
+            let within = begin.ranges as usize..end.ranges as usize;
+            match (ranges, narrow) {
+                (RangeTable::Narrow(all), Some(value)) => {
+                    let is_of = |(lower, upper): &(i64, i64)| *lower <= value && value <= *upper;
+                    all.get(within).is_some_and(|ranges| ranges.iter().any(is_of))
+                }
+                (RangeTable::Narrow(_), None) => false,
+                (RangeTable::Wide(all), _) => {
+                    all.get(within).is_some_and(|ranges| ranges.iter().any(|range| range.contains(value)))
+                }
+            }
+        };
+        let mut begin = MappingEnd::default();
+        ends.iter().filter_map(move |end| {
+            let begin = std::mem::replace(&mut begin, *end);
+            contains(begin, *end).then(|| names.get(begin.name as usize..end.name as usize)).flatten()
+        })
     }
 
     /// Returns the names of the flags set in `bits`. Bit 0 is the least significant. A flag is set if any of its bits
