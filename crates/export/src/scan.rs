@@ -30,7 +30,7 @@ pub(crate) fn has_c_escapes(text: &[u8]) -> bool {
         let low = word & LOW;
         let quotes = differs(low, b'"') & differs(low, b'\'') & differs(low, b'\\');
         // `?` and the character 0x7f differ in a bit.
-        let others = differs(low | ONES * 0x40, 0x7f) & (low + ONES * 0x60);
+        let others = differs(low | (ONES * 0x40), 0x7f) & (low + ONES * 0x60);
         (quotes & others | word) & HIGH == HIGH
     })
 }
