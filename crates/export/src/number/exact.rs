@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn ties_are_left_to_others() {
         // Two numbers with 17 digits are equally close.
-        assert_eq!(Binary::from_double(1_125_899_906_842_624.25).and_then(shortest), None);
+        assert_eq!(Binary::from_double(1_125_899_906_842_624.0 + 0.25).and_then(shortest), None);
         assert_eq!(six_digits(123_456.5), Some((123_456, 5)));
         assert_eq!(six_digits(123_457.5), Some((123_458, 5)));
         assert_eq!(six_digits(999_999.5), Some((100_000, 6)));
