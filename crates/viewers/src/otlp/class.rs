@@ -62,7 +62,7 @@ impl OtlpClass {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,
         };
-        let mentions = searches.then(|| TaskFields::from_event(event, true));
+        let mentions = searches.then(|| TaskFields::for_mentions(event));
         Self {
             mentions: mentions.filter(|fields| !fields.is_empty()),
             scopes: ScopeNames::all_with_prefix(event, &class, prefix, names),
