@@ -1,6 +1,7 @@
 //! Firefox profiles.
 
 mod intervals;
+mod json_serializer;
 mod marker_class;
 mod marker_values;
 mod markers;

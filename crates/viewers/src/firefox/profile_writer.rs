@@ -6,8 +6,10 @@ use std::io;
 use fxprof_processed_profile as fx;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, Trace};
+use serde::Serialize as _;
 
 use super::intervals::{OpenInterval, OpenIntervals};
+use super::json_serializer::JsonSerializer;
 use super::marker_class::{MarkerClass, MarkerNames, MarkerValue};
 use super::marker_values::MarkerReader;
 use super::markers::{EventMarker, LossMarker};
@@ -148,7 +150,7 @@ impl ProfileWriter {
                 self.profile.add_sample(thread, timestamp(since), None, fx::CpuDelta::ZERO, 0);
             }
         }
-        Ok(serde_json::to_writer(out, &self.profile)?)
+        Ok(self.profile.serialize(JsonSerializer(out))?)
     }
 
     /// Returns a time in nanoseconds from the profile origin, which is the first time.
