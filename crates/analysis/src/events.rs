@@ -20,6 +20,7 @@ pub mod counter;
 pub mod css_color;
 pub mod flows;
 pub mod keyed_spans;
+pub mod last_context;
 pub mod losses;
 pub mod name_fields;
 pub mod named_objects;

@@ -1,8 +1,11 @@
 //! Event fields as arguments.
 
+use std::collections::HashMap;
+use std::fmt;
 use std::io::Write as _;
 
-use ichnos_model::field::{Field, FieldValue, Text};
+use ichnos_model::field::{Field, FieldValue, StringEncoding, Text};
+#[cfg(feature = "firefox")]
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Scope, Visitor};
 
@@ -29,17 +32,84 @@ pub(super) trait ArgumentSink {
     fn leave(&mut self);
 }
 
+/// Argument names of a viewer, each with its encoded key.
+pub(super) struct ArgumentNames {
+    names: NumberedNames,
+    /// Appends the key of a name.
+    encode: fn(&str, &mut Vec<u8>),
+    /// Keys by name number, from 1 on.
+    keys: Vec<Box<[u8]>>,
+    /// Numbers of the distinct lists of names for common contexts.
+    contexts: HashMap<Box<[NodeName]>, u32>,
+}
+
+impl fmt::Debug for ArgumentNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArgumentNames").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl ArgumentNames {
+    /// Creates an empty list. `encode` appends the key of a name.
+    pub(super) fn new(encode: fn(&str, &mut Vec<u8>)) -> Self {
+        Self { names: NumberedNames::default(), encode, keys: Vec::new(), contexts: HashMap::new() }
+    }
+
+    /// Returns a name's number.
+    fn number(&mut self, name: &str) -> u32 {
+        let number = self.names.number(name);
+        if self.names.count() > self.keys.len() {
+            let mut key = Vec::new();
+            (self.encode)(name, &mut key);
+            self.keys.push(key.into());
+        }
+        number
+    }
+
+    /// Returns the name with a number.
+    pub(super) fn name(&self, number: u32) -> &str {
+        self.names.name(number)
+    }
+
+    /// Returns the key of the name with a number.
+    #[inline]
+    pub(super) fn key(&self, number: u32) -> &[u8] {
+        (number as usize).checked_sub(1).and_then(|index| self.keys.get(index)).map_or(&[], |key| key)
+    }
+
+    /// Returns the number of a list of names for a common context.
+    fn context(&mut self, nodes: &[NodeName]) -> u32 {
+        let next = self.contexts.len() as u32 + 1;
+        match self.contexts.get(nodes) {
+            Some(number) => *number,
+            None => *self.contexts.entry(nodes.into()).or_insert(next),
+        }
+    }
+}
+
+/// Name of a plan node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct NodeName {
+    /// Name number, 0 without a name.
+    number: u32,
+    is_hidden: bool,
+    /// `true` if values can have labels.
+    has_labels: bool,
+}
+
 /// Argument names of a scope.
 #[derive(Debug)]
 pub(super) struct ScopeNames {
     pub(super) scope: Scope,
-    /// Name number of each node: 0 without a name, `None` for hidden fields.
-    nodes: Box<[Option<u32>]>,
+    /// Number that common contexts with the same names share. 0 for other scopes.
+    context: u32,
+    /// Name of each plan node.
+    nodes: Box<[NodeName]>,
 }
 
 impl ScopeNames {
     /// Returns the argument names of a class, scope by scope.
-    pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
+    pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut ArgumentNames) -> Vec<Self> {
         Self::all_with_prefix(event, class, "", names)
     }
 
@@ -48,7 +118,7 @@ impl ScopeNames {
         event: &Event<'_>,
         class: &ViewerClass,
         prefix: &str,
-        names: &mut NumberedNames,
+        names: &mut ArgumentNames,
     ) -> Vec<Self> {
         SCOPES.into_iter().filter_map(|scope| Self::for_scope(event, class, scope, prefix, names)).collect()
     }
@@ -58,40 +128,81 @@ impl ScopeNames {
         class: &ViewerClass,
         scope: Scope,
         prefix: &str,
-        names: &mut NumberedNames,
+        names: &mut ArgumentNames,
     ) -> Option<Self> {
         let plan = event.plan(scope)?;
         let members: Vec<usize> = (0..).map_while(|index| plan.member(index)).collect();
-        let mut nodes: Vec<Option<u32>> = Vec::new();
+        let mut nodes: Vec<NodeName> = Vec::new();
         for node in plan.nodes() {
             let name = node.name.as_deref().unwrap_or_default();
-            nodes.push(Some(if name.is_empty() { 0 } else { names.number(name) }));
+            let number = if name.is_empty() { 0 } else { names.number(name) };
+            let has_labels = node.class.mappings().is_some();
+            nodes.push(NodeName { number, is_hidden: false, has_labels });
         }
         for member in members {
             if class.is_hidden(event, scope, member) {
-                nodes.get_mut(plan.within(member)).unwrap_or_default().fill(None);
-            } else if let Some(Some(node)) = nodes.get_mut(member) {
+                let hidden = NodeName { is_hidden: true, ..NodeName::default() };
+                nodes.get_mut(plan.within(member)).unwrap_or_default().fill(hidden);
+            } else if let Some(node) = nodes.get_mut(member).filter(|node| !node.is_hidden) {
                 let name = match scope {
                     Scope::Payload if prefix.is_empty() => continue,
-                    Scope::Payload => format!("{prefix}{}", names.name(*node)),
-                    _ => format!("{prefix}{}.{}", scope.short_name(), names.name(*node)),
+                    Scope::Payload => format!("{prefix}{}", names.name(node.number)),
+                    _ => format!("{prefix}{}.{}", scope.short_name(), names.name(node.number)),
                 };
-                *node = names.number(&name);
+                node.number = names.number(&name);
             }
         }
-        Some(Self { scope, nodes: nodes.into() })
+        let context = if scope == Scope::CommonContext { names.context(&nodes) } else { 0 };
+        Some(Self { scope, context, nodes: nodes.into() })
     }
 
     /// Returns the plan nodes and name numbers of the visible members.
     #[cfg(feature = "firefox")]
     pub(super) fn members<'n>(&'n self, plan: &'n Plan) -> impl Iterator<Item = (usize, u32)> + 'n {
         let members = (0..).map_while(|index| plan.member(index));
-        members.filter_map(|member| Some((member, self.nodes.get(member).copied().flatten()?)))
+        let shown = members.map(|member| (member, self.nodes.get(member).copied().unwrap_or_default()));
+        shown.filter(|(_, node)| !node.is_hidden).map(|(member, node)| (member, node.number))
     }
 
     /// Returns the name numbers.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
-        self.nodes.iter().flatten().copied().filter(|number| *number != 0)
+        self.nodes.iter().map(|node| node.number).filter(|number| *number != 0)
+    }
+}
+
+/// Arguments of the last common context of a data stream, as bytes or other elements.
+#[derive(Debug)]
+pub(super) struct ContextArguments<T = u8> {
+    /// Number of the context.
+    context: u64,
+    /// Number of its names, 0 before the first.
+    names: u32,
+    elements: Vec<T>,
+}
+
+impl<T> Default for ContextArguments<T> {
+    fn default() -> Self {
+        Self { context: 0, names: 0, elements: Vec::new() }
+    }
+}
+
+impl<T: Copy> ContextArguments<T> {
+    /// Returns the arguments in a scope, if it is the last common context. `context` is the number of the event's
+    /// common context, if known.
+    #[inline]
+    pub(super) fn get(&self, scope: &ScopeNames, context: Option<u64>) -> Option<&[T]> {
+        let is_last = scope.context != 0 && scope.context == self.names && context == Some(self.context);
+        is_last.then_some(&*self.elements)
+    }
+
+    /// Replaces the arguments, if the scope is a common context with a number.
+    #[inline]
+    pub(super) fn keep(&mut self, scope: &ScopeNames, context: Option<u64>, elements: &[T]) {
+        if let Some(context) = context.filter(|_| scope.context != 0) {
+            (self.context, self.names) = (context, scope.context);
+            self.elements.clear();
+            self.elements.extend_from_slice(elements);
+        }
     }
 }
 
@@ -110,35 +221,47 @@ impl<'v, A: ArgumentSink> ScopeArguments<'v, A> {
         Self { arguments, names, text, around: 0 }
     }
 
-    /// Returns the name number of a field, or `None` if the field is hidden.
-    fn name(&self, field: Field<'_>) -> Option<u32> {
-        self.names.nodes.get(field.index()).copied().flatten()
+    /// Returns the name of a field.
+    #[inline]
+    fn node(&self, field: Field<'_>) -> NodeName {
+        const HIDDEN: NodeName = NodeName { number: 0, is_hidden: true, has_labels: false };
+        self.names.nodes.get(field.index()).copied().unwrap_or(HIDDEN)
     }
 
-    /// Returns the name for the next argument.
+    /// Returns the name number for the next argument, or `None` if its field is hidden.
     #[inline]
-    fn next(&mut self, field: Field<'_>) -> Option<u32> {
-        let own = self.name(field)?;
+    fn next(&mut self, node: NodeName) -> Option<u32> {
+        if node.is_hidden {
+            return None;
+        }
         Some(match std::mem::take(&mut self.around) {
-            0 => own,
+            0 => node.number,
             name => name,
         })
     }
 
     #[inline]
     fn argument(&mut self, field: Field<'_>, write: impl FnOnce(&mut A, u32)) {
-        if let Some(name) = self.next(field) {
+        if let Some(name) = self.next(self.node(field)) {
             write(&mut self.arguments, name);
         }
     }
 
-    /// Writes the labels of a value instead of its number. Returns `false` without labels.
+    /// Writes an integer, or its labels instead.
     #[inline]
-    fn label(&mut self, field: Field<'_>, value: i128) -> bool {
-        field.class().mappings().is_some() && self.names_of(field, value)
+    fn integer(&mut self, field: Field<'_>, value: impl Into<i128>, write: impl FnOnce(&mut A, u32)) {
+        let node = self.node(field);
+        if node.has_labels && self.labels(field, value.into()) {
+            return;
+        }
+        if let Some(name) = self.next(node) {
+            write(&mut self.arguments, name);
+        }
     }
 
-    fn names_of(&mut self, field: Field<'_>, value: i128) -> bool {
+    /// Writes the labels of a value. Returns `false` without labels.
+    #[inline(never)]
+    fn labels(&mut self, field: Field<'_>, value: i128) -> bool {
         self.text.clear();
         for name in field.class().labels(FieldValue::Integer(value)) {
             if !self.text.is_empty() {
@@ -155,7 +278,7 @@ impl<'v, A: ArgumentSink> ScopeArguments<'v, A> {
 
     /// Writes the text from the buffer.
     fn push_text(&mut self, field: Field<'_>) {
-        if let Some(name) = self.next(field) {
+        if let Some(name) = self.next(self.node(field)) {
             self.arguments.text(name, self.text);
         }
     }
@@ -177,7 +300,7 @@ impl<'v, A: ArgumentSink> ScopeArguments<'v, A> {
     /// Keeps the name of an optional or variant for the field inside it.
     fn wrap(&mut self, field: Field<'_>) {
         if self.around == 0 {
-            self.around = self.name(field).unwrap_or(0);
+            self.around = self.node(field).number;
         }
     }
 }
@@ -185,16 +308,12 @@ impl<'v, A: ArgumentSink> ScopeArguments<'v, A> {
 impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        if !self.label(field, value.into()) {
-            self.argument(field, |arguments, name| arguments.unsigned(name, value));
-        }
+        self.integer(field, value, |arguments, name| arguments.unsigned(name, value));
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        if !self.label(field, value.into()) {
-            self.argument(field, |arguments, name| arguments.signed(name, value));
-        }
+        self.integer(field, value, |arguments, name| arguments.signed(name, value));
     }
 
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
@@ -218,8 +337,10 @@ impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
 
     #[inline]
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        if let Some(text) = value.as_str() {
-            return self.argument(field, |arguments, name| arguments.text(name, text.as_bytes()));
+        // Most texts are ASCII, which is checked faster than UTF-8.
+        let is_ascii = value.encoding == StringEncoding::Utf8 && value.bytes.is_ascii();
+        if is_ascii || value.as_str().is_some() {
+            return self.argument(field, |arguments, name| arguments.text(name, value.bytes));
         }
         self.text.clear();
         value.write_utf8(self.text);
@@ -234,7 +355,7 @@ impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
-        if field.index() != 0 && self.name(field).is_some() {
+        if field.index() != 0 && !self.node(field).is_hidden {
             self.arguments.leave();
         }
     }
@@ -244,7 +365,7 @@ impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
     }
 
     fn end_array(&mut self, field: Field<'_>) {
-        if self.name(field).is_some() {
+        if !self.node(field).is_hidden {
             self.arguments.leave();
         }
     }
@@ -265,5 +386,29 @@ impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
 
     fn end_variant(&mut self, _: Field<'_>) {
         self.around = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_the_last_context_have_its_number_and_names() {
+        let scope = |context| ScopeNames { scope: Scope::CommonContext, context, nodes: [].into() };
+        let mut last = ContextArguments::default();
+        assert_eq!((last.get(&scope(1), Some(0)), last.get(&scope(0), Some(0))), (None, None));
+        last.keep(&scope(1), Some(7), b"a");
+        assert_eq!(last.get(&scope(1), Some(7)), Some(&b"a"[..]));
+        assert_eq!(
+            [last.get(&scope(2), Some(7)), last.get(&scope(1), Some(8)), last.get(&scope(1), None)],
+            [None; 3]
+        );
+        // Other scopes and contexts without a number are not kept.
+        last.keep(&scope(0), Some(8), b"b");
+        last.keep(&scope(1), None, b"c");
+        assert_eq!(last.get(&scope(1), Some(7)), Some(&b"a"[..]));
+        last.keep(&scope(1), Some(8), b"");
+        assert_eq!((last.get(&scope(1), Some(8)), last.get(&scope(1), Some(7))), (Some(&b""[..]), None));
     }
 }

@@ -1,27 +1,28 @@
 //! Chrome traces (JSON).
 
+mod class;
+mod spans;
+
 use std::io;
-use std::sync::Arc;
 
 use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event};
 
-use crate::arguments::{ScopeArguments, ScopeNames};
+use self::class::{ChromeClass, ChromePrefix};
+use self::spans::{ChromeName, ChromeSpans, KeyedName, SpanLoss};
+use crate::arguments::{ArgumentNames, ContextArguments, ScopeArguments};
+use crate::event_track::LastPlace;
 use crate::json_arguments::JsonArguments;
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
 use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
 use ichnos_analysis::events::counter::CounterNumber;
 use ichnos_analysis::events::flows::{FlowEnd, Flows};
-use ichnos_analysis::events::keyed_spans::{KeyedSpans, Kinds, span_id};
 use ichnos_analysis::events::losses::{
-    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, LOST_BEGIN, LOST_END, LossNote,
-    record_class_losses, record_loss, record_lost_spans,
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, LOST_BEGIN, LOST_END, LossNote, record_loss,
+    record_lost_spans,
 };
-use ichnos_analysis::events::names::NumberedNames;
-use ichnos_analysis::events::nested_spans::NestedSpans;
 use ichnos_analysis::events::scheduling::next_thread;
-use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::thread_fields::NamedThread;
 use ichnos_analysis::events::tracks::{TrackKind, Tracks, name_key, track_id};
 use ichnos_analysis::tasks::EventContent;
@@ -41,7 +42,7 @@ pub fn chrome(start: ViewerStart) -> Box<dyn ViewerFile> {
 #[derive(Debug, Default)]
 struct Chrome {
     out: Vec<u8>,
-    names: NumberedNames,
+    names: ArgumentNames,
     tracks: Tracks,
     spans: ChromeSpans,
     has_events: bool,
@@ -57,159 +58,17 @@ struct Chrome {
     losses: LossTable,
 }
 
-/// Maximum number of event names that are kept until their spans end.
-const MOST_NAMES: usize = 1 << 16;
-
-/// Span names. Viewers pair events by category and name.
-#[derive(Debug, Default)]
-struct ChromeSpans {
-    keyed: KeyedSpans<KeyedName>,
-    /// Open spans without keys, with their category numbers and start times.
-    nested: NestedSpans<(u64, u64)>,
-    /// Event names that started spans with keys.
-    names: NumberedNames,
-    /// Classes with a name for each event that started spans without keys.
-    own_named: Kinds<u64>,
-}
-
-/// Identifier and names of a span with a key.
-#[derive(Clone, Debug)]
-struct KeyedName {
-    id: u64,
-    prefix: Arc<ChromePrefix>,
-    /// Name number of the event that started the span, if it has its own name. 0 if that name was not kept.
-    own: Option<u32>,
-}
-
-/// Event name.
-#[derive(Clone, Copy, Debug)]
-enum ChromeName<'n> {
-    OfClass,
-    Own(&'n str),
-    Nothing,
-}
-
-impl ChromeSpans {
-    /// Returns the name of an event that starts or ends a span without a key. An end is nameless if the start may
-    /// have its own name: it then ends the innermost span.
-    fn nested<'n>(&mut self, class: &ViewerClass, form: EventForm, name: Option<&'n str>) -> ChromeName<'n> {
-        let kind = class.edge(None).kind;
-        let is_begin = form == EventForm::Begin;
-        if is_begin && name.is_some() {
-            self.own_named.add(kind);
-        }
-        match name {
-            Some(name) if is_begin || self.own_named.has(kind) => ChromeName::Own(name),
-            None if !is_begin && self.own_named.has(kind) => ChromeName::Nothing,
-            _ => ChromeName::OfClass,
-        }
-    }
-
-    /// Starts or ends a span of a track with these names and this category. Calls `lost` for each inner span without
-    /// an end and for each forgotten span. Returns `None` if nothing ends. Otherwise returns the start time, and
-    /// `true` for an end that viewers would not find by its name and category.
-    fn begin_or_end(
-        &mut self,
-        is_begin: bool,
-        (track, edge, category): (u64, SpanEdge, u64),
-        time: u64,
-        mut lost: impl FnMut(SpanLoss),
-    ) -> Option<(bool, u64)> {
-        if is_begin {
-            lost(SpanLoss::Forgotten(self.nested.begin(track, edge, (category, time))));
-            return Some((false, time));
-        }
-        let (begun, begin) = self.nested.end(track, edge, |_| lost(SpanLoss::Within))?;
-        Some((edge.is_unnamed || begun != category, begin))
-    }
-
-    /// Starts or ends a span with a key in a process of the numbered trace. Returns the identifier and names of the
-    /// span and of an open span with the same key. Returns `None` for an end without a start.
-    fn keyed(
-        &mut self,
-        class: &ChromeClass,
-        event: &Event<'_>,
-        (place, trace): (&EventPlace<'_>, u32),
-        name: Option<&str>,
-    ) -> Option<(KeyedName, Option<KeyedName>)> {
-        let Self { keyed, names, .. } = self;
-        let key = class.class.span_key(event, trace);
-        // Events without a process share the keys of process 0.
-        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
-        let edge = class.class.edge(name);
-        let is_end = class.class.form == EventForm::KeyedEnd;
-        if is_end {
-            let begun = keyed.end(key, edge, |_| None);
-            if begun.is_some() || !keyed.has_refused() {
-                return begun.map(|begun| (begun, None));
-            }
-        }
-        let own = name.map(|name| if names.count() < MOST_NAMES { names.number(name) } else { 0 });
-        let begun = KeyedName { id: span_id(key, edge), prefix: Arc::clone(&class.prefix), own };
-        let again = if is_end { None } else { keyed.begin(key, edge, begun.clone()) };
-        Some((begun, again))
-    }
-
-    /// Returns the name of a span with a key. `name` is the event name.
-    fn name<'n>(&'n self, span: &KeyedName, name: Option<&'n str>) -> ChromeName<'n> {
-        match (span.own, name) {
-            (None, _) => ChromeName::OfClass,
-            (Some(0), Some(name)) => ChromeName::Own(name),
-            (Some(0), None) => ChromeName::Nothing,
-            (Some(number), _) => ChromeName::Own(self.names.name(number)),
-        }
-    }
-}
-
-/// Lost span ends.
-#[derive(Clone, Copy, Debug)]
-enum SpanLoss {
-    /// Span inside a span that ends.
-    Within,
-    /// Number of forgotten open spans.
-    Forgotten(usize),
-}
-
-/// Event record class with the data that all its events share.
-#[derive(Debug)]
-struct ChromeClass {
-    class: ViewerClass,
-    scopes: Vec<ScopeNames>,
-    prefix: Arc<ChromePrefix>,
-}
-
-/// Name and category of a class as JSON object members.
-#[derive(Debug)]
-struct ChromePrefix {
-    text: Vec<u8>,
-    /// Start position of the category.
-    category_at: usize,
-}
-
-impl ChromeClass {
-    fn for_event(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
-        let class = ViewerClass::from_event(event);
-        record_class_losses(losses, event, &class);
-        if class.has_stacks() {
-            record_loss(losses, event, LossKind::Dropped, "stack", "call stack");
-        }
-        if class.form == EventForm::Sample {
-            record_loss(losses, event, LossKind::Lowered, "", "sample -> instant event");
-        }
-        let mut text = b"{\"name\":".to_vec();
-        push_string(&mut text, &class.name);
-        // Viewers match spans with keys by category, so it must not be empty.
-        let category = if class.category.is_empty() { "events" } else { &class.category };
-        let category_at = text.len();
-        text.extend_from_slice(b",\"cat\":");
-        push_string(&mut text, category);
-        let scopes = ScopeNames::all(event, &class, names);
-        Self { class, scopes, prefix: Arc::new(ChromePrefix { text, category_at }) }
-    }
-}
-
 /// Process and thread number of an event.
 type ChromeTrack = (u64, u64);
+
+/// State of a data stream.
+#[derive(Debug, Default)]
+struct ChromeStream {
+    /// Track of the last place, with its members in an event.
+    track: LastPlace<(ChromeTrack, Vec<u8>)>,
+    /// Arguments of the last common context.
+    context: ContextArguments,
+}
 
 /// Process number for events without a process.
 const NO_PROCESS: u64 = 0;
@@ -308,7 +167,7 @@ impl Chrome {
 
 impl Viewer for Chrome {
     type Class = ChromeClass;
-    type Stream = ();
+    type Stream = ChromeStream;
 
     const NUMBERS_BEGINNINGS: bool = true;
 
@@ -328,7 +187,9 @@ impl Viewer for Chrome {
         &class.class
     }
 
-    fn stream(&mut self, _: &DataStream, _: u32, _: u64) {}
+    fn stream(&mut self, _: &DataStream, _: u32, _: u64) -> ChromeStream {
+        ChromeStream::default()
+    }
 
     fn prepare(&mut self, event: &Event<'_>, time: u64) {
         if self.origin.is_none() {
@@ -337,12 +198,13 @@ impl Viewer for Chrome {
         }
     }
 
-    fn event(&mut self, shown: &ShownEvent<'_, '_, ChromeClass>, (): &mut ()) -> bool {
+    fn event(&mut self, shown: &ShownEvent<'_, '_, ChromeClass>, stream: &mut ChromeStream) -> bool {
         let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
         let (place, name) = (&location.place, location.own_name);
         let Self { out, names, tracks, spans, losses, has_events, origin, .. } = self;
         let mut writer = ChromeWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
-        let track = writer.track(event.stream, place);
+        let ChromeStream { track: last, context } = stream;
+        let track = writer.last_track(last, event.stream, place);
         let mut form = class.class.form_of(event);
         if form == EventForm::Switch && location.has_processor {
             let next = next_thread(event, &class.class, place);
@@ -368,12 +230,14 @@ impl Viewer for Chrome {
         }
         writer.begin();
         writer.names(event, (class, form), &part, spans);
-        writer.place(phase(form), part.time, track);
+        writer.phase_and_time(phase(form), part.time);
+        writer.out.extend_from_slice(last.last().map_or(&[][..], |(_, members)| members.as_slice()));
+        writer.scope(phase(form));
         writer.ids_and_duration(event, (&class.class, form), place, part.span.map(|span| span.id));
         writer.out.extend_from_slice(b",\"args\":");
         if form == EventForm::Counter {
             writer.values(event, &class.class);
-        } else if !push_arguments(event, class, names, writer.out, (&mut self.text, &mut self.open)) {
+        } else if !push_arguments(shown, names, writer.out, context, (&mut self.text, &mut self.open)) {
             record_loss(losses, event, LossKind::Dropped, "", "undecodable fields");
         }
         if part.is_unbegun {
@@ -390,7 +254,7 @@ impl Viewer for Chrome {
         true
     }
 
-    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, (): &mut ()) {
+    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, _: &mut ChromeStream) {
         let Self { out, tracks, has_events, origin, spans, losses, .. } = self;
         let mut writer = ChromeWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         writer.end_thread(spans, thread_track(ended), (at.event, at.time), losses);
@@ -430,20 +294,29 @@ impl Viewer for Chrome {
 
 /// Appends the event fields as an object. Returns `false` if a field cannot be decoded.
 fn push_arguments(
-    event: &Event<'_>,
-    class: &ChromeClass,
-    names: &NumberedNames,
+    shown: &ShownEvent<'_, '_, ChromeClass>,
+    names: &ArgumentNames,
     out: &mut Vec<u8>,
+    context: &mut ContextArguments,
     (text, open): (&mut Vec<u8>, &mut Vec<u8>),
 ) -> bool {
     let mut arguments = JsonArguments::new(out, names, open);
     let mut is_whole = true;
     arguments.out.push(b'{');
-    for scope in &class.scopes {
+    for scope in &shown.class.scopes {
+        if let Some(members) = context.get(scope, shown.location.context) {
+            arguments.push_members(members);
+            continue;
+        }
+        let begin = arguments.position();
         let mut visitor = ScopeArguments::new(arguments, scope, text);
-        is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
+        let is_decoded = shown.at.event.visit(scope.scope, &mut visitor).is_ok();
+        is_whole &= is_decoded;
         arguments = visitor.arguments;
         arguments.close();
+        if let Some(members) = arguments.members(begin).filter(|_| is_decoded) {
+            context.keep(scope, shown.location.context, members);
+        }
     }
     arguments.out.push(b'}');
     is_whole
@@ -462,16 +335,24 @@ fn push_microseconds(out: &mut Vec<u8>, nanoseconds: u64) {
 }
 
 /// Returns the event type (`ph`).
-fn phase(form: EventForm) -> &'static str {
+fn phase(form: EventForm) -> u8 {
     match form {
-        EventForm::Begin => "B",
-        EventForm::End => "E",
-        EventForm::KeyedBegin | EventForm::Frame => "b",
-        EventForm::KeyedEnd => "e",
-        EventForm::Complete => "X",
-        EventForm::Counter => "C",
-        EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => "i",
+        EventForm::Begin => b'B',
+        EventForm::End => b'E',
+        EventForm::KeyedBegin | EventForm::Frame => b'b',
+        EventForm::KeyedEnd => b'e',
+        EventForm::Complete => b'X',
+        EventForm::Counter => b'C',
+        EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => b'i',
     }
+}
+
+/// Appends the members for a track.
+fn push_track(out: &mut Vec<u8>, (process, thread): ChromeTrack) {
+    out.extend_from_slice(b",\"pid\":");
+    number::push_unsigned(out, process);
+    out.extend_from_slice(b",\"tid\":");
+    number::push_unsigned(out, thread);
 }
 
 /// Writer of events.
@@ -557,7 +438,7 @@ impl ChromeWriter<'_> {
     fn flow(&mut self, end: FlowEnd, id: u64, time: u64, track: ChromeTrack) {
         self.begin();
         self.out.extend_from_slice(b"{\"name\":\"cause\",\"cat\":\"cause\"");
-        self.place(if end == FlowEnd::Begin { "s" } else { "f" }, time, track);
+        self.place(if end == FlowEnd::Begin { b's' } else { b'f' }, time, track);
         self.id(id);
         self.out.extend_from_slice(b",\"bp\":\"e\"}");
     }
@@ -659,22 +540,30 @@ impl ChromeWriter<'_> {
     }
 
     /// Writes the type, time and track of an event.
+    fn place(&mut self, phase: u8, time: u64, track: ChromeTrack) {
+        self.phase_and_time(phase, time);
+        push_track(self.out, track);
+        self.scope(phase);
+    }
+
+    /// Writes the type and time of an event.
     #[inline]
-    fn place(&mut self, phase: &str, time: u64, (process, thread): ChromeTrack) {
+    fn phase_and_time(&mut self, phase: u8, time: u64) {
         let out = &mut *self.out;
         if out.last() != Some(&b'{') {
             out.push(b',');
         }
         out.extend_from_slice(b"\"ph\":\"");
-        out.extend_from_slice(phase.as_bytes());
+        out.push(phase);
         out.extend_from_slice(b"\",\"ts\":");
         push_microseconds(out, time.saturating_sub(self.origin));
-        out.extend_from_slice(b",\"pid\":");
-        number::push_unsigned(out, process);
-        out.extend_from_slice(b",\"tid\":");
-        number::push_unsigned(out, thread);
-        if phase == "i" {
-            out.extend_from_slice(b",\"s\":\"t\"");
+    }
+
+    /// Writes the scope of an instant.
+    #[inline]
+    fn scope(&mut self, phase: u8) {
+        if phase == b'i' {
+            self.out.extend_from_slice(b",\"s\":\"t\"");
         }
     }
 
@@ -732,7 +621,27 @@ impl ChromeWriter<'_> {
         }
     }
 
+    /// Returns the track of an event and names it. `last` is the track of the last place in its data stream, and becomes
+    /// that of the event.
+    #[inline]
+    fn last_track(
+        &mut self,
+        last: &mut LastPlace<(ChromeTrack, Vec<u8>)>,
+        stream: &DataStream,
+        place: &EventPlace<'_>,
+    ) -> ChromeTrack {
+        if let Some((track, _)) = last.get(place, self.tracks.changes()) {
+            return *track;
+        }
+        let track = self.track(stream, place);
+        let mut members = Vec::new();
+        push_track(&mut members, track);
+        last.set(place, self.tracks.changes(), (track, members));
+        track
+    }
+
     /// Returns the track of an event and names it.
+    #[inline(never)]
     fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> ChromeTrack {
         let process = place.process.map_or(NO_PROCESS, short);
         let process_id = track_id(TrackKind::Process, [process, 0]);

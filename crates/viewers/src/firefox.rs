@@ -1,6 +1,7 @@
 //! Firefox profiles.
 
 mod intervals;
+mod json_serializer;
 mod marker_class;
 mod marker_values;
 mod markers;
@@ -13,10 +14,11 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::{DataStream, Event};
 
 use self::marker_class::MarkerClass;
-use self::profile_writer::{EventAtPlace, ProfileWriter};
+use self::profile_writer::{EventAtPlace, FirefoxStream, ProfileWriter};
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
 use ichnos_analysis::events::class::{EventPlace, ViewerClass};
 use ichnos_analysis::events::losses::LossNote;
+use ichnos_analysis::events::scheduling::EventLocation;
 use ichnos_analysis::tasks::EventContent;
 
 /// Starts a profile for the Firefox Profiler: markers with fields, intervals, samples, counters.
@@ -38,7 +40,7 @@ struct Firefox {
 
 impl Viewer for Firefox {
     type Class = MarkerClass;
-    type Stream = ();
+    type Stream = FirefoxStream;
 
     fn content(&self) -> (&Vec<u8>, &LossTable) {
         (&self.out, &self.writer.losses)
@@ -56,23 +58,24 @@ impl Viewer for Firefox {
         &class.class
     }
 
-    fn stream(&mut self, stream: &DataStream, trace: u32, _: u64) {
+    fn stream(&mut self, stream: &DataStream, trace: u32, _: u64) -> FirefoxStream {
         if trace == 0 {
             self.writer.set_title(&stream.trace);
         }
+        FirefoxStream::default()
     }
 
-    fn event(&mut self, shown: &ShownEvent<'_, '_, MarkerClass>, (): &mut ()) -> bool {
+    fn event(&mut self, shown: &ShownEvent<'_, '_, MarkerClass>, stream: &mut FirefoxStream) -> bool {
         let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], &mut self.content);
             self.writer.record_lost_flow(event, &self.content);
         }
-        let (place, name) = (location.place, location.own_name);
-        self.writer.event(EventAtPlace { event, class, place, trace, name }, time)
+        let EventLocation { place, context, own_name: name, .. } = *location;
+        self.writer.event(EventAtPlace { event, class, place, context, trace, name }, time, stream)
     }
 
-    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, (): &mut ()) {
+    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, _: &mut FirefoxStream) {
         self.writer.end_thread(at.event, ended, at.trace);
     }
 

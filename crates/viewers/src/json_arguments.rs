@@ -4,17 +4,30 @@ use std::io::Write as _;
 
 use ichnos_json::write::{push_string, push_utf8};
 
-use crate::arguments::{ArgumentSink, UNNAMED};
-use ichnos_analysis::events::names::NumberedNames;
+use crate::arguments::{ArgumentNames, ArgumentSink, UNNAMED};
 use ichnos_export::number;
 
 /// Largest integer that a JavaScript number holds exactly.
 pub(super) const EXACT: u64 = 1 << 53;
 
+impl Default for ArgumentNames {
+    /// Creates an empty list for JSON objects.
+    fn default() -> Self {
+        Self::new(push_member_name)
+    }
+}
+
+/// Appends a name as the beginning of an object member, after a comma.
+fn push_member_name(name: &str, out: &mut Vec<u8>) {
+    out.push(b',');
+    push_string(out, name);
+    out.push(b':');
+}
+
 /// Argument writer for JSON object members.
 pub(super) struct JsonArguments<'w> {
     pub(super) out: &'w mut Vec<u8>,
-    names: &'w NumberedNames,
+    names: &'w ArgumentNames,
     /// `true` if the innermost object or array has members.
     has_members: bool,
     /// Closing brackets of the open objects and arrays.
@@ -25,13 +38,13 @@ pub(super) struct JsonArguments<'w> {
 
 impl<'w> JsonArguments<'w> {
     /// Continues an object without members. `open` is a buffer.
-    pub(super) fn new(out: &'w mut Vec<u8>, names: &'w NumberedNames, open: &'w mut Vec<u8>) -> Self {
+    pub(super) fn new(out: &'w mut Vec<u8>, names: &'w ArgumentNames, open: &'w mut Vec<u8>) -> Self {
         Self { out, names, has_members: false, open, unnamed: 0 }
     }
 
     /// Continues JSON that [`Self::begin_root`] started.
     #[cfg(feature = "firefox")]
-    pub(super) fn resume(out: &'w mut Vec<u8>, names: &'w NumberedNames, open: &'w mut Vec<u8>) -> Self {
+    pub(super) fn resume(out: &'w mut Vec<u8>, names: &'w ArgumentNames, open: &'w mut Vec<u8>) -> Self {
         let has_members = !matches!(out.last(), None | Some(b'{' | b'['));
         Self { out, names, has_members, open, unnamed: 0 }
     }
@@ -46,20 +59,49 @@ impl<'w> JsonArguments<'w> {
 
     #[inline]
     fn push_prefix(&mut self, name: u32) {
-        if std::mem::replace(&mut self.has_members, true) {
+        let has_members = std::mem::replace(&mut self.has_members, true);
+        // Array elements have no names, even if the option of a variant has a name.
+        let is_element = self.open.last() == Some(&b']');
+        if name == 0 || is_element {
+            return self.push_unnamed(has_members, is_element);
+        }
+        let key = self.names.key(name);
+        self.out.extend_from_slice(if has_members { key } else { key.get(1..).unwrap_or_default() });
+    }
+
+    /// Starts an array element, or a member without a name.
+    fn push_unnamed(&mut self, has_members: bool, is_element: bool) {
+        if has_members {
             self.out.push(b',');
         }
-        match name {
-            // Array elements have no names, even if the option of a variant has a name.
-            _ if self.open.last() == Some(&b']') => return,
-            0 => {
-                // Writing into memory cannot fail.
-                let _ = write!(self.out, "\"{UNNAMED}{}\"", self.unnamed);
-                self.unnamed += 1;
-            }
-            name => push_string(self.out, self.names.name(name)),
+        if !is_element {
+            // Writing into memory cannot fail.
+            let _ = write!(self.out, "\"{UNNAMED}{}\":", self.unnamed);
+            self.unnamed += 1;
         }
-        self.out.push(b':');
+    }
+
+    /// Appends members that [`Self::members`] returned.
+    #[inline]
+    pub(super) fn push_members(&mut self, members: &[u8]) {
+        if !members.is_empty() {
+            if std::mem::replace(&mut self.has_members, true) {
+                self.out.push(b',');
+            }
+            self.out.extend_from_slice(members);
+        }
+    }
+
+    /// Returns a position for [`Self::members`].
+    pub(super) fn position(&self) -> MemberPosition {
+        MemberPosition { begin: self.out.len(), has_members: self.has_members, unnamed: self.unnamed }
+    }
+
+    /// Returns the members of the innermost object from a position on. `None` if they would differ elsewhere, because
+    /// their names are numbers.
+    pub(super) fn members(&self, from: MemberPosition) -> Option<&[u8]> {
+        let members = self.out.get(from.begin..).filter(|_| self.unnamed == from.unnamed)?;
+        Some(if from.has_members { members.strip_prefix(b",").unwrap_or(members) } else { members })
     }
 
     /// Closes containers that a failed decoding left open.
@@ -68,6 +110,14 @@ impl<'w> JsonArguments<'w> {
             self.leave();
         }
     }
+}
+
+/// Position in an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemberPosition {
+    begin: usize,
+    has_members: bool,
+    unnamed: u32,
 }
 
 impl ArgumentSink for JsonArguments<'_> {

@@ -39,6 +39,21 @@ impl LogFields {
         }
     }
 
+    /// Returns `true` if all events have the same log level.
+    pub(super) fn has_constant_level(&self) -> bool {
+        self.role.as_ref().is_none_or(|role| role.severity != LogSeverity::Member)
+    }
+
+    /// Returns `true` if events can have a message.
+    pub(super) fn has_message(&self) -> bool {
+        self.rendered().is_some() || self.message.is_some()
+    }
+
+    /// Returns the rendered message, if any.
+    fn rendered(&self) -> Option<LogText> {
+        self.role.as_ref().and_then(|role| role.text).filter(|text| *text != LogText::NAME)
+    }
+
     /// Returns the log level of an event.
     pub(super) fn level(&self, event: &Event<'_>) -> Option<LogLevel> {
         let role = self.role.as_ref()?;
@@ -53,8 +68,7 @@ impl LogFields {
     /// Replaces `text` by the event message, or clears it without a message.
     pub(super) fn message(&self, event: &Event<'_>, text: &mut String) {
         text.clear();
-        let rendered = self.role.as_ref().and_then(|role| role.text).filter(|text| *text != LogText::NAME);
-        if let Some(rendered) = rendered {
+        if let Some(rendered) = self.rendered() {
             // The message stops at a decoding error.
             let _ = (rendered.write)(event, text);
         } else if let Some(message) = self.message.as_ref().and_then(|message| event.get(message)) {

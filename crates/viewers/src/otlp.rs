@@ -33,7 +33,7 @@ pub use self::batch::OtlpSignal;
 use self::class::OtlpClass;
 pub use self::encoding::OtlpEncoding;
 use self::event_context::EventContext;
-use self::telemetry::Telemetry;
+use self::telemetry::{OtlpStream, Telemetry};
 use crate::event_track::event_track;
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
 use ichnos_analysis::events::class::{EventPlace, ViewerClass};
@@ -97,7 +97,7 @@ struct Otlp {
 
 impl Viewer for Otlp {
     type Class = OtlpClass;
-    type Stream = ();
+    type Stream = OtlpStream;
 
     const AT_ORIGIN: Option<&'static str> =
         Some("time at the clock's origin -> 1 ns later, because 0 stands for an unknown time");
@@ -118,9 +118,11 @@ impl Viewer for Otlp {
         &class.class
     }
 
-    fn stream(&mut self, _: &DataStream, _: u32, _: u64) {}
+    fn stream(&mut self, _: &DataStream, _: u32, _: u64) -> OtlpStream {
+        OtlpStream::default()
+    }
 
-    fn event(&mut self, shown: &ShownEvent<'_, '_, OtlpClass>, (): &mut ()) -> bool {
+    fn event(&mut self, shown: &ShownEvent<'_, '_, OtlpClass>, stream: &mut OtlpStream) -> bool {
         let ShownEvent { at: EventAt { event, trace, time }, class, ref location } = *shown;
         let Self { telemetry, content, find_mentions, .. } = self;
         if let Some(tasks) = &class.class.tasks {
@@ -131,11 +133,10 @@ impl Viewer for Otlp {
         } else if let Some(mentions) = &class.mentions {
             mentions.read(event, find_mentions, content);
         }
-        let context = EventContext::new(event, class, content, location.place, time, trace);
-        telemetry.event(&context.named(location.own_name))
+        telemetry.event(&EventContext::new(event, class, content, location, time, trace), stream)
     }
 
-    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, (): &mut ()) {
+    fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, _: &mut OtlpStream) {
         let (_, track) = event_track(at.event.stream.key, ended, at.trace);
         self.telemetry.end_thread(track, at.time);
     }

@@ -205,10 +205,20 @@ impl Perfetto {
         let at = writer.begin_event((class, form), names, event, track, name);
         let mut is_whole = true;
         for scope in &class.scopes {
+            if let Some(bytes) = writer.sequence.context.get(scope, location.context) {
+                writer.out.extend_from_slice(bytes);
+                continue;
+            }
+            let begin = writer.out.len();
             let annotations = Annotations::new(writer.out, &mut self.open);
             let mut visitor = ScopeArguments::new(annotations, scope, &mut self.text);
-            let visited = event.visit(scope.scope, &mut visitor);
-            is_whole &= visited.is_ok() && !visitor.arguments.is_too_large;
+            let is_decoded = event.visit(scope.scope, &mut visitor).is_ok();
+            let Annotations { is_too_large, .. } = visitor.arguments;
+            is_whole &= is_decoded && !is_too_large;
+            if is_decoded && !is_too_large {
+                let bytes = writer.out.get(begin..).unwrap_or_default();
+                writer.sequence.context.keep(scope, location.context, bytes);
+            }
         }
         if is_unbegun {
             writer.mark(BEGIN_MISSING);

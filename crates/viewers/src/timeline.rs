@@ -29,7 +29,8 @@ use self::state_tracks::StateTracks;
 pub use self::threads::TimelineState;
 use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
-use ichnos_analysis::events::class::{ContextNames, EventForm, EventPlace, ViewerClass};
+use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
+use ichnos_analysis::events::last_context::LastContext;
 use ichnos_analysis::events::losses::{EarlyLosses, LossNote, shown_time};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::events::place::{SpanSide, StreamPositions, TimelinePlace};
@@ -97,8 +98,7 @@ struct TimelineStream {
     /// Trace number, and data stream number.
     trace: u32,
     number: u32,
-    /// Names in the last context.
-    names: ContextNames,
+    context: LastContext,
     positions: StreamPositions,
     /// Processor of the last thread switch, or of the first event.
     processor: Option<Option<u64>>,
@@ -404,7 +404,7 @@ impl Timeline {
         if let Some(time) = time {
             stream.positions.next(time);
             let trace = stream.trace;
-            let location = scheduling.locate(trace, &class.class, event, (&mut stream.names, text));
+            let location = scheduling.locate(trace, &class.class, event, (&mut stream.context, text));
             let name = location.own_name.map_or(class.name, |name| number(names, name));
             let of = EventOf { event, class, trace, location: &location, time, name, track: 0 };
             of.take_states(states, &mut stream.processor);
@@ -461,10 +461,10 @@ impl Timeline {
             let trace = self.traces.number(event.stream);
             self.scheduling.add_trace(trace, &event.stream.trace);
             self.tracks.add_trace(trace, event.stream);
-            let (names, positions) = (ContextNames::default(), StreamPositions::default());
+            let (context, positions) = (LastContext::default(), StreamPositions::default());
             let key = event.stream.key;
             let number = self.stream_numbers.get(&key).copied().unwrap_or(key);
-            let stream = TimelineStream { trace, number, names, positions, processor: None };
+            let stream = TimelineStream { trace, number, context, positions, processor: None };
             self.streams.insert(event.stream, stream, || ());
             self.has_dates |= has_dates(event.stream.clock());
         }
@@ -487,12 +487,11 @@ impl Timeline {
         }
         let Self { tracks, names, colors, streams, scheduling, untimed, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
-        let TimelineStream { trace, number, names: known, .. } = stream;
+        let TimelineStream { trace, number, context: last, .. } = stream;
         let class = classes.for_event(event, || TimelineClass::for_event(event, names, colors));
-        untimed.push((
-            tracks.of_event((event.stream, *number), &class.class.place(event, known), *trace),
-            class.name,
-        ));
+        let context = class.class.context(event, last);
+        let place = class.class.place(event, context, last);
+        untimed.push((tracks.of_event((event.stream, *number), &place, *trace), class.name));
         scheduling.observe(*trace, event, &class.class);
         if self.untimed.len() >= MOST_UNTIMED {
             self.now = Some(0);
@@ -551,11 +550,11 @@ impl Timeline {
         let time = self.time_of(event)?;
         let Self { board, tracks, names, colors, streams, scheduling, states, text, threads, flows, .. } =
             self;
-        let (TimelineStream { trace, number: stream, names: known, positions, processor }, (), classes) =
+        let (TimelineStream { trace, number: stream, context, positions, processor }, (), classes) =
             streams.get_mut(event.stream)?;
         let (trace, stream) = (*trace, *stream);
         let class = classes.for_event(event, || TimelineClass::for_event(event, names, colors));
-        let location = scheduling.locate(trace, &class.class, event, (known, text));
+        let location = scheduling.locate(trace, &class.class, event, (context, text));
         let track = tracks.of_event((event.stream, stream), &location.place, trace);
         let name = location.own_name.map_or(class.name, |name| number(names, name));
         let of = EventOf { event, class, trace, location: &location, time, name, track };

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::io;
 
-use ichnos_analysis::events::class::{ContextNames, EventPlace, ViewerClass};
+use ichnos_analysis::events::class::{EventPlace, ViewerClass};
+use ichnos_analysis::events::last_context::LastContext;
 use ichnos_analysis::events::losses::{
     EarlyLosses, LossNote, NO_TIME, record_loss, record_lost_event, shown_time,
 };
@@ -167,8 +168,7 @@ struct EventFile<V: Viewer> {
 struct ViewerStream<S> {
     /// Trace number.
     trace: u32,
-    /// Names in the last context.
-    names: ContextNames,
+    context: LastContext,
     own: S,
 }
 
@@ -221,7 +221,7 @@ impl<V: Viewer> EventFile<V> {
             let trace = self.traces.number(stream);
             self.scheduling.add_trace(trace, &stream.trace);
             let own = self.viewer.stream(stream, trace, time);
-            self.streams.insert(stream, ViewerStream { trace, names: ContextNames::default(), own }, || ());
+            self.streams.insert(stream, ViewerStream { trace, context: LastContext::default(), own }, || ());
         }
     }
 
@@ -256,7 +256,7 @@ impl<V: Viewer> EventFile<V> {
         let class = classes.for_event(event, || viewer.class(event));
         let viewer_class = V::viewer_class(class);
         let at = EventAt { event, trace: stream.trace, time };
-        let location = scheduling.locate(at.trace, viewer_class, event, (&mut stream.names, name));
+        let location = scheduling.locate(at.trace, viewer_class, event, (&mut stream.context, name));
         let is_shown = viewer.event(&ShownEvent { at, class, location }, &mut stream.own);
         if let Some(ended) = scheduling.ended_thread(at.trace, event, viewer_class) {
             viewer.end_thread(at, &ended, &mut stream.own);

@@ -12,6 +12,7 @@ use ichnos_model::{Event, Scope};
 use super::counter::{CounterFields, CounterValue};
 use super::css_color::{Rgb, css_color};
 use super::flows::FlowEnd;
+use super::last_context::{LastContext, PlaceNodes, alignment};
 use super::name_fields::NameFields;
 use super::named_objects::{NamedObjects, ObjectFields};
 use super::span_edge::SpanEdge;
@@ -112,6 +113,26 @@ pub struct ViewerClass {
     pub tasks: Option<TaskFields>,
     /// Members that viewers do not show.
     hidden: Vec<MemberIndex>,
+    context: ContextUse,
+}
+
+/// Use of the common context.
+#[derive(Clone, Copy, Debug, Default)]
+struct ContextUse {
+    /// Alignment of contexts in bytes, if they can be compared.
+    alignment: Option<u64>,
+    /// Place fields, if no other scope has any.
+    place: Option<PlaceNodes>,
+}
+
+impl ContextUse {
+    /// Finds the use of the common context in the event's class, given its place fields.
+    fn from_event(event: &Event<'_>, fields: [&Option<FieldRef>; 6]) -> Self {
+        let is_in_context = |field: &FieldRef| field.scope() == Scope::CommonContext;
+        let is_whole = fields.into_iter().flatten().all(is_in_context);
+        let nodes = fields.map(|field| field.as_ref().map_or(u32::MAX, FieldRef::node));
+        Self { alignment: alignment(event), place: is_whole.then_some(nodes) }
+    }
 }
 
 /// Returns the thread name of a class that also has a thread number: a further text member with the same meaning.
@@ -177,39 +198,6 @@ pub struct EventPlace<'e> {
     pub processor: Option<u64>,
 }
 
-/// Cached process and thread names of the last common context. Successive events often share them.
-#[derive(Debug, Default)]
-pub struct ContextNames {
-    context: Vec<u8>,
-    /// Names that were read: process name, thread name.
-    has: [bool; 2],
-    names: [Option<String>; 2],
-}
-
-impl ContextNames {
-    /// Returns the names in a context. They are read only if the context differs from the last one.
-    #[inline]
-    fn in_context<'n>(
-        &mut self,
-        context: &[u8],
-        has: [bool; 2],
-        read: impl FnOnce() -> [Option<&'n str>; 2],
-    ) -> [Option<&str>; 2] {
-        if self.has != has || self.context != context {
-            self.has = has;
-            self.context.clear();
-            self.context.extend_from_slice(context);
-            for (known, name) in self.names.iter_mut().zip(read()) {
-                match (known, name) {
-                    (Some(known), Some(name)) => name.clone_into(known),
-                    (known, name) => *known = name.map(str::to_owned),
-                }
-            }
-        }
-        self.names.each_ref().map(Option::as_deref)
-    }
-}
-
 impl ViewerClass {
     /// Prepares the class of an event.
     pub fn from_event(event: &Event<'_>) -> Self {
@@ -243,15 +231,20 @@ impl ViewerClass {
         let process_name = first(Meaning::ProcessName).or_else(|| first(Meaning::Component));
         let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
         let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
+        let (process, thread) = (ProcessFields::from_event(event), first(Meaning::Thread));
+        let place_names = [process_name, first(Meaning::ThreadName).or_else(|| named_thread(event))];
+        let ([machine, component], [process_name, thread_name]) = (&process.names, &place_names);
+        let fields = [&process.number, machine, component, &thread, process_name, thread_name];
         Self {
+            context: ContextUse::from_event(event, fields),
             form,
             category: display.category.as_deref().unwrap_or(category).to_owned(),
             name: name.to_owned(),
             edge: (name_key(name), has_span_name(event)),
-            process: ProcessFields::from_event(event),
-            thread: first(Meaning::Thread),
+            process,
+            thread,
             processor: FieldRef::for_processor(event),
-            place_names: [process_name, first(Meaning::ThreadName).or_else(|| named_thread(event))],
+            place_names,
             keys,
             counter,
             stack: first(Meaning::Stack),
@@ -266,17 +259,32 @@ impl ViewerClass {
         }
     }
 
-    /// Returns an event's place. `names` caches names from earlier events in its data stream.
+    /// Returns a number that successive events of a data stream share if the values in their common contexts are equal.
+    /// `None` if that is unknown. `last` is the last context of the data stream.
     #[inline]
-    pub fn place<'p>(&self, event: &Event<'p>, names: &'p mut ContextNames) -> EventPlace<'p> {
-        let mut place = self.own_place(event);
-        self.add_names(event, &mut place, names);
-        self.keep_track(place)
+    pub fn context(&self, event: &Event<'_>, last: &mut LastContext) -> Option<u64> {
+        last.number(event, self.context.alignment?)
+    }
+
+    /// Returns an event's place, given the number of its context.
+    #[inline]
+    pub fn place<'p>(
+        &self,
+        event: &Event<'p>,
+        context: Option<u64>,
+        last: &'p mut LastContext,
+    ) -> EventPlace<'p> {
+        let read = || self.add_names(event, self.own_place(event));
+        let place = match (context, &self.context.place) {
+            (Some(context), Some(nodes)) => last.place(context, nodes, read),
+            _ => read(),
+        };
+        self.keep_track(EventPlace { processor: self.processor_of(event), ..place })
     }
 
     /// Returns an event's place, without names.
     pub fn unnamed_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
-        self.keep_track(self.own_place(event))
+        self.keep_track(EventPlace { processor: self.processor_of(event), ..self.own_place(event) })
     }
 
     /// Drops the parts of a place that the class's track does not need.
@@ -319,7 +327,7 @@ impl ViewerClass {
         self.names.name(event, &self.name, (trace.into(), process), objects, text)
     }
 
-    #[inline]
+    /// Reads an event's process and thread.
     fn own_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
         let value = |field: &Option<FieldRef>| {
             let value = event.get(field.as_ref()?);
@@ -328,36 +336,18 @@ impl ViewerClass {
         let thread = value(&self.thread);
         EventPlace {
             process: self.process.number(event),
-            process_name: None,
             thread: thread.map(|thread| thread.key()),
             // A thread may be identified by its name alone.
             thread_name: thread.and_then(|thread| thread.as_str()),
-            processor: self.processor_of(event),
+            ..EventPlace::default()
         }
     }
 
     /// Adds an event's process name and thread name.
-    #[inline]
-    fn add_names<'p>(&self, event: &Event<'p>, place: &mut EventPlace<'p>, names: &'p mut ContextNames) {
-        let [process_name, thread_name] = &self.place_names;
-        if process_name.is_none() && thread_name.is_none() {
-            return;
-        }
-        let text = |field: &Option<FieldRef>| event.get(field.as_ref()?)?.as_str();
-        let read = || [process_name, thread_name].map(text);
-        let is_in_context = |field: &Option<FieldRef>| {
-            field.as_ref().is_none_or(|field| field.scope() == Scope::CommonContext)
-        };
-        let context = event.common_context_bytes();
-        let [process, thread] = match context {
-            Some(context) if is_in_context(process_name) && is_in_context(thread_name) => {
-                let has = [process_name.is_some(), thread_name.is_some()];
-                names.in_context(context, has, read)
-            }
-            _ => read(),
-        };
-        place.process_name = process;
-        place.thread_name = thread.or(place.thread_name);
+    fn add_names<'e>(&self, event: &Event<'e>, place: EventPlace<'e>) -> EventPlace<'e> {
+        let [process_name, thread_name] =
+            self.place_names.each_ref().map(|field| event.get(field.as_ref()?)?.as_str());
+        EventPlace { process_name, thread_name: thread_name.or(place.thread_name), ..place }
     }
 
     /// Returns the names that match span ends to starts. `name` is the event's own name, if it has one.

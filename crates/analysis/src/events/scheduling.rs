@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ichnos_model::trace::ListedThread;
 use ichnos_model::{Event, Trace};
 
-use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
+use super::class::{EventForm, EventPlace, ViewerClass};
+use super::last_context::LastContext;
 use super::named_objects::NamedObjects;
 use super::thread_fields::NamedThread;
 
@@ -70,6 +71,8 @@ pub struct Scheduling {
 pub struct EventLocation<'p> {
     /// Place, with the thread that runs.
     pub place: EventPlace<'p>,
+    /// Number that successive events of the data stream share if their common contexts are equal, if known.
+    pub context: Option<u64>,
     /// Name of the event itself, instead of the class name.
     pub own_name: Option<&'p str>,
     /// `false` for a thread switch if the machine has several processors and the event does not name one.
@@ -84,16 +87,17 @@ pub struct EventLocation<'p> {
 
 impl Scheduling {
     /// Returns the place and the name of an event. The name borrows `text`. Process and thread names can borrow
-    /// `known`, the cached names of the data stream.
+    /// `last`, the last context of the data stream.
     #[inline]
     pub fn locate<'p>(
         &'p mut self,
         trace: u32,
         class: &ViewerClass,
         event: &Event<'p>,
-        (known, text): (&'p mut ContextNames, &'p mut String),
+        (last, text): (&'p mut LastContext, &'p mut String),
     ) -> EventLocation<'p> {
-        let mut place = class.place(event, known);
+        let context = class.context(event, last);
+        let mut place = class.place(event, context, last);
         let (is_switch, is_wakeup) = (class.form == EventForm::Switch, class.form == EventForm::Wakeup);
         let has_processors = (is_switch || is_wakeup) && self.has_processors(trace, class);
         let has_processor = !is_switch || place.processor.is_some() || !has_processors;
@@ -102,7 +106,7 @@ impl Scheduling {
         let is_running = woken.is_some_and(|thread| self.processors.contains_key(&(trace, thread.number)));
         let own_name = class.event_name(event, (trace, place.process), &self.objects, text);
         self.complete(trace, class, &mut place);
-        EventLocation { place, own_name, has_processor, has_processors, previous, is_running }
+        EventLocation { place, context, own_name, has_processor, has_processors, previous, is_running }
     }
 
     /// Completes the place of an event from earlier events: the running thread of its processor, and the process and

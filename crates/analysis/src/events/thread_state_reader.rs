@@ -3,7 +3,8 @@
 use ichnos_model::event::StreamTable;
 use ichnos_model::{DataStream, Event, Message};
 
-use super::class::{ContextNames, EventForm, ViewerClass};
+use super::class::{EventForm, ViewerClass};
+use super::last_context::LastContext;
 use super::losses::shown_time;
 use super::names::NumberedNames;
 use super::scheduling::{EventLocation, Scheduling};
@@ -37,7 +38,7 @@ pub struct ThreadStateReader {
 #[derive(Debug)]
 struct StateStream {
     trace: u32,
-    names: ContextNames,
+    context: LastContext,
     /// Processor of the last thread switch, or of the first event.
     processor: Option<Option<u64>>,
 }
@@ -107,7 +108,7 @@ impl ThreadStateReader {
         if !self.streams.has(stream) {
             let trace = self.traces.number(stream);
             self.scheduling.add_trace(trace, &stream.trace);
-            let state = StateStream { trace, names: ContextNames::default(), processor: None };
+            let state = StateStream { trace, context: LastContext::default(), processor: None };
             self.streams.insert(stream, state, || ());
         }
     }
@@ -118,8 +119,7 @@ impl ThreadStateReader {
         let (first, last) = self.range.unwrap_or((time, time));
         self.range = Some((first.min(time), last.max(time)));
         let Self { streams, scheduling, names, states, text, .. } = self;
-        let Some((StateStream { trace, names: known, processor }, (), classes)) =
-            streams.get_mut(event.stream)
+        let Some((StateStream { trace, context, processor }, (), classes)) = streams.get_mut(event.stream)
         else {
             return;
         };
@@ -131,7 +131,7 @@ impl ThreadStateReader {
         }
         if class.has_states() {
             let EventLocation { place, own_name, has_processor, .. } =
-                scheduling.locate(*trace, class, event, (known, text));
+                scheduling.locate(*trace, class, event, (context, text));
             let names = (own_name.map_or(*name, |name| number(names, name)), *name);
             if has_processor {
                 states.take(StateEvent { event, class, trace: *trace, place: &place, time, names }, out);

@@ -76,11 +76,13 @@ pub struct Tracks {
     names: HashMap<u64, u64>,
     /// Tracks and names of the last calls, indexed by the lowest bits of the track identifier.
     recent: [(u64, String); RECENT],
+    /// Number of changes so far.
+    changes: u64,
 }
 
 impl Default for Tracks {
     fn default() -> Self {
-        Self { names: HashMap::new(), recent: std::array::from_fn(|_| Default::default()) }
+        Self { names: HashMap::new(), recent: std::array::from_fn(|_| Default::default()), changes: 0 }
     }
 }
 
@@ -98,18 +100,43 @@ impl Tracks {
         self.is_new(id, name)
     }
 
+    /// Returns the number of changes so far. While it stays the same, tracks that were described with a name need no
+    /// other description with that name.
+    #[inline]
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
     #[inline(never)]
     fn is_new(&mut self, id: u64, name: &str) -> bool {
         let key = name_key(name);
         if self.names.len() >= MOST && !self.names.contains_key(&id) {
             self.names.clear();
         }
-        match self.names.entry(id) {
+        let is_new = match self.names.entry(id) {
             Entry::Vacant(place) => {
                 place.insert(key);
                 true
             }
             Entry::Occupied(mut place) => key != 0 && place.insert(key) != key,
+        };
+        self.changes += u64::from(is_new);
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_counted() {
+        let mut tracks = Tracks::default();
+        let mut change = |id, name: &str| (tracks.is_changed(id, name), tracks.changes());
+        assert_eq!(change(1, "a"), (true, 1));
+        for name in ["a", "", "a"] {
+            assert_eq!(change(1, name), (false, 1));
         }
+        assert_eq!([change(1, "b"), change(2, ""), change(2, "")], [(true, 2), (true, 3), (false, 3)]);
     }
 }

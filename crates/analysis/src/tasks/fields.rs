@@ -29,6 +29,13 @@ enum Use {
     Search,
 }
 
+impl Use {
+    /// Returns `true` for a field that can name or mention a task or an operation.
+    fn is_of_operation(self) -> bool {
+        !matches!(self, Self::Nothing | Self::Place(_) | Self::Title | Self::Message { searched: false })
+    }
+}
+
 /// Parts of an event's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OriginPart {
@@ -77,6 +84,16 @@ impl TaskFields {
         });
         let has_chains = meanings.members(Meaning::ChainId).next().is_some();
         Self { scopes: scopes.collect(), has_chains }
+    }
+
+    /// Finds the fields in the event's class that can name or mention operations. Other fields are not read.
+    pub fn for_mentions(event: &Event<'_>) -> Self {
+        let mut fields = Self::from_event(event, true);
+        fields.scopes = std::mem::take(&mut fields.scopes)
+            .into_iter()
+            .filter(|(_, uses)| uses.iter().any(|found| found.is_of_operation()))
+            .collect();
+        fields
     }
 
     /// Returns `true` if no field is used.
@@ -378,7 +395,9 @@ const MOST_LABELED: usize = 1 << 10;
 
 impl Visitor for ScopeReader<'_> {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
-        if let FieldValue::Unsigned(_) | FieldValue::Signed(_) | FieldValue::Wide(_) = value {
+        if let FieldValue::Unsigned(_) | FieldValue::Signed(_) | FieldValue::Wide(_) = value
+            && self.use_of(field) != Use::Nothing
+        {
             self.take(field, &value);
         }
     }

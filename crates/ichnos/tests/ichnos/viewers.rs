@@ -504,6 +504,19 @@ const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","payload":{"
 {"ts":1700000000123456790,"name":"b","payload":{"big":18446744073709551615,"low":-9223372036854775808,"exact":9007199254740992,"object":{}}}
 "#;
 
+/// Viewers keep what they encoded of the last common context. The events of JSON Lines are values, of which nothing is
+/// kept.
+#[test]
+fn common_contexts_of_bytes_and_of_values_look_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let of_bytes = open(&examples().join("hello-lttng"));
+    let of_values = open(&convert(&of_bytes, "jsonl", directory.path()));
+    for viewer in ["perfetto", "chrome", "firefox", "otlp"] {
+        let read = |session| std::fs::read(convert(session, viewer, directory.path())).unwrap();
+        assert!(read(&of_bytes) == read(&of_values), "{viewer}");
+    }
+}
+
 /// Returns the trace events in Chrome's JSON, without track names and flows.
 fn chrome_events(path: &Path) -> Vec<Json> {
     let file: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

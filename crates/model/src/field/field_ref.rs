@@ -158,6 +158,12 @@ impl FieldRef {
         self.scope
     }
 
+    /// Returns the index of the field's node in [`Plan::nodes`]. For a variant, it is the field in the first option.
+    #[must_use]
+    pub fn node(&self) -> u32 {
+        self.targets.first().map_or(0, |target| target.node)
+    }
+
     /// Returns the field's class, for events with the same class as `event`. If several variant options have the field,
     /// returns the class from the first option. `None` if the field belongs to another event record class.
     #[must_use]

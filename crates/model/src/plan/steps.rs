@@ -245,6 +245,24 @@ impl Plan {
         matches!(&self.node(id).op, Op::Bits(bits) if bits.kind == BitsKind::Unsigned && bits.length <= 64)
     }
 
+    /// Returns `true` if equal bytes always have equal values, provided that they start at the same byte modulo
+    /// `alignment` bytes: no field depends on another field or on a larger alignment.
+    #[must_use]
+    pub fn is_determined_by_bytes(&self, alignment: u64) -> bool {
+        let is_independent = |op: &Op| {
+            !matches!(
+                op,
+                Op::DynamicText(..)
+                    | Op::DynamicBlob(_)
+                    | Op::DynamicArray { .. }
+                    | Op::Optional { .. }
+                    | Op::Variant(_)
+            )
+        };
+        let is_aligned = |node: &Node| (alignment * 8).is_multiple_of(node.alignment.max(1));
+        self.nodes.iter().all(|node| is_independent(&node.op) && is_aligned(node))
+    }
+
     /// Returns `true` if a node is padding, which lacks a value.
     pub(crate) fn is_padding(&self, id: NodeId) -> bool {
         matches!(&self.node(id).op, Op::Bits(bits) if bits.kind == BitsKind::Padding)

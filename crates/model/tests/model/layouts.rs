@@ -299,3 +299,16 @@ fn padding_can_say_a_length() {
     let beyond = DecodeErrorKind::LengthBeyond { length: 2, unit: "bytes", left: 8 };
     assert_eq!(decode(&members, b"\x03\x02xyzq"), Err((40, beyond)));
 }
+
+#[test]
+fn bytes_determine_the_values_without_lengths_and_large_alignments() {
+    let is_determined = |members: &[(&str, &Arc<FieldClass>)], alignment| {
+        let plans = plans(members);
+        plans.data_streams[0].event_records[0].payload.as_ref().unwrap().is_determined_by_bytes(alignment)
+    };
+    let (word, length, text) = (unsigned(32, 32), unsigned(8, 8), dynamic("length"));
+    let own_length = prefixed(BitField::new(8, LITTLE, 8), 0, StringEncoding::Utf8, 8);
+    assert!(is_determined(&[("length", &length), ("word", &word), ("text", &own_length)], 4));
+    assert!(!is_determined(&[("word", &word)], 2));
+    assert!(!is_determined(&[("length", &length), ("text", &text)], 64));
+}

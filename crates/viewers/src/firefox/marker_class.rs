@@ -1,18 +1,18 @@
 //! Event classes as marker types.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use fxprof_processed_profile as fx;
-use ichnos_model::Event;
 use ichnos_model::class::{DisplayBase, FieldKind};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Node;
+use ichnos_model::{Event, Scope};
 
-use crate::arguments::{ScopeNames, UNNAMED};
+use crate::arguments::{ArgumentNames, ScopeNames, UNNAMED};
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
 use ichnos_analysis::events::css_color::Rgb;
 use ichnos_analysis::events::losses::{record_class_losses, record_loss};
-use ichnos_analysis::events::names::NumberedNames;
 
 /// Maximum number of categories. Further events get the category `Other`.
 const MOST_CATEGORIES: usize = 200;
@@ -52,6 +52,8 @@ pub(super) struct MarkerClass {
     pub(super) scopes: Vec<ScopeNames>,
     /// Fields of all scopes, in order.
     pub(super) fields: Box<[MarkerField]>,
+    /// Indexes of the fields in the common context, if the names of all fields differ.
+    pub(super) context: Option<Range<usize>>,
     pub(super) kind: fx::MarkerTypeHandle,
     pub(super) name: fx::StringHandle,
     pub(super) category: fx::CategoryHandle,
@@ -60,7 +62,7 @@ pub(super) struct MarkerClass {
 /// Names and categories of all classes.
 #[derive(Debug, Default)]
 pub(super) struct MarkerNames {
-    pub(super) fields: NumberedNames,
+    pub(super) fields: ArgumentNames,
     /// Marker type names.
     types: DistinctNames,
     /// Category names and colors.
@@ -139,18 +141,23 @@ impl MarkerClass {
             _ => {}
         }
         let scopes = ScopeNames::all(event, &class, &mut names.fields);
-        let mut fields = Vec::new();
+        let (mut fields, mut context) = (Vec::new(), None);
         for scope in &scopes {
             let Some(plan) = event.plan(scope.scope) else { continue };
-            let members = scope.members(plan);
+            let (begin, members) = (fields.len(), scope.members(plan));
             fields.extend(members.map(|(node, name)| MarkerField { name, form: form_of(plan.get(node)) }));
+            if scope.scope == Scope::CommonContext {
+                context = Some(begin..fields.len());
+            }
         }
+        let distinct: HashSet<u32> = fields.iter().map(|field| field.name).collect();
         let schema = schema(event.name(), &fields, names);
         Self {
             kind: profile.register_marker_type(schema),
             name: profile.intern_string(&class.name),
             category: names.category(&class.category, class.color(), profile),
             scopes,
+            context: context.filter(|_| distinct.len() == fields.len()),
             fields: fields.into(),
             class,
         }

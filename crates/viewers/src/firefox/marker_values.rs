@@ -1,12 +1,13 @@
 //! Event fields as marker values.
 
+use std::borrow::Cow;
+
 use fxprof_processed_profile as fx;
 use ichnos_model::Event;
 
 use super::marker_class::{MarkerClass, MarkerField, MarkerValue, ValueForm};
-use crate::arguments::{ArgumentSink, ScopeArguments};
+use crate::arguments::{ArgumentNames, ArgumentSink, ContextArguments, ScopeArguments};
 use crate::json_arguments::{EXACT, JsonArguments};
-use ichnos_analysis::events::names::NumberedNames;
 use ichnos_export::number;
 
 /// Text of a missing field, because each marker has all class fields. Missing numbers are `null`.
@@ -20,6 +21,8 @@ pub(super) struct MarkerReader {
     json: Vec<u8>,
     open: Vec<u8>,
     made: Vec<u8>,
+    /// Text of missing fields, once it is in the profile.
+    absent: Option<fx::StringHandle>,
     /// Last new text.
     newest: Option<fx::StringHandle>,
     /// Total text size in bytes.
@@ -45,15 +48,16 @@ impl MarkerReader {
         handle
     }
 
-    /// Reads the values of an event.
+    /// Reads the values of an event. `context` has those of the last common context of its data stream, and is followed
+    /// by the number of its own.
     pub(super) fn read(
         &mut self,
-        event: &Event<'_>,
-        class: &MarkerClass,
-        names: &NumberedNames,
+        (event, class): (&Event<'_>, &MarkerClass),
+        (context, number): (&mut ContextArguments<MarkerValue>, Option<u64>),
+        names: &ArgumentNames,
         profile: &mut fx::Profile,
     ) -> MarkerValues<'_> {
-        let absent = profile.intern_string(ABSENT);
+        let absent = *self.absent.get_or_insert_with(|| profile.intern_string(ABSENT));
         self.values.clear();
         self.values.extend(class.fields.iter().map(|field| match field.form {
             ValueForm::Integer | ValueForm::Decimal => MarkerValue::Number(f64::NAN),
@@ -76,10 +80,24 @@ impl MarkerReader {
             is_exact: true,
         };
         for scope in &class.scopes {
+            let place = class.context.clone().unwrap_or_default();
+            let number = number.filter(|_| class.context.is_some());
+            if let Some(known) = context.get(scope, number)
+                && let Some(values) = arguments.values.get_mut(place.clone())
+                && values.len() == known.len()
+            {
+                values.copy_from_slice(known);
+                arguments.next = place.end;
+                continue;
+            }
             let mut visitor = ScopeArguments::new(arguments, scope, &mut self.text);
-            is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
+            let is_decoded = event.visit(scope.scope, &mut visitor).is_ok();
+            is_whole &= is_decoded;
             arguments = visitor.arguments;
             arguments.close();
+            if is_decoded && arguments.is_exact {
+                context.keep(scope, number, arguments.values.get(place).unwrap_or_default());
+            }
         }
         let is_exact = arguments.is_exact;
         MarkerValues { values: &self.values, absent, is_whole, is_exact }
@@ -106,7 +124,7 @@ struct MarkerArguments<'w> {
     /// Index after the last field.
     next: usize,
     values: &'w mut Vec<MarkerValue>,
-    names: &'w NumberedNames,
+    names: &'w ArgumentNames,
     profile: &'w mut fx::Profile,
     /// JSON of the current value.
     json: &'w mut Vec<u8>,
@@ -137,7 +155,8 @@ impl MarkerArguments<'_> {
     }
 
     fn set_text(&mut self, place: Option<usize>, text: &[u8]) {
-        let text = String::from_utf8_lossy(text);
+        // Checking texts that are valid is faster than replacing invalid bytes.
+        let text = std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed);
         let handle = self.profile.intern_string(&text);
         count(&text, handle, self.newest, self.text_bytes);
         self.set(place, MarkerValue::Text(handle));
@@ -159,7 +178,10 @@ impl MarkerArguments<'_> {
                 self.set(place, MarkerValue::Number(number));
             }
             Some(ValueForm::Hexadecimal) => self.set_made(place, |out| {
-                out.extend_from_slice(format!("{hexadecimal:#x}").as_bytes());
+                out.extend_from_slice(b"0x");
+                let begin = out.len();
+                number::push_hex_upper(out, hexadecimal);
+                out.get_mut(begin..).unwrap_or_default().make_ascii_lowercase();
             }),
             _ => self.set_made(place, |out| number::push_integer(out, value)),
         }

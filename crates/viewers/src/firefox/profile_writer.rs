@@ -6,13 +6,16 @@ use std::io;
 use fxprof_processed_profile as fx;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, Trace};
+use serde::Serialize as _;
 
 use super::intervals::{OpenInterval, OpenIntervals};
-use super::marker_class::{MarkerClass, MarkerNames};
+use super::json_serializer::JsonSerializer;
+use super::marker_class::{MarkerClass, MarkerNames, MarkerValue};
 use super::marker_values::MarkerReader;
 use super::markers::{EventMarker, LossMarker};
 use super::threads::ProfileThreads;
-use crate::event_track::event_track;
+use crate::arguments::ContextArguments;
+use crate::event_track::{LastPlace, event_track};
 use ichnos_analysis::events::class::{EventForm, EventPlace};
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
 use ichnos_analysis::events::losses::{BACKWARDS, LOST_BEGIN, LossNote, record_loss, record_lost_event};
@@ -67,10 +70,23 @@ pub(super) struct EventAtPlace<'c, 'e> {
     pub(super) event: &'c Event<'e>,
     pub(super) class: &'c MarkerClass,
     pub(super) place: EventPlace<'c>,
+    /// Number of the common context: see [`EventLocation::context`].
+    ///
+    /// [`EventLocation::context`]: ichnos_analysis::events::scheduling::EventLocation::context
+    pub(super) context: Option<u64>,
     /// Trace number.
     pub(super) trace: u32,
     /// Name of the event itself, which replaces the class name.
     pub(super) name: Option<&'c str>,
+}
+
+/// State of a data stream.
+#[derive(Debug, Default)]
+pub(super) struct FirefoxStream {
+    /// Process and thread of the last place.
+    threads: LastPlace<(fx::ProcessHandle, fx::ThreadHandle)>,
+    /// Values of the last common context.
+    context: ContextArguments<MarkerValue>,
 }
 
 /// Event with its place in the profile.
@@ -134,7 +150,7 @@ impl ProfileWriter {
                 self.profile.add_sample(thread, timestamp(since), None, fx::CpuDelta::ZERO, 0);
             }
         }
-        Ok(serde_json::to_writer(out, &self.profile)?)
+        Ok(self.profile.serialize(JsonSerializer(out))?)
     }
 
     /// Returns a time in nanoseconds from the profile origin, which is the first time.
@@ -172,7 +188,7 @@ impl ProfileWriter {
     }
 
     /// Adds an event. Returns `false` if it is lost.
-    pub(super) fn event(&mut self, at: EventAtPlace<'_, '_>, time: u64) -> bool {
+    pub(super) fn event(&mut self, at: EventAtPlace<'_, '_>, time: u64, stream: &mut FirefoxStream) -> bool {
         let EventAtPlace { event, class, place, trace, .. } = at;
         let since = self.time(has_dates(event.stream.clock()), time);
         let time = timestamp(since);
@@ -185,13 +201,15 @@ impl ProfileWriter {
             return false;
         }
         let Self { threads, profile, stacks, .. } = self;
-        let Some((process, thread)) = threads.of_event(profile, event.stream, &place, trace, time) else {
+        let found = threads.of_event(profile, event.stream, (&place, &mut stream.threads), trace, time);
+        let Some((process, thread)) = found else {
             record_lost_event(&mut self.losses, event, THREADS);
             return false;
         };
-        let table = track_id(TrackKind::Stream, [trace.into(), event.stream.class_index as u64]);
-        let stack = class.class.stack(event);
-        let stack = stack.and_then(|stack| stacks.handle(profile, thread, event, table, stack));
+        let stack = class.class.stack(event).and_then(|stack| {
+            let table = track_id(TrackKind::Stream, [trace.into(), event.stream.class_index as u64]);
+            stacks.handle(profile, thread, event, table, stack)
+        });
         let placed = PlacedEvent { at, since, process, thread, stack };
         match (class.class.form_of(event), stack) {
             (EventForm::Sample, Some(_)) => {
@@ -199,7 +217,7 @@ impl ProfileWriter {
                 profile.add_sample(thread, time, stack, fx::CpuDelta::ZERO, 1);
             }
             (EventForm::Counter, _) => self.counter(&placed),
-            (form, _) => self.marker(&placed, form),
+            (form, _) => self.marker(&placed, form, &mut stream.context),
         }
         true
     }
@@ -253,7 +271,7 @@ impl ProfileWriter {
 
     /// Returns the track of an event, or `None` for the end of a span with a key that has no start.
     fn track(&mut self, at: &EventAtPlace<'_, '_>, form: EventForm) -> Option<u64> {
-        let EventAtPlace { event, class, place, trace, name } = *at;
+        let EventAtPlace { event, class, place, trace, name, .. } = *at;
         let class = &class.class;
         let key = || {
             let key = class.span_key(event, trace);
@@ -279,7 +297,12 @@ impl ProfileWriter {
     }
 
     /// Adds a marker, or starts or ends its interval.
-    fn marker(&mut self, placed: &PlacedEvent<'_, '_>, form: EventForm) {
+    fn marker(
+        &mut self,
+        placed: &PlacedEvent<'_, '_>,
+        form: EventForm,
+        context: &mut ContextArguments<MarkerValue>,
+    ) {
         let PlacedEvent { at, since, thread, stack, .. } = *placed;
         let EventAtPlace { event, class, name, .. } = at;
         let time = timestamp(since);
@@ -310,7 +333,7 @@ impl ProfileWriter {
         }
         let Self { reader, names, profile, losses, intervals, .. } = self;
         let name = name.map_or(class.name, |name| reader.intern(profile, name));
-        let values = reader.read(event, class, &names.fields, profile);
+        let values = reader.read((event, class), (context, at.context), &names.fields, profile);
         if !values.is_whole {
             record_loss(losses, event, LossKind::Dropped, "", "undecodable fields");
         }
@@ -349,7 +372,9 @@ fn add(
     stack: Option<fx::StackHandle>,
 ) {
     let handle = profile.add_marker(thread, timing, marker);
-    profile.set_marker_stack(thread, handle, stack);
+    if stack.is_some() {
+        profile.set_marker_stack(thread, handle, stack);
+    }
 }
 
 /// Returns a profile timestamp.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fxprof_processed_profile as fx;
 use ichnos_model::DataStream;
 
-use crate::event_track::event_track;
+use crate::event_track::{LastPlace, event_track};
 use ichnos_analysis::events::class::EventPlace;
 use ichnos_analysis::events::tracks::{TrackKind, Tracks, track_id};
 
@@ -28,8 +28,27 @@ fn short(number: Option<u64>) -> u32 {
 }
 
 impl ProfileThreads {
-    /// Returns the process and thread of an event, or `None` if there are too many threads.
+    /// Returns the process and thread of an event, or `None` if there are too many threads. `last` is the last place of
+    /// its data stream.
+    #[inline]
     pub(super) fn of_event(
+        &mut self,
+        profile: &mut fx::Profile,
+        stream: &DataStream,
+        (place, last): (&EventPlace<'_>, &mut LastPlace<(fx::ProcessHandle, fx::ThreadHandle)>),
+        trace: u32,
+        time: fx::Timestamp,
+    ) -> Option<(fx::ProcessHandle, fx::ThreadHandle)> {
+        if let Some(found) = last.get(place, self.names.changes()) {
+            return Some(*found);
+        }
+        let found = self.of_place(profile, stream, place, trace, time)?;
+        last.set(place, self.names.changes(), found);
+        Some(found)
+    }
+
+    #[inline(never)]
+    fn of_place(
         &mut self,
         profile: &mut fx::Profile,
         stream: &DataStream,

@@ -2,8 +2,7 @@
 
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::schema::value;
-use crate::arguments::{ArgumentSink, UNNAMED};
-use ichnos_analysis::events::names::NumberedNames;
+use crate::arguments::{ArgumentNames, ArgumentSink, UNNAMED};
 
 /// Incomplete list or array.
 #[derive(Clone, Copy, Debug)]
@@ -17,13 +16,32 @@ pub(super) struct OpenValue {
     list: usize,
 }
 
+/// Appends the beginning of an attribute, up to its value. Returns the position of the value.
+fn begin_value(encoding: OtlpEncoding, out: &mut Vec<u8>, name: &str) -> usize {
+    encoding.text(out, value::KEY, name.as_bytes());
+    encoding.begin(out, value::VALUE)
+}
+
+/// Returns an empty list of attribute names.
+pub(super) fn attribute_names(encoding: OtlpEncoding) -> ArgumentNames {
+    let encode: fn(&str, &mut Vec<u8>) = match encoding {
+        OtlpEncoding::Json => |name, out| {
+            begin_value(OtlpEncoding::Json, out, name);
+        },
+        OtlpEncoding::Protobuf => |name, out| {
+            begin_value(OtlpEncoding::Protobuf, out, name);
+        },
+    };
+    ArgumentNames::new(encode)
+}
+
 /// Argument writer that appends attributes to `out`.
 pub(super) struct AttributeWriter<'w> {
     encoding: OtlpEncoding,
     pub(super) out: &'w mut Vec<u8>,
     /// Message field that contains the attributes.
     field: OtlpField,
-    names: &'w NumberedNames,
+    names: &'w ArgumentNames,
     open: &'w mut Vec<OpenValue>,
     /// Number of attributes without a name.
     unnamed: u32,
@@ -36,7 +54,7 @@ impl<'w> AttributeWriter<'w> {
         encoding: OtlpEncoding,
         out: &'w mut Vec<u8>,
         field: OtlpField,
-        names: &'w NumberedNames,
+        names: &'w ArgumentNames,
         open: &'w mut Vec<OpenValue>,
     ) -> Self {
         open.clear();
@@ -57,12 +75,11 @@ impl<'w> AttributeWriter<'w> {
         let attribute = self.encoding.begin_element(self.out, field);
         if name == 0 {
             let name = format!("{UNNAMED}{}", self.unnamed);
-            self.encoding.text(self.out, value::KEY, name.as_bytes());
             self.unnamed += 1;
-        } else {
-            self.encoding.text(self.out, value::KEY, self.names.name(name).as_bytes());
+            return (Some(attribute), begin_value(self.encoding, self.out, &name));
         }
-        (Some(attribute), self.encoding.begin(self.out, value::VALUE))
+        self.out.extend_from_slice(self.names.key(name));
+        (Some(attribute), self.out.len())
     }
 
     #[inline]
@@ -78,6 +95,22 @@ impl<'w> AttributeWriter<'w> {
         let (attribute, value) = self.begin(name);
         push(self.encoding, self.out);
         self.end(attribute, value);
+    }
+
+    /// Returns the attributes from a position on, without the comma in front of them. `None` if they would differ
+    /// elsewhere, because their names are numbers or because they are too large.
+    pub(super) fn attributes(&self, begin: usize) -> Option<&[u8]> {
+        let attributes = self.out.get(begin..).filter(|_| self.unnamed == 0 && !self.is_too_large)?;
+        Some(match self.encoding {
+            OtlpEncoding::Json => attributes.strip_prefix(b",").unwrap_or(attributes),
+            OtlpEncoding::Protobuf => attributes,
+        })
+    }
+
+    /// Appends attributes that were encoded before, without the comma in front of them.
+    #[inline]
+    pub(super) fn push_attributes(&mut self, attributes: &[u8]) {
+        self.encoding.push_elements(self.out, attributes);
     }
 
     /// Closes containers that a failed decoding left open.

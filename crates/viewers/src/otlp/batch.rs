@@ -11,7 +11,7 @@ const FULL: usize = 128 << 10;
 /// Number of groups that are kept for the next request.
 const MOST_KEPT: usize = 256;
 
-/// Maximum buffer size of a kept group.
+/// Maximum size of the elements in a kept group, and of its buffer.
 const MOST_KEPT_BYTES: usize = 64 << 10;
 
 /// Size of a group without its elements, in bytes.
@@ -74,13 +74,15 @@ pub(super) struct RequestBatch {
     encoding: OtlpEncoding,
     groups: Vec<Group>,
     indexes: HashMap<GroupKey, usize>,
+    /// Last group and its index.
+    last: Option<(GroupKey, usize)>,
     /// Size of all groups in bytes.
     bytes: usize,
 }
 
 impl RequestBatch {
     pub(super) fn new(signal: OtlpSignal, encoding: OtlpEncoding) -> Self {
-        Self { signal, encoding, groups: Vec::new(), indexes: HashMap::new(), bytes: 0 }
+        Self { signal, encoding, groups: Vec::new(), indexes: HashMap::new(), last: None, bytes: 0 }
     }
 
     /// Adds an element that `push` appends. If `push` returns `false`, nothing is added. `metric` returns name and
@@ -91,12 +93,10 @@ impl RequestBatch {
         metric: impl FnOnce() -> [String; 2],
         push: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
-        let index = *self.indexes.entry(key).or_insert_with(|| {
-            let group = Group { key, metric: metric(), elements: Vec::new() };
-            self.bytes += GROUP + group.metric.iter().map(String::len).sum::<usize>();
-            self.groups.push(group);
-            self.groups.len() - 1
-        });
+        let index = match self.last {
+            Some((last, index)) if last == key => index,
+            _ => self.index(key, metric),
+        };
         let Some(group) = self.groups.get_mut(index) else { return false };
         let before = group.elements.len();
         let is_whole = push(&mut group.elements);
@@ -105,6 +105,18 @@ impl RequestBatch {
         }
         self.bytes += group.elements.len() - before;
         is_whole
+    }
+
+    /// Returns the index of a group, which is added if it is new.
+    fn index(&mut self, key: GroupKey, metric: impl FnOnce() -> [String; 2]) -> usize {
+        let index = *self.indexes.entry(key).or_insert_with(|| {
+            let group = Group { key, metric: metric(), elements: Vec::new() };
+            self.bytes += GROUP + group.metric.iter().map(String::len).sum::<usize>();
+            self.groups.push(group);
+            self.groups.len() - 1
+        });
+        self.last = Some((key, index));
+        index
     }
 
     /// Returns `true` if a request should be written.
@@ -125,11 +137,15 @@ impl RequestBatch {
         if !groups.is_empty() {
             self.write_request(&groups, resources, scope, out);
         }
+        // Buffer sizes depend on how elements were appended, so they must not decide.
         self.groups.retain_mut(|group| {
+            let is_small = group.elements.len() <= MOST_KEPT_BYTES;
             group.elements.clear();
-            group.elements.capacity() <= MOST_KEPT_BYTES
+            group.elements.shrink_to(MOST_KEPT_BYTES);
+            is_small
         });
         self.groups.truncate(MOST_KEPT);
+        self.last = None;
         self.indexes.clear();
         self.indexes.extend(self.groups.iter().enumerate().map(|(index, group)| (group.key, index)));
         self.bytes = 0;

@@ -7,7 +7,7 @@ use ichnos_model::log::LogLevel;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::meaning::Meaning;
 
-use crate::arguments::ScopeNames;
+use crate::arguments::{ArgumentNames, ScopeNames};
 use crate::log_line::LogFields;
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
 use ichnos_analysis::events::losses::{record_class_losses, record_loss};
@@ -26,6 +26,8 @@ pub(super) struct OtlpClass {
     pub(super) mentions: Option<TaskFields>,
     /// Name number of the scope, which is the category. 0 without a category.
     pub(super) scope: u32,
+    /// Fields of log records between the time and the attributes, if they are the same for all events.
+    pub(super) record: Option<Box<[u8]>>,
     machine: Option<FieldRef>,
     component: Option<FieldRef>,
     thread: Option<FieldRef>,
@@ -40,7 +42,7 @@ impl OtlpClass {
     pub(super) fn for_event(
         event: &Event<'_>,
         searches: bool,
-        names: &mut NumberedNames,
+        names: &mut ArgumentNames,
         scopes: &mut NumberedNames,
         losses: &mut LossTable,
     ) -> Self {
@@ -64,7 +66,7 @@ impl OtlpClass {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,
         };
-        let mentions = searches.then(|| TaskFields::from_event(event, true));
+        let mentions = searches.then(|| TaskFields::for_mentions(event));
         Self {
             mentions: mentions.filter(|fields| !fields.is_empty()),
             scopes: ScopeNames::all_with_prefix(event, &class, prefix, names),
@@ -75,8 +77,14 @@ impl OtlpClass {
             log: LogFields::for_event(event),
             host: environment("hostname"),
             process_name: environment("procname"),
+            record: None,
             class,
         }
+    }
+
+    /// Returns `true` if all events have the same log level, and their name as the message.
+    pub(super) fn has_constant_record(&self) -> bool {
+        self.log.has_constant_level() && !self.log.has_message()
     }
 
     /// Returns the machine name of an event.

@@ -18,33 +18,27 @@ pub enum OtlpEncoding {
 /// Message field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OtlpField {
-    /// JSON name.
-    pub(super) name: &'static str,
+    /// Beginning of a JSON member, with the comma after another member.
+    pub(super) member: &'static str,
     /// Protobuf field number.
     pub(super) number: u32,
 }
 
-impl OtlpField {
-    pub(super) const fn new(name: &'static str, number: u32) -> Self {
-        Self { name, number }
-    }
-}
-
 impl OtlpEncoding {
-    /// Appends the separator before a member or element. An opening bracket at the end means that it is the first.
+    /// Returns `true` if the next member or element is the first: after an opening bracket.
     #[inline]
-    fn separate(out: &mut Vec<u8>) {
-        if !matches!(out.last(), None | Some(b'{' | b'[' | b'\n')) {
-            out.push(b',');
-        }
+    fn is_first(out: &[u8]) -> bool {
+        matches!(out.last(), None | Some(b'{' | b'[' | b'\n'))
     }
 
-    #[inline]
+    #[inline(always)]
     fn name(out: &mut Vec<u8>, field: OtlpField) {
-        Self::separate(out);
-        out.push(b'"');
-        out.extend_from_slice(field.name.as_bytes());
-        out.extend_from_slice(b"\":");
+        let member = field.member.as_bytes();
+        if Self::is_first(out) {
+            out.extend_from_slice(member.get(1..).unwrap_or_default());
+        } else {
+            out.extend_from_slice(member);
+        }
     }
 
     /// Starts a message. Returns the position for [`Self::end`].
@@ -91,8 +85,8 @@ impl OtlpEncoding {
         if self == Self::Protobuf {
             return protobuf::begin(out, field.number);
         }
-        Self::separate(out);
-        out.push(b'{');
+        let begin: &[u8] = if Self::is_first(out) { b"{" } else { b",{" };
+        out.extend_from_slice(begin);
         out.len()
     }
 
@@ -103,6 +97,15 @@ impl OtlpEncoding {
             out.extend_from_slice(elements);
             self.end_list(out);
         }
+    }
+
+    /// Appends encoded elements of a repeated field that was begun.
+    #[inline]
+    pub(super) fn push_elements(self, out: &mut Vec<u8>, elements: &[u8]) {
+        if self == Self::Json && !elements.is_empty() && !Self::is_first(out) {
+            out.push(b',');
+        }
+        out.extend_from_slice(elements);
     }
 
     /// Appends a UTF-8 text.

@@ -8,6 +8,7 @@ use super::ids::operation_key;
 use crate::event_track::event_track;
 use ichnos_analysis::events::class::{EventForm, EventPlace};
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
+use ichnos_analysis::events::scheduling::EventLocation;
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::tracks::{TrackKind, track_id};
 use ichnos_analysis::tasks::EventContent;
@@ -24,8 +25,12 @@ pub(super) struct EventContext<'c, 'e> {
     /// Trace number.
     pub(super) trace: u32,
     pub(super) place: EventPlace<'c>,
+    /// Number of the common context: see [`EventLocation::context`].
+    pub(super) context: Option<u64>,
     /// Name of the event or its class.
     pub(super) name: &'c str,
+    /// `true` for the event's own name.
+    pub(super) has_own_name: bool,
     /// Track for the thread, or else for the process, processor or data stream.
     pub(super) thread_track: u64,
     /// Operation of the event, with its key.
@@ -44,21 +49,30 @@ impl<'c, 'e> EventContext<'c, 'e> {
         event: &'c Event<'e>,
         class: &'c OtlpClass,
         content: &'c EventContent,
-        place: EventPlace<'c>,
+        location: &EventLocation<'c>,
         time: u64,
         trace: u32,
     ) -> Self {
+        let EventLocation { place, context, own_name, .. } = *location;
         let (_, thread_track) = event_track(event.stream.key, &place, trace);
         let operation = class.class.tasks.as_ref().and(content.operation);
         let operation = operation.map(|id| (id, operation_key(content.task, trace, id, content.chain)));
-        let name = &class.class.name;
+        let (name, has_own_name) = (own_name.unwrap_or(&class.class.name), own_name.is_some());
         let form = class.class.form_of(event);
-        Self { event, class, form, content, time, trace, place, name, thread_track, operation }
-    }
-
-    /// Sets the name of the event itself, if it has one.
-    pub(super) fn named(self, name: Option<&'c str>) -> Self {
-        Self { name: name.unwrap_or(self.name), ..self }
+        Self {
+            event,
+            class,
+            form,
+            content,
+            time,
+            trace,
+            place,
+            context,
+            name,
+            has_own_name,
+            thread_track,
+            operation,
+        }
     }
 
     /// Returns the track of the event's operation.

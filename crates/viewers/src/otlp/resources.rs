@@ -8,6 +8,7 @@ use super::attributes::{push_number, push_text};
 use super::encoding::OtlpEncoding;
 use super::event_context::EventContext;
 use super::schema::resource::ATTRIBUTES;
+use crate::event_track::{LastName, LastPlace};
 use ichnos_analysis::events::class::is_named_process;
 use ichnos_analysis::events::tracks::name_key;
 
@@ -27,6 +28,15 @@ pub(super) struct Resources {
     pub(super) attributes: HashMap<u64, Vec<u8>>,
 }
 
+/// Resource of the last event of a data stream. Successive events often share it.
+#[derive(Debug, Default)]
+pub(super) struct LastResource {
+    host: LastName,
+    component: LastName,
+    /// Resource key, and `false` for the common resource of too many.
+    key: LastPlace<(u64, bool)>,
+}
+
 impl Resources {
     pub(super) fn new(encoding: OtlpEncoding) -> Self {
         let mut common = Vec::new();
@@ -35,9 +45,32 @@ impl Resources {
     }
 
     /// Returns the resource key of an event, and `false` if the common resource is used because there are too many.
-    pub(super) fn key(&mut self, context: &EventContext<'_, '_>) -> (u64, bool) {
+    /// `last` is the last resource of the data stream.
+    #[inline]
+    pub(super) fn key(&mut self, context: &EventContext<'_, '_>, last: &mut LastResource) -> (u64, bool) {
         let EventContext { event, class, place, .. } = context;
-        let (host, component) = (class.host(event), class.component(event));
+        let names = [class.host(event), class.component(event)];
+        let [host, component] = names;
+        // Tracks do not matter here.
+        if let Some(key) =
+            last.key.get(place, 0).filter(|_| last.host.is(host) && last.component.is(component))
+        {
+            return *key;
+        }
+        let key = self.key_of(context, names);
+        last.key.set(place, 0, key);
+        last.host.set(host);
+        last.component.set(component);
+        key
+    }
+
+    #[inline(never)]
+    fn key_of(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        [host, component]: [Option<&str>; 2],
+    ) -> (u64, bool) {
+        let EventContext { event, place, .. } = context;
         let mut hash = ValueHash::new(context.trace.into());
         hash.add(place.process.map_or(0, |process| process.wrapping_add(1)));
         for name in [place.process_name, host, component] {

@@ -197,7 +197,11 @@ impl OpenSpans {
     }
 
     /// Removes and returns the innermost span of a track if its known end is at or before `time`.
+    #[inline]
     pub(super) fn close_known(&mut self, track: u64, time: u64) -> Option<OpenSpan> {
+        if self.count == 0 {
+            return None;
+        }
         let is_over = |span: &mut OpenSpan| matches!(span.end, SpanEnd::At(end) if end <= time);
         let span = self.tracks.get_mut(&track)?.spans.pop_back_if(is_over)?;
         self.closed(&span);
@@ -205,7 +209,11 @@ impl OpenSpans {
     }
 
     /// Returns the innermost span of a track.
+    #[inline]
     pub(super) fn top(&mut self, track: u64) -> Option<&mut OpenSpan> {
+        if self.count == 0 {
+            return None;
+        }
         self.tracks.get_mut(&track)?.spans.back_mut()
     }
 

@@ -11,8 +11,8 @@ use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
 use super::event_context::{EventContext, operation_track};
 use super::ids::{OperationIds, SpanId, SpanIds, SpanRelations, derived_span, derived_trace, operation_key};
-use super::log_records::{ElementEncoder, PointValue};
-use super::resources::{COMMON, Resources};
+use super::log_records::{ElementEncoder, LastAttributes, PointValue};
+use super::resources::{COMMON, LastResource, Resources};
 use super::schema::{span, value};
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
 use ichnos_analysis::events::class::EventForm;
@@ -39,6 +39,13 @@ const UNWANTED: [&str; 3] = [
     "counter value: another signal was selected",
 ];
 const RESOURCES: &str = "event process beyond the limit of 65,536";
+
+/// State of a data stream.
+#[derive(Debug, Default)]
+pub(super) struct OtlpStream {
+    resource: LastResource,
+    attributes: LastAttributes,
+}
 
 /// Spans, log records and values of all events.
 #[derive(Debug)]
@@ -89,7 +96,10 @@ impl Telemetry {
 
     /// Creates the class of an event. With `searches`, its events can mention operations.
     pub(super) fn class(&mut self, event: &Event<'_>, searches: bool) -> OtlpClass {
-        OtlpClass::for_event(event, searches, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
+        let Self { encoder, scopes, losses, .. } = self;
+        let mut class = OtlpClass::for_event(event, searches, &mut encoder.names, scopes, losses);
+        encoder.complete(&mut class, event);
+        class
     }
 
     /// Returns `true` for the first event of an operation without a task.
@@ -102,17 +112,17 @@ impl Telemetry {
     }
 
     /// Adds an event. Returns `false` if it is lost.
-    pub(super) fn event(&mut self, context: &EventContext<'_, '_>) -> bool {
+    pub(super) fn event(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> bool {
         while let Some(span) = self.spans.close_known(context.thread_track, context.time) {
             self.write_span(span, None);
         }
         self.now = self.now.max(context.time);
         let is_written = match context.form {
-            EventForm::Counter => self.values(context),
-            EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete => self.begin(context),
-            EventForm::End | EventForm::KeyedEnd => self.end(context),
-            EventForm::Frame => self.frame(context),
-            _ => self.instant(context),
+            EventForm::Counter => self.values(context, stream),
+            EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete => self.begin(context, stream),
+            EventForm::End | EventForm::KeyedEnd => self.end(context, stream),
+            EventForm::Frame => self.frame(context, stream),
+            _ => self.instant(context, stream),
         };
         if !is_written {
             record_lost_event(&mut self.losses, context.event, TOO_LARGE);
@@ -169,8 +179,9 @@ impl Telemetry {
     }
 
     /// Returns the resource and scope of an event.
-    fn group(&mut self, context: &EventContext<'_, '_>) -> GroupKey {
-        let (resource, has_own) = self.resources.key(context);
+    #[inline]
+    fn group(&mut self, context: &EventContext<'_, '_>, last: &mut LastResource) -> GroupKey {
+        let (resource, has_own) = self.resources.key(context, last);
         if !has_own {
             self.record_loss(RESOURCES, 1);
         }
@@ -192,9 +203,9 @@ impl Telemetry {
     }
 
     /// Writes the values of a counter.
-    fn values(&mut self, context: &EventContext<'_, '_>) -> bool {
+    fn values(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> bool {
         let class = &context.class.class;
-        let group = self.group(context);
+        let group = self.group(context, &mut stream.resource);
         let named = &*class.counter_name(context.event);
         let unit = || class.unit(context.event).unwrap_or_default().into_owned();
         class.counter_values(context.event, |found| {
@@ -260,7 +271,7 @@ impl Telemetry {
     }
 
     /// Starts the span of an event.
-    fn begin(&mut self, context: &EventContext<'_, '_>) -> bool {
+    fn begin(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> bool {
         let Some((track, is_again)) = context.span_track(&mut self.keyed) else { return false };
         if is_again && let Some(again) = self.spans.end_top(track) {
             self.write_unended(again, context.time, BEGUN_AGAIN);
@@ -271,18 +282,18 @@ impl Telemetry {
             Some(duration) => SpanEnd::At(context.time.saturating_add(duration)),
             None => SpanEnd::Event,
         };
-        self.open(context, track, relations, end)
+        self.open((context, stream), track, relations, end)
     }
 
     /// Opens a span on a track.
     fn open(
         &mut self,
-        context: &EventContext<'_, '_>,
+        (context, stream): (&EventContext<'_, '_>, &mut OtlpStream),
         track: u64,
         (relations, around): (SpanRelations, Option<(SpanIds, u64)>),
         end: SpanEnd,
     ) -> bool {
-        let group = self.group(context);
+        let group = self.group(context, &mut stream.resource);
         // The start time must not be 0, which means unknown.
         let begin = context.time.max(1);
         if begin != context.time {
@@ -311,7 +322,8 @@ impl Telemetry {
             causes.extend(relations.joined);
         }
         self.encoder.push_thread(context, span::ATTRIBUTES, attributes);
-        if !self.encoder.push_fields(context, span::ATTRIBUTES, attributes, &mut self.losses) {
+        let Self { encoder, losses, .. } = self;
+        if !encoder.push_fields(context, &mut stream.attributes, span::ATTRIBUTES, attributes, losses) {
             return false;
         }
         self.spans.open(track, open);
@@ -322,12 +334,12 @@ impl Telemetry {
     }
 
     /// Ends the previous frame and starts the next frame.
-    fn frame(&mut self, context: &EventContext<'_, '_>) -> bool {
+    fn frame(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> bool {
         let Some((track, _)) = context.span_track(&mut self.keyed) else { return false };
         if let EndedSpan::Open(before) = self.spans.end(track, context.edge(), |_| ()) {
             self.write_span(before, Some(context.time));
         }
-        self.begin(context)
+        self.begin(context, stream)
     }
 
     /// Ends the spans of a thread when the thread ends.
@@ -338,7 +350,7 @@ impl Telemetry {
     }
 
     /// Ends the span of an event.
-    fn end(&mut self, context: &EventContext<'_, '_>) -> bool {
+    fn end(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> bool {
         // A track without a number has no open span.
         let track = context.span_track(&mut self.keyed).map_or(0, |(track, _)| track);
         let mut inner = Vec::new();
@@ -355,7 +367,8 @@ impl Telemetry {
             EndedSpan::Open(mut open) => {
                 let Self { encoder, losses, .. } = self;
                 let before = open.attributes.len();
-                let fits = encoder.push_fields(context, span::ATTRIBUTES, &mut open.attributes, losses);
+                let (last, attributes) = (&mut stream.attributes, &mut open.attributes);
+                let fits = encoder.push_fields(context, last, span::ATTRIBUTES, attributes, losses);
                 if !fits {
                     open.attributes.truncate(before);
                 }
@@ -365,13 +378,13 @@ impl Telemetry {
             EndedSpan::Written | EndedSpan::Unknown => {
                 record_loss(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
                 let ids = self.ids_on(context.thread_track);
-                self.log_record(context, ids)
+                self.log_record(context, stream, ids)
             }
         }
     }
 
     /// Writes an event that does not end a span.
-    fn instant(&mut self, context: &EventContext<'_, '_>) -> bool {
+    fn instant(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> bool {
         let around = self.ids_on(context.thread_track);
         let mut ids = around;
         let mut track = around.map(|_| context.thread_track);
@@ -381,7 +394,12 @@ impl Telemetry {
                 let new = self.operations.begin(context.content, context.trace, operation, around);
                 let around = around.filter(|ids| ids.trace == new.ids.trace && ids.span != new.ids.span);
                 let around = around.map(|ids| (ids, context.thread_track));
-                return self.open(context, of_operation, (new, around), SpanEnd::Last(context.time));
+                return self.open(
+                    (context, stream),
+                    of_operation,
+                    (new, around),
+                    SpanEnd::Last(context.time),
+                );
             }
             let of_content = || self.operations.event_ids(context.content, context.trace);
             ids = known.or_else(of_content);
@@ -398,21 +416,27 @@ impl Telemetry {
         let Self { spans, encoder, losses, .. } = self;
         let has_room = |track: u64| {
             spans.add_event(track, context.time, |out| {
-                !context.class.is_log() && encoder.push_span_event(context, out, losses)
+                !context.class.is_log()
+                    && encoder.push_span_event(context, &mut stream.attributes, out, losses)
             })
         };
-        track.is_some_and(has_room) || self.log_record(context, ids)
+        track.is_some_and(has_room) || self.log_record(context, stream, ids)
     }
 
-    fn log_record(&mut self, context: &EventContext<'_, '_>, ids: Option<SpanIds>) -> bool {
-        let group = self.group(context);
+    fn log_record(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        stream: &mut OtlpStream,
+        ids: Option<SpanIds>,
+    ) -> bool {
+        let group = self.group(context, &mut stream.resource);
         if self.batch(OtlpSignal::Logs).is_none() {
             return true;
         }
         let Self { batches, encoder, losses, .. } = self;
         let [_, logs, _] = batches;
-        let element = OtlpSignal::Logs.element();
-        logs.add(group, Default::default, |out| encoder.push_log_record(context, ids, element, out, losses))
+        let last = &mut stream.attributes;
+        logs.add(group, Default::default, |out| encoder.push_log_record(context, last, ids, out, losses))
     }
 
     /// Writes a span that ends at `time`. Marks it if its end is unknown.

@@ -2,7 +2,7 @@
 
 use super::schema::{annotation, event};
 use crate::arguments::{ArgumentSink, UNNAMED};
-use crate::protobuf::{begin, end, push_bytes, push_double, push_pair, push_unsigned};
+use crate::protobuf::{begin, end, push_bytes, push_double, push_named_bytes, push_pair, push_unsigned};
 
 /// Argument writer for the track event at the end of `out`.
 pub(super) struct Annotations<'w> {
@@ -77,7 +77,11 @@ impl ArgumentSink for Annotations<'_> {
 
     #[inline]
     fn text(&mut self, name: u32, text: &[u8]) {
-        self.write(name, |out| push_bytes(out, annotation::STRING, text));
+        if name == 0 || self.field == annotation::ARRAY {
+            return self.write(name, |out| push_bytes(out, annotation::STRING, text));
+        }
+        let (name, text) = ((annotation::NAME_IID, name.into()), (annotation::STRING, text));
+        self.is_too_large |= !push_named_bytes(self.out, self.field, name, text);
     }
 
     fn enter(&mut self, name: u32, is_array: bool) {

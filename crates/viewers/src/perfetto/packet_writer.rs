@@ -5,7 +5,7 @@ use ichnos_model::{DataStream, Event};
 use super::schema::{annotation, event as track_event, interned, packet, trace, track};
 use super::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
 use crate::arguments::ScopeNames;
-use crate::protobuf::{begin, end, push_bytes, push_double, push_signed, push_unsigned};
+use crate::protobuf::{Head, begin, end, push_bytes, push_double, push_signed, push_unsigned};
 use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
 use ichnos_analysis::events::losses::END_MISSING;
@@ -102,7 +102,18 @@ impl PacketWriter<'_> {
     }
 
     /// Describes and returns the track of the thread, or of the process, processor or data stream.
+    #[inline]
     pub(super) fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> u64 {
+        if let Some(track) = self.sequence.track.get(place, self.tracks.changes()) {
+            return *track;
+        }
+        let track = self.new_track(stream, place);
+        self.sequence.track.set(place, self.tracks.changes(), track);
+        track
+    }
+
+    #[inline(never)]
+    fn new_track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> u64 {
         let Some(id) = self.thread_track(place) else {
             return self.track_without_thread(stream, place);
         };
@@ -183,17 +194,22 @@ impl PacketWriter<'_> {
     }
 
     /// Starts a packet of the sequence.
+    #[inline]
     pub(super) fn begin_packet(&mut self) -> usize {
-        let at = begin(self.out, trace::PACKET);
-        push_unsigned(self.out, packet::TIMESTAMP, self.time);
-        self.sequence.id.push(self.out);
+        let mut head = Head::<64>::new();
+        head.begin(trace::PACKET);
+        let begins = self.out.len() + head.length();
+        head.unsigned(packet::TIMESTAMP, self.time);
+        self.sequence.id.put(&mut head);
         let is_first = !std::mem::replace(&mut self.sequence.has_begun, true);
         let flags = if is_first { packet::CLEARED | packet::NEEDS_NAMES } else { packet::NEEDS_NAMES };
-        push_unsigned(self.out, packet::SEQUENCE_FLAGS, flags);
-        at
+        head.unsigned(packet::SEQUENCE_FLAGS, flags);
+        head.push_to(self.out);
+        begins
     }
 
     /// Starts the packet of an event up to its arguments. Returns the positions of packet and event.
+    #[inline]
     pub(super) fn begin_event(
         &mut self,
         (class, form): (&PerfettoClass, EventForm),
@@ -205,18 +221,9 @@ impl PacketWriter<'_> {
         let packet_at = self.begin_packet();
         let stack = self.stack(event, &class.class);
         let new_stack = stack.filter(|stack| !self.sequence.samples.has(*stack));
-        let is_new = self.sequence.classes.add(class.number);
-        if is_new || new_stack.is_some() {
-            let at = begin(self.out, packet::INTERNED_DATA);
-            if is_new {
-                self.announce(class, names);
-            }
-            if let Some(stack) = new_stack {
-                self.call_stack(event, stack);
-            }
-            end(self.out, at);
+        if !self.sequence.classes.has(class.number) || new_stack.is_some() {
+            self.new_names((class, names), event, new_stack);
         }
-        let at = begin(self.out, packet::TRACK_EVENT);
         let (kind, has_name) = match form {
             EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete | EventForm::Frame => {
                 (track_event::SLICE_BEGIN, true)
@@ -224,21 +231,46 @@ impl PacketWriter<'_> {
             EventForm::End | EventForm::KeyedEnd => (track_event::SLICE_END, false),
             _ => (track_event::INSTANT, true),
         };
-        push_unsigned(self.out, track_event::TYPE, kind);
-        push_unsigned(self.out, track_event::TRACK, track);
-        if has_name {
-            match name {
-                Some(name) => push_bytes(self.out, track_event::NAME, name.as_bytes()),
-                None => push_unsigned(self.out, track_event::NAME_IID, class.name.into()),
+        let mut head = Head::<64>::new();
+        head.begin(packet::TRACK_EVENT);
+        let begins = self.out.len() + head.length();
+        head.unsigned(track_event::TYPE, kind);
+        head.unsigned(track_event::TRACK, track);
+        match name.filter(|_| has_name) {
+            Some(name) => {
+                head.push_to(self.out);
+                push_bytes(self.out, track_event::NAME, name.as_bytes());
+                head = Head::new();
             }
-            if class.category != 0 {
-                push_unsigned(self.out, track_event::CATEGORY_IIDS, class.category.into());
-            }
+            None if has_name => head.unsigned(track_event::NAME_IID, class.name.into()),
+            None => {}
+        }
+        if has_name && class.category != 0 {
+            head.unsigned(track_event::CATEGORY_IIDS, class.category.into());
         }
         if let Some(stack) = stack {
-            push_unsigned(self.out, track_event::CALL_STACK, u64::from(stack) + 1);
+            head.unsigned(track_event::CALL_STACK, u64::from(stack) + 1);
         }
-        [packet_at, at]
+        head.push_to(self.out);
+        [packet_at, begins]
+    }
+
+    /// Writes the names of a class and a call stack that the sequence has not announced.
+    #[inline(never)]
+    fn new_names(
+        &mut self,
+        (class, names): (&PerfettoClass, &AllNames),
+        event: &Event<'_>,
+        new_stack: Option<u32>,
+    ) {
+        let at = begin(self.out, packet::INTERNED_DATA);
+        if self.sequence.classes.add(class.number) {
+            self.announce(class, names);
+        }
+        if let Some(stack) = new_stack {
+            self.call_stack(event, stack);
+        }
+        end(self.out, at);
     }
 
     /// Writes the end of a slice that starts at the event time.

@@ -4,20 +4,29 @@ use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
 
 use super::schema::packet;
-use crate::arguments::ScopeNames;
+use crate::arguments::{ArgumentNames, ContextArguments, ScopeNames};
+use crate::event_track::LastPlace;
 use crate::log_line::LogFields;
-use crate::protobuf::push_unsigned;
+use crate::protobuf::{Head, push_unsigned};
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
 use ichnos_analysis::events::losses::{record_class_losses, record_loss};
 use ichnos_analysis::events::names::{NumberBits, NumberedNames};
 
 /// All names by kind.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct AllNames {
     pub(super) events: NumberedNames,
     pub(super) categories: NumberedNames,
-    pub(super) annotations: NumberedNames,
+    pub(super) annotations: ArgumentNames,
     classes: u32,
+}
+
+impl Default for AllNames {
+    fn default() -> Self {
+        let (events, categories) = <(NumberedNames, NumberedNames)>::default();
+        // The number of a name is its key.
+        Self { events, categories, annotations: ArgumentNames::new(|_, _| {}), classes: 0 }
+    }
 }
 
 /// Sequence number and machine number. Machine 0 is the first or an unknown machine.
@@ -34,6 +43,15 @@ impl SequenceId {
         push_unsigned(out, packet::SEQUENCE_ID, self.number.into());
         if self.machine != 0 {
             push_unsigned(out, packet::MACHINE_ID, self.machine.into());
+        }
+    }
+
+    /// Puts the sequence and machine fields of a packet.
+    #[inline(always)]
+    pub(super) fn put<const N: usize>(self, head: &mut Head<N>) {
+        head.unsigned(packet::SEQUENCE_ID, self.number.into());
+        if self.machine != 0 {
+            head.unsigned(packet::MACHINE_ID, self.machine.into());
         }
     }
 
@@ -58,6 +76,10 @@ pub(super) struct Sequence {
     pub(super) categories: NumberBits,
     pub(super) annotations: NumberBits,
     pub(super) samples: SampleNames,
+    /// Track of the last place.
+    pub(super) track: LastPlace<u64>,
+    /// Annotations of the last common context.
+    pub(super) context: ContextArguments,
 }
 
 /// Event record class with name numbers.
