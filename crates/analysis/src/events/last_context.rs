@@ -76,7 +76,7 @@ impl LastContext {
             return None;
         }
         let bytes = event.common_context_bytes()?;
-        let begin = event.scopes.begins().get(Scope::CommonContext as usize)?.bit / 8 & (alignment - 1);
+        let begin = (event.scopes.begins().get(Scope::CommonContext as usize)?.bit / 8) & (alignment - 1);
         if self.number == 0 || self.begin != begin || self.bytes != bytes {
             return self.replace(begin, bytes);
         }
