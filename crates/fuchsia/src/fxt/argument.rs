@@ -98,14 +98,14 @@ pub struct Arguments<'a> {
 
 /// Size of an argument in words, from its header.
 #[inline(always)]
-const fn size_words(header: u64) -> usize {
+pub(super) const fn size_words(header: u64) -> usize {
     bits(header, 4, 15) as usize
 }
 
 /// Header bits that hold the argument type and the name reference.
 #[cfg(feature = "reader")]
 #[inline(always)]
-const fn shape_of(header: u64) -> u32 {
+pub(super) const fn shape_of(header: u64) -> u32 {
     header as u32 & 0xffff_000f
 }
 
@@ -136,6 +136,37 @@ const fn known_words(header: u64) -> Option<usize> {
         _ => return None,
     };
     Some(1 + (inline_words(bits(header, 16, 31)) + value) as usize)
+}
+
+/// Header bits that are equal in all arguments of a type without reserved bits and words after the value, and these
+/// bits: all reserved bits, the size, and the marks of inline strings. Other arguments have further bits.
+#[cfg(feature = "reader")]
+static PLAIN: [(u64, u64); 16] = {
+    const fn of(kind: u8) -> (u64, u64) {
+        let (reserved, words) = match kind {
+            kind::NULL | kind::BOOLEAN | kind::INT32 | kind::UINT32 => (reserved_bits(kind as u64), 1),
+            kind::STRING => (reserved_bits(kind as u64) | INLINE << 32, 1),
+            kind::INT64 | kind::UINT64 | kind::DOUBLE | kind::POINTER | kind::KOID => (!0 << 32, 2),
+            _ => return (0, 1),
+        };
+        (reserved | INLINE << 16 | 0xfff0, words << 4)
+    }
+    let mut all = [(0, 1); 16];
+    let mut kind = 0;
+    while kind < all.len() {
+        all[kind] = of(kind as u8);
+        kind += 1;
+    }
+    all
+};
+
+/// Returns `true` if an argument has reserved bits or words after its value.
+#[cfg(feature = "reader")]
+#[inline(always)]
+pub(super) fn is_extended(header: u64) -> bool {
+    let (mask, plain) = PLAIN[(header & 0xf) as usize];
+    let has_more = |header| known_words(header).is_some_and(|known| size_words(header) > known);
+    header & mask != plain && (header & reserved_bits(header) != 0 || has_more(header))
 }
 
 impl<'a> Arguments<'a> {
@@ -172,7 +203,7 @@ impl<'a> Arguments<'a> {
         for _ in 0..self.left {
             let Ok(header) = RecordContent::word(&mut { self.content }) else { return false };
             let size = size_words(header);
-            if header & reserved_bits(header) != 0 || known_words(header).is_some_and(|known| size > known) {
+            if is_extended(header) {
                 return true;
             }
             if self.content.split(size).is_none() {
@@ -180,21 +211,6 @@ impl<'a> Arguments<'a> {
             }
         }
         false
-    }
-
-    /// Reads the next argument if it has this [shape](Self::shapes) and room for its name and value.
-    ///
-    /// Only for names in the string table, or names that the caller does not need.
-    #[cfg(feature = "reader")]
-    #[inline(always)]
-    pub(crate) fn next_of(&mut self, shape: u32) -> Option<ArgumentValue<'a>> {
-        let header = RecordContent::word(&mut { self.content }).ok()?;
-        if shape_of(header) != shape {
-            return None;
-        }
-        self.left = self.left.checked_sub(1)?;
-        let content = self.content.split(size_words(header))?;
-        read(content).ok().map(|argument| argument.value)
     }
 
     /// Returns the headers of the remaining arguments, reduced to argument type and name reference.
@@ -214,7 +230,7 @@ impl<'a> Arguments<'a> {
 
 /// Reads an argument from `content`, which must have the size of the argument.
 #[inline(always)]
-fn read<'a>(mut content: RecordContent<'a>) -> Result<Argument<'a>, FxtError> {
+pub(super) fn read<'a>(mut content: RecordContent<'a>) -> Result<Argument<'a>, FxtError> {
     let header = content.word()?;
     let name = content.string(bits(header, 16, 31))?;
     let low = (header >> 32) as u32;

@@ -27,6 +27,8 @@ mod check;
 mod content;
 mod error;
 mod event;
+#[cfg(feature = "reader")]
+mod event_words;
 mod metadata;
 mod object;
 mod profiler;
@@ -44,6 +46,8 @@ pub use argument::{Argument, ArgumentValue, Arguments};
 pub(crate) use content::bits;
 pub use error::{FxtError, Rule};
 pub use event::{EventKind, EventRecord};
+#[cfg(feature = "reader")]
+pub(crate) use event_words::{ArgumentWords, EventWords};
 pub use metadata::{BUFFER_FULL, BaseTime, Initialization, MAGIC, MetadataRecord};
 pub use object::{Blob, BlobMetadata, KernelObject, LargeBlob, LogMessage, PROCESS, THREAD, UserspaceObject};
 pub use profiler::{Backtrace, Module, ModuleMapping, Profiler};
@@ -53,8 +57,6 @@ pub use record::{MAX_RECORD_WORDS, Record, UnknownRecord};
 pub use record_writer::{EventRecordWriter, MAX_ARGUMENTS, RecordWriter};
 #[cfg(feature = "reader")]
 pub(crate) use record_writer::{argument_words, write_argument};
-#[cfg(feature = "reader")]
-pub(crate) use records::event_at;
 pub use records::{LocatedRecord, Records, SkippedBytes, is_big_endian, recognize};
 pub use reference::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{LegacySwitch, Scheduling, Switch, Wakeup};

@@ -2,12 +2,8 @@
 
 #[cfg(feature = "reader")]
 use super::argument::Arguments;
-#[cfg(feature = "reader")]
-use super::content::RecordContent;
 use super::content::bits;
 use super::error::{FxtError, Rule};
-#[cfg(feature = "reader")]
-use super::event::EventRecord;
 use super::metadata::MAGIC;
 use super::record::{Record, kind, minimum_words, reserved_bits, size_words};
 
@@ -119,21 +115,6 @@ impl<'a> Iterator for Records<'a> {
             Err(error) => Some(Err(self.damaged(error, bytes.len()))),
         }
     }
-}
-
-/// Reads the event at a byte offset, and its size in bytes. Returns `None` for other records, unknown event types, and
-/// unreadable events.
-#[cfg(feature = "reader")]
-#[inline(always)]
-pub(crate) fn event_at(input: &[u8], at: usize) -> Option<(EventRecord<'_>, usize)> {
-    let bytes = Record::frame(input.get(at..)?, at as u64).ok()?;
-    let mut content = RecordContent::new(bytes, at as u64);
-    let header = content.word().ok()?;
-    if bits(header, 0, 3) != kind::EVENT {
-        return None;
-    }
-    let event = EventRecord::read(header, &mut content).ok()??;
-    Some((event, bytes.len()))
 }
 
 /// Returns `true` if the last record is cut off, so that its content continues after the end of the input. If only its

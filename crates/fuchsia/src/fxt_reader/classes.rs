@@ -9,7 +9,7 @@ use ichnos_model::class::DynamicClass;
 
 use super::key::{RecordForm, RecordKind, push_name};
 use super::tables::Tables;
-use crate::fxt::{Argument, Arguments, EventKind, EventRecord, MAX_ARGUMENTS, StringRef};
+use crate::fxt::{Argument, Arguments, EventKind, EventRecord, EventWords, MAX_ARGUMENTS, StringRef, bits};
 use crate::key_hash::KeyState;
 
 /// A class in use.
@@ -62,8 +62,8 @@ const INLINE_NAME: u32 = 1 << 31;
 
 /// Returns the header bits that determine the class of an event, together with its arguments.
 #[inline(always)]
-fn class_bits(event: &EventRecord<'_>) -> u64 {
-    event.header & CLASS_BITS | u64::from(has_scope(event))
+fn class_bits(header: u64, has_scope: bool) -> u64 {
+    header & CLASS_BITS | u64::from(has_scope)
 }
 
 #[inline(always)]
@@ -95,8 +95,10 @@ impl SourceClasses {
     /// Returns the shape of an earlier event with the same references and argument count, and the shape index. The
     /// argument types and names can differ.
     #[inline(always)]
-    pub(super) fn shape(&self, event: &EventRecord<'_>) -> Option<(usize, &FxtShape)> {
-        let index = *self.by_header.get(&class_bits(event))?;
+    pub(super) fn shape(&self, event: EventWords<'_>) -> Option<(usize, &FxtShape)> {
+        let is_instant = bits(event.header, 16, 19) == 0;
+        let has_scope = is_instant && event.extent()?.has_word;
+        let index = *self.by_header.get(&class_bits(event.header, has_scope))?;
         Some((index, self.shapes.get(index)?))
     }
 
@@ -147,7 +149,8 @@ impl SourceClasses {
             self.forget_references();
         }
         let shape = FxtShape { known, arguments, count };
-        let index = *self.by_header.entry(class_bits(event)).or_insert(self.shapes.len());
+        let index =
+            *self.by_header.entry(class_bits(event.header, has_scope(event))).or_insert(self.shapes.len());
         match self.shapes.get_mut(index) {
             Some(place) => *place = shape,
             None => self.shapes.push(shape),

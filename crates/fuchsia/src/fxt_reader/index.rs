@@ -11,8 +11,8 @@ use super::class;
 use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
-    EventRecord, Initialization, KernelObject, LocatedRecord, MetadataRecord, PROCESS, Profiler, Record,
-    Records, Rule, Scheduling, THREAD,
+    EventRecord, EventWords, Initialization, KernelObject, LocatedRecord, MetadataRecord, PROCESS, Profiler,
+    Record, Records, Rule, Scheduling, THREAD,
 };
 
 /// Maximum number of data streams in a file. Each provider and each clock change adds one.
@@ -54,6 +54,15 @@ impl StreamIndex {
     /// Returns the total record size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.sections.iter().map(|section| section.len() as u64).sum()
+    }
+
+    /// Adds the time of a record.
+    #[inline(always)]
+    fn add_time(&mut self, ticks: u64) {
+        let (first, last) = self.times.unwrap_or((ticks, ticks));
+        self.times = Some((first.min(ticks), last.max(ticks)));
+        self.is_ordered &= self.last <= ticks;
+        self.last = ticks;
     }
 }
 
@@ -123,20 +132,14 @@ impl FileIndex {
             has_too_many: false,
             has_too_many_flows: false,
         };
-        let mut records = Records::new(bytes);
-        loop {
-            let begin = records.offset();
-            let Some(record) = records.next() else { break };
-            match record {
-                Ok(record) => scan.record(&record, begin..records.offset()),
-                // The cursor of the surrounding section reports it.
-                Err(_) => drop(scan.add(begin..records.offset())),
-            }
+        let mut at = 0;
+        while let Some(end) = scan.event(at).or_else(|| scan.any_record(at)) {
             if scan.index.sections > scan.most_sections {
                 let problem = format!("the file has more than {} sections, the limit", scan.most_sections);
-                scan.index.problems.push((begin as u64, problem));
+                scan.index.problems.push((at as u64, problem));
                 break;
             }
+            at = end;
         }
         let streams = scan.index.streams.iter();
         let clocks: Vec<_> = streams.map(|stream| class::clock(String::new(), stream.clock, None)).collect();
@@ -234,6 +237,33 @@ impl FileScan<'_> {
         Some(stream)
     }
 
+    /// Adds an event at an offset, and returns its end. `None` for flows, inline names, and everything else.
+    #[inline(always)]
+    fn event(&mut self, at: usize) -> Option<usize> {
+        let event = EventWords::at(self.bytes, at).filter(|event| !event.is_flow())?;
+        let extent = event.extent()?;
+        let end = at + event.size();
+        self.index.extended += u64::from(extent.is_extended);
+        if let Some(stream) = self.add(at..end) {
+            stream.add_time(extent.ticks);
+        }
+        Some(end)
+    }
+
+    /// Adds the record or the damage at an offset, and returns its end. `None` at the end of the file.
+    #[inline(never)]
+    fn any_record(&mut self, at: usize) -> Option<usize> {
+        let mut records = Records::starting_at(self.bytes, at);
+        let record = records.next()?;
+        let range = at..records.offset();
+        match record {
+            Ok(record) => self.record(&record, range),
+            // The cursor of the surrounding section reports it.
+            Err(_) => drop(self.add(range)),
+        }
+        Some(records.offset())
+    }
+
     #[inline(always)]
     fn record(&mut self, located: &LocatedRecord<'_>, range: Range<usize>) {
         let begin = range.start;
@@ -254,10 +284,7 @@ impl FileScan<'_> {
         }
         let Some(stream) = self.add(range) else { return };
         if let Some(ticks) = ticks_of(&located.record) {
-            let (first, last) = stream.times.unwrap_or((ticks, ticks));
-            stream.times = Some((first.min(ticks), last.max(ticks)));
-            stream.is_ordered &= stream.last <= ticks;
-            stream.last = ticks;
+            stream.add_time(ticks);
         }
     }
 

@@ -107,7 +107,7 @@ impl RecordReader {
             _ => return None,
         }
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
-        let mut writer = ValueWriter { values: &mut current.values, names, is_unknown: false };
+        let mut writer = ValueWriter { values: &mut current.values, names };
         writer.common(process, thread, &mut self.object_names);
         match record {
             Record::Blob(blob) => {
@@ -298,5 +298,5 @@ impl RecordReader {
 
 fn writer<'v>(tables: &'v Tables, file: &'v FxtFile, current: &'v mut CurrentRecord) -> ValueWriter<'v, 'v> {
     let names = RecordNames { tables, bytes: &file.bytes };
-    ValueWriter { values: &mut current.values, names, is_unknown: false }
+    ValueWriter { values: &mut current.values, names }
 }

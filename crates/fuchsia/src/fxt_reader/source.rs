@@ -17,8 +17,8 @@ use super::pending::Pending;
 use super::tables::Tables;
 use super::values::{NameCache, ValueWriter};
 use crate::fxt::{
-    Arguments, BUFFER_FULL, EventRecord, FxtError, LocatedRecord, MetadataRecord, Record, Records, Rule,
-    StringRecord, StringRef, ThreadRef, UnknownRecord, event_at,
+    Arguments, BUFFER_FULL, EventRecord, EventWords, FxtError, LocatedRecord, MetadataRecord, Record,
+    Records, Rule, StringRecord, StringRef, ThreadRef, UnknownRecord,
 };
 
 /// Number of bytes to read before their memory is released.
@@ -30,6 +30,8 @@ struct SectionPosition {
     section: usize,
     /// Offset of the next record.
     at: usize,
+    /// End of the section of the next record.
+    end: usize,
     /// Offset of the current record.
     begin: u64,
     /// Offset up to which memory is released.
@@ -132,10 +134,42 @@ impl RecordReader {
         self.position.begin = at as u64;
         let mut records = Records::starting_at(&file.bytes, at);
         let record = records.next()?;
-        self.position.at = records.offset();
+        self.position.end = section.end;
+        self.move_to(records.offset(), file);
+        Some(record)
+    }
+
+    /// Moves after a record.
+    #[inline(always)]
+    fn move_to(&mut self, at: usize, file: &FxtFile) {
+        self.position.at = at;
         self.release(file);
         self.records += 1;
-        Some(record)
+    }
+
+    /// Returns the next event in file order, if the next record is an event in the current section.
+    #[inline(always)]
+    fn event_here<'f>(&self, file: &'f FxtFile) -> Option<EventWords<'f>> {
+        let at = self.position.at;
+        // Other sections start elsewhere.
+        if at < self.position.end { EventWords::at(&file.bytes, at) } else { None }
+    }
+
+    /// Reads events ahead. Returns `false` before a record of another kind.
+    #[inline(always)]
+    fn read_events_ahead(&mut self, file: &FxtFile) -> bool {
+        while let Some(pending) = &mut self.pending
+            && pending.has_room()
+        {
+            let at = self.position.at;
+            let Some(event) = self.event_here(file) else { return false };
+            let Some(extent) = event.extent() else { return false };
+            if let Some(pending) = &mut self.pending {
+                pending.push(Some(extent.ticks), at);
+            }
+            self.move_to(at + event.size(), file);
+        }
+        true
     }
 
     fn damaged(&self, damage: &crate::fxt::SkippedBytes, file: &FxtFile) -> ReadResult {
@@ -145,10 +179,13 @@ impl RecordReader {
     /// Reads ahead, then delivers the earliest record.
     #[inline(never)]
     fn read_sorted(&mut self, file: &FxtFile, current: &mut CurrentRecord) -> Option<ReadResult> {
-        while self.pending.as_ref().is_some_and(|pending| !pending.is_full()) {
+        while !self.read_events_ahead(file) {
             let (position, records) = (self.position, self.records);
             let located = match self.step(file) {
-                None => break,
+                None => {
+                    self.pending.as_mut()?.close();
+                    break;
+                }
                 Some(Err(damage)) => return Some(self.damaged(&damage, file)),
                 Some(Ok(located)) => located,
             };
@@ -161,6 +198,7 @@ impl RecordReader {
             match &located.record {
                 // Earlier records refer to the previous string or thread.
                 _ if is_change && !pending.is_empty() => {
+                    pending.close();
                     (self.position, self.records) = (position, records);
                     break;
                 }
@@ -276,10 +314,20 @@ impl RecordReader {
     /// Sets the time of the current event. Returns `false` if the time is outside the window.
     #[inline(always)]
     pub(super) fn set_time(&mut self, ticks: u64, current: &mut CurrentRecord) -> bool {
-        let clock = self.clock_class.as_ref();
-        let value = clock.map(|clock| ClockValue { nanoseconds: clock.nanoseconds(ticks), cycles: ticks });
+        let value = self.clock_value(ticks);
         self.clock = value;
         current.set_clock(value);
+        self.is_in_window(value)
+    }
+
+    #[inline(always)]
+    fn clock_value(&self, ticks: u64) -> Option<ClockValue> {
+        let clock = self.clock_class.as_ref();
+        clock.map(|clock| ClockValue { nanoseconds: clock.nanoseconds(ticks), cycles: ticks })
+    }
+
+    #[inline(always)]
+    fn is_in_window(&self, value: Option<ClockValue>) -> bool {
         let time = value.map(|value| value.nanoseconds);
         self.window.begin.is_none_or(|begin| time >= Some(begin))
             && self.window.end.is_none_or(|end| time <= Some(end))
@@ -290,63 +338,91 @@ impl RecordReader {
     /// Most records are such events. Without this path, reading takes 25 % longer.
     #[inline(always)]
     fn next_known_event(&mut self, file: &FxtFile, current: &mut CurrentRecord) -> bool {
-        let is_quick = !self.is_waiting && self.faults.is_empty() && self.pending.is_none() && !file.check;
+        let is_quick = !self.is_waiting && self.faults.is_empty() && !file.check;
         if !is_quick {
             return false;
         }
-        let section = file.index.streams.get(self.number).and_then(|s| s.sections.get(self.position.section));
+        if self.pending.is_some() {
+            return self.next_known_pending(file, current);
+        }
         let at = self.position.at;
-        // Other sections start elsewhere.
-        if section.is_none_or(|section| at < section.start || at >= section.end) {
+        let Some(event) = self.event_here(file) else { return false };
+        if self.known_event(event, at, file, current).is_none() {
             return false;
         }
-        let Some((event, size)) = event_at(&file.bytes, at) else { return false };
-        self.position.begin = at as u64;
-        if !self.known_event(&event, file, current) {
-            return false;
-        }
-        self.position.at = at + size;
-        self.release(file);
-        self.records += 1;
+        self.move_to(at + event.size(), file);
         true
     }
 
-    /// Handles an event in the window that resembles earlier events. Returns `false` for all other events, and for
+    /// Like [`Self::next_known_event`], but after reading ahead.
+    #[inline(always)]
+    fn next_known_pending(&mut self, file: &FxtFile, current: &mut CurrentRecord) -> bool {
+        if !self.read_events_ahead(file) {
+            return false;
+        }
+        let Some(offset) = self.pending.as_mut().and_then(Pending::pop) else { return false };
+        let event = EventWords::at(&file.bytes, offset);
+        let known = event.and_then(|event| self.known_event(event, offset, file, current));
+        if known.is_none()
+            && let Some(pending) = &mut self.pending
+        {
+            pending.put_back(offset);
+        }
+        known.is_some()
+    }
+
+    /// Handles an event in the window that resembles earlier events. Returns `None` for all other events, and for
     /// events with errors.
     #[inline(always)]
-    fn known_event(&mut self, event: &EventRecord<'_>, file: &FxtFile, current: &mut CurrentRecord) -> bool {
-        if !self.set_time(event.ticks, current) {
-            return false;
+    fn known_event(
+        &mut self,
+        event: EventWords<'_>,
+        at: usize,
+        file: &FxtFile,
+        current: &mut CurrentRecord,
+    ) -> Option<()> {
+        let ticks = event.ticks()?;
+        let time = self.clock_value(ticks);
+        if !self.is_in_window(time) {
+            return None;
         }
-        let Some((index, shape)) = self.classes.shape(event) else { return false };
-        let Some((process, thread)) = self.tables.thread(event.thread) else { return false };
+        let (index, shape) = self.classes.shape(event)?;
+        if shape.known.is_any {
+            return None;
+        }
+        let (process, thread) = self.tables.thread(event.thread()?)?;
         let (process, thread) = (Some(process), Some(thread));
-        let is_any = shape.known.is_any;
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
-        let mut writer = ValueWriter { values: &mut current.values, names, is_unknown: false };
+        let mut writer = ValueWriter { values: &mut current.values, names };
         writer.begin(process, thread, &mut self.object_names);
-        writer.event_context(event, thread, false, || file.index.flows.get(self.position.begin));
-        let shapes = shape.arguments();
+        let (mut arguments, shapes) = (event.arguments(), shape.arguments());
         if !shapes.is_empty() {
             writer.values.begin(Scope::Payload);
+            writer.arguments_of(&mut arguments, shapes)?;
         }
-        if is_any || !writer.arguments_of(event.arguments, shapes) || writer.is_unknown {
-            return false;
-        }
+        let kind = arguments.kind(event.header)?;
+        writer.event_context((kind, ticks), thread, None, || file.index.flows.get(at as u64));
         current.reserve_slots(shape.known.class.slots);
+        current.set_clock(time);
+        self.clock = time;
+        self.position.begin = at as u64;
         self.classes.enter(index);
-        true
+        Some(())
     }
 
     /// Handles an event. Returns `false` if it is outside the window, `None` if it lacks a class.
-    #[inline(always)]
+    #[inline(never)]
     fn event(
         &mut self,
         event: &EventRecord<'_>,
         file: &FxtFile,
         current: &mut CurrentRecord,
     ) -> Option<bool> {
-        if self.known_event(event, file, current) {
+        let begin = self.position.begin as usize;
+        if file.check
+            && let Some(words) = EventWords::at(&file.bytes, begin)
+            && self.known_event(words, begin, file, current).is_some()
+        {
             return Some(true);
         }
         if !self.set_time(event.ticks, current) {
@@ -366,9 +442,12 @@ impl RecordReader {
         let (process, thread) = self.thread(event.thread);
         let is_any = self.new_class(event, file, current)?;
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
-        let mut writer = ValueWriter { values: &mut current.values, names, is_unknown: false };
+        let mut writer = ValueWriter { values: &mut current.values, names };
         writer.begin(process, thread, &mut self.object_names);
-        writer.event_context(event, thread, is_any, || file.index.flows.get(self.position.begin));
+        let any = is_any.then_some(event);
+        writer.event_context((event.kind, event.ticks), thread, any, || {
+            file.index.flows.get(self.position.begin)
+        });
         if event.arguments.count_left() > 0 || is_any {
             writer.values.begin(Scope::Payload);
             writer.arguments(event.arguments, is_any);

@@ -9,7 +9,9 @@ use ichnos_model::field::FieldValue;
 use super::class::option_of;
 use super::classes::RecordNames;
 use super::index::ObjectNames;
-use crate::fxt::{Argument, ArgumentValue, Arguments, EventKind, EventRecord, MAX_RECORD_WORDS, StringRef};
+use crate::fxt::{
+    Argument, ArgumentValue, ArgumentWords, Arguments, EventKind, EventRecord, MAX_RECORD_WORDS, StringRef,
+};
 
 /// Process and thread names, including the names of the last record.
 #[derive(Debug)]
@@ -47,8 +49,6 @@ impl NameCache {
 pub(super) struct ValueWriter<'v, 'a> {
     pub(super) values: &'v mut EventValues,
     pub(super) names: RecordNames<'a>,
-    /// `true` if an argument refers to a string that is not registered.
-    pub(super) is_unknown: bool,
 }
 
 impl ValueWriter<'_, '_> {
@@ -106,24 +106,25 @@ impl ValueWriter<'_, '_> {
         self.names.with(reference, |text| values.push(FieldValue::Text(text)));
     }
 
-    /// Writes the specific context of an event. `flow` returns the flow number.
+    /// Writes the specific context of an event with this type and time. `any` is the event if it is beyond the class
+    /// limit. `flow` returns the flow number.
     #[inline(always)]
     pub(super) fn event_context(
         &mut self,
-        event: &EventRecord<'_>,
+        (kind, ticks): (EventKind, u64),
         thread: Option<u64>,
-        is_any: bool,
+        any: Option<&EventRecord<'_>>,
         flow: impl FnOnce() -> Option<u64>,
     ) {
         let has_context = !matches!(
-            event.kind,
+            kind,
             EventKind::DurationBegin | EventKind::DurationEnd | EventKind::Instant { scope: None }
         );
-        if has_context || is_any {
+        if has_context || any.is_some() {
             self.values.begin(Scope::SpecificContext);
         }
-        match event.kind {
-            EventKind::DurationComplete { end } => self.values.push(end.wrapping_sub(event.ticks) as i64),
+        match kind {
+            EventKind::DurationComplete { end } => self.values.push(end.wrapping_sub(ticks) as i64),
             EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
                 self.values.push(id);
                 self.operation(id, thread);
@@ -139,8 +140,8 @@ impl ValueWriter<'_, '_> {
                 }
             }
         }
-        if is_any {
-            self.values.push(u64::from(event.kind.number()));
+        if let Some(event) = any {
+            self.values.push(u64::from(kind.number()));
             self.string(event.category);
             self.string(event.name);
         }
@@ -168,15 +169,20 @@ impl ValueWriter<'_, '_> {
         }
     }
 
-    /// Writes arguments with these [shapes](Arguments::shapes) and returns `true`. Stops and returns `false` at an
-    /// argument with a different shape.
+    /// Writes arguments with these [shapes](Arguments::shapes). Returns `None` at an argument with a different shape, or
+    /// with a string that is not registered.
     #[inline(always)]
-    pub(super) fn arguments_of(&mut self, mut arguments: Arguments<'_>, shapes: &[u32]) -> bool {
+    pub(super) fn arguments_of(&mut self, arguments: &mut ArgumentWords<'_>, shapes: &[u32]) -> Option<()> {
         for shape in shapes {
-            let Some(value) = arguments.next_of(*shape) else { return false };
-            self.argument(&value);
+            match arguments.next_of(*shape)? {
+                ArgumentValue::String(string) => {
+                    let text = self.names.tables.string(string, self.names.bytes)?;
+                    self.values.push(FieldValue::Text(text));
+                }
+                value => self.argument(&value),
+            }
         }
-        true
+        Some(())
     }
 
     #[cold]
@@ -204,10 +210,7 @@ impl ValueWriter<'_, '_> {
                 values.push(value);
             }
             ArgumentValue::Double(value) => values.push(value),
-            ArgumentValue::String(string) => {
-                self.is_unknown |= self.names.tables.string(string, self.names.bytes).is_none();
-                self.string(string);
-            }
+            ArgumentValue::String(string) => self.string(string),
             ArgumentValue::Boolean(value) => values.push(value),
             ArgumentValue::Blob(data) => values.push(FieldValue::Blob(data)),
             ArgumentValue::Unknown { low, bytes, .. } => push_unknown(values, low, bytes),

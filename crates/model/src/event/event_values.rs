@@ -41,8 +41,9 @@ pub struct EventValues {
     bytes: Vec<u8>,
     /// Words for numbers with more than 64 bits.
     words: Vec<u64>,
-    /// Cell range of each scope, indexed by scope.
-    scopes: [Option<Range<usize>>; 7],
+    /// Cell range of each scope with values, indexed by scope. The range of the current scope has no end yet.
+    begins: [usize; 7],
+    ends: [usize; 7],
     /// Bit set of the scopes with values.
     begun: u8,
     /// Scope being written.
@@ -116,7 +117,6 @@ impl EventValues {
         self.cells.clear();
         self.bytes.clear();
         self.words.clear();
-        self.scopes = Default::default();
         self.begun = 0;
         self.current = None;
         self.open.clear();
@@ -154,15 +154,8 @@ impl EventValues {
         self.cells.truncate(mark.cells);
         self.bytes.truncate(mark.bytes);
         self.words.truncate(mark.words);
-        let mut later = self.begun & !mark.begun;
-        while later != 0 {
-            if let Some(range) = self.scopes.get_mut(later.trailing_zeros() as usize) {
-                *range = None;
-            }
-            later &= later - 1;
-        }
         self.begun &= mark.begun;
-        self.current = None;
+        self.end_scope();
         self.open.clear();
         self.is_awaited = false;
     }
@@ -172,16 +165,31 @@ impl EventValues {
     pub fn begin(&mut self, scope: Scope) {
         self.open.clear();
         self.is_awaited = false;
-        let at = self.cells.len();
-        self.scopes[scope as usize] = Some(at..at);
+        self.end_scope();
+        self.begins[scope as usize] = self.cells.len();
         self.begun |= 1 << scope as u8;
         self.current = Some(scope);
     }
 
+    #[inline(always)]
+    fn end_scope(&mut self) {
+        if let Some(scope) = self.current.take() {
+            self.ends[scope as usize] = self.cells.len();
+        }
+    }
+
+    /// Returns the cell range of a scope, if it has values.
+    #[inline(always)]
+    fn range(&self, scope: Scope) -> Option<Range<usize>> {
+        let end = if self.current == Some(scope) { self.cells.len() } else { self.ends[scope as usize] };
+        self.has(scope).then_some(self.begins[scope as usize]..end)
+    }
+
     /// Returns `true` if a scope's fields are values.
+    #[inline(always)]
     #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
-        self.scopes[scope as usize].is_some()
+        self.begun & 1 << scope as u8 != 0
     }
 
     /// Returns `true` if a scope has the same values in both, or is missing in both. Only for integers, booleans and
@@ -189,8 +197,7 @@ impl EventValues {
     #[inline]
     #[must_use]
     pub fn is_same(&self, scope: Scope, other: &Self) -> bool {
-        let cells = |values: &Self| values.scopes[scope as usize].clone();
-        match (cells(self), cells(other)) {
+        match (self.range(scope), other.range(scope)) {
             (Some(own), Some(others)) => self.cells.get(own) == other.cells.get(others),
             (own, others) => own.is_none() && others.is_none(),
         }
@@ -202,7 +209,7 @@ impl EventValues {
     #[must_use]
     pub fn digest(&self, scope: Scope) -> u64 {
         // A missing scope has the digest of an empty scope.
-        let range = self.scopes[scope as usize].clone().unwrap_or_default();
+        let range = self.range(scope).unwrap_or_default();
         let mut hash = ValueHash::new(0);
         // Scope ranges are always within the cells.
         for cell in self.cells.get(range).unwrap_or_default() {
@@ -226,7 +233,7 @@ impl EventValues {
     /// are integers with up to 64 bits, booleans and GUIDs.
     #[must_use]
     pub fn copy_numbers(&mut self, scope: Scope, other: &Self) -> bool {
-        let Some(range) = other.scopes[scope as usize].clone() else { return true };
+        let Some(range) = other.range(scope) else { return true };
         // Scope ranges are always within the cells.
         let cells = other.cells.get(range).unwrap_or_default();
         // Equal floating-point numbers can have different bits.
@@ -238,14 +245,12 @@ impl EventValues {
             return false;
         }
         self.begin(scope);
-        let begin = self.cells.len();
         self.cells.extend_from_slice(cells);
-        self.scopes[scope as usize] = Some(begin..self.cells.len());
         true
     }
 
     /// Appends a value.
-    #[inline]
+    #[inline(always)]
     pub fn push<'a>(&mut self, value: impl Into<FieldValue<'a>>) {
         let cell = match value.into() {
             FieldValue::Null => Cell::Null,
@@ -281,7 +286,7 @@ impl EventValues {
     /// For successive events that differ only in these values.
     #[inline(always)]
     pub fn replace_unsigned(&mut self, scope: Scope, index: usize, value: u64) {
-        if let Some(range) = &self.scopes[scope as usize]
+        if let Some(range) = self.range(scope)
             && let Some(Cell::Unsigned(cell)) = self.cells.get_mut(range.start + index)
         {
             *cell = value;
@@ -291,7 +296,7 @@ impl EventValues {
     /// Like [`replace_unsigned`](Self::replace_unsigned), for a GUID.
     #[inline(always)]
     pub fn replace_guid(&mut self, scope: Scope, index: usize, value: Uuid) {
-        if let Some(range) = &self.scopes[scope as usize]
+        if let Some(range) = self.range(scope)
             && let Some(Cell::Guid(cell)) = self.cells.get_mut(range.start + index)
         {
             *cell = value;
@@ -301,7 +306,7 @@ impl EventValues {
     /// Returns the member of a scope after `before` others, if it is an unsigned integer, or an optional unsigned
     /// integer, and all members before it are plain values, too.
     pub(crate) fn plain_member(&self, scope: Scope, before: usize) -> Option<FieldValue<'static>> {
-        let mut cells = self.cells.get(self.scopes[scope as usize].clone()?)?;
+        let mut cells = self.cells.get(self.range(scope)?)?;
         let mut left = before;
         loop {
             let is_found = left == 0;
@@ -364,22 +369,30 @@ impl EventValues {
 
     fn open(&mut self, cell: Cell) {
         self.add(cell);
+        self.is_awaited = false;
         self.open.push(self.cells.len() - 1);
     }
 
     /// Appends a cell and counts it as a member or an element of its parent.
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, cell: Cell) {
-        let Some(scope) = self.current else { return };
-        if !std::mem::take(&mut self.is_awaited)
-            && let Some(around) = self.open.last().and_then(|at| self.cells.get_mut(*at))
-            && let Cell::Structure { members: count } | Cell::Array { elements: count } = around
-        {
-            *count += 1;
+        if self.current.is_none() {
+            return;
+        }
+        if let Some(around) = self.open.last() {
+            self.count_inside(*around);
         }
         self.cells.push(cell);
-        if let Some(range) = &mut self.scopes[scope as usize] {
-            range.end = self.cells.len();
+    }
+
+    /// Counts a value inside the container at a cell, unless it belongs to the preceding optional field or variant.
+    #[inline(never)]
+    fn count_inside(&mut self, around: usize) {
+        if !std::mem::take(&mut self.is_awaited)
+            && let Some(Cell::Structure { members: count } | Cell::Array { elements: count }) =
+                self.cells.get_mut(around)
+        {
+            *count += 1;
         }
     }
 
@@ -414,7 +427,9 @@ impl EventValues {
 
     /// Appends the values in `cells`, which belong to `other`.
     fn append_cells(&mut self, other: &Self, cells: &[Cell]) {
-        let Some(scope) = self.current else { return };
+        if self.current.is_none() {
+            return;
+        }
         for cell in cells {
             let copy = match *cell {
                 Cell::Text { begin, length } => {
@@ -436,15 +451,12 @@ impl EventValues {
             };
             self.cells.push(copy);
         }
-        if let Some(range) = &mut self.scopes[scope as usize] {
-            range.end = self.cells.len();
-        }
     }
 
     /// Splits a scope's values: each item in `members` receives one member.
     pub(crate) fn split<'m>(&self, scope: Scope, members: impl Iterator<Item = &'m mut Self>) {
         // A missing scope splits into empty members.
-        let range = self.scopes[scope as usize].clone().unwrap_or_default();
+        let range = self.range(scope).unwrap_or_default();
         let mut cells = self.cells.get(range).unwrap_or_default();
         for member in members {
             let (value, rest) = cells.split_at(first_value(cells));

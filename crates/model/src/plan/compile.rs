@@ -1,6 +1,6 @@
 //! Compiles classes into plans.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::error::{LocationProblem, LocationRule, PlanError};
 use super::join::{StepBuilder, join};
@@ -90,7 +90,7 @@ impl TracePlans {
             header.finish(limits)?;
         }
         let data_streams = data_streams.into_iter().map(Arc::new).collect();
-        let nothing = Plan { nodes: Vec::new(), fixed: None, skip_steps: None };
+        let nothing = Plan { nodes: Vec::new(), fixed: None, skip_steps: None, value_steps: OnceLock::new() };
         Ok((Self { packet_header, data_streams, nothing }, broken_rules))
     }
 }

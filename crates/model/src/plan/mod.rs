@@ -8,7 +8,7 @@
 //!
 //! `steps.rs` contains the steps, which never change after they are compiled. It depends on no other file here.
 //! `compile.rs` creates the plans: `tree.rs` the nodes, `slots.rs` and `locate.rs` the slots, `layout.rs`, `loads.rs`
-//! and `join.rs` the steps, `skip.rs` the steps to skip a structure. [`decode`](crate::decode) runs them.
+//! and `join.rs` the steps, `skip.rs` the steps to skip a structure, `value_step.rs` the steps to visit values. [`decode`](crate::decode) runs them.
 //!
 //! Each shortcut step names the benchmark that justifies it, with the change in `benches/instructions.py` results
 //! without the step. All shortcuts are optional: the node of a field is enough to decode it.
@@ -25,6 +25,7 @@ mod skip;
 mod slots;
 pub(crate) mod steps;
 mod tree;
+pub(crate) mod value_step;
 
 pub use error::{LocationProblem, LocationRule, PlanError};
 pub use plans::{DataStreamPlans, EventRecordPlans, TracePlans, scope_class, scope_plan};

@@ -1,8 +1,9 @@
 //! Plan steps.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::value_step::ValueStep;
 use crate::bits::Word;
 use crate::class::{ByteOrder, FieldClass, RangeSet, Roles, Selectors};
 use crate::field::StringEncoding;
@@ -219,6 +220,8 @@ pub struct Plan {
     pub(crate) fixed: Option<u64>,
     /// Steps to skip an instance, if skip steps are enough.
     pub(crate) skip_steps: Option<SkipSteps>,
+    /// Steps to visit values, made when they are first needed: most plans are for bits.
+    pub(crate) value_steps: OnceLock<Box<[ValueStep]>>,
 }
 
 impl Plan {
@@ -227,6 +230,12 @@ impl Plan {
     pub fn root(&self) -> &Node {
         // A plan always has a root.
         &self.nodes[0]
+    }
+
+    /// Returns the steps to visit the values of the root structure.
+    #[inline(always)]
+    pub(crate) fn value_steps(&self) -> &[ValueStep] {
+        self.value_steps.get_or_init(|| ValueStep::for_plan(self))
     }
 
     /// Root field steps if they take only whole bytes, from any byte on.

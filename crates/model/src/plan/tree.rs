@@ -1,6 +1,6 @@
 //! Plan nodes: the expanded root class.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::error::PlanError;
 use super::layout::FixedLayout;
@@ -21,7 +21,8 @@ impl Plan {
         budget: &mut PlanBudget,
         limits: &Limits,
     ) -> Result<Self, PlanError> {
-        let mut plan = Self { nodes: Vec::new(), fixed: None, skip_steps: None };
+        let mut plan =
+            Self { nodes: Vec::new(), fixed: None, skip_steps: None, value_steps: OnceLock::new() };
         plan.add(None, root, None, budget, limits.depth, limits)?;
         plan.nodes.shrink_to_fit();
         Ok(plan)

@@ -5,6 +5,7 @@ use crate::class::{FieldKind, Scope};
 use crate::decode::{DecodeError, DecodeErrorKind};
 use crate::field::{Field, Real, StringEncoding, Text, Visitor, Wide};
 use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
+use crate::plan::value_step::{ValueStep, ValueStepKind};
 
 impl EventValues {
     /// Passes all fields in a scope to `visitor`.
@@ -32,14 +33,14 @@ impl EventValues {
         plan: &Plan,
         visitor: &mut V,
     ) -> Result<(), KindMismatch> {
-        let Some(range) = self.scopes[scope as usize].clone() else { return Ok(()) };
+        let Some(range) = self.range(scope) else { return Ok(()) };
         // Scope ranges are always within the cells.
         let cells = self.cells.get(range).unwrap_or_default();
         let mut visit = ValueVisit { plan, values: self, cells, at: 0, visitor };
         match &plan.root().op {
-            Op::Structure { members, .. } => {
+            Op::Structure { .. } => {
                 visit.visitor.begin_structure(visit.field(0));
-                visit.members(members)?;
+                visit.steps(plan.value_steps())?;
                 visit.visitor.end_structure(visit.field(0));
             }
             _ => visit.node(0)?,
@@ -86,58 +87,53 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         Ok(*first)
     }
 
-    fn members(&mut self, members: &'a [NodeId]) -> Result<(), KindMismatch> {
-        let mut members = members.iter();
-        loop {
-            // Most values are unsigned integers, or optional fields that are absent or unsigned integers. They are
-            // visited here in the same way as in `node`. Without this shortcut, reading all fields of a nettrace file
-            // takes a tenth longer.
-            let mut cells = self.cells;
-            let other = members.find(|id| match self.quick(**id, cells) {
-                Some(rest) => {
-                    cells = rest;
-                    false
+    /// Visits the members of the root structure. Most values have a step of their own, which does the same as
+    /// [`node`](Self::node). Without these steps, reading all fields of a nettrace file takes a tenth longer.
+    #[inline(always)]
+    fn steps(&mut self, steps: &'a [ValueStep]) -> Result<(), KindMismatch> {
+        let mut cells = self.cells;
+        for step in steps {
+            let field = self.field(step.node);
+            cells = match (step.kind, cells) {
+                (ValueStepKind::Unsigned(length), [Cell::Unsigned(value), rest @ ..]) => {
+                    self.visitor.unsigned(field.with_length(length.into()), *value);
+                    rest
                 }
-                None => true,
-            });
-            self.cells = cells;
-            let Some(other) = other else { return Ok(()) };
-            self.node(*other)?;
+                (ValueStepKind::Signed(length), [Cell::Signed(value), rest @ ..]) => {
+                    self.visitor.signed(field.with_length(length.into()), *value);
+                    rest
+                }
+                (ValueStepKind::Text(encoding), [Cell::Text { begin, length }, rest @ ..]) => {
+                    self.text(field, encoding, *begin, *length);
+                    rest
+                }
+                (ValueStepKind::Optional(..), [Cell::Optional { is_present: false }, rest @ ..]) => {
+                    self.visitor.begin_optional(field, false, 0);
+                    self.visitor.end_optional(field);
+                    rest
+                }
+                (
+                    ValueStepKind::Optional(inner, length),
+                    [Cell::Optional { is_present: true }, Cell::Unsigned(value), rest @ ..],
+                ) => {
+                    self.visitor.begin_optional(field, true, 1);
+                    self.visitor.unsigned(self.field(inner).with_length(length.into()), *value);
+                    self.visitor.end_optional(field);
+                    rest
+                }
+                _ => {
+                    self.cells = cells;
+                    self.node(step.node)?;
+                    self.cells
+                }
+            };
         }
+        self.cells = cells;
+        Ok(())
     }
 
-    /// Visits an unsigned integer, or an optional that is absent or an unsigned integer, and returns the cells after
-    /// it; `None` for anything else.
-    #[inline(always)]
-    fn quick(&mut self, id: NodeId, cells: &'a [Cell]) -> Option<&'a [Cell]> {
-        let plan = self.plan;
-        let length_of = |id: NodeId| match &plan.node(id).op {
-            Op::Bits(bits) if bits.kind == BitsKind::Unsigned && bits.length <= 64 => Some(bits.length),
-            _ => None,
-        };
-        let field = self.field(id);
-        match (&plan.node(id).op, cells) {
-            (Op::Bits(_), [Cell::Unsigned(value), rest @ ..]) => {
-                self.visitor.unsigned(field.with_length(length_of(id)?), *value);
-                Some(rest)
-            }
-            (Op::Optional { .. }, [Cell::Optional { is_present: false }, rest @ ..]) => {
-                self.visitor.begin_optional(field, false, 0);
-                self.visitor.end_optional(field);
-                Some(rest)
-            }
-            (
-                Op::Optional { field: inner, .. },
-                [Cell::Optional { is_present: true }, Cell::Unsigned(value), rest @ ..],
-            ) => {
-                let length = length_of(*inner)?;
-                self.visitor.begin_optional(field, true, 1);
-                self.visitor.unsigned(self.field(*inner).with_length(length), *value);
-                self.visitor.end_optional(field);
-                Some(rest)
-            }
-            _ => None,
-        }
+    fn members(&mut self, members: &'a [NodeId]) -> Result<(), KindMismatch> {
+        members.iter().try_for_each(|id| self.node(*id))
     }
 
     fn node(&mut self, id: NodeId) -> Result<(), KindMismatch> {

@@ -1,0 +1,57 @@
+//! Steps to visit the values of a root structure.
+
+use super::steps::{BitsKind, NodeId, Op, Plan};
+use crate::field::StringEncoding;
+
+/// A member of a root structure, for events whose fields are values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ValueStep {
+    pub(crate) node: NodeId,
+    pub(crate) kind: ValueStepKind,
+}
+
+/// Kind of a member. Each but the last is a shortcut for common values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ValueStepKind {
+    /// Unsigned integer with this fixed length.
+    Unsigned(u8),
+    /// Signed integer with this fixed length.
+    Signed(u8),
+    /// Optional field with this node, an unsigned integer with this fixed length.
+    Optional(NodeId, u8),
+    Text(StringEncoding),
+    /// Any other member, visited by its node.
+    Other,
+}
+
+impl ValueStep {
+    /// Creates the steps of a plan. A root that is no structure has none.
+    pub(crate) fn for_plan(plan: &Plan) -> Box<[Self]> {
+        match &plan.root().op {
+            Op::Structure { members, .. } => members.iter().map(|node| Self::for_node(plan, *node)).collect(),
+            _ => Box::default(),
+        }
+    }
+
+    fn for_node(plan: &Plan, node: NodeId) -> Self {
+        let length = |id: NodeId, kind: BitsKind| match &plan.node(id).op {
+            Op::Bits(bits) if bits.kind == kind && bits.length <= 64 => Some(bits.length as u8),
+            _ => None,
+        };
+        let kind = match &plan.node(node).op {
+            Op::Bits(_) => {
+                let unsigned = length(node, BitsKind::Unsigned).map(ValueStepKind::Unsigned);
+                unsigned.or_else(|| length(node, BitsKind::Signed).map(ValueStepKind::Signed))
+            }
+            Op::Optional { field, .. } => {
+                length(*field, BitsKind::Unsigned).map(|length| ValueStepKind::Optional(*field, length))
+            }
+            Op::NullTerminated(encoding)
+            | Op::StaticText(encoding, _)
+            | Op::DynamicText(encoding, _)
+            | Op::PrefixedText(encoding, _) => Some(ValueStepKind::Text(*encoding)),
+            _ => None,
+        };
+        Self { node, kind: kind.unwrap_or(ValueStepKind::Other) }
+    }
+}
