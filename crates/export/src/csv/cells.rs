@@ -222,24 +222,22 @@ impl ScopeCells {
         let Some(context) = &self.context else { return self.write_to_line(event, out, line, cells) };
         let [first, end] = context.cells;
         line.push_before(out, first);
-        let known = contexts.iter().position(|(shape, _)| *shape == context.shape);
-        if let Some((_, repeated)) = known.and_then(|place| contexts.get(place))
-            && repeated.push_known(out, event, self.scope)
-        {
-            line.continue_at(end);
-            return Ok(());
-        }
-        let Some(plan) = event.plan(self.scope) else { return Ok(()) };
-        let place = known.unwrap_or_else(|| {
-            contexts.push((context.shape, Repeated::default()));
-            contexts.len() - 1
-        });
+        let place = match contexts.iter().position(|(shape, _)| *shape == context.shape) {
+            Some(place) => place,
+            None => {
+                contexts.push((context.shape, Repeated::default()));
+                contexts.len() - 1
+            }
+        };
         let Some((_, repeated)) = contexts.get_mut(place) else { return Ok(()) };
-        repeated.push(out, event, self.scope, plan, |out| {
-            self.write_to_line(event, out, line, cells)?;
-            line.push_before(out, end);
-            Ok(())
-        })?;
+        if !repeated.push_known(out, event, self.scope) {
+            let Some(plan) = event.plan(self.scope) else { return Ok(()) };
+            repeated.push(out, event, self.scope, plan, |out| {
+                self.write_to_line(event, out, line, cells)?;
+                line.push_before(out, end);
+                Ok(())
+            })?;
+        }
         line.continue_at(end);
         Ok(())
     }
