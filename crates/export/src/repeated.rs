@@ -37,8 +37,8 @@ impl Repeated {
         Some(*event.scopes.bits.data.get(first..)?.get(..self.bytes.len())? == self.bytes[..])
     }
 
-    /// Appends the text of an event context with this plan. `write` writes it, unless the context bytes equal the
-    /// previous event's. Then the previous text is appended.
+    /// Appends the text of an event context with `write`, and keeps it. Callers try [`push_known`](Self::push_known)
+    /// first.
     ///
     /// # Errors
     /// Errors of `write`.
@@ -51,9 +51,6 @@ impl Repeated {
         plan: &Plan,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
-        if self.push_known(out, event, scope) {
-            return Ok(());
-        }
         let bytes = fixed_bytes(event, scope, plan);
         let begin = out.len();
         let result = write(out);
