@@ -4,6 +4,9 @@ use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::{Event, Scope};
 
+/// Maximum length of a text that is kept, in bytes. There can be very many open data streams.
+const MOST_TEXT: usize = 1 << 10;
+
 /// Context of the previous event as packet bytes, with the text that was written for it. The text can contain more,
 /// if its writer clears it when that changes.
 #[derive(Debug, Default)]
@@ -56,10 +59,11 @@ impl Repeated {
         let result = write(out);
         self.bytes.clear();
         self.text.clear();
-        if let (Some(bytes), Ok(())) = (bytes, &result) {
+        let text = out.get(begin..).filter(|text| text.len() <= MOST_TEXT);
+        if let (Some(bytes), Some(text), Ok(())) = (bytes, text, &result) {
             self.mask = plan.root().alignment() - 1;
             self.bytes.extend_from_slice(bytes);
-            self.text.extend_from_slice(out.get(begin..).unwrap_or_default());
+            self.text.extend_from_slice(text);
         }
         result
     }
