@@ -13,12 +13,18 @@ use crate::property;
 use crate::scan::{has_any, is_printable_without};
 use crate::time::TimeWriter;
 
+/// Number of separators that are too many for a constant text. In a wide table, each of very many classes would keep
+/// a long text.
+const MANY_SEPARATORS: usize = 40;
+
 /// Cells of an event class. In a wide table, other columns only need separators.
 #[derive(Debug)]
 pub(super) struct ClassCells {
     /// Cells in column order.
     pub(super) cells: Vec<ClassCell>,
-    /// Separators after the last cell, and the end of the line.
+    /// Number of separators after the last cell, if they are many.
+    trailing: usize,
+    /// Few separators after the last cell, and the end of the line.
     ending: ShortText,
 }
 
@@ -43,8 +49,10 @@ struct PropertyRun {
 
 #[derive(Debug)]
 enum PropertyPart {
-    /// Separators, and properties of the class.
+    /// Few separators, and properties of the class.
     Text(ShortText),
+    /// Many separators.
+    Separators(usize),
     /// Property that differs between events of a class.
     Varying(EventProperty),
 }
@@ -72,9 +80,10 @@ impl ClassCells {
             }
             begin = end + 1;
         }
-        let mut ending = vec![options.form.separator(); trailing];
+        let few = if trailing < MANY_SEPARATORS { trailing } else { 0 };
+        let mut ending = vec![options.form.separator(); few];
         ending.push(b'\n');
-        Self { cells, ending: ShortText::new(&ending) }
+        Self { cells, trailing: trailing - few, ending: ShortText::new(&ending) }
     }
 }
 
@@ -82,17 +91,28 @@ impl ClassCells {
 fn property_parts(event: &Event<'_>, cells: &[ClassCell], options: &CsvOptions) -> Vec<PropertyPart> {
     let (mut parts, mut text) = (Vec::new(), Vec::new());
     for cell in cells {
-        push_separators(&mut text, cell.separators, options);
+        if cell.separators < MANY_SEPARATORS {
+            push_separators(&mut text, cell.separators, options);
+        } else {
+            move_text(&mut text, &mut parts);
+            parts.push(PropertyPart::Separators(cell.separators));
+        }
         let Some(property) = cell.property else { continue };
         if !push_class_property(&mut text, event, property, options) {
-            parts.push(PropertyPart::Text(ShortText::new(&std::mem::take(&mut text))));
+            move_text(&mut text, &mut parts);
             parts.push(PropertyPart::Varying(property));
         }
     }
-    if !text.is_empty() {
-        parts.push(PropertyPart::Text(ShortText::new(&text)));
-    }
+    move_text(&mut text, &mut parts);
     parts
+}
+
+/// Moves a text that is not empty to the parts.
+fn move_text(text: &mut Vec<u8>, parts: &mut Vec<PropertyPart>) {
+    if !text.is_empty() {
+        parts.push(PropertyPart::Text(ShortText::new(text)));
+        text.clear();
+    }
 }
 
 /// Appends a property. Returns `false` if it differs between events of a class.
@@ -234,6 +254,7 @@ impl<'a> CsvRow<'a> {
         if out.len() == begin && self.options.columns.len() <= 1 {
             return end_line(out, begin, self.options);
         }
+        push_separators(out, self.class.trailing, self.options);
         self.class.ending.push(out);
     }
 
@@ -241,6 +262,7 @@ impl<'a> CsvRow<'a> {
     fn push_part(&mut self, out: &mut Vec<u8>, part: &PropertyPart) {
         let property = match part {
             PropertyPart::Text(text) => return text.push(out),
+            PropertyPart::Separators(count) => return push_separators(out, *count, self.options),
             PropertyPart::Varying(property) => *property,
         };
         match (property, self.event.clock) {
