@@ -229,10 +229,8 @@ impl<'a> CsvRow<'a> {
         if is_verbatim(text, self.options) {
             return;
         }
-        let is_comma = self.options.form == CsvForm::Comma && !self.options.printable_only;
-        if is_comma && memchr::memchr(b'"', text).is_none() {
-            out.insert(begin, b'"');
-            return out.push(b'"');
+        if self.options.form == CsvForm::Comma && !self.options.printable_only {
+            return quote_from(out, begin);
         }
         scratch.clear();
         scratch.extend_from_slice(text);
@@ -319,11 +317,9 @@ pub(super) fn push_cell(out: &mut Vec<u8>, text: &[u8], options: &CsvOptions) {
     let begin = out.len();
     match options.form {
         CsvForm::Comma => {
-            let is_quoted = has_any(text, *b"\",\n\r");
-            if is_quoted || text.is_empty() {
-                push_quoted(out, text);
-            } else {
-                out.extend_from_slice(text);
+            out.extend_from_slice(text);
+            if text.is_empty() || has_any(text, *b"\",\n\r") {
+                quote_from(out, begin);
             }
         }
         CsvForm::Tab => push_escaped(out, text),
@@ -333,16 +329,24 @@ pub(super) fn push_cell(out: &mut Vec<u8>, text: &[u8], options: &CsvOptions) {
     }
 }
 
+/// Quotes the text that starts at `begin`.
 #[inline(never)]
-fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
-    for (i, part) in text.split(|byte| *byte == b'"').enumerate() {
-        if i > 0 {
-            out.extend_from_slice(b"\"\"");
-        }
-        out.extend_from_slice(part);
+fn quote_from(out: &mut Vec<u8>, begin: usize) {
+    let mut end = out.len();
+    let quotes = memchr::memchr_iter(b'"', out.get(begin..).unwrap_or_default()).count();
+    // All quotes that are added, with the last one in its place.
+    out.resize(end + quotes + 2, b'"');
+    let mut to = end + quotes + 1;
+    // Moves the text before the first quote and the text from each quote on, the last first.
+    for _ in 0..=quotes {
+        let quote = out.get(begin..end).and_then(|text| memchr::memrchr(b'"', text));
+        let first = quote.map_or(begin, |at| begin + at);
+        to -= end - first;
+        out.copy_within(first..end, to);
+        to -= 1;
+        out[to] = b'"';
+        end = first;
     }
-    out.push(b'"');
 }
 
 fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
@@ -367,4 +371,20 @@ pub(super) fn end_line(out: &mut Vec<u8>, begin: usize, options: &CsvOptions) {
         out.extend_from_slice(b"\"\"");
     }
     out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_doubled() {
+        for text in ["", "a", ",\n", "\"", "\"\"", "a\"b", "\"a\"", "a,\"b\"\"c\"d", "abc\"\"\"def"] {
+            let mut out = b"x,".to_vec();
+            out.extend_from_slice(text.as_bytes());
+            quote_from(&mut out, 2);
+            let expected = format!("x,\"{}\"", text.replace('"', "\"\""));
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
 }
