@@ -284,10 +284,8 @@ impl ScopePrinter<'_> {
         names: bool,
     ) -> Result<(), DecodeError> {
         let flags = self.options.enum_flags;
-        let mut printer = FieldPrinter::<STYLED>::new(out, self.palette, labels, names, flags, self.scratch);
-        event.visit_members(scope, &mut printer)?;
-        labels.close(out);
-        Ok(())
+        let printer = FieldPrinter::<STYLED>::new(out, self.palette, labels, names, flags, self.scratch);
+        printer.write(|printer| event.visit_members(scope, printer))
     }
 }
 

@@ -49,6 +49,22 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         Self { out, palette, labels, names, enum_flags, scratch, container: labels.container() }
     }
 
+    /// Writes a scope with `visit`.
+    ///
+    /// # Errors
+    /// Errors of `visit`. The scope then stays open.
+    #[inline(always)]
+    pub(crate) fn write<E>(mut self, visit: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        let begin = self.out.len();
+        let result = visit(&mut self);
+        match &result {
+            Ok(()) => self.labels.close(self.out),
+            Err(_) if self.out.len() == begin => self.labels.open_on_error(self.out),
+            Err(_) => {}
+        }
+        result
+    }
+
     /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline(always)]
     fn push_prefix(&mut self, field: Field<'_>) -> bool {

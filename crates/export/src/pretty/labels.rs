@@ -35,8 +35,10 @@ pub(crate) enum LabelKind {
 pub(crate) struct FieldLabels {
     /// Labels by node index.
     labels: Vec<FieldLabel>,
-    /// Text before the fields, if it is not part of a label.
-    opening: Option<Box<[u8]>>,
+    /// Text before the fields.
+    opening: Box<[u8]>,
+    /// `true` if the opening is part of a label.
+    has_opening: bool,
     /// `true` if the root is a structure, whose end is not part of a label.
     is_structure: bool,
     /// `true` if the scope exists and is not hidden.
@@ -107,14 +109,23 @@ impl FieldLabels {
             FieldLabel { prefix: ShortText::new(&prefix), place, kind: LabelKind::of_node(node) }
         };
         let labels = plan.nodes().zip(places).enumerate().map(label).collect();
-        Self { labels, opening: first.is_none().then(|| opening.into()), is_structure, is_shown }
+        Self { labels, opening: opening.into(), has_opening: first.is_some(), is_structure, is_shown }
     }
 
     /// Appends the text before the first field, if it is not part of a label.
     #[inline]
     pub(crate) fn open(&self, out: &mut Vec<u8>) {
-        if let Some(opening) = &self.opening {
-            out.extend_from_slice(opening);
+        if !self.has_opening {
+            out.extend_from_slice(&self.opening);
+        }
+    }
+
+    /// Appends the text before the first field, if it is part of a label. This is for scopes whose decoding fails
+    /// before the first field.
+    #[cold]
+    pub(crate) fn open_on_error(&self, out: &mut Vec<u8>) {
+        if self.has_opening {
+            out.extend_from_slice(&self.opening);
         }
     }
 

@@ -288,6 +288,17 @@ fn commas_between_members_that_can_be_absent() {
     }
 }
 
+/// The text before the first field is part of its label, but is also written without the field.
+#[test]
+fn scopes_without_their_first_field() {
+    let fixture = Fixture::new(structure(vec![("a", integer(64, IntegerProperties::default()))]));
+    let out = SharedBytes::default();
+    let mut sink = Pretty::new(out.clone(), gmt());
+    fixture.event(&mut sink, 0, &[1, 2, 3]);
+    assert!(sink.finish().is_err());
+    assert_eq!(out.text(), "[00:00:00.000000000] (+?.?????????) host:(7) ev: { cpu = 2 }, {\n");
+}
+
 #[test]
 fn warnings() {
     let fixture = Fixture::new(structure(vec![]));
