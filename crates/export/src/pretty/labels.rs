@@ -101,7 +101,8 @@ impl FieldLabels {
         // The first field, if its text does not depend on others.
         let first = match is_structure {
             true => plan.children(0).find(|member| places.get(*member) == Some(&FieldPlace::First)),
-            false => Some(0),
+            // An absent root has no text.
+            false => (!plan.root().class.is_shown_if_present()).then_some(0),
         };
         let label = |(index, (node, place)): (usize, (&Node, FieldPlace))| {
             let prefix = form.prefix(place, node.name.as_deref());

@@ -299,6 +299,25 @@ fn scopes_without_their_first_field() {
     assert_eq!(out.text(), "[00:00:00.000000000] (+?.?????????) host:(7) ev: { cpu = 2 }, {\n");
 }
 
+/// A scope that is an absent field still has the text before it.
+#[test]
+fn scopes_that_can_be_absent() {
+    let fixture = Fixture::new(Arc::new(FieldClass::optional(u8_class())));
+    for (is_present, expected) in [(false, ""), (true, "5")] {
+        let mut values = EventValues::default();
+        values.begin(Scope::Payload);
+        values.push_optional(is_present);
+        if is_present {
+            values.push(5u64);
+        }
+        let out = SharedBytes::default();
+        let mut sink = Pretty::new(out.clone(), gmt());
+        fixture.event_with(&mut sink, &[], &values);
+        fixture.end(&mut sink);
+        assert_eq!(out.text().split_once("ev: ").unwrap().1, format!("{{ cpu = 2 }}, {expected}\n"));
+    }
+}
+
 #[test]
 fn warnings() {
     let fixture = Fixture::new(structure(vec![]));
