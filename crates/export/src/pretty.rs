@@ -630,6 +630,7 @@ impl<W: TextWriter> Sink for Pretty<W> {
         if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
             let cycles = self.options.clock_cycles;
             self.past.advance(if cycles { value.cycles.into() } else { value.nanoseconds });
+            self.stamp = None;
         }
     }
 
