@@ -336,10 +336,13 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
                 label.prefix.push(self.out);
                 push_unsigned(self.out, value);
             }
-            Some(label) if !STYLED && label.kind == LabelKind::Hexadecimal && label.place.is_fixed() => {
-                label.prefix.push(self.out);
+            Some(FieldLabel { prefix, place, kind: LabelKind::Hexadecimal { unused } })
+                if !STYLED && place.is_fixed() =>
+            {
+                prefix.push(self.out);
                 self.out.extend_from_slice(b"0x");
-                number::push_hex_upper(self.out, value);
+                // A value that is not in the record can have more bits than its class.
+                number::push_hex_upper(self.out, value << unused >> unused);
             }
             _ => self.integer(field, value, false),
         }

@@ -25,8 +25,10 @@ pub(crate) enum LabelKind {
     Unsigned,
     /// Signed decimal integer without named values.
     Signed,
-    /// Unsigned hexadecimal integer without named values.
-    Hexadecimal,
+    /// Unsigned hexadecimal integer without named values. Its digits lack this number of upper bits.
+    Hexadecimal {
+        unused: u8,
+    },
     Other,
 }
 
@@ -83,10 +85,19 @@ impl LabelKind {
         match integer.map(|integer| (integer.preferred_base, integer.signed)) {
             Some((DisplayBase::Decimal, true)) => Self::Signed,
             Some((DisplayBase::Decimal, false)) => Self::Unsigned,
-            Some((DisplayBase::Hexadecimal, false)) => Self::Hexadecimal,
+            Some((DisplayBase::Hexadecimal, false)) => Self::Hexadecimal { unused: unused_bits(node) },
             _ => Self::Other,
         }
     }
+}
+
+/// Returns the number of upper bits that the hexadecimal digits of an integer lack.
+fn unused_bits(node: &Node) -> u8 {
+    let length = match &node.class.kind {
+        FieldKind::Integer { bits, .. } => bits.length.clamp(1, 64).next_multiple_of(4),
+        _ => 64,
+    };
+    (64 - length) as u8
 }
 
 impl FieldLabels {

@@ -127,6 +127,25 @@ fn integers() {
     );
 }
 
+/// Values that are not in the record can have more bits than their class.
+#[test]
+fn hexadecimal_integers_with_too_many_bits() {
+    let of = |length| {
+        let preferred_base = DisplayBase::Hexadecimal;
+        integer(length, IntegerProperties { preferred_base, ..IntegerProperties::default() })
+    };
+    let fixture = Fixture::new(structure(vec![("a", of(8)), ("b", of(5)), ("c", of(64))]));
+    let mut values = EventValues::default();
+    values.begin(Scope::Payload);
+    (0..3).for_each(|_| values.push(0x1234_5678_9abc_def7_u64));
+    let out = SharedBytes::default();
+    let mut sink = Pretty::new(out.clone(), gmt());
+    fixture.event_with(&mut sink, &[], &values);
+    fixture.end(&mut sink);
+    let expected = "{ cpu = 2 }, { a = 0xF7, b = 0xF7, c = 0x123456789ABCDEF7 }\n";
+    assert_eq!(out.text().split_once("ev: ").unwrap().1, expected);
+}
+
 #[test]
 fn enumerations() {
     let of = |names: &[(&str, i128, i128)]| {
