@@ -3,6 +3,7 @@
 mod cells;
 mod class_state;
 mod columns;
+mod context_cells;
 mod options;
 mod row;
 

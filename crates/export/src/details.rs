@@ -474,8 +474,8 @@ impl<W: TextWriter> Details<W> {
         class.title.push(out);
         let failures = &mut self.output.failures;
         let mut write = |out: &mut Vec<u8>, scope: Scope, lines: &FieldLines| {
-            let mut fields = IndentedFields::root(out, &self.palette, lines, &mut self.containers);
-            let result = event.visit_members(scope, &mut fields);
+            let fields = IndentedFields::root(out, &self.palette, lines, &mut self.containers);
+            let result = fields.write(|fields| event.visit_members(scope, fields));
             out.push(b'\n');
             result
         };
@@ -524,8 +524,9 @@ impl<W: TextWriter> Details<W> {
         let shown = begins && !self.options.compact && !class.packet.hide_all();
         if shown && packet.plan(Scope::PacketContext).is_some() {
             out.extend_from_slice(b":\n");
-            let mut lines = IndentedFields::root(out, &self.palette, &class.packet, &mut self.containers);
-            self.output.failures.record(packet.visit(Scope::PacketContext, &mut lines));
+            let fields = IndentedFields::root(out, &self.palette, &class.packet, &mut self.containers);
+            let result = fields.write(|fields| packet.visit(Scope::PacketContext, fields));
+            self.output.failures.record(result);
         }
         out.push(b'\n');
         self.end(bounds)

@@ -1,6 +1,6 @@
 //! Fields as JSON.
 
-use ichnos_json::write::{is_plain, push_plain, push_string, push_utf8};
+use ichnos_json::write::{ValueWriter, is_plain, push_plain, push_string, push_utf8};
 use ichnos_model::Visitor;
 use ichnos_model::class::{FieldKind, Uuid, VariableLengthValue};
 use ichnos_model::field::{Field, FieldContainer, FieldValue, Real, StringEncoding, Text, Wide};
@@ -167,16 +167,7 @@ impl<'a> FieldWriter<'a> {
     }
 
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
-        self.out.push(b'[');
-        for (i, name) in names.enumerate() {
-            if i > 0 {
-                self.out.push(b',');
-            }
-            if !push_plain(self.out, name.as_bytes()) {
-                push_string(self.out, name);
-            }
-        }
-        self.out.push(b']');
+        ValueWriter::new(self.out).strings(names);
     }
 
     /// Appends an integer with its labels, or its date.

@@ -284,10 +284,8 @@ impl ScopePrinter<'_> {
         names: bool,
     ) -> Result<(), DecodeError> {
         let flags = self.options.enum_flags;
-        let mut printer = FieldPrinter::<STYLED>::new(out, self.palette, labels, names, flags, self.scratch);
-        event.visit_members(scope, &mut printer)?;
-        labels.close(out);
-        Ok(())
+        let printer = FieldPrinter::<STYLED>::new(out, self.palette, labels, names, flags, self.scratch);
+        printer.write(|printer| event.visit_members(scope, printer))
     }
 }
 
@@ -632,6 +630,7 @@ impl<W: TextWriter> Sink for Pretty<W> {
         if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
             let cycles = self.options.clock_cycles;
             self.past.advance(if cycles { value.cycles.into() } else { value.nanoseconds });
+            self.stamp = None;
         }
     }
 

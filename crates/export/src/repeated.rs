@@ -4,6 +4,9 @@ use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::{Event, Scope};
 
+/// Maximum length of a text that is kept, in bytes. There can be very many open data streams.
+const MOST_TEXT: usize = 1 << 10;
+
 /// Context of the previous event as packet bytes, with the text that was written for it. The text can contain more,
 /// if its writer clears it when that changes.
 #[derive(Debug, Default)]
@@ -37,8 +40,8 @@ impl Repeated {
         Some(*event.scopes.bits.data.get(first..)?.get(..self.bytes.len())? == self.bytes[..])
     }
 
-    /// Appends the text of an event context with this plan. `write` writes it, unless the context bytes equal the
-    /// previous event's. Then the previous text is appended.
+    /// Appends the text of an event context with `write`, and keeps it. Callers try [`push_known`](Self::push_known)
+    /// first.
     ///
     /// # Errors
     /// Errors of `write`.
@@ -51,18 +54,16 @@ impl Repeated {
         plan: &Plan,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
-        if self.push_known(out, event, scope) {
-            return Ok(());
-        }
         let bytes = fixed_bytes(event, scope, plan);
         let begin = out.len();
         let result = write(out);
         self.bytes.clear();
         self.text.clear();
-        if let (Some(bytes), Ok(())) = (bytes, &result) {
+        let text = out.get(begin..).filter(|text| text.len() <= MOST_TEXT);
+        if let (Some(bytes), Some(text), Ok(())) = (bytes, text, &result) {
             self.mask = plan.root().alignment() - 1;
             self.bytes.extend_from_slice(bytes);
-            self.text.extend_from_slice(out.get(begin..).unwrap_or_default());
+            self.text.extend_from_slice(text);
         }
         result
     }

@@ -257,7 +257,11 @@ impl<'o> ValueWriter<'o> {
     pub fn strings<S: AsRef<str>>(self, texts: impl IntoIterator<Item = S>) {
         let mut array = self.array();
         for text in texts {
-            array.element().string(text.as_ref());
+            let (element, text) = (array.element(), text.as_ref());
+            // Most texts are plain.
+            if !push_plain(element.out, text.as_bytes()) {
+                element.string(text);
+            }
         }
         array.end();
     }

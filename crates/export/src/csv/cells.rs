@@ -11,8 +11,9 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Scope, Visitor};
 
 use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, ScopeTrees};
+use super::context_cells::ContextCells;
 use super::options::CsvOptions;
-use super::row::{ClassCell, CsvRow, is_plain, push_cell};
+use super::row::{CsvRow, is_plain, push_cell};
 use crate::json_fields::{FieldWriter, Keys, Scratch};
 use crate::number;
 use crate::repeated::Repeated;
@@ -222,24 +223,22 @@ impl ScopeCells {
         let Some(context) = &self.context else { return self.write_to_line(event, out, line, cells) };
         let [first, end] = context.cells;
         line.push_before(out, first);
-        let known = contexts.iter().position(|(shape, _)| *shape == context.shape);
-        if let Some((_, repeated)) = known.and_then(|place| contexts.get(place))
-            && repeated.push_known(out, event, self.scope)
-        {
-            line.continue_at(end);
-            return Ok(());
-        }
-        let Some(plan) = event.plan(self.scope) else { return Ok(()) };
-        let place = known.unwrap_or_else(|| {
-            contexts.push((context.shape, Repeated::default()));
-            contexts.len() - 1
-        });
+        let place = match contexts.iter().position(|(shape, _)| *shape == context.shape) {
+            Some(place) => place,
+            None => {
+                contexts.push((context.shape, Repeated::default()));
+                contexts.len() - 1
+            }
+        };
         let Some((_, repeated)) = contexts.get_mut(place) else { return Ok(()) };
-        repeated.push(out, event, self.scope, plan, |out| {
-            self.write_to_line(event, out, line, cells)?;
-            line.push_before(out, end);
-            Ok(())
-        })?;
+        if !repeated.push_known(out, event, self.scope) {
+            let Some(plan) = event.plan(self.scope) else { return Ok(()) };
+            repeated.push(out, event, self.scope, plan, |out| {
+                self.write_to_line(event, out, line, cells)?;
+                line.push_before(out, end);
+                Ok(())
+            })?;
+        }
         line.continue_at(end);
         Ok(())
     }
@@ -745,50 +744,5 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
 
     fn end_variant(&mut self, field: Field<'_>) {
         within_json!(self, end_variant(field));
-    }
-}
-
-/// Separators and fields of context cells.
-pub(super) type CellShape = (Scope, Vec<(usize, usize, bool)>);
-
-/// Maximum number of distinct context shapes. More than one shape is rare: it takes a payload field with the name of
-/// a context column.
-const MOST_SHAPES: usize = 16;
-
-/// Cells of a context that rarely changes between events.
-#[derive(Debug)]
-pub(super) struct ContextCells {
-    /// Number of the first cell, and number after the last cell.
-    cells: [usize; 2],
-    /// Shape number.
-    shape: usize,
-}
-
-impl ContextCells {
-    /// Returns `None` for other scopes, and if properties are between the cells.
-    pub(super) fn from_cells(
-        scope: &ScopeCells,
-        cells: &[ClassCell],
-        shapes: &mut Vec<CellShape>,
-    ) -> Option<Self> {
-        if !matches!(scope.scope, Scope::PacketContext | Scope::CommonContext) {
-            return None;
-        }
-        let mut fields = scope.fields();
-        let first = fields.next()?.0;
-        let end = fields.last().map_or(first, |(cell, ..)| cell) + 1;
-        let within = cells.get(first..end)?;
-        if within.iter().any(|cell| cell.property.is_some()) {
-            return None;
-        }
-        let field =
-            |(cell, node, names): (usize, usize, bool)| Some((cells.get(cell)?.separators, node, names));
-        let shape = (scope.scope, scope.fields().map(field).collect::<Option<Vec<_>>>()?);
-        let known = shapes.iter().position(|known| *known == shape);
-        let shape = known.or_else(|| {
-            (shapes.len() < MOST_SHAPES).then(|| shapes.push(shape))?;
-            Some(shapes.len() - 1)
-        });
-        Some(Self { cells: [first, end], shape: shape? })
     }
 }

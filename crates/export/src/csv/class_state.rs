@@ -2,7 +2,8 @@
 
 use ichnos_model::Event;
 
-use super::cells::{CellShape, CommonKeys, ContextCells, ScopeCells, find};
+use super::cells::{CommonKeys, ScopeCells, find};
+use super::context_cells::{CellShape, ContextCells};
 use super::options::CsvOptions;
 use super::row::ClassCells;
 use crate::repeated::Repeated;
@@ -49,7 +50,8 @@ impl CsvClassState {
         if is_in_order {
             for scope in &mut scopes {
                 scope.use_order();
-                scope.context = ContextCells::from_cells(scope, &cells.cells, shapes);
+                let fields: Vec<_> = scope.fields().collect();
+                scope.context = ContextCells::from_cells(scope.scope, &fields, &cells.cells, shapes);
             }
         }
         Self { cells, scopes, is_in_order }

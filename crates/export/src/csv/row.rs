@@ -13,12 +13,18 @@ use crate::property;
 use crate::scan::{has_any, is_printable_without};
 use crate::time::TimeWriter;
 
+/// Number of separators that are too many for a constant text. In a wide table, each of very many classes would keep
+/// a long text.
+const MANY_SEPARATORS: usize = 40;
+
 /// Cells of an event class. In a wide table, other columns only need separators.
 #[derive(Debug)]
 pub(super) struct ClassCells {
     /// Cells in column order.
     pub(super) cells: Vec<ClassCell>,
-    /// Separators after the last cell, and the end of the line.
+    /// Number of separators after the last cell, if they are many.
+    trailing: usize,
+    /// Few separators after the last cell, and the end of the line.
     ending: ShortText,
 }
 
@@ -43,8 +49,10 @@ struct PropertyRun {
 
 #[derive(Debug)]
 enum PropertyPart {
-    /// Separators, and properties of the class.
+    /// Few separators, and properties of the class.
     Text(ShortText),
+    /// Many separators.
+    Separators(usize),
     /// Property that differs between events of a class.
     Varying(EventProperty),
 }
@@ -72,9 +80,10 @@ impl ClassCells {
             }
             begin = end + 1;
         }
-        let mut ending = vec![options.form.separator(); trailing];
+        let few = if trailing < MANY_SEPARATORS { trailing } else { 0 };
+        let mut ending = vec![options.form.separator(); few];
         ending.push(b'\n');
-        Self { cells, ending: ShortText::new(&ending) }
+        Self { cells, trailing: trailing - few, ending: ShortText::new(&ending) }
     }
 }
 
@@ -82,17 +91,28 @@ impl ClassCells {
 fn property_parts(event: &Event<'_>, cells: &[ClassCell], options: &CsvOptions) -> Vec<PropertyPart> {
     let (mut parts, mut text) = (Vec::new(), Vec::new());
     for cell in cells {
-        push_separators(&mut text, cell.separators, options);
+        if cell.separators < MANY_SEPARATORS {
+            push_separators(&mut text, cell.separators, options);
+        } else {
+            move_text(&mut text, &mut parts);
+            parts.push(PropertyPart::Separators(cell.separators));
+        }
         let Some(property) = cell.property else { continue };
         if !push_class_property(&mut text, event, property, options) {
-            parts.push(PropertyPart::Text(ShortText::new(&std::mem::take(&mut text))));
+            move_text(&mut text, &mut parts);
             parts.push(PropertyPart::Varying(property));
         }
     }
-    if !text.is_empty() {
-        parts.push(PropertyPart::Text(ShortText::new(&text)));
-    }
+    move_text(&mut text, &mut parts);
     parts
+}
+
+/// Moves a text that is not empty to the parts.
+fn move_text(text: &mut Vec<u8>, parts: &mut Vec<PropertyPart>) {
+    if !text.is_empty() {
+        parts.push(PropertyPart::Text(ShortText::new(text)));
+        text.clear();
+    }
 }
 
 /// Appends a property. Returns `false` if it differs between events of a class.
@@ -209,10 +229,8 @@ impl<'a> CsvRow<'a> {
         if is_verbatim(text, self.options) {
             return;
         }
-        let is_comma = self.options.form == CsvForm::Comma && !self.options.printable_only;
-        if is_comma && memchr::memchr(b'"', text).is_none() {
-            out.insert(begin, b'"');
-            return out.push(b'"');
+        if self.options.form == CsvForm::Comma && !self.options.printable_only {
+            return quote_from(out, begin);
         }
         scratch.clear();
         scratch.extend_from_slice(text);
@@ -234,6 +252,7 @@ impl<'a> CsvRow<'a> {
         if out.len() == begin && self.options.columns.len() <= 1 {
             return end_line(out, begin, self.options);
         }
+        push_separators(out, self.class.trailing, self.options);
         self.class.ending.push(out);
     }
 
@@ -241,6 +260,7 @@ impl<'a> CsvRow<'a> {
     fn push_part(&mut self, out: &mut Vec<u8>, part: &PropertyPart) {
         let property = match part {
             PropertyPart::Text(text) => return text.push(out),
+            PropertyPart::Separators(count) => return push_separators(out, *count, self.options),
             PropertyPart::Varying(property) => *property,
         };
         match (property, self.event.clock) {
@@ -297,11 +317,9 @@ pub(super) fn push_cell(out: &mut Vec<u8>, text: &[u8], options: &CsvOptions) {
     let begin = out.len();
     match options.form {
         CsvForm::Comma => {
-            let is_quoted = has_any(text, *b"\",\n\r");
-            if is_quoted || text.is_empty() {
-                push_quoted(out, text);
-            } else {
-                out.extend_from_slice(text);
+            out.extend_from_slice(text);
+            if text.is_empty() || has_any(text, *b"\",\n\r") {
+                quote_from(out, begin);
             }
         }
         CsvForm::Tab => push_escaped(out, text),
@@ -311,16 +329,24 @@ pub(super) fn push_cell(out: &mut Vec<u8>, text: &[u8], options: &CsvOptions) {
     }
 }
 
+/// Quotes the text that starts at `begin`.
 #[inline(never)]
-fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
-    for (i, part) in text.split(|byte| *byte == b'"').enumerate() {
-        if i > 0 {
-            out.extend_from_slice(b"\"\"");
-        }
-        out.extend_from_slice(part);
+fn quote_from(out: &mut Vec<u8>, begin: usize) {
+    let mut end = out.len();
+    let quotes = memchr::memchr_iter(b'"', out.get(begin..).unwrap_or_default()).count();
+    // All quotes that are added, with the last one in its place.
+    out.resize(end + quotes + 2, b'"');
+    let mut to = end + quotes + 1;
+    // Moves the text before the first quote and the text from each quote on, the last first.
+    for _ in 0..=quotes {
+        let quote = out.get(begin..end).and_then(|text| memchr::memrchr(b'"', text));
+        let first = quote.map_or(begin, |at| begin + at);
+        to -= end - first;
+        out.copy_within(first..end, to);
+        to -= 1;
+        out[to] = b'"';
+        end = first;
     }
-    out.push(b'"');
 }
 
 fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
@@ -345,4 +371,20 @@ pub(super) fn end_line(out: &mut Vec<u8>, begin: usize, options: &CsvOptions) {
         out.extend_from_slice(b"\"\"");
     }
     out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_doubled() {
+        for text in ["", "a", ",\n", "\"", "\"\"", "a\"b", "\"a\"", "a,\"b\"\"c\"d", "abc\"\"\"def"] {
+            let mut out = b"x,".to_vec();
+            out.extend_from_slice(text.as_bytes());
+            quote_from(&mut out, 2);
+            let expected = format!("x,\"{}\"", text.replace('"', "\"\""));
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
 }

@@ -252,6 +252,22 @@ fn contexts_that_repeat() {
     }
 }
 
+/// Separators are a constant text if they are few, and a number if they are many.
+#[test]
+fn wide_tables() {
+    let fixture = Fixture::new(structure(vec![("a", u8_class())]));
+    for gap in [1, 38, 39, 40, 41, 300] {
+        let none = vec!["none"; gap];
+        let gaps =
+            [vec!["event"], none.clone(), vec!["stream", "a"], none.clone(), vec!["id"], none].concat();
+        let options = CsvOptions { columns: columns(&gaps), ..CsvOptions::default() };
+        let text = written(&fixture, options, &[5]);
+        let commas = ",".repeat(gap);
+        let expected = format!("ev,{commas}stream,5,{commas}3{commas}");
+        assert_eq!(text.lines().nth(1), Some(&*expected), "{gap}");
+    }
+}
+
 /// Chunks lack the line of column names.
 #[test]
 fn chunks() {

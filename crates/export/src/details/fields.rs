@@ -36,6 +36,20 @@ impl<'a> IndentedFields<'a> {
         Self { out, palette, lines, container: FieldContainer::Root, outer, has_color }
     }
 
+    /// Writes a scope with `visit`.
+    ///
+    /// # Errors
+    /// Errors of `visit`.
+    #[inline(always)]
+    pub(super) fn write<E>(mut self, visit: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        let begin = self.out.len();
+        let result = visit(&mut self);
+        if result.is_err() && self.out.len() == begin {
+            self.lines.begin_on_error(self.out);
+        }
+        result
+    }
+
     /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline(always)]
     fn push_prefix(&mut self, field: Field<'_>) -> bool {

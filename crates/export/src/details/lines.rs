@@ -37,8 +37,10 @@ pub(super) enum LineKind {
 pub(super) struct FieldLines {
     /// Lines by node index.
     lines: Vec<FieldLine>,
-    /// Line with the title of the scope, if it is not part of the first prefix.
-    title: Option<Box<[u8]>>,
+    /// Line with the title of the scope.
+    title: Box<[u8]>,
+    /// `true` if the title is part of the first prefix.
+    has_title: bool,
     /// `true` if the root is a structure.
     is_structure: bool,
 }
@@ -69,14 +71,23 @@ impl FieldLines {
             push_line(&mut prefix, node, (place, kind), palette, indent);
             lines.push(FieldLine { prefix: ShortText::new(&prefix), place, kind });
         }
-        Self { lines, title: first.is_none().then(|| opening.into()), is_structure }
+        Self { lines, title: opening.into(), has_title: first.is_some(), is_structure }
     }
 
     /// Appends the title of the scope, if it is not part of a field's text.
     #[inline]
     pub(super) fn begin(&self, out: &mut Vec<u8>) {
-        if let Some(title) = &self.title {
-            out.extend_from_slice(title);
+        if !self.has_title {
+            out.extend_from_slice(&self.title);
+        }
+    }
+
+    /// Appends the title of the scope, if it is part of a field's text. This is for scopes whose decoding fails before
+    /// the first field.
+    #[cold]
+    pub(super) fn begin_on_error(&self, out: &mut Vec<u8>) {
+        if self.has_title {
+            out.extend_from_slice(&self.title);
         }
     }
 

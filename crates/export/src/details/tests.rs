@@ -89,6 +89,19 @@ Stream end
     );
 }
 
+/// The title of a scope is part of the text of its first field, but is also written without the field.
+#[test]
+fn scopes_without_their_first_field() {
+    let fixture = Fixture::new(structure(vec![("a", integer(64, IntegerProperties::default()))]));
+    let out = SharedBytes::default();
+    let mut sink = Details::new(out.clone(), DetailsOptions::default());
+    fixture.begin(&mut sink);
+    fixture.event(&mut sink, 0, &[1, 2, 3]);
+    assert!(sink.finish().is_err());
+    let text = out.text();
+    assert!(text.ends_with("\nEvent `ev` (Class ID 3):\n  Payload:\n"), "{text}");
+}
+
 #[test]
 fn compact_and_partial() {
     let fixture = Fixture::new(structure(vec![("a", u8_class())]));

@@ -49,6 +49,22 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         Self { out, palette, labels, names, enum_flags, scratch, container: labels.container() }
     }
 
+    /// Writes a scope with `visit`.
+    ///
+    /// # Errors
+    /// Errors of `visit`. The scope then stays open.
+    #[inline(always)]
+    pub(crate) fn write<E>(mut self, visit: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        let begin = self.out.len();
+        let result = visit(&mut self);
+        match &result {
+            Ok(()) => self.labels.close(self.out),
+            Err(_) if self.out.len() == begin => self.labels.open_on_error(self.out),
+            Err(_) => {}
+        }
+        result
+    }
+
     /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline(always)]
     fn push_prefix(&mut self, field: Field<'_>) -> bool {
@@ -320,10 +336,13 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
                 label.prefix.push(self.out);
                 push_unsigned(self.out, value);
             }
-            Some(label) if !STYLED && label.kind == LabelKind::Hexadecimal && label.place.is_fixed() => {
-                label.prefix.push(self.out);
+            Some(FieldLabel { prefix, place, kind: LabelKind::Hexadecimal { unused } })
+                if !STYLED && place.is_fixed() =>
+            {
+                prefix.push(self.out);
                 self.out.extend_from_slice(b"0x");
-                number::push_hex_upper(self.out, value);
+                // A value that is not in the record can have more bits than its class.
+                number::push_hex_upper(self.out, value << unused >> unused);
             }
             _ => self.integer(field, value, false),
         }

@@ -25,8 +25,10 @@ pub(crate) enum LabelKind {
     Unsigned,
     /// Signed decimal integer without named values.
     Signed,
-    /// Unsigned hexadecimal integer without named values.
-    Hexadecimal,
+    /// Unsigned hexadecimal integer without named values. Its digits lack this number of upper bits.
+    Hexadecimal {
+        unused: u8,
+    },
     Other,
 }
 
@@ -35,8 +37,10 @@ pub(crate) enum LabelKind {
 pub(crate) struct FieldLabels {
     /// Labels by node index.
     labels: Vec<FieldLabel>,
-    /// Text before the fields, if it is not part of a label.
-    opening: Option<Box<[u8]>>,
+    /// Text before the fields.
+    opening: Box<[u8]>,
+    /// `true` if the opening is part of a label.
+    has_opening: bool,
     /// `true` if the root is a structure, whose end is not part of a label.
     is_structure: bool,
     /// `true` if the scope exists and is not hidden.
@@ -81,10 +85,19 @@ impl LabelKind {
         match integer.map(|integer| (integer.preferred_base, integer.signed)) {
             Some((DisplayBase::Decimal, true)) => Self::Signed,
             Some((DisplayBase::Decimal, false)) => Self::Unsigned,
-            Some((DisplayBase::Hexadecimal, false)) => Self::Hexadecimal,
+            Some((DisplayBase::Hexadecimal, false)) => Self::Hexadecimal { unused: unused_bits(node) },
             _ => Self::Other,
         }
     }
+}
+
+/// Returns the number of upper bits that the hexadecimal digits of an integer lack.
+fn unused_bits(node: &Node) -> u8 {
+    let length = match &node.class.kind {
+        FieldKind::Integer { bits, .. } => bits.length.clamp(1, 64).next_multiple_of(4),
+        _ => 64,
+    };
+    (64 - length) as u8
 }
 
 impl FieldLabels {
@@ -99,7 +112,8 @@ impl FieldLabels {
         // The first field, if its text does not depend on others.
         let first = match is_structure {
             true => plan.children(0).find(|member| places.get(*member) == Some(&FieldPlace::First)),
-            false => Some(0),
+            // An absent root has no text.
+            false => (!plan.root().class.is_shown_if_present()).then_some(0),
         };
         let label = |(index, (node, place)): (usize, (&Node, FieldPlace))| {
             let prefix = form.prefix(place, node.name.as_deref());
@@ -107,14 +121,23 @@ impl FieldLabels {
             FieldLabel { prefix: ShortText::new(&prefix), place, kind: LabelKind::of_node(node) }
         };
         let labels = plan.nodes().zip(places).enumerate().map(label).collect();
-        Self { labels, opening: first.is_none().then(|| opening.into()), is_structure, is_shown }
+        Self { labels, opening: opening.into(), has_opening: first.is_some(), is_structure, is_shown }
     }
 
     /// Appends the text before the first field, if it is not part of a label.
     #[inline]
     pub(crate) fn open(&self, out: &mut Vec<u8>) {
-        if let Some(opening) = &self.opening {
-            out.extend_from_slice(opening);
+        if !self.has_opening {
+            out.extend_from_slice(&self.opening);
+        }
+    }
+
+    /// Appends the text before the first field, if it is part of a label. This is for scopes whose decoding fails
+    /// before the first field.
+    #[cold]
+    pub(crate) fn open_on_error(&self, out: &mut Vec<u8>) {
+        if self.has_opening {
+            out.extend_from_slice(&self.opening);
         }
     }
 

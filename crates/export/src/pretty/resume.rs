@@ -92,7 +92,7 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
 
     fn resume(&mut self, _: &StreamOrder, state: Option<PrettyState>) {
         match state {
-            Some(state) => self.past = state,
+            Some(state) => (self.past, self.stamp) = (state, None),
             None => self.resumed = Some(ResumedPretty::default()),
         }
     }

@@ -127,6 +127,25 @@ fn integers() {
     );
 }
 
+/// Values that are not in the record can have more bits than their class.
+#[test]
+fn hexadecimal_integers_with_too_many_bits() {
+    let of = |length| {
+        let preferred_base = DisplayBase::Hexadecimal;
+        integer(length, IntegerProperties { preferred_base, ..IntegerProperties::default() })
+    };
+    let fixture = Fixture::new(structure(vec![("a", of(8)), ("b", of(5)), ("c", of(64))]));
+    let mut values = EventValues::default();
+    values.begin(Scope::Payload);
+    (0..3).for_each(|_| values.push(0x1234_5678_9abc_def7_u64));
+    let out = SharedBytes::default();
+    let mut sink = Pretty::new(out.clone(), gmt());
+    fixture.event_with(&mut sink, &[], &values);
+    fixture.end(&mut sink);
+    let expected = "{ cpu = 2 }, { a = 0xF7, b = 0xF7, c = 0x123456789ABCDEF7 }\n";
+    assert_eq!(out.text().split_once("ev: ").unwrap().1, expected);
+}
+
 #[test]
 fn enumerations() {
     let of = |names: &[(&str, i128, i128)]| {
@@ -285,6 +304,36 @@ fn commas_between_members_that_can_be_absent() {
             let expected = format!("{{ cpu = 2 }}, {{{space}{} }}, {{ }}\n", expected.join(", "));
             assert_eq!(out.text().split_once("ev: ").unwrap().1, expected);
         }
+    }
+}
+
+/// The text before the first field is part of its label, but is also written without the field.
+#[test]
+fn scopes_without_their_first_field() {
+    let fixture = Fixture::new(structure(vec![("a", integer(64, IntegerProperties::default()))]));
+    let out = SharedBytes::default();
+    let mut sink = Pretty::new(out.clone(), gmt());
+    fixture.event(&mut sink, 0, &[1, 2, 3]);
+    assert!(sink.finish().is_err());
+    assert_eq!(out.text(), "[00:00:00.000000000] (+?.?????????) host:(7) ev: { cpu = 2 }, {\n");
+}
+
+/// A scope that is an absent field still has the text before it.
+#[test]
+fn scopes_that_can_be_absent() {
+    let fixture = Fixture::new(Arc::new(FieldClass::optional(u8_class())));
+    for (is_present, expected) in [(false, ""), (true, "5")] {
+        let mut values = EventValues::default();
+        values.begin(Scope::Payload);
+        values.push_optional(is_present);
+        if is_present {
+            values.push(5u64);
+        }
+        let out = SharedBytes::default();
+        let mut sink = Pretty::new(out.clone(), gmt());
+        fixture.event_with(&mut sink, &[], &values);
+        fixture.end(&mut sink);
+        assert_eq!(out.text().split_once("ev: ").unwrap().1, format!("{{ cpu = 2 }}, {expected}\n"));
     }
 }
 
