@@ -1,11 +1,11 @@
 //! Collects tasks and operations.
 
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasher as _;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink, StreamTable};
+use ichnos_model::{DataStream, Event, EventRole, FindMentions, KeyState, Message, Sink, StreamTable};
 use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
@@ -48,9 +48,9 @@ pub struct TaskCollector {
     /// Identifier and track of the current event, if known.
     event_id: Option<(EventId, u32)>,
     last_group: (Option<IdScope>, u32),
-    by_place: HashMap<EventOrigin, u32>,
+    by_place: HashMap<EventOrigin, u32, KeyState>,
     /// Hasher for copied events, with constant keys so that every run gives the same result.
-    hasher: BuildHasherDefault<DefaultHasher>,
+    hasher: KeyState,
     all: CollectedTasks,
 }
 
@@ -81,8 +81,8 @@ impl TaskCollector {
             text: Vec::new(),
             event_id: None,
             last_group: (None, 0),
-            by_place: HashMap::new(),
-            hasher: BuildHasherDefault::default(),
+            by_place: HashMap::default(),
+            hasher: KeyState::constant(),
             all: CollectedTasks::default(),
         }
     }

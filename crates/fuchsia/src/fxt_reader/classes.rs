@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, DynamicClass};
+use ichnos_model::{DataStream, DynamicClass, KeyState};
 
 use super::key::{RecordForm, RecordKind, push_name};
 use super::tables::Tables;
 use crate::fxt::{Argument, Arguments, EventKind, EventRecord, EventWords, MAX_ARGUMENTS, StringRef, bits};
-use crate::key_hash::KeyState;
 
 /// A class in use.
 #[derive(Clone, Debug)]

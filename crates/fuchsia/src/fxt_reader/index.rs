@@ -1,11 +1,11 @@
 //! File index: byte ranges and clock of each provider.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::Limits;
+use ichnos_model::{KeyState, Limits};
 
 use super::class;
 use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
@@ -67,7 +67,7 @@ impl StreamIndex {
 }
 
 /// Process and thread names by id.
-pub(super) type ObjectNames = HashMap<u64, Arc<str>>;
+pub(super) type ObjectNames = HashMap<u64, Arc<str>, KeyState>;
 
 /// File index.
 #[derive(Debug, Default)]
@@ -106,7 +106,7 @@ struct FileScan<'a> {
     names: ObjectNames,
     flow_events: Vec<FlowEvent>,
     /// Hashes category and name of flows.
-    hasher: RandomState,
+    hasher: KeyState,
     /// Number of table entries in snapshots.
     kept: usize,
     /// `true` after the limit of data streams was reported. Records beyond it are skipped.
@@ -125,9 +125,9 @@ impl FileIndex {
             id: None,
             current: None,
             most_sections: limits.packets.min(MOST_SECTIONS),
-            names: ObjectNames::new(),
+            names: ObjectNames::default(),
             flow_events: Vec::new(),
-            hasher: RandomState::new(),
+            hasher: KeyState::default(),
             kept: 0,
             has_too_many: false,
             has_too_many_flows: false,
@@ -327,7 +327,7 @@ impl FileScan<'_> {
             }
             return;
         }
-        let (bytes, hasher) = (self.bytes, self.hasher.clone());
+        let (bytes, hasher) = (self.bytes, self.hasher);
         let Some(ProviderScan { stream: Some(stream), tables }) = self.provider(at) else { return };
         let Ok(stream) = u32::try_from(*stream) else { return };
         let text = |name| tables.string(name, bytes);
