@@ -279,10 +279,15 @@ impl Event<'_> {
     #[inline(never)]
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
         let scopes = &self.scopes;
-        for scope in OWN {
-            let Some(plan) = self.plan(scope) else { continue };
+        let [common_context, specific_context, payload] = OWN;
+        for (scope, plan) in &[
+            (common_context, &self.stream.plans().common_context),
+            (specific_context, &self.plans.specific_context),
+            (payload, &self.plans.payload),
+        ] {
+            let (scope, Some(plan)) = (*scope, plan) else { continue };
             if let Some(values) = scopes.values.filter(|values| values.has(scope)) {
-                values.visit(scope, plan, visitor)?;
+                values.visit_inline(scope, plan, visitor)?;
                 continue;
             }
             let begin = scopes.begins.get(scope as usize).map_or(0, |begin| begin.bit);
