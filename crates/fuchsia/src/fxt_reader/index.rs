@@ -12,7 +12,7 @@ use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
     EventRecord, EventWords, Initialization, KernelObject, LocatedRecord, MetadataRecord, PROCESS, Profiler,
-    Record, Records, Rule, Scheduling, THREAD,
+    Record, Records, Rule, Scheduling, THREAD, string_at,
 };
 
 /// Maximum number of data streams in a file. Each provider and each clock change adds one.
@@ -133,7 +133,7 @@ impl FileIndex {
             has_too_many_flows: false,
         };
         let mut at = 0;
-        while let Some(end) = scan.event(at).or_else(|| scan.any_record(at)) {
+        while let Some(end) = scan.event(at).or_else(|| scan.string(at)).or_else(|| scan.any_record(at)) {
             if scan.index.sections > scan.most_sections {
                 let problem = format!("the file has more than {} sections, the limit", scan.most_sections);
                 scan.index.problems.push((at as u64, problem));
@@ -248,6 +248,17 @@ impl FileScan<'_> {
             stream.add_time(extent.ticks);
         }
         Some(end)
+    }
+
+    /// Adds a string record at an offset, and returns its end. `None` for everything else.
+    #[inline(always)]
+    fn string(&mut self, at: usize) -> Option<usize> {
+        let (record, size) = string_at(self.bytes, at)?;
+        if let Some(provider) = self.provider(at) {
+            provider.tables.add_string(&record, at);
+        }
+        self.add(at..at + size);
+        Some(at + size)
     }
 
     /// Adds the record or the damage at an offset, and returns its end. `None` at the end of the file.
