@@ -235,7 +235,7 @@ fn edges_by_task(all: &mut CollectedTasks) -> (ByTask<OperationEdge>, ByTask<Ope
     // No edge leads from one task to another.
     let mut edges: ByTask<OperationEdge> =
         edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
-    edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
+    edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from, edge.kind));
     // An edge from an operation in the same task would not be open.
     let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
     let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
@@ -399,7 +399,7 @@ impl Tasks {
     /// Returns the time of a task's first event, as in [`TaskSummary::begin`], or [`NO_TIME`].
     fn begin(&self, task: usize) -> i64 {
         if self.corrects_clocks && !task_slice(&self.edges, task).is_empty() {
-            let begin = self.summary(task).and_then(|summary| summary.begin);
+            let begin = graph::corrected_begin(self, task);
             return begin.map_or(NO_TIME, |begin| i64::try_from(begin).unwrap_or(i64::MAX).max(NO_TIME + 1));
         }
         let operations = self.members(task).iter();

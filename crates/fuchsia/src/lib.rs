@@ -14,8 +14,6 @@ pub mod fxt;
 pub mod fxt_reader;
 #[cfg(feature = "reader")]
 pub mod fxt_writer;
-#[cfg(feature = "reader")]
-mod key_hash;
 pub mod log;
 #[cfg(feature = "reader")]
 pub mod log_reader;

@@ -317,6 +317,10 @@ impl Event<'_> {
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
         for scope in OWN {
             let Some(plan) = self.plan(scope) else { continue };
+            if let Some(values) = self.scopes.values.filter(|values| values.has(scope)) {
+                values.visit_inline(scope, plan, visitor)?;
+                continue;
+            }
             match self.visit_bytewise(scope, plan, visitor) {
                 Some(result) => result?,
                 None => self.scopes.visit(scope, plan, visitor)?,

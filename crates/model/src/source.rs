@@ -49,6 +49,12 @@ pub trait Source: Send {
         false
     }
 
+    /// Returns `true` if the data of every event fits its class, because both were made from the same description. The
+    /// cursor then does not check it.
+    fn has_fitting_events(&self) -> bool {
+        false
+    }
+
     /// Returns the current event. Default: the event of `record`.
     #[inline(always)]
     fn event<'e>(&'e self, record: &'e Record) -> Option<Event<'e>> {

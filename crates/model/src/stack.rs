@@ -3,9 +3,9 @@
 mod symbols;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::KeyState;
 use crate::locks::IgnorePoison as _;
 
 use ichnos_json::write::ObjectWriter;
@@ -93,13 +93,13 @@ pub struct StackTable {
 struct StackTree {
     frames: Vec<Frame>,
     /// Frames with only an address space and an address.
-    by_address: HashMap<(u32, u64), u32, StackHasherKeys>,
+    by_address: HashMap<(u32, u64), u32, KeyState>,
     /// All other frames.
     by_frame: HashMap<Frame, u32>,
     /// Caller, or [`NO_CALLER`], and frame of each stack.
     stacks: Vec<(u32, u32)>,
     /// Stacks by caller (upper half) and frame.
-    by_top: HashMap<u64, u32, StackHasherKeys>,
+    by_top: HashMap<u64, u32, KeyState>,
 }
 
 const NO_CALLER: u32 = u32::MAX;
@@ -289,57 +289,6 @@ impl StackTree {
 fn next(len: usize, limit: u32) -> Option<u32> {
     // This excludes the largest number, which marks a missing caller.
     u32::try_from(len).ok().filter(|number| *number < limit)
-}
-
-/// Hashes integers in a few steps: each is mixed in with a double-width multiplication, and both halves of the product
-/// are used. The keys are random, so that nobody can choose integers with colliding hashes.
-#[derive(Clone, Copy, Debug)]
-struct StackHasherKeys {
-    keys: [u64; 2],
-}
-
-impl Default for StackHasherKeys {
-    fn default() -> Self {
-        let random = RandomState::new();
-        // The factor is odd, so that the multiplication is reversible.
-        Self { keys: [random.hash_one(0), random.hash_one(1) | 1] }
-    }
-}
-
-impl BuildHasher for StackHasherKeys {
-    type Hasher = StackHasher;
-
-    #[inline]
-    fn build_hasher(&self) -> StackHasher {
-        StackHasher { state: self.keys[0], factor: self.keys[1] }
-    }
-}
-
-struct StackHasher {
-    state: u64,
-    factor: u64,
-}
-
-impl Hasher for StackHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(value.into());
-    }
-
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        let product = u128::from(self.state ^ value) * u128::from(self.factor);
-        self.state = product as u64 ^ (product >> 64) as u64;
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.state
-    }
 }
 
 #[cfg(test)]

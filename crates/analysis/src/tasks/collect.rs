@@ -1,13 +1,13 @@
 //! Collects tasks and operations.
 
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasher as _;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_model::event::StreamTable;
 use ichnos_model::meaning::{EventRole, FindMentions};
-use ichnos_model::{DataStream, Event, Message, Sink};
+use ichnos_model::{DataStream, Event, KeyState, Message, Sink};
 use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
@@ -50,9 +50,9 @@ pub struct TaskCollector {
     /// Identifier and track of the current event, if known.
     event_id: Option<(EventId, u32)>,
     last_group: (Option<IdScope>, u32),
-    by_place: HashMap<EventOrigin, u32>,
+    by_place: HashMap<EventOrigin, u32, KeyState>,
     /// Hasher for copied events, with constant keys so that every run gives the same result.
-    hasher: BuildHasherDefault<DefaultHasher>,
+    hasher: KeyState,
     all: CollectedTasks,
 }
 
@@ -83,8 +83,8 @@ impl TaskCollector {
             text: Vec::new(),
             event_id: None,
             last_group: (None, 0),
-            by_place: HashMap::new(),
-            hasher: BuildHasherDefault::default(),
+            by_place: HashMap::default(),
+            hasher: KeyState::constant(),
             all: CollectedTasks::default(),
         }
     }

@@ -7,7 +7,7 @@ use ichnos_model::meaning::{CauseKind, Identifier};
 
 use super::clocks::{self, MachineEdge};
 use super::identifiers::find_identifiers;
-use super::operations::{EventOrigin, NO_TIME, NONE, Operation, TaskEvent};
+use super::operations::{EventOrigin, NO_TIME, NONE, Operation, OperationEdge, TaskEvent};
 use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, task_slice};
 
 /// Edge of a [`TaskGraph`], seen from one end.
@@ -65,6 +65,19 @@ struct Edges {
 }
 
 impl Edges {
+    /// Returns the edges of a task by their causes, as operation indexes within the task, sorted by both ends and kind.
+    /// Repeated causes become one edge.
+    fn of_task(tasks: &Tasks, task: usize) -> Self {
+        let local = |operation: u32| tasks.local.get(operation as usize).copied().unwrap_or(NONE);
+        // They are sorted by their effects.
+        let edges = task_slice(&tasks.edges, task).iter().map(|(_, edge)| edge);
+        let edge =
+            |edge: &OperationEdge| (local(edge.from), TaskEdge { node: local(edge.to), kind: edge.kind });
+        let mut edges: Vec<(u32, TaskEdge)> = edges.map(edge).collect();
+        edges.dedup();
+        Self::new(tasks.members(task).len(), edges.iter().copied())
+    }
+
     /// Groups edges between `count` nodes. Each edge comes with its node.
     fn new(count: usize, edges: impl Iterator<Item = (u32, TaskEdge)> + Clone) -> Self {
         let mut begins = vec![0u32; count + 1];
@@ -104,18 +117,9 @@ impl<'t> TaskGraph<'t> {
     /// Creates the graph of a task, without dangling edges.
     pub(super) fn new(tasks: &'t Tasks, task: usize) -> Self {
         let members = tasks.members(task);
-        let edges = task_slice(&tasks.edges, task).iter().map(|(_, edge)| edge);
         let count = members.len();
-        let local = |operation: u32| tasks.local.get(operation as usize).copied().unwrap_or(NONE);
-        let mut edges: Vec<(u32, u32, CauseKind)> =
-            edges.map(|edge| (local(edge.from), local(edge.to), edge.kind)).collect();
-        // Repeated causes become one edge.
-        edges.sort_unstable();
-        edges.dedup();
-        let corrections = match tasks.corrects_clocks {
-            true => clock_offsets(tasks, members, &edges),
-            false => Some(HashMap::new()),
-        };
+        let effects = Edges::of_task(tasks, task);
+        let corrections = clock_offsets(tasks, members, &effects);
         let is_correction_incomplete = corrections.is_none();
         let corrections = corrections.unwrap_or_default();
         let time = |node: u32| {
@@ -126,10 +130,6 @@ impl<'t> TaskGraph<'t> {
             });
             time.unwrap_or(i128::MIN)
         };
-        let effects = Edges::new(
-            count,
-            edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind })),
-        );
         let (order, cycles) = sort(count, &effects, time);
         let mut place = vec![NONE; count];
         for (node, new) in order.iter().zip(0..) {
@@ -140,12 +140,14 @@ impl<'t> TaskGraph<'t> {
         let at = |node: u32| place.get(node as usize).copied().unwrap_or(NONE);
         let mut broken: Vec<(u32, u32)> = cycles.iter().map(|(from, to)| (at(*from), at(*to))).collect();
         broken.sort_by_key(|(from, to)| (*to, *from));
-        for (from, to, _) in &mut edges {
-            (*from, *to) = (at(*from), at(*to));
+        let mut edges = Vec::with_capacity(effects.all.len());
+        for (node, from) in order.iter().zip(0..) {
+            let begin = edges.len();
+            let new = effects.at(*node).iter().map(|edge| (from, at(edge.node), edge.kind));
+            // Edges that close a cycle lead from a node to itself or backward.
+            edges.extend(new.filter(|(from, to, _)| from < to));
+            edges.get_mut(begin..).unwrap_or_default().sort_unstable();
         }
-        // Edges that close a cycle lead from a node to itself or backward.
-        edges.retain(|(from, to, _)| from < to);
-        edges.sort_unstable();
         let to_effects = edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind }));
         let to_causes = edges.iter().map(|(from, to, kind)| (*to, TaskEdge { node: *from, kind: *kind }));
         let (effects, causes) = (Edges::new(count, to_effects), Edges::new(count, to_causes));
@@ -463,14 +465,15 @@ fn shares_ids(tasks: &Tasks, members: &[u32]) -> bool {
 }
 
 /// Returns nanoseconds to add to machine clocks, derived from the edges between members. `None` after too many steps.
-fn clock_offsets(
-    tasks: &Tasks,
-    members: &[u32],
-    edges: &[(u32, u32, CauseKind)],
-) -> Option<HashMap<u32, i128>> {
+fn clock_offsets(tasks: &Tasks, members: &[u32], effects: &Edges) -> Option<HashMap<u32, i128>> {
+    if !tasks.corrects_clocks {
+        return Some(HashMap::new());
+    }
+    let edges =
+        (0..members.len() as u32).flat_map(|from| effects.at(from).iter().map(move |edge| (from, edge.node)));
     let operation = |node: u32| tasks.all.operations.get(*members.get(node as usize)? as usize);
-    let messages = edges.iter().filter_map(|(from, to, _)| {
-        let (cause, effect) = (operation(*from)?, operation(*to)?);
+    let messages = edges.clone().filter_map(|(from, to)| {
+        let (cause, effect) = (operation(from)?, operation(to)?);
         let (from, to) = (tasks.machine(cause.place), tasks.machine(effect.place));
         let has_times = cause.begin != NO_TIME && effect.begin != NO_TIME;
         let late = i128::from(cause.begin) - i128::from(effect.begin);
@@ -482,10 +485,21 @@ fn clock_offsets(
         return Some(HashMap::new());
     }
     // The clock of the first operation's machine is not moved.
-    let effects: HashSet<u32> = edges.iter().map(|(_, to, _)| *to).collect();
+    let effects: HashSet<u32> = edges.map(|(_, to)| to).collect();
     let roots = (0..members.len() as u32).filter(|node| !effects.contains(node)).filter_map(operation);
     let root = roots.filter(|root| root.begin != NO_TIME).min_by_key(|root| root.begin);
     clocks::offsets(root.map(|root| tasks.machine(root.place)), messages)
+}
+
+/// Returns the time of a task's first event with corrected clocks, in nanoseconds.
+pub(super) fn corrected_begin(tasks: &Tasks, task: usize) -> Option<i128> {
+    let members = tasks.members(task);
+    let corrections = clock_offsets(tasks, members, &Edges::of_task(tasks, task)).unwrap_or_default();
+    let operations = members.iter().filter_map(|number| tasks.all.operations.get(*number as usize));
+    let begins = operations.map(|operation| (operation.place, operation.begin));
+    let events = task_slice(&tasks.events, task).iter().map(|(_, event)| (event.place, event.time));
+    let known = begins.chain(events).filter(|(_, time)| *time != NO_TIME);
+    known.map(|(place, time)| i128::from(time) + tasks.correction(&corrections, place)).min()
 }
 
 /// Sorts nodes with causes first, otherwise by time. Returns the order, and the edges that close cycles.

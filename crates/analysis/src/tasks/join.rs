@@ -1,9 +1,10 @@
 //! Assigns operations without a task, and events that name an operation, to tasks.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 
 use hashbrown::HashTable;
+use ichnos_model::KeyState;
 use ichnos_model::meaning::{CauseKind, Identifier, Mention};
 
 use super::namesakes::Namesakes;
@@ -180,7 +181,7 @@ fn named(
 struct KnownTasks {
     /// Groups by common identifier part.
     by_common_part: HashTable<u32>,
-    hasher: RandomState,
+    hasher: KeyState,
     /// By group: representative group of the same task, if it differs.
     same: HashMap<u32, u32>,
     /// Groups that only texts name and that may mean something else.
@@ -191,7 +192,7 @@ impl KnownTasks {
     fn new(all: &CollectedTasks) -> Self {
         let mut tasks = Self {
             by_common_part: HashTable::new(),
-            hasher: RandomState::new(),
+            hasher: KeyState::default(),
             same: HashMap::new(),
             uncertain: HashSet::new(),
         };

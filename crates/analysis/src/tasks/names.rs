@@ -1,8 +1,9 @@
 //! Numbered texts.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 
 use hashbrown::HashTable;
+use ichnos_model::KeyState;
 
 /// Texts by number, without duplicates.
 #[derive(Debug, Default)]
@@ -11,7 +12,7 @@ pub(super) struct NameTable {
     /// End of each text in `bytes`.
     ends: Vec<usize>,
     numbers: HashTable<u32>,
-    hasher: RandomState,
+    hasher: KeyState,
 }
 
 /// Maximum total size of texts, in bytes. Further texts become [`NameTable::LEFT_OUT`].

@@ -1,9 +1,10 @@
 //! Operations, indexed by identifier.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 
 use hashbrown::HashTable;
+use ichnos_model::KeyState;
 use ichnos_model::meaning::{CauseKind, Chain, Identifier, Mention};
 
 use super::names::NameTable;
@@ -195,7 +196,7 @@ pub(super) struct CollectedTasks {
     pub(super) has_dates: bool,
     by_group: HashTable<u32>,
     index: HashTable<u32>,
-    hasher: RandomState,
+    hasher: KeyState,
 }
 
 impl CollectedTasks {
@@ -280,6 +281,6 @@ impl CollectedTasks {
 }
 
 /// Returns the hash of an operation in the index.
-fn hash(hasher: &RandomState, operation: &Operation) -> u64 {
+fn hash(hasher: &KeyState, operation: &Operation) -> u64 {
     hasher.hash_one((operation.group, operation.chain, operation.id))
 }

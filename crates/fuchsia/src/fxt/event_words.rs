@@ -164,3 +164,108 @@ impl<'a> ArgumentWords<'a> {
         EventKind::from_number(bits(header, 16, 19), word)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fxt::{Record, Records, string_at};
+
+    /// Small random generator.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (self.0 >> 33) % limit
+        }
+
+        /// A reference to a string: mostly an index, sometimes inline.
+        fn string(&mut self) -> u64 {
+            if self.below(12) == 0 { INLINE | self.below(20) } else { self.below(40) }
+        }
+
+        /// An event that may be damaged.
+        fn event(&mut self) -> Vec<u64> {
+            let arguments = self.below(4);
+            let mut words = vec![0, self.below(1_000)];
+            let thread = self.below(3);
+            if thread == 0 {
+                words.extend([self.below(9), self.below(9)]);
+            }
+            for _ in 0..arguments {
+                let size = if self.below(15) == 0 { self.below(4) } else { 1 + self.below(2) };
+                let rest = if self.below(3) == 0 { self.below(1 << 31) << 32 } else { self.string() << 32 };
+                words.push(self.below(13) | size << 4 | self.string() << 16 | rest);
+                words.extend((1..size).map(|word| word * 77));
+            }
+            words.extend((0..self.below(3)).map(|word| word * 55));
+            let size = if self.below(9) == 0 { self.below(9) } else { words.len() as u64 };
+            let (category, name) = (self.string() << 32, self.string() << 48);
+            words[0] =
+                EVENT | size << 4 | self.below(12) << 16 | arguments << 20 | thread << 24 | category | name;
+            words
+        }
+    }
+
+    fn bytes_of(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// Events read as words equal those read by the codec, and the others are left to it.
+    #[test]
+    fn events_are_those_of_the_codec() {
+        let (mut random, mut read, mut refused) = (Random(7), 0, 0);
+        for _ in 0..200_000 {
+            let bytes = bytes_of(&random.event());
+            let Some(words) = EventWords::at(&bytes, 0) else { continue };
+            let found = Records::new(&bytes).next().unwrap();
+            let Some(extent) = words.extent() else {
+                assert!(found.is_err(), "{bytes:?}");
+                refused += 1;
+                continue;
+            };
+            let found = found.unwrap();
+            let Record::Event(event) = found.record else { panic!("{found:?}") };
+            assert_eq!((extent.ticks, words.thread()), (event.ticks, Some(event.thread)));
+            assert_eq!(
+                (words.size(), extent.is_extended),
+                (found.bytes.len(), found.is_extended()),
+                "{bytes:?}"
+            );
+            let mut arguments = words.arguments();
+            let mut is_read = true;
+            for (argument, shape) in event.arguments.zip(event.arguments.shapes()) {
+                let value = arguments.next_of(shape);
+                // Names that are not in the string table are not supported.
+                is_read &= shape & 1 << 31 == 0;
+                if is_read {
+                    assert_eq!(value, argument.ok().map(|argument| argument.value), "{bytes:?}");
+                }
+                is_read &= argument.is_ok();
+            }
+            if is_read {
+                assert_eq!(arguments.kind(words.header), Some(event.kind));
+                read += 1;
+            }
+        }
+        assert!(read > 20_000 && refused > 1_000, "{read} {refused}");
+    }
+
+    #[test]
+    fn strings_are_those_of_the_codec() {
+        let (mut random, mut read) = (Random(3), 0);
+        for _ in 0..20_000 {
+            let length = random.below(20);
+            let size = if random.below(9) == 0 { random.below(4) } else { 1 + length.div_ceil(8) };
+            let reserved = if random.below(9) == 0 { 1 << 31 } else { 0 };
+            let header = 2 | size << 4 | random.below(9) << 16 | length << 32 | reserved;
+            let bytes = bytes_of(&[header, random.below(1 << 30), 0x6161, 0]);
+            let Some((record, size)) = string_at(&bytes, 0) else { continue };
+            let found = Records::new(&bytes).next().unwrap().unwrap();
+            assert_eq!((found.record, found.bytes.len()), (Record::String(record), size));
+            assert!(!found.is_extended());
+            read += 1;
+        }
+        assert!(read > 10_000, "{read}");
+    }
+}

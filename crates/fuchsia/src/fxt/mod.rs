@@ -60,6 +60,8 @@ pub(crate) use record_writer::{argument_words, write_argument};
 pub use records::{LocatedRecord, Records, SkippedBytes, is_big_endian, recognize};
 pub use reference::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{LegacySwitch, Scheduling, Switch, Wakeup};
+#[cfg(feature = "reader")]
+pub(crate) use table_entry::string_at;
 pub use table_entry::{StringRecord, ThreadRecord};
 
 pub use crate::log::{EncodeError, MAX_TEXT};

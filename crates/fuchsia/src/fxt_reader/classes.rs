@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use ichnos_model::DataStream;
 use ichnos_model::class::DynamicClass;
+use ichnos_model::{DataStream, KeyState};
 
 use super::key::{RecordForm, RecordKind, push_name};
 use super::tables::Tables;
 use crate::fxt::{Argument, Arguments, EventKind, EventRecord, EventWords, MAX_ARGUMENTS, StringRef, bits};
-use crate::key_hash::KeyState;
 
 /// A class in use.
 #[derive(Clone, Debug)]
@@ -43,6 +42,8 @@ pub(super) struct SourceClasses {
     shapes: Vec<FxtShape>,
     /// Shape indexes by header.
     by_header: HashMap<u64, usize, KeyState>,
+    /// Strings that shapes refer to: one bit for each index.
+    used_strings: Vec<u64>,
     /// Shape of the current event, if any.
     current: Option<usize>,
     by_key: HashMap<Box<[u8]>, SourceClass, KeyState>,
@@ -78,6 +79,7 @@ impl SourceClasses {
             stream: Arc::clone(stream),
             shapes: Vec::new(),
             by_header: HashMap::default(),
+            used_strings: Vec::new(),
             current: None,
             by_key: HashMap::default(),
             key: Vec::new(),
@@ -89,7 +91,25 @@ impl SourceClasses {
     pub(super) fn forget_references(&mut self) {
         self.shapes.clear();
         self.by_header.clear();
+        self.used_strings.clear();
         self.current = None;
+    }
+
+    /// Returns `true` if a shape refers to a string.
+    #[inline(always)]
+    pub(super) fn refers_to(&self, string: u16) -> bool {
+        let word = self.used_strings.get(usize::from(string / 64));
+        word.is_some_and(|word| word & 1 << (string % 64) != 0)
+    }
+
+    fn add_string_use(&mut self, string: u16) {
+        let word = usize::from(string / 64);
+        if self.used_strings.len() <= word {
+            self.used_strings.resize(word + 1, 0);
+        }
+        if let Some(word) = self.used_strings.get_mut(word) {
+            *word |= 1 << (string % 64);
+        }
     }
 
     /// Returns the shape of an earlier event with the same references and argument count, and the shape index. The
@@ -133,7 +153,7 @@ impl SourceClasses {
             has_scope: has_scope(event),
             ..RecordForm::new(RecordKind::Event)
         };
-        let (mut arguments, mut count) = ([0; MAX_ARGUMENTS], 0);
+        let (mut arguments, mut count) = ([0; MAX_ARGUMENTS], 0u8);
         for (place, shape) in arguments.iter_mut().zip(event.arguments.shapes()) {
             *place = shape;
             count += 1;
@@ -148,6 +168,10 @@ impl SourceClasses {
         if self.shapes.len() >= self.most {
             self.forget_references();
         }
+        // Names that are not inline are indexes.
+        let names = [event.header >> 32, event.header >> 48].map(|name| name as u16);
+        let argument_names = arguments.iter().take(count.into()).map(|argument| (argument >> 16) as u16);
+        names.into_iter().chain(argument_names).for_each(|name| self.add_string_use(name));
         let shape = FxtShape { known, arguments, count };
         let index =
             *self.by_header.entry(class_bits(event.header, has_scope(event))).or_insert(self.shapes.len());

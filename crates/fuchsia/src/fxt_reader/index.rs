@@ -1,10 +1,11 @@
 //! File index: byte ranges and clock of each provider.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use ichnos_model::KeyState;
 use ichnos_model::trace::Limits;
 
 use super::class;
@@ -12,7 +13,7 @@ use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
     EventRecord, EventWords, Initialization, KernelObject, LocatedRecord, MetadataRecord, PROCESS, Profiler,
-    Record, Records, Rule, Scheduling, THREAD,
+    Record, Records, Rule, Scheduling, THREAD, string_at,
 };
 
 /// Maximum number of data streams in a file. Each provider and each clock change adds one.
@@ -67,7 +68,7 @@ impl StreamIndex {
 }
 
 /// Process and thread names by id.
-pub(super) type ObjectNames = HashMap<u64, Arc<str>>;
+pub(super) type ObjectNames = HashMap<u64, Arc<str>, KeyState>;
 
 /// File index.
 #[derive(Debug, Default)]
@@ -106,7 +107,7 @@ struct FileScan<'a> {
     names: ObjectNames,
     flow_events: Vec<FlowEvent>,
     /// Hashes category and name of flows.
-    hasher: RandomState,
+    hasher: KeyState,
     /// Number of table entries in snapshots.
     kept: usize,
     /// `true` after the limit of data streams was reported. Records beyond it are skipped.
@@ -125,15 +126,15 @@ impl FileIndex {
             id: None,
             current: None,
             most_sections: limits.packets.min(MOST_SECTIONS),
-            names: ObjectNames::new(),
+            names: ObjectNames::default(),
             flow_events: Vec::new(),
-            hasher: RandomState::new(),
+            hasher: KeyState::default(),
             kept: 0,
             has_too_many: false,
             has_too_many_flows: false,
         };
         let mut at = 0;
-        while let Some(end) = scan.event(at).or_else(|| scan.any_record(at)) {
+        while let Some(end) = scan.event(at).or_else(|| scan.string(at)).or_else(|| scan.any_record(at)) {
             if scan.index.sections > scan.most_sections {
                 let problem = format!("the file has more than {} sections, the limit", scan.most_sections);
                 scan.index.problems.push((at as u64, problem));
@@ -250,6 +251,17 @@ impl FileScan<'_> {
         Some(end)
     }
 
+    /// Adds a string record at an offset, and returns its end. `None` for everything else.
+    #[inline(always)]
+    fn string(&mut self, at: usize) -> Option<usize> {
+        let (record, size) = string_at(self.bytes, at)?;
+        if let Some(provider) = self.provider(at) {
+            provider.tables.add_string(&record, at);
+        }
+        self.add(at..at + size);
+        Some(at + size)
+    }
+
     /// Adds the record or the damage at an offset, and returns its end. `None` at the end of the file.
     #[inline(never)]
     fn any_record(&mut self, at: usize) -> Option<usize> {
@@ -327,7 +339,7 @@ impl FileScan<'_> {
             }
             return;
         }
-        let (bytes, hasher) = (self.bytes, self.hasher.clone());
+        let (bytes, hasher) = (self.bytes, self.hasher);
         let Some(ProviderScan { stream: Some(stream), tables }) = self.provider(at) else { return };
         let Ok(stream) = u32::try_from(*stream) else { return };
         let text = |name| tables.string(name, bytes);

@@ -78,6 +78,17 @@ impl Pending {
             self.count = self.count.saturating_sub(1);
             return Some(offset);
         }
+        let [run, ..] = &mut self.runs;
+        if run.len() == self.count && self.count > 1 {
+            self.count -= 1;
+            return run.pop_front().map(|(_, offset)| offset);
+        }
+        self.pop_of_several()
+    }
+
+    /// Removes the earliest record, which can be in any run or in the heap.
+    #[inline(never)]
+    fn pop_of_several(&mut self) -> Option<usize> {
         let mut first = self.heap.peek().map(|Reverse(place)| *place);
         let mut from = None;
         for run in &mut self.runs {

@@ -18,7 +18,7 @@ use super::tables::Tables;
 use super::values::{NameCache, ValueWriter};
 use crate::fxt::{
     Arguments, BUFFER_FULL, EventRecord, EventWords, FxtError, LocatedRecord, MetadataRecord, Record,
-    Records, Rule, StringRecord, StringRef, ThreadRef, UnknownRecord,
+    Records, Rule, StringRecord, StringRef, ThreadRef, UnknownRecord, string_at,
 };
 
 /// Number of bytes to read before their memory is released.
@@ -155,21 +155,49 @@ impl RecordReader {
         if at < self.position.end { EventWords::at(&file.bytes, at) } else { None }
     }
 
-    /// Reads events ahead. Returns `false` before a record of another kind.
+    /// Reads events and strings ahead. Returns `false` before a record of another kind.
     #[inline(always)]
     fn read_events_ahead(&mut self, file: &FxtFile) -> bool {
         while let Some(pending) = &mut self.pending
             && pending.has_room()
         {
             let at = self.position.at;
-            let Some(event) = self.event_here(file) else { return false };
-            let Some(extent) = event.extent() else { return false };
-            if let Some(pending) = &mut self.pending {
+            if let Some(event) = self.event_here(file)
+                && let Some(extent) = event.extent()
+                && let Some(pending) = &mut self.pending
+            {
                 pending.push(Some(extent.ticks), at);
+                self.move_to(at + event.size(), file);
+            } else if !self.read_string_ahead(file) {
+                return false;
             }
-            self.move_to(at + event.size(), file);
         }
         true
+    }
+
+    /// Reads a string, or ends reading ahead before it. Returns `false` before a record of another kind.
+    #[inline(never)]
+    fn read_string_ahead(&mut self, file: &FxtFile) -> bool {
+        let Some((record, size)) = self.string_here(file) else { return false };
+        // Earlier records refer to the previous string.
+        if let Some(pending) = &mut self.pending
+            && !pending.is_empty()
+            && self.tables.is_changed_by(&record, &file.bytes)
+        {
+            pending.close();
+            return true;
+        }
+        let at = self.position.at;
+        self.add_string(&record, at, file);
+        self.move_to(at + size, file);
+        true
+    }
+
+    /// Returns the next string in file order and its size, if the next record is a string in the current section.
+    #[inline(always)]
+    fn string_here<'f>(&self, file: &'f FxtFile) -> Option<(StringRecord<'f>, usize)> {
+        let at = self.position.at;
+        if at < self.position.end && !file.check { string_at(&file.bytes, at) } else { None }
     }
 
     fn damaged(&self, damage: &crate::fxt::SkippedBytes, file: &FxtFile) -> ReadResult {
@@ -219,7 +247,7 @@ impl RecordReader {
 
     #[inline(always)]
     fn add_string(&mut self, record: &StringRecord<'_>, offset: usize, file: &FxtFile) {
-        if self.tables.is_changed_by(record, &file.bytes) {
+        if self.classes.refers_to(record.index) && self.tables.is_changed_by(record, &file.bytes) {
             self.classes.forget_references();
         }
         self.tables.add_string(record, offset);
@@ -345,13 +373,19 @@ impl RecordReader {
         if self.pending.is_some() {
             return self.next_known_pending(file, current);
         }
-        let at = self.position.at;
-        let Some(event) = self.event_here(file) else { return false };
-        if self.known_event(event, at, file, current).is_none() {
-            return false;
+        loop {
+            let at = self.position.at;
+            if let Some(event) = self.event_here(file) {
+                if self.known_event(event, at, file, current).is_none() {
+                    return false;
+                }
+                self.move_to(at + event.size(), file);
+                return true;
+            }
+            let Some((record, size)) = self.string_here(file) else { return false };
+            self.add_string(&record, at, file);
+            self.move_to(at + size, file);
         }
-        self.move_to(at + event.size(), file);
-        true
     }
 
     /// Like [`Self::next_known_event`], but after reading ahead.
@@ -361,14 +395,15 @@ impl RecordReader {
             return false;
         }
         let Some(offset) = self.pending.as_mut().and_then(Pending::pop) else { return false };
-        let event = EventWords::at(&file.bytes, offset);
-        let known = event.and_then(|event| self.known_event(event, offset, file, current));
-        if known.is_none()
-            && let Some(pending) = &mut self.pending
+        if let Some(event) = EventWords::at(&file.bytes, offset)
+            && self.known_event(event, offset, file, current).is_some()
         {
+            return true;
+        }
+        if let Some(pending) = &mut self.pending {
             pending.put_back(offset);
         }
-        known.is_some()
+        false
     }
 
     /// Handles an event in the window that resembles earlier events. Returns `None` for all other events, and for
@@ -404,7 +439,6 @@ impl RecordReader {
         writer.event_context((kind, ticks), thread, None, || file.index.flows.get(at as u64));
         current.reserve_slots(shape.known.class.slots);
         current.set_clock(time);
-        self.clock = time;
         self.position.begin = at as u64;
         self.classes.enter(index);
         Some(())
@@ -606,6 +640,8 @@ impl RecordReader {
 
     #[inline(never)]
     fn next_of_any_kind(&mut self, file: &FxtFile, record: &mut CurrentRecord) -> NextRecord {
+        // Known events only set the time of the current record.
+        self.clock = record.clock.or(self.clock);
         loop {
             if let Some(error) = self.faults.pop_front() {
                 return NextRecord::Damage(self.damage(&error, error.at, file));

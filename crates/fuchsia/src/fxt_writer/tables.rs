@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use ichnos_model::KeyState;
+
 use crate::fxt::{EncodeError, RecordWriter, StringRecord, ThreadRecord};
-use crate::key_hash::KeyState;
 
 /// Maximum string count and thread count.
 const MOST_STRINGS: usize = 0x7fff;

@@ -149,7 +149,7 @@ impl EventValues {
     ///     values.push(number);
     /// }
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn keep(&mut self, mark: ValuesMark) {
         self.cells.truncate(mark.cells);
         self.bytes.truncate(mark.bytes);
@@ -286,8 +286,8 @@ impl EventValues {
     /// For successive events that differ only in these values.
     #[inline(always)]
     pub fn replace_unsigned(&mut self, scope: Scope, index: usize, value: u64) {
-        if let Some(range) = self.range(scope)
-            && let Some(Cell::Unsigned(cell)) = self.cells.get_mut(range.start + index)
+        if self.has(scope)
+            && let Some(Cell::Unsigned(cell)) = self.cells.get_mut(self.begins[scope as usize] + index)
         {
             *cell = value;
         }
@@ -296,8 +296,8 @@ impl EventValues {
     /// Like [`replace_unsigned`](Self::replace_unsigned), for a GUID.
     #[inline(always)]
     pub fn replace_guid(&mut self, scope: Scope, index: usize, value: Uuid) {
-        if let Some(range) = self.range(scope)
-            && let Some(Cell::Guid(cell)) = self.cells.get_mut(range.start + index)
+        if self.has(scope)
+            && let Some(Cell::Guid(cell)) = self.cells.get_mut(self.begins[scope as usize] + index)
         {
             *cell = value;
         }

@@ -1,9 +1,26 @@
 //! Task and operation identifiers, independent of their notation in a format.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::class::Uuid;
 use crate::field::FieldValue;
+
+/// Value of each hexadecimal digit, and a mark for all other bytes.
+static NIBBLES: [u8; 256] = {
+    let mut all = [NO_NIBBLE; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = b"0123456789abcdef"[value];
+        all[digit as usize] = value as u8;
+        all[digit.to_ascii_uppercase() as usize] = value as u8;
+        value += 1;
+    }
+    all
+};
+
+/// Mark for a byte that is no hexadecimal digit.
+const NO_NIBBLE: u8 = 0x80;
 
 /// Task or operation identifier: up to 20 bytes, not all zero, in written order.
 ///
@@ -19,7 +36,7 @@ use crate::field::FieldValue;
 /// assert_eq!(text.map(|id| id.to_string()).as_deref(), Some("00F067AA0BA902B7"));
 /// assert_eq!(Identifier::from_value(&FieldValue::Unsigned(0)), None);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identifier {
     bytes: [u8; Self::MOST],
     length: u8,
@@ -49,6 +66,9 @@ impl Identifier {
             [b'{', inner @ .., b'}'] => inner,
             _ => text,
         };
+        if let Some(id) = Self::from_digits(digits) {
+            return id;
+        }
         let is_guid = digits.len() == 36 && [8, 13, 18, 23].iter().all(|at| digits.get(*at) == Some(&b'-'));
         let mut bytes = [0; Self::MOST];
         let mut nibbles = 0;
@@ -61,6 +81,23 @@ impl Identifier {
             nibbles += 1;
         }
         if nibbles % 2 == 1 { Self::new(text) } else { Self::new(bytes.get(..nibbles / 2)?) }
+    }
+
+    /// Creates an identifier from an even number of hexadecimal digits, which is [`Identifier::from_text`] for nearly all
+    /// texts. `None` for any other text.
+    #[inline]
+    fn from_digits(digits: &[u8]) -> Option<Option<Self>> {
+        let (pairs, []) = digits.as_chunks::<2>() else { return None };
+        let mut bytes = [0; Self::MOST];
+        let (mut all, mut wrong) = (0, 0);
+        for (byte, [high, low]) in bytes.get_mut(..pairs.len())?.iter_mut().zip(pairs) {
+            let (high, low) = (NIBBLES[usize::from(*high)], NIBBLES[usize::from(*low)]);
+            *byte = high << 4 | low & 15;
+            all |= *byte;
+            wrong |= high | low;
+        }
+        let id = (all != 0).then_some(Self { bytes, length: pairs.len() as u8 });
+        (wrong & NO_NIBBLE == 0).then_some(id)
     }
 
     /// Creates an identifier from a value. A number becomes 8 bytes, most significant first.
@@ -102,6 +139,18 @@ impl Identifier {
             end.copy_from_slice(bytes);
         }
         all
+    }
+}
+
+/// Hashes whole words: unused bytes are 0, and most identifiers are short.
+impl Hash for Identifier {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (words, rest) = self.bytes.as_chunks::<8>();
+        let rest = rest.iter().fold(self.length.into(), |rest: u64, byte| rest << 8 | u64::from(*byte));
+        let used = usize::from(self.length).div_ceil(8);
+        words.iter().take(used).for_each(|word| state.write_u64(u64::from_le_bytes(*word)));
+        state.write_u64(rest);
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum ValueStepKind {
     Unsigned(u8),
     /// Signed integer with this fixed length.
     Signed(u8),
-    /// Optional field with this node, an unsigned integer with this fixed length.
+    /// Optional field around this node. The length is that of an unsigned integer with a fixed length, otherwise 0.
     Optional(NodeId, u8),
     Text(StringEncoding),
     /// Any other member, visited by its node.
@@ -44,7 +44,8 @@ impl ValueStep {
                 unsigned.or_else(|| length(node, BitsKind::Signed).map(ValueStepKind::Signed))
             }
             Op::Optional { field, .. } => {
-                length(*field, BitsKind::Unsigned).map(|length| ValueStepKind::Optional(*field, length))
+                let length = length(*field, BitsKind::Unsigned).unwrap_or_default();
+                Some(ValueStepKind::Optional(*field, length))
             }
             Op::NullTerminated(encoding)
             | Op::StaticText(encoding, _)

@@ -191,6 +191,9 @@ impl<S: Source> SourceCursor<S> {
 
     /// Finds data that does not fit the event's class. Sinks rely on events that fit.
     fn misfit(&self) -> Option<Damage> {
+        if self.source.has_fitting_events() {
+            return None;
+        }
         let event = self.source.event(&self.record)?;
         let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
         let error = scopes.into_iter().find_map(|scope| event.visit(scope, &mut Skip).err())?;

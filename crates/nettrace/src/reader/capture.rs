@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use ichnos_model::KeyState;
+
 /// Threads that emit events, and their event counts.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureThreads {
-    threads: HashMap<u64, ThreadCount>,
+    threads: HashMap<u64, ThreadCount, KeyState>,
     /// The previous event's thread. It is temporarily not in the list.
     current: Option<(u64, ThreadCount)>,
     /// `true` if a thread outside of the list has certainly not emitted events yet.

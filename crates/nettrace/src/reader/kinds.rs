@@ -1,5 +1,7 @@
 //! Event kinds by metadata id, at a position in the file.
 
+use ichnos_model::KeyState;
+
 use super::index::NettraceIndex;
 use super::pending::UNKNOWN_CLASS;
 
@@ -10,7 +12,7 @@ pub(super) struct EventKinds {
     next: usize,
     /// Event kinds by id, for small ids.
     few: Vec<u32>,
-    others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
+    others: hashbrown::HashMap<u32, u32, KeyState>,
 }
 
 impl EventKinds {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use ichnos_model::Trace;
 use ichnos_model::stack::Frame;
+use ichnos_model::{KeyState, Trace};
 
 use super::overrides::Overrides;
 use crate::{EventLabel, StackRows, ThreadRow, addresses};
@@ -14,7 +14,7 @@ use crate::{EventLabel, StackRows, ThreadRow, addresses};
 pub(super) struct ThreadTable {
     /// Described threads by place. A place is permanent.
     rows: Vec<ThreadRow>,
-    by_index: HashMap<u64, u32>,
+    by_index: HashMap<u64, u32, KeyState>,
     /// Approximate memory in bytes.
     bytes: usize,
     /// `true` if a thread was dropped because the table is full.
@@ -104,7 +104,7 @@ pub(super) fn is_kernel_address(address: u64) -> bool {
 /// Label lists since the last sequence point (version 6).
 #[derive(Debug, Default)]
 pub(super) struct LabelTable {
-    lists: HashMap<u32, ListLabels>,
+    lists: HashMap<u32, ListLabels, KeyState>,
     /// Approximate memory in bytes.
     bytes: usize,
 }
@@ -221,7 +221,7 @@ pub(super) struct StackBlocks {
     /// Stack ids found by the last look-up.
     last: Option<(u32, StackIdRange)>,
     /// Stack table numbers by id and address space, for stacks that processes share. Added on demand.
-    numbers: HashMap<(u32, u32), u32>,
+    numbers: HashMap<(u32, u32), u32, KeyState>,
     frames: Vec<u64>,
     /// Number of stacks in the blocks.
     count: usize,

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::DataStream;
 use ichnos_model::digest::ValueHash;
 use ichnos_model::stack::Frame;
+use ichnos_model::{DataStream, KeyState};
 
 use super::dialect::Dialect;
 use super::written_event::NettraceEvent;
@@ -24,9 +24,9 @@ struct ThreadIdentity {
 /// Thread indexes by properties (version 6).
 #[derive(Debug, Default)]
 pub(super) struct WrittenThreads {
-    indexes: HashMap<ThreadIdentity, u64>,
+    indexes: HashMap<ThreadIdentity, u64, KeyState>,
     /// First index by thread id. Losses refer to it, so that repeated writing gives the same index.
-    by_id: HashMap<u64, u64>,
+    by_id: HashMap<u64, u64, KeyState>,
     /// Threads without a row that lack an unknown number of events.
     unknown_losses: HashSet<u64>,
     /// Pending rows.
@@ -267,7 +267,7 @@ struct StackIds {
     /// Number of entries in all lists.
     places: usize,
     /// Ids without an entry in a list.
-    others: HashMap<(u32, u32), u32>,
+    others: HashMap<(u32, u32), u32, KeyState>,
 }
 
 /// Maximum number of data streams with lists, and of list entries. A list has entries for all numbers up to the
@@ -471,7 +471,7 @@ impl WrittenStacks {
 /// Event counts per thread.
 #[derive(Debug, Default)]
 pub(super) struct SequenceNumbers {
-    threads: HashMap<u64, ThreadNumber>,
+    threads: HashMap<u64, ThreadNumber, KeyState>,
     /// Threads that emitted events since the last sequence point.
     active: Vec<u64>,
     /// `true` if the next event must follow a sequence point with a thread's number. The thread's own next event would

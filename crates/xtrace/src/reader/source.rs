@@ -255,6 +255,11 @@ impl Source for ReportSource {
         false
     }
 
+    fn has_fitting_events(&self) -> bool {
+        // Values are appended by the shape that the class was made from.
+        true
+    }
+
     fn position(&self) -> Option<DataPosition> {
         Some(DataPosition::at_byte(&*self.file, self.begin as u64))
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use ichnos::analysis::{TaskTable, Tasks};
+use ichnos::analysis::{TaskSummary, TaskTable, Tasks};
 use ichnos::export::text::count;
 
 use super::read_tasks::{read, text_options, warn_of_uncorrected_clocks, warn_of_unknown_machines};
@@ -10,6 +10,9 @@ use crate::args::{TaskListArgs, TaskSortBy};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
 use crate::progress::{Console, interrupt};
+
+/// Maximum number of summaries in memory. Each takes a few hundred bytes.
+const KEPT: usize = 1 << 12;
 
 pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure> {
     let found = read(&args.input, &[], None, false, console)?;
@@ -26,9 +29,12 @@ pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure
     if args.sort != TaskSortBy::Begin {
         sort(&mut order, tasks, args.sort);
     }
+    let kept = first_summaries(&order, tasks);
     let summaries = || {
-        let order = order.iter().take_while(|_| !interrupt::is_requested());
-        order.filter_map(|task| tasks.summary(*task)).filter(|task| task.nodes >= args.min_nodes)
+        let order = order.iter().enumerate().take_while(|_| !interrupt::is_requested());
+        let summary =
+            |(at, task): (usize, &usize)| kept.get(at).cloned().unwrap_or_else(|| tasks.summary(*task));
+        order.filter_map(summary).filter(|task| task.nodes >= args.min_nodes)
     };
     let paint = console.paint();
     let mut table = TaskTable::new(text_options(&found, args.input.selecting.clock_gmt, paint));
@@ -68,6 +74,12 @@ pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure
         output::print_lines([table.head()].into_iter().chain(rows).chain([last]), paint)?;
     }
     Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit })
+}
+
+/// Returns a limited number of summaries, to print them without making them again. The graph of a task can be large.
+fn first_summaries(order: &[usize], tasks: &Tasks) -> Vec<Option<TaskSummary>> {
+    let first = order.iter().take(KEPT).take_while(|_| !interrupt::is_requested());
+    first.map(|task| tasks.summary(*task)).collect()
 }
 
 /// Sorts tasks by a property, greatest first.

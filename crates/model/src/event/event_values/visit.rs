@@ -20,6 +20,17 @@ impl EventValues {
         plan: &Plan,
         visitor: &mut V,
     ) -> Result<(), DecodeError> {
+        self.visit_inline(scope, plan, visitor)
+    }
+
+    /// Like [`visit`](Self::visit), for callers that are functions of their own.
+    #[inline(always)]
+    pub(crate) fn visit_inline<V: Visitor>(
+        &self,
+        scope: Scope,
+        plan: &Plan,
+        visitor: &mut V,
+    ) -> Result<(), DecodeError> {
         self.visit_checked(scope, plan, visitor).map_err(|KindMismatch { expected, found, .. }| DecodeError {
             bit: 0,
             kind: DecodeErrorKind::Mismatch { expected, found },
@@ -27,6 +38,7 @@ impl EventValues {
     }
 
     /// Like [`visit`](Self::visit), but returns the field that does not fit.
+    #[inline(always)]
     pub(crate) fn visit_checked<V: Visitor>(
         &self,
         scope: Scope,
@@ -115,7 +127,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
                 (
                     ValueStepKind::Optional(inner, length),
                     [Cell::Optional { is_present: true }, Cell::Unsigned(value), rest @ ..],
-                ) => {
+                ) if length > 0 => {
                     self.visitor.begin_optional(field, true, 1);
                     self.visitor.unsigned(self.field(inner).with_length(length.into()), *value);
                     self.visitor.end_optional(field);
