@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 ///
 /// ```
 /// use std::collections::HashMap;
-/// use ichnos_model::KeyState;
+/// use ichnos_model::key_hash::KeyState;
 ///
 /// let mut numbers: HashMap<&str, u32, KeyState> = HashMap::default();
 /// numbers.insert("one", 1);

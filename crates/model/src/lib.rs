@@ -30,7 +30,7 @@ pub mod decode;
 pub mod digest;
 pub mod event;
 pub mod field;
-mod key_hash;
+pub mod key_hash;
 pub mod locks;
 pub mod log;
 pub mod lower;
@@ -44,8 +44,6 @@ pub mod running_thread;
 pub mod source;
 pub mod stack;
 pub mod trace;
-
-pub use key_hash::{KeyHasher, KeyState};
 
 pub use class::{Scope, TraceClass};
 pub use cursor::Cursor;

@@ -5,7 +5,7 @@ mod symbols;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::KeyState;
+use crate::key_hash::KeyState;
 use crate::locks::IgnorePoison as _;
 
 use ichnos_json::write::ObjectWriter;

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_model::event::StreamTable;
+use ichnos_model::key_hash::KeyState;
 use ichnos_model::meaning::{EventRole, FindMentions};
-use ichnos_model::{DataStream, Event, KeyState, Message, Sink};
+use ichnos_model::{DataStream, Event, Message, Sink};
 use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher as _;
 
 use hashbrown::HashTable;
-use ichnos_model::KeyState;
+use ichnos_model::key_hash::KeyState;
 
 /// Texts by number, without duplicates.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::BuildHasher as _;
 
 use hashbrown::HashTable;
-use ichnos_model::KeyState;
+use ichnos_model::key_hash::KeyState;
 use ichnos_model::meaning::{CauseKind, Chain, Identifier, Mention};
 
 use super::names::NameTable;

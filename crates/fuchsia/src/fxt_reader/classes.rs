@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
+use ichnos_model::DataStream;
 use ichnos_model::class::DynamicClass;
-use ichnos_model::{DataStream, KeyState};
+use ichnos_model::key_hash::KeyState;
 
 use super::key::{RecordForm, RecordKind, push_name};
 use super::tables::Tables;

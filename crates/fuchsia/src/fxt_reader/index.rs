@@ -5,7 +5,7 @@ use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::KeyState;
+use ichnos_model::key_hash::KeyState;
 use ichnos_model::trace::Limits;
 
 use super::class;

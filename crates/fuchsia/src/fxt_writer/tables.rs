@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::KeyState;
+use ichnos_model::key_hash::KeyState;
 
 use crate::fxt::{EncodeError, RecordWriter, StringRecord, ThreadRecord};
 

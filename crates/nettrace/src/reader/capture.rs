@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::KeyState;
+use ichnos_model::key_hash::KeyState;
 
 /// Threads that emit events, and their event counts.
 #[derive(Debug, Default)]

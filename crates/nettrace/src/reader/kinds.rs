@@ -1,6 +1,6 @@
 //! Event kinds by metadata id, at a position in the file.
 
-use ichnos_model::KeyState;
+use ichnos_model::key_hash::KeyState;
 
 use super::index::NettraceIndex;
 use super::pending::UNKNOWN_CLASS;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use ichnos_model::Trace;
+use ichnos_model::key_hash::KeyState;
 use ichnos_model::stack::Frame;
-use ichnos_model::{KeyState, Trace};
 
 use super::overrides::Overrides;
 use crate::{EventLabel, StackRows, ThreadRow, addresses};

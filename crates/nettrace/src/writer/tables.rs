@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use ichnos_model::DataStream;
 use ichnos_model::digest::ValueHash;
+use ichnos_model::key_hash::KeyState;
 use ichnos_model::stack::Frame;
-use ichnos_model::{DataStream, KeyState};
 
 use super::dialect::Dialect;
 use super::written_event::NettraceEvent;
