@@ -9,7 +9,7 @@ import json, os, re, shutil, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KNOWN = os.path.join(HERE, "instructions.txt")
-EVENTS = 30_000
+EVENTS = 10_000
 # How each input is made, and what is done with it.
 INPUTS = {"ctf": ["make_trace.py", "{}", "2", "{events}"], "log": ["make_log.py", "{}", "{events}"],
           "components": ["make_log.py", "{}", "{events}", "20"]}
