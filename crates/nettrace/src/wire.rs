@@ -92,23 +92,8 @@ impl<'a> Wire<'a> {
         self.long_varuint(5).map(|value| value as u32)
     }
 
-    #[inline(always)]
+    #[inline]
     fn long_varuint(&mut self, most: usize) -> Option<u64> {
-        let rest = self.bytes.get(self.at..)?;
-        if let Some(word) = rest.first_chunk().map(|word| u64::from_le_bytes(*word)) {
-            // The last group has no upper bit. Without one, the size is 9.
-            let size = (!word & 0x8080_8080_8080_8080).trailing_zeros() as usize / 8 + 1;
-            if size <= most.min(8) {
-                self.at += size;
-                return Some(joined_groups(word & u64::MAX >> (64 - 8 * size)));
-            }
-        }
-        self.varuint_by_groups(most)
-    }
-
-    /// Reads an integer group by group, near the end of the bytes or with more than 8 groups.
-    #[inline(never)]
-    fn varuint_by_groups(&mut self, most: usize) -> Option<u64> {
         let mut value = 0u64;
         let bytes = self.bytes.get(self.at..)?;
         for (i, byte) in bytes.iter().take(most).enumerate() {
@@ -135,14 +120,6 @@ impl<'a> Wire<'a> {
         let units = units.get(..length)?.iter().map(|unit| u16::from_le_bytes(*unit));
         Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
     }
-}
-
-/// Joins eight groups of 7 bits, least significant first.
-#[inline(always)]
-const fn joined_groups(word: u64) -> u64 {
-    let pairs = (word & 0x7f00_7f00_7f00_7f00) >> 1 | word & 0x007f_007f_007f_007f;
-    let quads = (pairs & 0x3fff_0000_3fff_0000) >> 2 | pairs & 0x0000_3fff_0000_3fff;
-    (quads & 0x0fff_ffff_0000_0000) >> 4 | quads & 0x0fff_ffff
 }
 
 /// Maximum number of properties in an event or a trace.
@@ -175,29 +152,6 @@ mod tests {
         let mut wire = Wire::new(&most);
         assert_eq!((wire.varuint64(), wire.position()), (Some(u64::MAX), 10));
         assert_eq!([0, 1, 2, 3, u64::MAX].map(zigzag), [0, -1, 1, -2, i64::MIN]);
-    }
-
-    /// Words and single groups give the same numbers, whatever follows them.
-    #[test]
-    fn variable_length_numbers_of_any_size() {
-        let mut random = 1u64;
-        for _ in 0..20_000 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let mut bytes = [0xff; 20];
-            let size = (random >> 60) as usize % 12;
-            for (index, byte) in bytes.iter_mut().take(size).enumerate() {
-                *byte = (random >> (3 * index)) as u8 | 0x80;
-            }
-            bytes[size] = (random >> 50) as u8;
-            for length in [size, size + 1, size + 2, 20] {
-                for most in [5, 10] {
-                    let mut wires = [Wire::new(&bytes[..length]); 2];
-                    let [fast, slow] = &mut wires;
-                    assert_eq!(fast.long_varuint(most), slow.varuint_by_groups(most), "{bytes:?}");
-                    assert_eq!(fast.position(), slow.position());
-                }
-            }
-        }
     }
 
     #[test]
