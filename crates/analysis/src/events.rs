@@ -18,6 +18,7 @@
 pub mod class;
 pub mod counter;
 pub mod css_color;
+pub mod event_place;
 pub mod flows;
 pub mod keyed_spans;
 pub mod last_context;

@@ -60,8 +60,8 @@ impl Hasher for KeyHasher {
             self.write_u64(u64::from_le_bytes(*word));
         }
         if !rest.is_empty() {
-            // The slice length is also hashed, so the rest can be padded.
-            self.write_u64(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+            // The length comes first, since `str` does not hash its own length.
+            self.write_u64(rest.iter().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte)));
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn hashes_differ() {
         let state = KeyState::default();
-        let texts = ["", "a", "b", "ab", "ba", "12345678", "123456789", "12345678\0"];
+        let texts = ["", "a", "\0a", "b", "ab", "ba", "12345678", "123456789", "12345678\0"];
         let mut hashes: Vec<u64> = texts.iter().map(|text| state.hash_one(text)).collect();
         assert_eq!(hashes, texts.map(|text| state.hash_one(text)));
         hashes.sort_unstable();

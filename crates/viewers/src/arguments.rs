@@ -180,6 +180,9 @@ pub(super) struct ContextArguments<T = u8> {
     elements: Vec<T>,
 }
 
+/// Maximum number of kept elements. They can be much longer than the context itself.
+const MOST_KEPT: usize = 1 << 12;
+
 impl<T> Default for ContextArguments<T> {
     fn default() -> Self {
         Self { context: 0, names: 0, elements: Vec::new() }
@@ -195,10 +198,10 @@ impl<T: Copy> ContextArguments<T> {
         is_last.then_some(&*self.elements)
     }
 
-    /// Replaces the arguments, if the scope is a common context with a number.
+    /// Replaces the arguments, if the scope is a common context with a number, and there are not too many.
     #[inline]
     pub(super) fn keep(&mut self, scope: &ScopeNames, context: Option<u64>, elements: &[T]) {
-        if let Some(context) = context.filter(|_| scope.context != 0) {
+        if let Some(context) = context.filter(|_| scope.context != 0 && elements.len() <= MOST_KEPT) {
             (self.context, self.names) = (context, scope.context);
             self.elements.clear();
             self.elements.extend_from_slice(elements);

@@ -634,7 +634,8 @@ impl ChromeWriter<'_> {
             return *track;
         }
         let track = self.track(stream, place);
-        let mut members = Vec::new();
+        let mut members = last.take().map_or_else(Vec::new, |(_, members)| members);
+        members.clear();
         push_track(&mut members, track);
         last.set(place, self.tracks.changes(), (track, members));
         track

@@ -55,6 +55,12 @@ impl<T> LastPlace<T> {
         self.entry.as_ref().map(|(_, value)| value)
     }
 
+    /// Removes the value for the last place.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<T> {
+        self.entry.take().map(|(_, value)| value)
+    }
+
     /// Replaces the place and its value.
     #[inline(never)]
     pub(super) fn set(&mut self, place: &EventPlace<'_>, changes: u64, value: T) {

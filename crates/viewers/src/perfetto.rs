@@ -18,7 +18,7 @@ use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};
 use self::schema::{annotation, clock, event as track_event, packet, trace, track};
 use self::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
-use crate::arguments::ScopeArguments;
+use crate::arguments::{ScopeArguments, ScopeNames};
 use crate::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
 use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
@@ -168,6 +168,34 @@ impl Viewer for Perfetto {
     }
 }
 
+/// Appends the fields of the scopes as annotations. `context` is the number of the event's common context, if known.
+/// Returns `false` if some fields cannot be decoded or are too large.
+fn push_annotations(
+    writer: &mut PacketWriter<'_>,
+    event: &Event<'_>,
+    scopes: &[ScopeNames],
+    context: Option<u64>,
+    (open, text): (&mut Vec<(usize, u32)>, &mut Vec<u8>),
+) -> bool {
+    let mut are_whole = true;
+    for scope in scopes {
+        if let Some(bytes) = writer.sequence.context.get(scope, context) {
+            writer.out.extend_from_slice(bytes);
+            continue;
+        }
+        let begin = writer.out.len();
+        let mut visitor = ScopeArguments::new(Annotations::new(writer.out, open), scope, text);
+        let is_decoded = event.visit(scope.scope, &mut visitor).is_ok();
+        if is_decoded && !visitor.arguments.is_too_large {
+            let bytes = writer.out.get(begin..).unwrap_or_default();
+            writer.sequence.context.keep(scope, context, bytes);
+        } else {
+            are_whole = false;
+        }
+    }
+    are_whole
+}
+
 impl Perfetto {
     /// Writes an event on its track as a slice start, a slice end or an instant. Returns `false` if it cannot be
     /// shown.
@@ -203,23 +231,8 @@ impl Perfetto {
         }
         let begin = writer.out.len();
         let at = writer.begin_event((class, form), names, event, track, name);
-        let mut is_whole = true;
-        for scope in &class.scopes {
-            if let Some(bytes) = writer.sequence.context.get(scope, location.context) {
-                writer.out.extend_from_slice(bytes);
-                continue;
-            }
-            let begin = writer.out.len();
-            let annotations = Annotations::new(writer.out, &mut self.open);
-            let mut visitor = ScopeArguments::new(annotations, scope, &mut self.text);
-            let is_decoded = event.visit(scope.scope, &mut visitor).is_ok();
-            let Annotations { is_too_large, .. } = visitor.arguments;
-            is_whole &= is_decoded && !is_too_large;
-            if is_decoded && !is_too_large {
-                let bytes = writer.out.get(begin..).unwrap_or_default();
-                writer.sequence.context.keep(scope, location.context, bytes);
-            }
-        }
+        let buffers = (&mut self.open, &mut self.text);
+        let is_whole = push_annotations(&mut writer, event, &class.scopes, location.context, buffers);
         if is_unbegun {
             writer.mark(BEGIN_MISSING);
         }

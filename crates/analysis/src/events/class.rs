@@ -11,6 +11,7 @@ use ichnos_model::{Event, Scope};
 
 use super::counter::{CounterFields, CounterValue};
 use super::css_color::{Rgb, css_color};
+pub use super::event_place::EventPlace;
 use super::flows::FlowEnd;
 use super::last_context::{LastContext, PlaceNodes, alignment};
 use super::name_fields::NameFields;
@@ -181,21 +182,6 @@ impl ProcessFields {
         hash.bytes(component.as_bytes());
         Some(hash.finish() | NAMED_PROCESS)
     }
-}
-
-/// Process, thread and processor for an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EventPlace<'e> {
-    /// Process identifier.
-    pub process: Option<u64>,
-    /// Process name.
-    pub process_name: Option<&'e str>,
-    /// Thread identifier.
-    pub thread: Option<u64>,
-    /// Thread name.
-    pub thread_name: Option<&'e str>,
-    /// Processor on which the event happened.
-    pub processor: Option<u64>,
 }
 
 impl ViewerClass {

@@ -2,7 +2,7 @@
 
 use ichnos_model::{Event, Scope};
 
-use super::class::EventPlace;
+use super::event_place::EventPlace;
 
 /// Maximum size of a compared context, in bytes.
 const MOST: usize = 1 << 12;

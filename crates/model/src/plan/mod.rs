@@ -25,7 +25,7 @@ mod skip;
 mod slots;
 pub(crate) mod steps;
 mod tree;
-pub(crate) mod value_step;
+mod value_step;
 
 pub use error::{LocationProblem, LocationRule, PlanError};
 pub use plans::{DataStreamPlans, EventRecordPlans, TracePlans, scope_class, scope_plan};

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::value_step::ValueStep;
 use crate::bits::Word;
 use crate::class::{ByteOrder, FieldClass, RangeSet, Roles, Selectors};
 use crate::field::StringEncoding;
@@ -212,6 +211,27 @@ pub(crate) enum VariableOp {
     BitArray,
 }
 
+/// A member of a root structure, for events whose fields are values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ValueStep {
+    pub(crate) node: NodeId,
+    pub(crate) kind: ValueStepKind,
+}
+
+/// Kind of a member. Each but the last is a shortcut for common values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ValueStepKind {
+    /// Unsigned integer with this fixed length.
+    Unsigned(u8),
+    /// Signed integer with this fixed length.
+    Signed(u8),
+    /// Optional field around this node. The length is that of an unsigned integer with a fixed length, otherwise 0.
+    Optional(NodeId, u8),
+    Text(StringEncoding),
+    /// Any other member, visited by its node.
+    Other,
+}
+
 /// A compiled root field class.
 #[derive(Debug)]
 pub struct Plan {
@@ -230,12 +250,6 @@ impl Plan {
     pub fn root(&self) -> &Node {
         // A plan always has a root.
         &self.nodes[0]
-    }
-
-    /// Returns the steps to visit the values of the root structure.
-    #[inline(always)]
-    pub(crate) fn value_steps(&self) -> &[ValueStep] {
-        self.value_steps.get_or_init(|| ValueStep::for_plan(self))
     }
 
     /// Root field steps if they take only whole bytes, from any byte on.

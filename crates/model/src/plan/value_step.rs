@@ -1,32 +1,18 @@
 //! Steps to visit the values of a root structure.
 
-use super::steps::{BitsKind, NodeId, Op, Plan};
-use crate::field::StringEncoding;
+use super::steps::{BitsKind, NodeId, Op, Plan, ValueStep, ValueStepKind};
 
-/// A member of a root structure, for events whose fields are values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ValueStep {
-    pub(crate) node: NodeId,
-    pub(crate) kind: ValueStepKind,
-}
-
-/// Kind of a member. Each but the last is a shortcut for common values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ValueStepKind {
-    /// Unsigned integer with this fixed length.
-    Unsigned(u8),
-    /// Signed integer with this fixed length.
-    Signed(u8),
-    /// Optional field around this node. The length is that of an unsigned integer with a fixed length, otherwise 0.
-    Optional(NodeId, u8),
-    Text(StringEncoding),
-    /// Any other member, visited by its node.
-    Other,
+impl Plan {
+    /// Returns the steps to visit the values of the root structure.
+    #[inline(always)]
+    pub(crate) fn value_steps(&self) -> &[ValueStep] {
+        self.value_steps.get_or_init(|| ValueStep::for_plan(self))
+    }
 }
 
 impl ValueStep {
     /// Creates the steps of a plan. A root that is no structure has none.
-    pub(crate) fn for_plan(plan: &Plan) -> Box<[Self]> {
+    fn for_plan(plan: &Plan) -> Box<[Self]> {
         match &plan.root().op {
             Op::Structure { members, .. } => members.iter().map(|node| Self::for_node(plan, *node)).collect(),
             _ => Box::default(),

@@ -154,8 +154,9 @@ impl ElementEncoder {
     ) {
         let (thread, name) = (context.class.thread(context.event), context.place.thread_name);
         if last.thread != thread || !last.thread_name.is(name) {
-            (last.thread, last.of_thread) = (thread, Vec::new());
+            last.thread = thread;
             last.thread_name.set(name);
+            last.of_thread.clear();
             self.push_thread_attributes(thread, name, log::ATTRIBUTES, &mut last.of_thread);
         }
         self.encoding.push_elements(out, &last.of_thread);

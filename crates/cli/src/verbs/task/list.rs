@@ -11,8 +11,11 @@ use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
 use crate::progress::{Console, interrupt};
 
-/// Maximum number of summaries in memory. Each takes a few hundred bytes.
+/// Maximum number of summaries in memory. Without its title, each takes a few hundred bytes.
 const KEPT: usize = 1 << 12;
+
+/// Maximum size of the titles of all summaries in memory, in bytes.
+const KEPT_TITLES: usize = 1 << 20;
 
 pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure> {
     let found = read(&args.input, &[], None, false, console)?;
@@ -78,8 +81,14 @@ pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure
 
 /// Returns a limited number of summaries, to print them without making them again. The graph of a task can be large.
 fn first_summaries(order: &[usize], tasks: &Tasks) -> Vec<Option<TaskSummary>> {
+    let mut left = KEPT_TITLES;
     let first = order.iter().take(KEPT).take_while(|_| !interrupt::is_requested());
-    first.map(|task| tasks.summary(*task)).collect()
+    let kept = first.map_while(|task| {
+        let summary = tasks.summary(*task);
+        left = left.checked_sub(summary.as_ref().map_or(0, |summary| summary.title.len()))?;
+        Some(summary)
+    });
+    kept.collect()
 }
 
 /// Sorts tasks by a property, greatest first.

@@ -5,7 +5,7 @@ use crate::class::{FieldKind, Scope};
 use crate::decode::{DecodeError, DecodeErrorKind};
 use crate::field::{Field, Real, StringEncoding, Text, Visitor, Wide};
 use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
-use crate::plan::value_step::{ValueStep, ValueStepKind};
+use crate::plan::steps::{ValueStep, ValueStepKind};
 
 impl EventValues {
     /// Passes all fields in a scope to `visitor`.
