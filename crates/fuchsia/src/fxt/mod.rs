@@ -37,6 +37,8 @@ mod record_writer;
 mod records;
 mod reference;
 mod scheduling;
+#[cfg(feature = "reader")]
+mod string_words;
 mod table_entry;
 
 #[cfg(feature = "reader")]
@@ -61,7 +63,7 @@ pub use records::{LocatedRecord, Records, SkippedBytes, is_big_endian, recognize
 pub use reference::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{LegacySwitch, Scheduling, Switch, Wakeup};
 #[cfg(feature = "reader")]
-pub(crate) use table_entry::string_at;
+pub(crate) use string_words::string_at;
 pub use table_entry::{StringRecord, ThreadRecord};
 
 pub use crate::log::{EncodeError, MAX_TEXT};
