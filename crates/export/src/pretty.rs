@@ -290,7 +290,7 @@ impl ScopePrinter<'_> {
 }
 
 impl ScopePrinter<'_> {
-    /// Writes the contexts of an event, unless they are those of the previous event.
+    /// Writes the event contexts, if they differ from the contexts of the previous event.
     #[inline(never)]
     fn contexts<const STYLED: bool>(
         &mut self,

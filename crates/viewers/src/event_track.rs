@@ -16,7 +16,7 @@ pub(super) fn event_track(stream: u32, place: &EventPlace<'_>, trace: u32) -> (T
     (kind, track_id(kind, numbers))
 }
 
-/// What the last place of a data stream led to. Successive events often have the same place.
+/// Value for the last place of a data stream. Successive events often have the same place.
 #[derive(Debug)]
 pub(super) struct LastPlace<T> {
     process: Option<u64>,

@@ -1,4 +1,4 @@
-//! Where an event happened.
+//! Process, thread and processor for an event.
 
 /// Process, thread and processor for an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

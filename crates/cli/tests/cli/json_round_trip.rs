@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ichnos_testing::is_turn;
 use serde_json::Value;
 
-use crate::support::{Directory, ichnos, recorded, root, text};
+use crate::support::{Directory, Run, ichnos, recorded, root, text};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
@@ -42,6 +42,12 @@ fn without_specific_context(line: &Value) -> Value {
     serde_json::to_value(object.iter().collect::<BTreeMap<_, _>>()).unwrap()
 }
 
+/// Converts a file to CTF.
+fn to_ctf(file: &Path, dialect: &str, out: &Path) -> Run {
+    let to = format!("--to-dialect={dialect}");
+    ichnos(["convert", "--losses", "--to=ctf", &to, text(file), "-o", text(out)])
+}
+
 /// Compares a trace's events, printed by `cat` with some options, with those after conversion from its lines.
 fn events_come_back(trace: &Path, options: &[&str], dialects: &[&str]) {
     let directory = Directory::new("lines-to-ctf");
@@ -55,16 +61,7 @@ fn events_come_back(trace: &Path, options: &[&str], dialects: &[&str]) {
     for dialect in dialects {
         let what = format!("{} {options:?} {dialect}", trace.display());
         let out = directory.join(dialect);
-        let convert = ichnos([
-            "convert",
-            "--losses",
-            "--to=ctf",
-            "--to-dialect",
-            dialect,
-            text(&file),
-            "-o",
-            text(&out),
-        ]);
+        let convert = to_ctf(&file, dialect, &out);
         assert_eq!(convert.code, 0, "{what}: {}", convert.err);
         assert!(!convert.out.contains("event that cannot be written"), "{what}: {}", convert.out);
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
@@ -230,16 +227,7 @@ fn classes_come_back() {
     fs::write(&file, class_and_event("", &class, &event(1, "[1,2]"))).unwrap();
     let convert = |dialect: &str| {
         let out = out.with_extension(dialect);
-        let run = ichnos([
-            "convert",
-            "--losses",
-            "--to=ctf",
-            "--to-dialect",
-            dialect,
-            text(&file),
-            "-o",
-            text(&out),
-        ]);
+        let run = to_ctf(&file, dialect, &out);
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
         (run, out)
     };

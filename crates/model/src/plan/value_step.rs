@@ -11,7 +11,7 @@ impl Plan {
 }
 
 impl ValueStep {
-    /// Creates the steps of a plan. A root that is no structure has none.
+    /// Creates the steps of a plan. Only a root structure has steps.
     fn for_plan(plan: &Plan) -> Box<[Self]> {
         match &plan.root().op {
             Op::Structure { members, .. } => members.iter().map(|node| Self::for_node(plan, *node)).collect(),
