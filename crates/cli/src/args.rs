@@ -169,11 +169,11 @@ pub(crate) enum Verb {
     Man(Man),
 }
 
-/// Arguments of `babeltrace2`, which has its own parser.
+/// `babeltrace2` has its own parser.
 #[cfg(feature = "babeltrace2")]
 #[derive(Args, Debug)]
 pub(crate) struct Babeltrace2Args {
-    /// Arguments of babeltrace2
+    /// babeltrace2 arguments
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
 }

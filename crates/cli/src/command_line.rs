@@ -60,7 +60,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     }
 }
 
-/// Returns the arguments of a command line of babeltrace2: after the verb, or if the program has its name.
+/// Returns the arguments after the verb `babeltrace2`, or all if the program has this name.
 #[cfg(feature = "babeltrace2")]
 pub(crate) fn babeltrace2_arguments() -> Option<impl Iterator<Item = OsString>> {
     let mut words = std::env::args_os();
