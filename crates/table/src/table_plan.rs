@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use arrow_schema::{DataType, Field as ArrowField, FieldRef, Schema, SchemaRef};
 use ichnos_model::class::{EventRecordClass, FieldKind};
 use ichnos_model::clock::ClockOrigin;
+use ichnos_model::decode::BlockLoads;
 use ichnos_model::log::LogSeverity;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::meaning::Meaning;
@@ -283,9 +284,11 @@ impl TablePlan {
         self.timestamps.is_some() || self.properties.contains(&"ts")
     }
 
-    /// Returns the size of a row without variable-length values, in bytes.
+    /// Returns the size of a row without variable-length values, in bytes. Waiting rows contain the bytes between wanted
+    /// fields, too.
     pub(crate) fn row_width(&self) -> usize {
-        self.row_width
+        let blocks = self.loads.iter().flat_map(|loads| loads.words.blocks());
+        self.row_width.saturating_add(blocks.map(BlockLoads::size).sum())
     }
 
     /// Returns the class losses: fields without a column, and columns with other names than their fields.
