@@ -26,7 +26,7 @@ static OPTIONS: &[OptionNames] = &[
     with_argument(OptionId::PluginPath, None, "plugin-path"),
 ];
 
-/// Version of Babeltrace with this command line.
+/// Babeltrace version with this command line.
 const VERSION: &str = "2.1.2";
 
 /// Wrong command line.
@@ -102,13 +102,13 @@ struct General<'a> {
     plugin_paths: Vec<&'a str>,
     omits_home: bool,
     name: Name,
-    /// Arguments of the command.
+    /// Command arguments.
     words: &'a [String],
     /// Number of arguments before them.
     words_before: usize,
 }
 
-/// Result of general options.
+/// Outcome after the general options.
 enum Top<'a> {
     Print(String),
     Command(General<'a>),
@@ -136,7 +136,7 @@ impl<'a> General<'a> {
                     general.start_command(arguments, text, index);
                     return Ok(Top::Command(general));
                 }
-                // An option of `convert`.
+                // A `convert` option.
                 Err(error) if error.is_unknown => {
                     general.set_words(arguments, options.consumed());
                     return Ok(Top::Command(general));
@@ -169,7 +169,7 @@ impl<'a> General<'a> {
         Ok(())
     }
 
-    /// Starts with a word that is a command, or an input of `convert`.
+    /// Starts with a word: a command, or an input for `convert`.
     fn start_command(&mut self, arguments: &'a [String], word: &str, index: usize) {
         let name = match word {
             "convert" => Some(Name::Convert),
@@ -189,7 +189,7 @@ impl<'a> General<'a> {
     }
 }
 
-/// Returns the text of `--version`. Programs that look for Babeltrace read the first line.
+/// Returns the `--version` text. Programs that look for Babeltrace read the first line.
 fn version() -> String {
     let own = env!("CARGO_PKG_VERSION");
     format!(

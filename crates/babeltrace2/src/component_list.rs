@@ -19,7 +19,7 @@ pub(crate) struct ClassInfo {
     pub(crate) parameters: &'static [ParameterInfo],
 }
 
-/// Initialization parameter of a component class.
+/// Initialization parameter.
 #[derive(Debug)]
 pub(crate) struct ParameterInfo {
     pub(crate) name: &'static str,
@@ -28,16 +28,16 @@ pub(crate) struct ParameterInfo {
     pub(crate) description: &'static str,
 }
 
-/// Kind of a parameter.
+/// Parameter kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParameterKind {
     Boolean,
     Signed,
     Unsigned,
     Text,
-    /// One of several texts.
+    /// A text from a list.
     Choice(&'static [&'static str]),
-    /// Array of texts, and the maximum number of them.
+    /// Text array with this maximum length.
     Texts(usize),
     /// Integer or text.
     Time,
@@ -222,7 +222,7 @@ static UTILS: &[ClassInfo] = &[
 ];
 
 impl PluginInfo {
-    /// Returns the component classes of a kind.
+    /// Returns all component classes with a kind.
     pub(crate) fn classes(&self, kind: ComponentKind) -> impl Iterator<Item = &'static ClassInfo> {
         self.classes.iter().filter(move |class| class.kind == kind)
     }
@@ -238,7 +238,7 @@ pub(crate) fn class_info(class: &ComponentClass) -> Option<&'static ClassInfo> {
     plugin(&class.plugin)?.classes(class.kind).find(|info| info.name == class.name)
 }
 
-/// Returns the name of a kind in error messages.
+/// Returns a kind as error messages name it.
 pub(crate) fn type_name(kind: ComponentKind) -> &'static str {
     match kind {
         ComponentKind::Source => "SOURCE",

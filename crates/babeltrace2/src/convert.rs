@@ -1,4 +1,4 @@
-//! The command `convert`: makes the arguments of `run` from options and inputs.
+//! The command `convert`: makes `run` arguments from options and inputs.
 
 mod component_names;
 mod explicit;
@@ -26,7 +26,7 @@ use crate::value::Value;
 /// Finds the sources for inputs.
 pub(crate) type FindSources<'a> = &'a dyn Fn(&[String]) -> Result<Vec<FoundSource>, Failure>;
 
-/// Parses the arguments of the command. They can change the log level of the program.
+/// Parses the command arguments. They can change the log level.
 ///
 /// # Errors
 /// If they do not describe a graph, or if sources cannot be found.
@@ -74,7 +74,7 @@ fn metadata(inputs: &[Input], output: Option<String>) -> Result<Action, Failure>
     }
 }
 
-/// Adds the implicit sink if there is no other one, and its output path.
+/// Adds the implicit sink if another sink is missing, and its output path.
 fn choose_sink(settings: &mut Settings, names: &ComponentNames) -> Result<(), Failure> {
     let implicit = &mut settings.implicit;
     if implicit.ctf.exists {
@@ -152,7 +152,7 @@ fn source_component(
             arguments.extend(["--log-level".to_owned(), level.clone()]);
         }
     }
-    // The path of a trace below its input is its name.
+    // A trace is named by its path below the input.
     if is_ctf(&source)
         && let [Value::Text(path)] = source.inputs.as_slice()
         && let Some(input) = source.original_inputs.first().and_then(|index| inputs.get(*index))
@@ -190,7 +190,7 @@ fn set_clocks(settings: &Settings, sources: &mut [ImplicitComponent]) -> Result<
     Ok(())
 }
 
-/// Names the components, connects them, and parses the arguments of `run`.
+/// Names the components, connects them, and parses the `run` arguments.
 fn finish(
     explicit: Explicit,
     mut settings: Settings,

@@ -3,7 +3,7 @@
 use crate::command::Failure;
 use crate::paint::Paint;
 
-/// Place that each cause names. Babeltrace names a line of its own sources, which mean nothing here.
+/// Place in each cause. Babeltrace prints a line in its own sources, which would mean nothing here.
 const PLACE: (&str, u32) = ("ichnos", 1);
 
 impl Failure {
@@ -19,8 +19,7 @@ impl Failure {
     }
 }
 
-/// Returns the error stack of a failure: its causes from the outermost to the innermost. Lines are never folded, so that
-/// programs can search them.
+/// Returns the error stack: all causes, the outermost first. Lines are never folded, so that programs can search them.
 pub(crate) fn error_stack(failure: &Failure, paint: Paint) -> String {
     if failure.causes.is_empty() {
         return format!("{}Unknown command-line error.{}\n", paint.bright_red(), paint.reset());

@@ -1,10 +1,10 @@
-//! Checks the component classes and parameters of a command before it is executed.
+//! Checks component classes and parameters before a command is executed.
 
 use crate::command::{Action, Command, Component, ComponentKind, Failure, Graph};
 use crate::component_list::{class_info, missing_class, missing_plugin_help, type_name};
 use crate::parameter_check::check_parameters;
 
-/// Checks that component classes exist and have the parameters of a command.
+/// Checks that component classes exist and have these parameters.
 ///
 /// # Errors
 /// The first problem.

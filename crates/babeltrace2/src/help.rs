@@ -14,7 +14,7 @@ use crate::paint::Paint;
 
 static OPTIONS: &[OptionNames] = &[flag(OptionId::Help, Some('h'), "help")];
 
-/// Subject of the command.
+/// Help subject.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// The command itself.
@@ -23,7 +23,7 @@ pub(crate) enum Subject {
     Class(ComponentClass),
 }
 
-/// Parses the arguments of the command.
+/// Parses the command arguments.
 ///
 /// # Errors
 /// If they are not a plugin or a component class.
@@ -51,7 +51,7 @@ pub(crate) fn parse(words: &[String], words_before: usize) -> Result<Subject, Fa
     Ok(Subject::Class(parse_named_class(subject, context)?.class))
 }
 
-/// Returns the help for a subject. For an unknown component class of a known plugin, there are both the plugin's help
+/// Returns the help for a subject. For an unknown component class in a known plugin, there are both the plugin's help
 /// and a failure.
 pub(crate) fn text(subject: &Subject, environment: &Environment<'_>) -> (String, Option<Failure>) {
     let (name, class) = match subject {
@@ -80,11 +80,11 @@ pub(crate) fn text(subject: &Subject, environment: &Environment<'_>) -> (String,
     }
 }
 
-/// Kinds of component classes in the order of lists, with their labels.
+/// Component class kinds in list order, with labels.
 pub(crate) const KINDS: [(ComponentKind, &str); 3] =
     [(ComponentKind::Source, "Source"), (ComponentKind::Filter, "Filter"), (ComponentKind::Sink, "Sink")];
 
-/// Returns the description of a plugin.
+/// Describes a plugin.
 pub(crate) fn plugin_text(plugin: &PluginInfo, paint: Paint) -> String {
     let (bold, reset) = (paint.bold(), paint.reset());
     let lines = [
@@ -100,7 +100,7 @@ pub(crate) fn plugin_text(plugin: &PluginInfo, paint: Paint) -> String {
     text
 }
 
-/// Returns the name of a component class with its kind and plugin.
+/// Returns a component class name with kind and plugin.
 pub(crate) fn class_title(plugin: &PluginInfo, class: &ClassInfo, paint: Paint) -> String {
     let kind = kind_name(class.kind);
     let (colored, default) = (paint.bright_cyan(), paint.default());

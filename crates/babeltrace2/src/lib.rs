@@ -45,7 +45,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match run_words(arguments, &environment) {
         Ok(code) => code,
         Err(Refusal { output, failure }) => {
-            // The failure is more important than that of printing.
+            // The failure matters more than a print error.
             let _ = print(&output, paint);
             let text = error_stack(&failure, paint);
             let _ = io::stderr().write_all(printable(&text, io::stderr().is_terminal(), paint).as_bytes());

@@ -10,7 +10,7 @@ use crate::value_text::value_text;
 
 static OPTIONS: &[OptionNames] = &[flag(OptionId::Help, Some('h'), "help")];
 
-/// Parses the arguments of the command, and returns its output.
+/// Parses the command arguments, and returns the output.
 ///
 /// # Errors
 /// If there are arguments.
@@ -53,7 +53,8 @@ fn list(plugin_paths: &[String], environment: &Environment<'_>) -> String {
     text
 }
 
-/// Returns the paths from which plugins would be loaded: those of the environment, of options, and the user's own.
+/// Returns the paths from which plugins would be loaded: from the environment, from options, and below the home
+/// directory.
 pub(crate) fn plugin_paths(
     options: &[&str],
     omits_home: bool,

@@ -1,4 +1,4 @@
-//! Colors of texts for a terminal.
+//! Terminal colors.
 
 /// Color codes, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub(crate) struct Paint {
     is_on: bool,
 }
 
-/// Terminals that are known to support colors: prefixes of `TERM`.
+/// Terminals that are known to support colors: `TERM` prefixes.
 const TERMINALS: [&str; 7] = ["xterm", "rxvt", "konsole", "gnome", "screen", "tmux", "putty"];
 
 macro_rules! codes {
@@ -21,27 +21,27 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Returns the code that ends all colors.
+    /// Ends all colors.
     reset: "\x1b[0m";
-    /// Returns the code of bold text.
+    /// Starts bold text.
     bold: "\x1b[1m";
-    /// Returns the code of the default color.
+    /// Starts the default color.
     default: "\x1b[39m";
-    /// Returns the code of green text.
+    /// Starts green text.
     green: "\x1b[32m";
-    /// Returns the code of yellow text.
+    /// Starts yellow text.
     yellow: "\x1b[33m";
-    /// Returns the code of blue text.
+    /// Starts blue text.
     blue: "\x1b[34m";
-    /// Returns the code of bold red text.
+    /// Starts bold red text.
     bright_red: "\x1b[1m\x1b[31m";
-    /// Returns the code of bold green text.
+    /// Starts bold green text.
     bright_green: "\x1b[1m\x1b[32m";
-    /// Returns the code of bold blue text.
+    /// Starts bold blue text.
     bright_blue: "\x1b[1m\x1b[34m";
-    /// Returns the code of bold magenta text.
+    /// Starts bold magenta text.
     bright_magenta: "\x1b[1m\x1b[35m";
-    /// Returns the code of bold cyan text.
+    /// Starts bold cyan text.
     bright_cyan: "\x1b[1m\x1b[36m";
 }
 

@@ -1,4 +1,4 @@
-//! Checks the parameters of a component against the list of its class.
+//! Checks component parameters against the list.
 
 use crate::component_list::{ClassInfo, ParameterKind};
 use crate::value::{Map, Value};

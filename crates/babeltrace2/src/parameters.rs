@@ -9,7 +9,7 @@ use self::scanner::{Scanner, Token};
 use crate::command::Failure;
 use crate::value::{Map, Value};
 
-/// Maximum nesting of arrays and maps.
+/// Maximum nesting depth.
 const MAX_DEPTH: usize = 100;
 
 /// Parses parameters.
@@ -40,7 +40,7 @@ pub(crate) fn parse_parameters(text: &str) -> Result<Map, String> {
     }
 }
 
-/// Parses the argument of an option.
+/// Parses an option argument.
 ///
 /// # Errors
 /// If it does not have parameters.

@@ -10,7 +10,7 @@ use crate::value::Map;
 static OPTIONS: &[OptionNames] =
     &[flag(OptionId::Help, Some('h'), "help"), with_argument(OptionId::Params, Some('p'), "params")];
 
-/// Parses the arguments of the command.
+/// Parses the command arguments.
 ///
 /// # Errors
 /// If they are not a component class, an object and parameters.

@@ -29,7 +29,7 @@ static OPTIONS: &[OptionNames] = &[
 /// Microseconds to wait before another attempt by default.
 const RETRY_DURATION: u64 = 100_000;
 
-/// Parses the arguments of the command.
+/// Parses the command arguments.
 ///
 /// # Errors
 /// If they do not describe a graph.
@@ -149,7 +149,7 @@ fn cause(text: &str) -> Failure {
     Failure::from_cause(text)
 }
 
-/// Parses the argument of an option: an integer from 0 to a maximum.
+/// Parses an option argument: an integer from 0 to a maximum.
 fn unsigned(argument: &str, option: &str, maximum: i64, range: &str) -> Result<u64, Failure> {
     let Some(number) = parse_integer(argument) else {
         let what = format!("Could not parse --{option} option's argument as an unsigned integer");

@@ -1,8 +1,8 @@
-//! Arguments of `run` as text: `--run-args` and `--run-args-0`.
+//! `run` arguments as text: `--run-args` and `--run-args-0`.
 
 use crate::value::Value;
 
-/// Form of printed arguments.
+/// Text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunArgsForm {
     /// For a shell.
@@ -80,7 +80,7 @@ fn push_value(parameter: &mut String, value: &Value) {
     }
 }
 
-/// Returns the argument of `--connect` for two components.
+/// Returns the `--connect` argument for two components.
 pub(crate) fn connection_argument(upstream: &str, downstream: &str) -> String {
     let escaped = |name: &str| {
         name.chars().fold(String::new(), |mut escaped, character| {

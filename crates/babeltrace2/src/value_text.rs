@@ -1,9 +1,9 @@
-//! Values as text: results of queries.
+//! Values as text: query results.
 
 use crate::paint::Paint;
 use crate::value::{Map, Value};
 
-/// Returns the lines of a value. Arrays and maps are indented, and the entries of a map are sorted by name.
+/// Returns a value as lines. Arrays and maps are indented, and map entries are sorted by name.
 pub(crate) fn value_text(value: &Value, indent: usize, paint: Paint) -> String {
     let mut text = String::new();
     if !matches!(value, Value::Array(_) | Value::Map(_)) {

@@ -1,5 +1,7 @@
 //! Arguments of the command line, as written.
 
+#[cfg(feature = "babeltrace2")]
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -149,6 +151,12 @@ pub(crate) enum Verb {
     View(Box<ViewVerb>),
     /// Collect reports from programs over UDP and TCP into a directory
     Collect(Box<CollectArgs>),
+    /// Run a babeltrace2 command line
+    ///
+    /// A link to this program with the name `babeltrace2` does the same.
+    #[cfg(feature = "babeltrace2")]
+    #[command(disable_help_flag = true)]
+    Babeltrace2(Babeltrace2Args),
     /// Report all problems of a trace, and suggest fixes
     Check(CheckArgs),
     /// Print the event record classes of a trace and their fields
@@ -159,6 +167,15 @@ pub(crate) enum Verb {
     Completions(Completions),
     /// Print a manual page
     Man(Man),
+}
+
+/// `babeltrace2` has its own parser.
+#[cfg(feature = "babeltrace2")]
+#[derive(Args, Debug)]
+pub(crate) struct Babeltrace2Args {
+    /// babeltrace2 arguments
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Args, Debug)]

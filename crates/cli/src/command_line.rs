@@ -60,6 +60,17 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     }
 }
 
+/// Returns the arguments after the verb `babeltrace2`, or all if the program has this name.
+#[cfg(feature = "babeltrace2")]
+pub(crate) fn babeltrace2_arguments() -> Option<impl Iterator<Item = OsString>> {
+    let mut words = std::env::args_os();
+    let program = words.next()?;
+    let name = std::path::Path::new(&program).file_name()?;
+    let is_link = name.to_string_lossy().starts_with("babeltrace");
+    let mut is_verb = || words.next().is_some_and(|verb| verb == "babeltrace2");
+    (is_link || is_verb()).then_some(words)
+}
+
 /// Stores the original option text for `view`, which shows equivalent commands.
 #[cfg(feature = "view")]
 fn with_option_texts(mut args: LowArgs, matches: &ArgMatches) -> LowArgs {

@@ -30,6 +30,10 @@ use verbs::{
 fn main() -> ExitCode {
     // Not supported everywhere: files that do not shrink are read correctly without it.
     let _ = ichnos::io::handle_bus_errors();
+    #[cfg(feature = "babeltrace2")]
+    if let Some(arguments) = command_line::babeltrace2_arguments() {
+        return ichnos_babeltrace2::run(arguments);
+    }
     let mut args = match command_line::parse() {
         Ok(args) => args,
         Err(failure) => return end(Err(failure), Console::early()),
@@ -56,6 +60,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "view")]
         Verb::View(verb) => view::run(verb, console),
         Verb::Collect(verb) => collect::run(verb, console),
+        #[cfg(feature = "babeltrace2")]
+        Verb::Babeltrace2(verb) => return ichnos_babeltrace2::run(verb.arguments.iter().cloned()),
         Verb::Check(verb) => check::run(verb, console),
         Verb::Schema(verb) => schema::run(verb, console),
         Verb::Formats(verb) => formats::run(verb, console),

@@ -1,4 +1,4 @@
-//! Names of component classes: `[NAME:]TYPE.PLUGIN.CLASS`.
+//! Component class names: `[NAME:]TYPE.PLUGIN.CLASS`.
 
 use super::escapes::{is_printable, text_until};
 use crate::command::{ComponentClass, ComponentKind, Failure};
@@ -74,7 +74,7 @@ fn kind_with_name(name: &str) -> Option<ComponentKind> {
     }
 }
 
-/// Returns the name of a kind on the command line.
+/// Returns a kind as written on the command line.
 pub(crate) fn kind_name(kind: ComponentKind) -> &'static str {
     match kind {
         ComponentKind::Source => "source",

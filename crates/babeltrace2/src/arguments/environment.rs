@@ -1,11 +1,11 @@
-//! Environment of the command.
+//! Environment variables and the terminal.
 
 use crate::paint::Paint;
 
-/// Environment variables and the terminal.
+/// Everything outside the command line.
 pub(crate) struct Environment<'a> {
-    /// Returns the value of an environment variable.
+    /// Returns an environment variable.
     pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Colors of the output.
+    /// Output colors.
     pub(crate) paint: Paint,
 }

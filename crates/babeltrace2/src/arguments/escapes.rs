@@ -1,6 +1,6 @@
 //! Backslashes in names, connections and time ranges.
 
-/// Returns the text before an end character, and the position of that character or the length. A backslash before an
+/// Returns the text before an end character, and its position (at the end, the length). A backslash before an
 /// escapable character is removed. Before another character, it stays, and that character ends nothing.
 pub(crate) fn text_until(input: &str, escapable: &[char], ends: &[char]) -> (String, usize) {
     let mut text = String::new();

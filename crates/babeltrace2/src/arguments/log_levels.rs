@@ -16,7 +16,7 @@ pub(crate) fn parse_log_level(text: &str) -> Option<LogLevel> {
     })
 }
 
-/// Changes a log level to the more detailed of two.
+/// Raises a log level if the other level has more details.
 pub(crate) fn raise(level: &mut Option<LogLevel>, other: LogLevel) {
     *level = Some(level.map_or(other, |level| level.min(other)));
 }

@@ -1,11 +1,11 @@
-//! Splits words of a command line into options and other arguments.
+//! Splits a command line into options and other arguments.
 //!
 //! Options have the forms `--name`, `--name=argument`, `--name argument`, `-n`, `-nargument` and `-n argument`. Several
 //! short options can be joined. `-` and `--` are not options.
 
 use crate::command::Failure;
 
-/// Option of a command.
+/// Command option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OptionId {
     AllowedMipVersions,
@@ -49,7 +49,7 @@ pub(crate) enum OptionId {
     Version,
 }
 
-/// Names of an option.
+/// Option names.
 #[derive(Debug)]
 pub(crate) struct OptionNames {
     id: OptionId,
@@ -68,7 +68,7 @@ pub(crate) const fn with_argument(id: OptionId, short: Option<char>, long: &'sta
     OptionNames { id, short, long, has_argument: true }
 }
 
-/// Part of a command line.
+/// Command line item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Item<'a> {
     /// Option. Its argument is empty if it does not need one.
@@ -82,7 +82,7 @@ pub(crate) enum Item<'a> {
 pub(crate) struct OptionError {
     /// `true` if the command does not have the option.
     pub(crate) is_unknown: bool,
-    /// Index of the word.
+    /// Word index.
     index: usize,
     word: String,
     problem: String,
@@ -95,20 +95,20 @@ impl OptionError {
         format!("While parsing argument #{number} (`{}`): {}", self.word, self.problem)
     }
 
-    /// Returns the failure of a command.
+    /// Returns the error as a command failure.
     pub(crate) fn failure(&self, command: &str, words_before: usize) -> Failure {
         let text = self.text(words_before);
         Failure::from_cause(format!("While parsing `{command}` command's command-line arguments: {text}"))
     }
 }
 
-/// Iterator over the parts of a command line. It ends after an error.
+/// Command line iterator. It ends after an error.
 #[derive(Debug)]
 pub(crate) struct Options<'a> {
     words: &'a [String],
     table: &'static [OptionNames],
     index: usize,
-    /// Remaining short options of the current word.
+    /// Remaining short options in the current word.
     group: &'a str,
     has_failed: bool,
 }
@@ -119,7 +119,7 @@ impl<'a> Options<'a> {
         Self { words, table, index: 0, group: "", has_failed: false }
     }
 
-    /// Returns the number of words that are completely consumed.
+    /// Returns how many words are completely consumed.
     pub(crate) fn consumed(&self) -> usize {
         self.index
     }

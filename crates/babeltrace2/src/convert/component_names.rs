@@ -1,10 +1,10 @@
-//! Names of the components in a graph.
+//! Component names in a graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::command::ComponentKind;
 
-/// Names of components, by kind in the order of the graph.
+/// Component names, by kind in graph order.
 #[derive(Debug, Default)]
 pub(super) struct ComponentNames {
     all: BTreeSet<String>,

@@ -1,17 +1,17 @@
-//! Explicit components and inputs, in the order of the command line.
+//! Explicit components and inputs, in command line order.
 
 use super::component_names::ComponentNames;
 use crate::arguments::class_name::parse_named_class;
 use crate::arguments::options::{Item, OptionError, OptionId};
 use crate::command::Failure;
 
-/// Input of an implicit source.
+/// Input for an implicit source.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     pub(super) path: String,
-    /// Arguments of `--params` after it.
+    /// `--params` arguments after it.
     pub(super) parameters: Vec<String>,
-    /// Argument of `--log-level` after it.
+    /// Last `--log-level` argument after it.
     pub(super) log_level: Option<String>,
 }
 

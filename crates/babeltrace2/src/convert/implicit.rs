@@ -31,7 +31,7 @@ impl ImplicitComponent {
         self.parameters += &format!("{name}={value}");
     }
 
-    /// Adds a parameter that is a text, as an argument of its own.
+    /// Adds a text parameter, as a separate argument.
     pub(super) fn set_text(&mut self, name: &str, text: &str) {
         push_text_parameter(&mut self.arguments, name, text);
     }
@@ -56,12 +56,12 @@ impl ImplicitComponent {
         };
     }
 
-    /// Returns the name of the component if it exists.
+    /// Returns the component name if it exists.
     pub(super) fn name(&self) -> Option<&str> {
         self.exists.then_some(&self.name)
     }
 
-    /// Appends the arguments of `run` for the component if it exists.
+    /// Appends the `run` arguments for the component if it exists.
     pub(super) fn append(&self, run_arguments: &mut Vec<String>) {
         if !self.exists {
             return;
@@ -100,7 +100,8 @@ impl ImplicitComponents {
         }
     }
 
-    /// Names the components after all others, and puts the filters before the explicit ones.
+    /// Names the components, and puts the filters before explicit filters. All other components must already have
+    /// names.
     pub(super) fn assign_names(&mut self, names: &mut ComponentNames) {
         self.live.assign_name("lttng-live", Some(ComponentKind::Source), names);
         self.pretty.assign_name("pretty", Some(ComponentKind::Sink), names);
@@ -114,7 +115,7 @@ impl ImplicitComponents {
         names.filters.splice(0..0, first);
     }
 
-    /// Appends the arguments of `run` for the components.
+    /// Appends the `run` arguments for all components.
     pub(super) fn append(&self, run_arguments: &mut Vec<String>) {
         let Self { live, pretty, ctf, dummy, muxer, trimmer, debug_info } = self;
         for component in [live, pretty, ctf, dummy, muxer, trimmer, debug_info] {
@@ -123,7 +124,7 @@ impl ImplicitComponents {
     }
 }
 
-/// Returns the name of a source's class on the command line.
+/// Returns a source class as written on the command line.
 pub(super) fn source_class(source: &FoundSource) -> String {
     format!("source.{}.{}", source.class.plugin, source.class.name)
 }

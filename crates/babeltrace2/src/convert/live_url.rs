@@ -1,4 +1,4 @@
-//! Addresses of LTTng relay daemons: `net://HOST[:PORT][/host/TARGET/SESSION]`.
+//! LTTng relay daemon addresses: `net://HOST[:PORT][/host/TARGET/SESSION]`.
 
 use crate::arguments::escapes::text_until;
 use crate::arguments::integers::leading_integer;

@@ -1,4 +1,4 @@
-//! Lists of names: `--names` and `--fields`.
+//! Name lists: `--names` and `--fields`.
 
 use crate::command::Failure;
 
@@ -15,7 +15,7 @@ const FIELDS: [&str; 9] = [
     "all",
 ];
 
-/// Returns the parameters of `sink.text.pretty` for `--names`.
+/// Returns `sink.text.pretty` parameters for `--names`.
 ///
 /// # Errors
 /// If a name is unknown.
@@ -38,7 +38,7 @@ pub(super) fn name_parameters(list: &str) -> Result<Vec<(String, &'static str)>,
     Ok(parameters("name", &names))
 }
 
-/// Returns the parameters of `sink.text.pretty` for `--fields`.
+/// Returns `sink.text.pretty` parameters for `--fields`.
 ///
 /// # Errors
 /// If a field is unknown.

@@ -1,4 +1,4 @@
-//! Options of `convert` that imply components.
+//! Options that imply components.
 
 use super::implicit::{ImplicitComponent, ImplicitComponents};
 use super::name_lists::{field_parameters, name_parameters};
@@ -124,7 +124,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Applies an option of `sink.text.pretty`.
+    /// Applies a `sink.text.pretty` option.
     fn set_text_option(&mut self, id: OptionId, argument: &str) -> Result<(), Failure> {
         let pretty = &mut self.implicit.pretty;
         match id {
@@ -139,7 +139,7 @@ impl Settings {
             OptionId::NoDelta => pretty.set("no-delta", "yes"),
             OptionId::Fields => set_all(pretty, field_parameters(argument)?),
             OptionId::Names => set_all(pretty, name_parameters(argument)?),
-            // Options of explicit components, and those that do not matter.
+            // Options for explicit components, and options without an effect.
             _ => return Ok(()),
         }
         self.implicit.pretty.exists = true;

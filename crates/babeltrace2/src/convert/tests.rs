@@ -2,8 +2,8 @@ use super::*;
 use crate::command::ComponentClass;
 use crate::paint::Paint;
 
-/// Finds one source for all inputs that begin with `t`, and one for each input that begins with `d`, below it. Sources
-/// of other classes are found for `x`.
+/// Finds one source for all inputs that begin with `t`, and one for each input that begins with `d`, below it. Other
+/// source classes are found for `x`.
 fn find(inputs: &[String]) -> Result<Vec<FoundSource>, Failure> {
     let source = |plugin: &str, name: &str, inputs: Vec<String>, original_inputs| FoundSource {
         class: ComponentClass {
@@ -49,12 +49,13 @@ const SOURCE: &str = "--component auto-disc-source-ctf-fs:source.ctf.fs --params
 const MUXER: &str = "--component muxer:filter.utils.muxer";
 const TO_MUXER: &str = "--connect auto-disc-source-ctf-fs:muxer";
 
-/// Parameters of implicit components for each option. `@` is the sink.
+/// Implicit sink for each option.
 #[test]
 fn options_of_the_sink() {
     let cases = [
         ("", "pretty:sink.text.pretty"),
         ("-o text", "pretty:sink.text.pretty"),
+        ("--omit-home-plugin-path --omit-system-plugin-path", "pretty:sink.text.pretty"),
         ("--clock-cycles", "pretty:sink.text.pretty --params clock-cycles=yes"),
         ("--clock-date", "pretty:sink.text.pretty --params clock-date=yes"),
         ("--clock-gmt", "pretty:sink.text.pretty --params clock-gmt=yes"),

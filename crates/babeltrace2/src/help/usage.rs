@@ -1,4 +1,4 @@
-//! Help of the commands.
+//! Command help.
 
 /// General options and commands.
 pub(crate) const GENERAL: &str = include_str!("general.txt");

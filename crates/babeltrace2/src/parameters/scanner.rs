@@ -1,4 +1,4 @@
-//! Tokens of the parameter language.
+//! Parameter language tokens.
 
 /// Token.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,12 +22,12 @@ pub(crate) enum Token {
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Column of the next byte in a terminal with tabs of 8 columns, from 0 on.
+    /// Terminal column before the next byte, from 0 on, with a tab stop every 8 columns.
     column: usize,
     token: Token,
 }
 
-/// Base of an integer, or that a number is a real one.
+/// Number form.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Binary,
@@ -38,7 +38,7 @@ enum Form {
 }
 
 impl<'a> Scanner<'a> {
-    /// Creates a scanner. It has no token yet.
+    /// Creates a scanner. Its first token must still be read.
     pub(crate) fn new(text: &'a str) -> Self {
         Self { bytes: text.as_bytes(), at: 0, column: 0, token: Token::Byte(b' ') }
     }
@@ -48,7 +48,7 @@ impl<'a> Scanner<'a> {
         &self.token
     }
 
-    /// Returns the column for the arrow of an error message: the last byte of the current token, or the place after an
+    /// Returns the arrow column for an error message: the last byte in the current token, or the place after an
     /// incomplete one.
     pub(crate) fn error_column(&self) -> usize {
         match self.token {
@@ -89,7 +89,7 @@ impl<'a> Scanner<'a> {
         Some(byte)
     }
 
-    /// Returns an invalid token that lacks something at the end of the text.
+    /// Returns an invalid token because the text ends too early.
     fn unfinished(&mut self) -> Token {
         self.column = self.column.saturating_add(1);
         Token::Invalid
@@ -163,7 +163,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads the rest of a number.
+    /// Reads the remaining digits.
     fn number(&mut self, mut form: Form, mut digits: Vec<u8>) -> Token {
         loop {
             let is_exponent = form == Form::Real && matches!(digits.last(), Some(b'e' | b'E'));

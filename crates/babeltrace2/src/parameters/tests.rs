@@ -81,7 +81,7 @@ fn several_parameters() {
     assert_eq!(all, parse_parameters("a=1,b=3,c=4").unwrap());
 }
 
-/// The last column is the column of the arrow.
+/// The last column is the arrow column.
 #[test]
 fn errors_have_an_arrow() {
     let cases = [

@@ -175,7 +175,7 @@ fn check_no_cycle(all: &[Described<'_>]) -> Result<(), String> {
     }
     let mut finished: BTreeSet<&str> = BTreeSet::new();
     for described in all {
-        // Components on the current path, with the number of connections that are already followed.
+        // Components on the current path, each with a count: its connections that are already followed.
         let mut path = vec![(described.connection.upstream.as_str(), 0_usize)];
         let mut on_path: BTreeSet<&str> = path.iter().map(|(name, _)| *name).collect();
         while let Some((name, followed)) = path.last_mut() {

@@ -47,6 +47,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     #[cfg(feature = "view")]
     ("view", &["ichnos view TRACE", "ichnos view --port 7070 --no-open TRACE TRACE"]),
     ("collect", &["ichnos collect -o DIR --tcp 7831 --udp 0.0.0.0:7831"]),
+    #[cfg(feature = "babeltrace2")]
+    ("babeltrace2", &["ichnos babeltrace2 --clock-gmt TRACE", "ichnos babeltrace2 list-plugins"]),
     ("check", &["ichnos check --fail-on loss TRACE", "ichnos check --strict --metadata-only TRACE"]),
     ("schema", &["ichnos schema --event 'sched_*' TRACE"]),
     ("formats", &["ichnos formats --json"]),

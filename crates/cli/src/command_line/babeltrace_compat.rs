@@ -53,6 +53,9 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
         }
         _ => return Ok(words),
     };
+    if verb == "babeltrace2" {
+        return Ok(words);
+    }
     match command.find_subcommand(&verb) {
         Some(verb) => answer_all(&words, verb, cat).map(|()| words),
         None => Ok(words),

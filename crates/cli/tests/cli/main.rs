@@ -5,6 +5,7 @@
 
 mod agreement;
 mod archives;
+mod babeltrace2;
 mod babeltrace_cases;
 mod book;
 mod cat;

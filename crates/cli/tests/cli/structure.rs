@@ -65,7 +65,9 @@ fn allowed(name: &str) -> Option<Vec<String>> {
     ];
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     Some(match name {
-        "ichnos-cli" => names(&["ichnos", "ichnos-view"]),
+        "ichnos-cli" => names(&["ichnos", "ichnos-babeltrace2", "ichnos-view"]),
+        "ichnos-babeltrace2" => names(&["ichnos", "ichnos-debuginfo"]),
+        "ichnos-debuginfo" => names(&["ichnos-model"]),
         "ichnos-view" => names(&["ichnos"]),
         "ichnos" => names(&BASE).into_iter().chain(names(&STAGES)).chain(formats()).collect(),
         "ichnos-io" => names(&["ichnos-model"]),
