@@ -6,8 +6,11 @@
 mod arguments;
 mod command;
 mod component_list;
+mod components;
 mod convert;
+mod execute;
 mod failure;
+mod graph;
 mod graph_check;
 mod help;
 mod list_plugins;
@@ -28,7 +31,8 @@ use ichnos::export::{TerminalText, for_terminal};
 
 use self::arguments::environment::Environment;
 use self::arguments::{Refusal, parse};
-use self::command::{Action, Command, Failure, FoundSource};
+use self::command::{Action, Failure};
+use self::execute::execute;
 use self::failure::error_stack;
 use self::paint::Paint;
 
@@ -62,7 +66,7 @@ fn run_words(
         };
         words.push(argument.into_string().map_err(not_text)?);
     }
-    let command = parse(&words, environment, &find_sources)?;
+    let command = parse(&words, environment, &components::discovery::find_sources)?;
     if let Action::Print(text) = &command.action {
         return match print(text, environment.paint) {
             Ok(()) => Ok(ExitCode::SUCCESS),
@@ -74,7 +78,7 @@ fn run_words(
         };
     }
     graph_check::check(&command)?;
-    Ok(execute(command)?)
+    Ok(execute(command).map(ExitCode::from)?)
 }
 
 fn print(text: &str, paint: Paint) -> io::Result<()> {
@@ -90,23 +94,4 @@ fn printable(text: &str, is_terminal: bool, paint: Paint) -> std::borrow::Cow<'_
         true => for_terminal(text, TerminalText::Lines { colors: paint.is_on() }),
         false => text.into(),
     }
-}
-
-fn find_sources(inputs: &[String]) -> Result<Vec<FoundSource>, Failure> {
-    let class = command::ComponentClass {
-        kind: command::ComponentKind::Source,
-        plugin: "ctf".to_owned(),
-        name: "fs".to_owned(),
-    };
-    let exists = |(_, path): &(usize, &String)| std::path::Path::new(path).join("metadata").exists();
-    let (indexes, paths): (Vec<usize>, Vec<&String>) = inputs.iter().enumerate().filter(exists).unzip();
-    if indexes.is_empty() {
-        return Ok(Vec::new());
-    }
-    let inputs = paths.into_iter().cloned().map(value::Value::Text).collect();
-    Ok(vec![FoundSource { class, inputs, original_inputs: indexes }])
-}
-
-fn execute(command: Command) -> Result<ExitCode, Failure> {
-    Err(Failure::from_cause(format!("Cannot execute this command yet: {:?}", command.action)))
 }

@@ -1,6 +1,6 @@
 //! Options for opening CTF traces.
 
-use ichnos_io::{Bytes, ScanProgress};
+use ichnos_io::{BabeltraceRules, Bytes, ScanProgress};
 use ichnos_model::clock::{ClockArithmetic, ClockOffsets};
 use ichnos_model::meaning::ClassMap;
 use ichnos_model::trace::Limits;
@@ -30,6 +30,8 @@ pub struct CtfOptions {
     pub class_map: Option<ClassMap>,
     /// Conversion from cycles to nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
+    /// Rules of Babeltrace 2, if they replace ichnos' own.
+    pub babeltrace: Option<BabeltraceRules>,
     /// File name and content of metadata for a tree without metadata, for example a single data stream file.
     pub metadata: Option<(String, Bytes)>,
     /// Receives the progress while packets are located.
@@ -48,6 +50,7 @@ impl Default for CtfOptions {
             clock_arithmetic: ClockArithmetic::Exact,
             clock_offsets: ClockOffsets::default(),
             class_map: None,
+            babeltrace: None,
             metadata: None,
             progress: ScanProgress::default(),
         }

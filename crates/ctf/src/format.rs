@@ -210,6 +210,7 @@ impl From<&ReadOptions> for CtfOptions {
             clock_offsets: options.clock_offsets.clone(),
             class_map: options.class_map.clone(),
             clock_arithmetic: options.clock_arithmetic,
+            babeltrace: options.babeltrace.clone(),
             metadata: options
                 .formats
                 .file(INFO.name, METADATA)

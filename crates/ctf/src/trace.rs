@@ -181,8 +181,12 @@ impl<'a> MetadataDirectory<'a> {
             Err(error) => return Err(self.problem(format!("cannot be read: {error}"))),
         };
         let limits = options.limits.for_metadata(bytes.len() as u64, self.packed);
-        let mut metadata_options =
-            MetadataOptions { dialect: options.dialect, strict: options.strict, limits };
+        let mut metadata_options = MetadataOptions {
+            dialect: options.dialect,
+            strict: options.strict,
+            ignores_unknown_fields: options.babeltrace.is_some(),
+            limits,
+        };
         let parsed = metadata::parse(&bytes, &metadata_options);
         if !bytes.look_for_loss().is_empty() {
             return Err(self.problem("the file has become shorter while it was read".to_owned()));
@@ -274,13 +278,14 @@ impl<'a> TraceDescription<'a> {
         self.directories.append(&mut other.directories);
     }
 
-    /// Returns Babeltrace's name for the trace: its host, and its path below the opened path. Parts in several
-    /// directories have no path.
-    fn name(&self) -> String {
+    /// Returns Babeltrace's name for the trace: its host, and the given name or its path below the opened path. Parts
+    /// in several directories have no path.
+    fn name(&self, given: Option<&str>) -> String {
         let host = self.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
-        let below = match self.directories.as_slice() {
-            [only] => &*only.relative,
-            _ => "",
+        let below = match (given, self.directories.as_slice()) {
+            (Some(given), _) => given,
+            (None, [only]) => &*only.relative,
+            (None, _) => "",
         };
         let separator = if host.is_empty() || below.is_empty() { "" } else { "/" };
         format!("{host}{separator}{below}")
@@ -341,11 +346,13 @@ impl<'a> TraceDescription<'a> {
             [only] => only.path.clone(),
             several => common_directory(several.iter().map(|directory| directory.path.as_str())),
         };
-        let name = self.name();
+        let name = self.name(None);
+        let given_name = options.babeltrace.as_ref().map(|rules| self.name(Some(&rules.trace_name)));
         let allowed = self.allowed();
         let trace = match Trace::with_class_map(self.class, name, &self.limits, options.class_map.as_ref()) {
             Ok(mut trace) => {
                 trace.path.clone_from(&path);
+                trace.given_name = given_name;
                 self.diagnostics.extend(read_stacks(&self.directories, &mut trace, options));
                 Arc::new(trace)
             }
@@ -370,7 +377,10 @@ impl<'a> TraceDescription<'a> {
         builder.report_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
-        let (streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);
+        let (mut streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);
+        if options.babeltrace.is_some() {
+            number_streams(&mut streams);
+        }
         diagnostics.append(&mut notes);
         Ok(CtfTrace {
             path,
@@ -410,6 +420,19 @@ impl<'a> TraceDescription<'a> {
             // Each text has its file.
             let file = files.get(i).cloned().unwrap_or_default();
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
+        }
+    }
+}
+
+/// Numbers the data streams without an id by their files, as Babeltrace does.
+fn number_streams(streams: &mut [Arc<StreamInput>]) {
+    let mut unnumbered: Vec<&mut Arc<StreamInput>> =
+        streams.iter_mut().filter(|input| input.stream.id.is_none()).collect();
+    unnumbered.sort_by(|a, b| a.stream.name.cmp(&b.stream.name));
+    for (number, input) in (0u128..).zip(unnumbered) {
+        // Nothing shares the new data streams yet.
+        if let Some(stream) = Arc::get_mut(input).and_then(|input| Arc::get_mut(&mut input.stream)) {
+            stream.id = Some(number);
         }
     }
 }

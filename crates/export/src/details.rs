@@ -2,6 +2,7 @@
 
 mod classes;
 mod clock;
+mod field_location;
 mod fields;
 mod lines;
 mod resume;
@@ -46,13 +47,18 @@ pub struct DetailsOptions {
     pub trace_name: bool,
     /// Write data stream class names.
     pub stream_class_name: bool,
+    /// Write namespaces and unique identifiers of data stream classes.
+    pub stream_class_namespace: bool,
     /// Write data stream names.
     pub stream_name: bool,
-    /// Write UUIDs. Accepted without effect: traces and clocks have unique identifiers instead, see
-    /// [`DetailsOptions::uid`].
+    /// Write UUIDs. Without effect unless [`DetailsOptions::protocol_version`] is 0: otherwise, traces and clocks have
+    /// unique identifiers instead, see [`DetailsOptions::uid`].
     pub uuid: bool,
     /// Write unique identifiers.
     pub uid: bool,
+    /// Version of Babeltrace's message interchange protocol. With 0, namespaces, unique identifiers and properties that
+    /// only CTF 2 has are not written.
+    pub protocol_version: u64,
     /// Write one line per message, without fields.
     pub compact: bool,
     /// Also write discarded events and packets with an unknown number, for example those before the first kept
@@ -68,6 +74,23 @@ pub struct DetailsOptions {
     pub printable_only: bool,
 }
 
+impl DetailsOptions {
+    /// Returns a namespace, if namespaces are written.
+    fn namespace<'a>(&self, namespace: Option<&'a str>) -> Option<&'a str> {
+        namespace.filter(|_| self.protocol_version > 0)
+    }
+
+    /// Returns `true` if unique identifiers are written.
+    fn has_uids(&self) -> bool {
+        self.uid && self.protocol_version > 0
+    }
+
+    /// Returns `true` if UUIDs are written.
+    fn has_uuids(&self) -> bool {
+        self.uuid && self.protocol_version == 0
+    }
+}
+
 impl Default for DetailsOptions {
     fn default() -> Self {
         Self {
@@ -76,9 +99,11 @@ impl Default for DetailsOptions {
             time: true,
             trace_name: true,
             stream_class_name: true,
+            stream_class_namespace: true,
             stream_name: true,
             uuid: true,
             uid: true,
+            protocol_version: 1,
             compact: false,
             uncounted_losses: false,
             stacks: false,
@@ -419,18 +444,21 @@ impl<W: TextWriter> Details<W> {
         lines.indent();
         lines.object("Trace");
         if options.trace_name {
-            let name = class.name.as_deref().or((!trace.name.is_empty()).then_some(&*trace.name));
-            lines.quoted_name(name);
+            lines.quoted_name(property::trace_name(trace));
         }
-        let uid = property::trace_uid(class).filter(|_| options.uid);
-        let namespace = property::trace_namespace(class);
+        let uid = property::trace_uid(class).filter(|_| options.has_uids());
+        let namespace = options.namespace(property::trace_namespace(class));
         lines.identity(namespace, uid.as_deref(), None);
-        if class.environment.is_empty() && streams.is_empty() {
+        let uuid = property::trace_uid(class).filter(|_| options.has_uuids());
+        if uuid.is_none() && class.environment.is_empty() && streams.is_empty() {
             lines.push("\n");
             return;
         }
         lines.push(":\n");
         lines.indent = 4;
+        if let Some(uuid) = uuid {
+            lines.text_line("UUID", &uuid);
+        }
         if !class.environment.is_empty() {
             lines.environment(&class.environment);
         }

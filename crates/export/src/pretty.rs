@@ -174,6 +174,9 @@ pub struct PrettyOptions {
     pub color_bright_codes: bool,
     /// Escape all unprintable characters in trace texts, as needed for terminals. Warnings are always escaped.
     pub printable_only: bool,
+    /// Version of Babeltrace's message interchange protocol. Warnings have the UUID of a trace with 0, and its unique
+    /// identifier with 1.
+    pub protocol_version: u64,
     /// Accepted without effect, as in babeltrace2.
     pub verbose: bool,
     /// Split enumeration values without a name into named bits.
@@ -573,10 +576,17 @@ impl<W: TextWriter> Pretty<W> {
             }
             _ => out.extend_from_slice(b"(unknown time range)"),
         }
-        write!(out, " in trace \"{}\" ", printable(property::trace_name(stream).unwrap_or("(unknown)")))?;
-        match stream.trace.class.uuid {
-            Some(uuid) => write!(out, "(UUID: {uuid}) ")?,
-            None => out.extend_from_slice(b"(no UUID) "),
+        write!(
+            out,
+            " in trace \"{}\" ",
+            printable(property::trace_name(&stream.trace).unwrap_or("(unknown)"))
+        )?;
+        let class = &stream.trace.class;
+        match (self.options.protocol_version, class.uuid, property::trace_uid(class)) {
+            (0, Some(uuid), _) => write!(out, "(UUID: {uuid}) ")?,
+            (0, None, _) => out.extend_from_slice(b"(no UUID) "),
+            (_, _, Some(uid)) => write!(out, "(UID: {}) ", printable(&uid))?,
+            (_, _, None) => out.extend_from_slice(b"(no UID) "),
         }
         let name = printable(if stream.name.is_empty() { "(unknown)" } else { &stream.name });
         write!(out, "within stream \"{name}\" (stream class ID: {}, ", stream.class().id)?;

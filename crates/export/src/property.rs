@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ichnos_model::class::{Attributes, EventRecordClass, UuidOf};
 use ichnos_model::log::LOG_LEVEL_NAMES;
 use ichnos_model::plan::Plan;
-use ichnos_model::{DataStream, TraceClass};
+use ichnos_model::{Trace, TraceClass};
 
 /// Attribute namespaces of log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
@@ -88,10 +88,10 @@ pub(crate) fn trace_uid(class: &TraceClass) -> Option<Cow<'_, str>> {
     Some(uuid.to_string().into())
 }
 
-/// Returns the trace name of a data stream.
-pub(crate) fn trace_name(stream: &DataStream) -> Option<&str> {
-    let trace = &stream.trace;
-    trace.class.name.as_deref().or((!trace.name.is_empty()).then_some(&*trace.name))
+/// Returns the name of a trace.
+pub(crate) fn trace_name(trace: &Trace) -> Option<&str> {
+    let own = || trace.class.name.as_deref().or((!trace.name.is_empty()).then_some(&*trace.name));
+    trace.given_name.as_deref().or_else(own)
 }
 
 /// Fields of a scope that only serve decoding and are not displayed: fields with roles, unless another field needs

@@ -219,7 +219,7 @@ pub struct Pass {
     selection: Selection,
     limit: u64,
     skip: Option<u64>,
-    strict: bool,
+    is_refused: Option<fn(&Damage) -> bool>,
     is_live: bool,
     stop: Option<&'static AtomicBool>,
     mapping: Option<EventMapping>,
@@ -244,7 +244,7 @@ impl Pass {
             selection,
             limit: u64::MAX,
             skip: None,
-            strict: false,
+            is_refused: None,
             is_live: false,
             stop: None,
             mapping: None,
@@ -269,7 +269,13 @@ impl Pass {
     /// Ends the pass at the first damage.
     #[must_use]
     pub fn strict(self, strict: bool) -> Self {
-        Self { strict, ..self }
+        Self { is_refused: strict.then_some(|_| true), ..self }
+    }
+
+    /// Ends the pass at the first damage for which a function returns `true`.
+    #[must_use]
+    pub fn refuse(self, is_refused: fn(&Damage) -> bool) -> Self {
+        Self { is_refused: Some(is_refused), ..self }
     }
 
     /// Ends the pass when the flag is set. The flag is checked from time to time.
@@ -540,7 +546,7 @@ impl<S: Sink> PassRun<'_, S> {
             }
             Message::Damage(damage) => {
                 let damage: &Damage = damage;
-                if self.pass.strict {
+                if self.pass.is_refused.is_some_and(|is_refused| is_refused(damage)) {
                     return self.end(Ok(PassEnd::Refused(Box::new(damage.clone()))));
                 }
                 counts.damages += 1;

@@ -92,6 +92,17 @@ fn intersection(trace: &dyn OpenedTrace) -> Result<Option<(i128, i128)>, Interse
 }
 
 impl Reader<'_> {
+    /// Restricts the time of the trace with this index in [`Session::traces`].
+    pub fn restrict(&mut self, trace: usize, window: Window) {
+        if let Some(known) = self.windows.get_mut(trace) {
+            known.begin = known.begin.max(window.begin);
+            known.end = match (known.end, window.end) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+    }
+
     /// Restricts each trace to the time in which all its data streams are active, including unselected data streams.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Traces that are opened together on one timeline.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -213,9 +214,14 @@ fn of_trees(
     }
     let placed = std::mem::take(&mut session.traces).into_iter().zip(std::mem::take(&mut session.placements));
     let mut placed: Vec<_> = placed.collect();
-    placed.sort_by(|(a, _), (b, _)| (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path())));
+    placed.sort_by(|(a, _), (b, _)| compare(a.as_ref(), b.as_ref()));
     (session.traces, session.placements) = placed.into_iter().unzip();
     Ok(session)
+}
+
+/// Compares traces by their order on the timeline.
+fn compare(a: &dyn OpenedTrace, b: &dyn OpenedTrace) -> Ordering {
+    (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path()))
 }
 
 /// Reads datagrams as they arrive, in the format from the options, otherwise in the first datagram format. The
@@ -388,6 +394,41 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Creates a session from a trace that was opened otherwise.
+    #[must_use]
+    pub fn of_trace(trace: Box<dyn OpenedTrace>, options: &OpenOptions) -> Self {
+        Self { traces: vec![trace], placements: vec![Placement::default()], ..Self::new(options) }
+    }
+
+    /// Joins sessions that were opened with different options. Also returns, for each trace, the index of the session
+    /// that it came from.
+    #[must_use]
+    pub fn join(sessions: impl IntoIterator<Item = Self>, options: &OpenOptions) -> (Self, Vec<usize>) {
+        let mut joined = Self::new(options);
+        let mut traces = Vec::new();
+        for (index, mut session) in sessions.into_iter().enumerate() {
+            let placements = std::mem::take(&mut session.placements);
+            let own = std::mem::take(&mut session.traces).into_iter().zip(placements);
+            traces.extend(own.map(|(trace, placement)| (trace, placement, index)));
+            joined.refused.append(&mut session.refused);
+            joined.left_out.append(&mut session.left_out);
+            joined.problems.append(&mut session.problems);
+            joined.notices.append(&mut session.notices);
+            joined.beginnings.append(&mut session.beginnings);
+            joined.is_live |= session.is_live;
+            joined.assume_correlated |= session.assume_correlated;
+            joined.inputs.extend(session.inputs);
+        }
+        traces.sort_by(|(a, ..), (b, ..)| compare(a.as_ref(), b.as_ref()));
+        let mut indexes = Vec::new();
+        for (trace, placement, index) in traces {
+            joined.traces.push(trace);
+            joined.placements.push(placement);
+            indexes.push(index);
+        }
+        (joined, indexes)
     }
 
     /// Returns the traces. Their order decides between equal times.

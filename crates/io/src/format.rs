@@ -159,6 +159,15 @@ pub trait Format: Send + Sync {
 /// Creates a trace from arriving datagrams. Its single data stream can be read once.
 pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn OpenedTrace>, PlanError>;
 
+/// Rules of Babeltrace 2 for CTF traces: data streams without an id are numbered, and unknown fields of blocks in TSDL
+/// are ignored with a warning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BabeltraceRules {
+    /// Name that follows the host name in trace names, in place of the name in the metadata.
+    pub trace_name: String,
+}
+
 /// Reading options for all formats.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -182,6 +191,8 @@ pub struct ReadOptions {
     pub clock_offsets: ClockOffsets,
     /// Conversion from cycles to nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
+    /// Rules of Babeltrace 2 for CTF traces, if they replace ichnos' own.
+    pub babeltrace: Option<BabeltraceRules>,
     /// Names of known tracer bugs for which the workaround is disabled; see [`FormatInfo::quirks`].
     pub without_quirks: Vec<&'static str>,
     /// Receiver of progress reports while opening.

@@ -49,6 +49,13 @@ impl InputPlaces {
         self.opened.extend(fs::canonicalize(path));
     }
 
+    /// Adds all places of another input.
+    pub fn extend(&mut self, other: Self) {
+        self.opened.extend(other.opened);
+        self.directories.extend(other.directories);
+        self.linked.extend(other.linked);
+    }
+
     /// Adds the files of a tree opened at a path.
     pub fn add_tree(&mut self, path: &Path, tree: &Tree) {
         self.add(path);

@@ -81,8 +81,8 @@ pub use file_names::FileNames;
 pub use file_output::file_output;
 pub use file_parts::file_parts;
 pub use format::{
-    EnclosingTrace, ExplainContext, Format, FormatInfo, Listen, OpenedTraces, OptionConflict, ReadOptions,
-    RefusedTrace,
+    BabeltraceRules, EnclosingTrace, ExplainContext, Format, FormatInfo, Listen, OpenedTraces,
+    OptionConflict, ReadOptions, RefusedTrace,
 };
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};

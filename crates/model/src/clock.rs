@@ -52,6 +52,8 @@ pub struct ClockOffsets {
     pub origin: i128,
     /// Additional offsets for clocks with these names or ids, added to `all`.
     pub by_name: Vec<(String, i128)>,
+    /// `true` if all clocks count from 1970, whatever their classes say.
+    pub from_unix_epoch: bool,
 }
 
 impl ClockOffsets {
@@ -67,6 +69,7 @@ impl ClockOffsets {
         self.all = self.all.saturating_add(others.all);
         self.origin = self.origin.saturating_add(others.origin);
         self.by_name.extend(others.by_name.iter().cloned());
+        self.from_unix_epoch |= others.from_unix_epoch;
         self
     }
 
@@ -89,9 +92,12 @@ impl ClockOffsets {
         named.fold(self.all.saturating_add(origin), |sum, (_, offset)| sum.saturating_add(*offset))
     }
 
-    /// Adds the offset to a clock; see [`ClockClass::add_offset`].
+    /// Adds the offset to a clock, and changes its origin if needed; see [`ClockClass::add_offset`].
     #[must_use]
     pub fn add_to(&self, clock: &mut ClockClass) -> bool {
+        if self.from_unix_epoch {
+            clock.origin = ClockOrigin::UnixEpoch;
+        }
         clock.add_offset(self.for_clock(clock))
     }
 }

@@ -39,6 +39,8 @@ pub struct MetadataOptions {
     pub dialect: Option<Dialect>,
     /// `true` to treat [warnings](ichnos_model::trace::Severity::Warning) as errors, and tolerate nothing.
     pub strict: bool,
+    /// `true` to ignore unknown fields of blocks in TSDL with a warning.
+    pub ignores_unknown_fields: bool,
     /// Limits on metadata sizes.
     pub limits: Limits,
 }

@@ -79,6 +79,7 @@ fn read(
     let found = *dialect.get_or_insert_with(|| json::recognize(text).unwrap_or(Dialect::Ctf18));
     let errors = problems.errors();
     let mut trace = match found {
+        Dialect::Ctf18 if options.ignores_unknown_fields => tsdl::parse_tolerant(text, limits, problems),
         Dialect::Ctf18 => tsdl::parse(text, limits, problems),
         Dialect::Prop1 => json::parse_prop1(text, limits, problems),
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),

@@ -12,6 +12,7 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{Scope, Trace, TraceClass};
 
 use super::DetailsOptions;
+use super::field_location::{find_member, write_field_location};
 use super::text::DetailsLines;
 use crate::property::{self, Hidden};
 
@@ -66,8 +67,10 @@ fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize,
     if options.stream_class_name {
         lines.quoted_name(class.name.as_deref());
     }
-    let uid = class.uid.as_deref().filter(|_| options.uid);
-    lines.identity(class.namespace.as_deref(), uid, Some(class.id));
+    let is_shown = options.stream_class_namespace;
+    let uid = class.uid.as_deref().filter(|_| is_shown && options.has_uids());
+    let namespace = options.namespace(class.namespace.as_deref()).filter(|_| is_shown);
+    lines.identity(namespace, uid, Some(class.id));
     lines.push(":\n");
     lines.indent += 2;
     write_attributes(lines, &class.attributes);
@@ -94,7 +97,8 @@ fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize,
         write_clock_class(lines, clock, &trace.class, options);
         lines.indent -= 2;
     }
-    let mut scopes = ReachableScopes { trace: &trace.class, stream: class, event: None };
+    let has_names = options.protocol_version > 0;
+    let mut scopes = ReachableScopes { trace: &trace.class, stream: class, event: None, has_names };
     let context = plans.packet_context.as_ref();
     scopes.write_root(lines, "Packet context field class", Scope::PacketContext, context);
     let context = plans.common_context.as_ref();
@@ -126,8 +130,8 @@ fn write_event_class(lines: &mut DetailsLines<'_>, class: &EventRecordClass, opt
         lines.colored(lines.palette.green, name);
         lines.push("`");
     }
-    let uid = class.uid.as_deref().filter(|_| options.uid);
-    lines.identity(class.namespace.as_deref(), uid, Some(class.id));
+    let uid = class.uid.as_deref().filter(|_| options.has_uids());
+    lines.identity(options.namespace(class.namespace.as_deref()), uid, Some(class.id));
     lines.push(":\n");
     lines.indent += 2;
     write_attributes(lines, &class.attributes);
@@ -146,7 +150,7 @@ fn write_clock_class(
     trace: &TraceClass,
     options: &DetailsOptions,
 ) {
-    if let Some(namespace) = &clock.namespace {
+    if let Some(namespace) = options.namespace(clock.namespace.as_deref()) {
         lines.text_line("Namespace", namespace);
     }
     if let Some(name) = &clock.name {
@@ -157,8 +161,11 @@ fn write_clock_class(
         (None, Some(uuid)) => Some(uuid.to_string().into()),
         (None, None) => None,
     };
-    if let Some(uid) = uid.filter(|_| options.uid) {
+    if let Some(uid) = uid.filter(|_| options.has_uids()) {
         lines.text_line("UID", &uid);
+    }
+    if let Some(uuid) = clock.uuid.filter(|_| options.has_uuids()) {
+        lines.text_line("UUID", &uuid.to_string());
     }
     write_attributes(lines, &clock.attributes);
     if let Some(description) = &clock.description {
@@ -169,7 +176,7 @@ fn write_clock_class(
     if let Some(precision) = precision {
         lines.integer_line("Precision (cycles)", i128::from(precision));
     }
-    if let Some(accuracy) = clock.accuracy {
+    if let Some(accuracy) = clock.accuracy.filter(|_| options.protocol_version > 0) {
         lines.integer_line("Accuracy (cycles)", i128::from(accuracy));
     }
     // The offset in cycles is less than a second.
@@ -273,6 +280,8 @@ struct ReachableScopes<'a> {
     trace: &'a TraceClass,
     stream: &'a DataStreamClass,
     event: Option<&'a EventRecordClass>,
+    /// `true` if field locations consist of names.
+    has_names: bool,
 }
 
 impl<'a> ReachableScopes<'a> {
@@ -328,21 +337,6 @@ impl DisplayedTarget<'_> {
     }
 }
 
-/// Finds a structure member, through classes that are transparent to field locations.
-fn find_member<'a>(class: &'a FieldClass, wanted: &dyn Fn(&Member) -> bool) -> Option<&'a Member> {
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().find(|member| wanted(member))
-        }
-        FieldKind::Array { element, .. } => find_member(element, wanted),
-        FieldKind::Optional { field, .. } => find_member(field, wanted),
-        FieldKind::Variant { options, .. } => {
-            options.iter().find_map(|option| find_member(&option.class, wanted))
-        }
-        _ => None,
-    }
-}
-
 /// Writer for the field classes of one scope.
 struct ClassLines<'a> {
     scopes: &'a ReachableScopes<'a>,
@@ -385,26 +379,11 @@ impl<'a> ClassLines<'a> {
         DisplayedTarget { scope, path, class, is_by_values: location.is_by_values() }
     }
 
-    fn write_location(lines: &mut DetailsLines<'_>, title: &str, target: &DisplayedTarget<'_>) {
-        lines.push(title);
-        lines.push(" [");
-        lines.text(match target.scope {
-            Scope::PacketHeader => "Packet header",
-            Scope::PacketContext => "Packet context",
-            Scope::EventRecordHeader => "Event header",
-            Scope::CommonContext => "Event common context",
-            Scope::SpecificContext => "Event specific context",
-            Scope::Payload => "Event payload",
-            Scope::Resource => "Resource",
-        });
-        lines.push(": ");
-        for (i, name) in target.path.iter().enumerate() {
-            if i > 0 {
-                lines.push(", ");
-            }
-            lines.text(name);
-        }
-        lines.push("]");
+    /// Writes the location of a length or selector field, as `title` calls the field.
+    fn write_location(&self, lines: &mut DetailsLines<'_>, title: &str, target: &DisplayedTarget<'_>) {
+        let root = self.scopes.root(target.scope);
+        let root = root.filter(|_| !self.scopes.has_names);
+        write_field_location(lines, title, target.scope, &target.path, root);
     }
 
     /// Skips a class without writing it.
@@ -425,6 +404,9 @@ impl<'a> ClassLines<'a> {
                 self.simple(lines, class, "Boolean", "");
             }
             FieldKind::BitMap { flags, .. } => {
+                if !self.scopes.has_names {
+                    return self.simple(lines, class, "Bit array", "");
+                }
                 let flags = ByName::new(flags);
                 lines.colored(lines.palette.blue, "Bit array");
                 // The reference output lacks an opening parenthesis here.
@@ -589,7 +571,7 @@ impl<'a> ClassLines<'a> {
             lines.push(", ");
         }
         if let Some(target) = target {
-            Self::write_location(lines, "Length field location", &target);
+            self.write_location(lines, "Length", &target);
             lines.push(", ");
         }
         lines.push("Media type ");
@@ -683,7 +665,7 @@ impl<'a> ClassLines<'a> {
                 if target.is_seen() {
                     lines.colored(lines.palette.blue, "Dynamic array (with length field)");
                     lines.push(" (");
-                    Self::write_location(lines, "Length field location", &target);
+                    self.write_location(lines, "Length", &target);
                     lines.push(")");
                 } else {
                     lines.colored(lines.palette.blue, "Dynamic array (no length field)");
@@ -717,7 +699,7 @@ impl<'a> ClassLines<'a> {
         );
         if target.is_seen() {
             lines.push(" (");
-            Self::write_location(lines, "Selector field location", target);
+            self.write_location(lines, "Selector", target);
             lines.push(")");
         }
         self.begin_properties(lines, class);
@@ -756,7 +738,7 @@ impl<'a> ClassLines<'a> {
         push_count(lines, options.len(), "option");
         if target.is_seen() {
             lines.push(", ");
-            Self::write_location(lines, "Selector field location", target);
+            self.write_location(lines, "Selector", target);
         }
         lines.push(")");
         if options.is_empty() {

@@ -33,7 +33,7 @@ pub(super) fn class_prefix(
     let names = options.names.header;
     let mut prefix = ClassPrefix { out: Vec::new(), palette, names, comma: has_clock && names, any: false };
     if options.fields.trace
-        && let Some(name) = property::trace_name(event.stream)
+        && let Some(name) = property::trace_name(&event.stream.trace)
     {
         prefix.trace_name(name);
     }

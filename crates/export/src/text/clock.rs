@@ -10,14 +10,37 @@ const BILLION: i128 = 1_000_000_000;
 #[must_use]
 pub fn date_time(nanoseconds: i128, gmt: bool) -> String {
     let fraction = nanoseconds.rem_euclid(BILLION);
-    let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
     match Timestamp::from_nanosecond(nanoseconds) {
         Ok(instant) => {
-            let zoned = instant.to_zoned(zone);
+            let zoned = instant.to_zoned(zone(gmt));
             format!("{}.{fraction:09} {}", zoned.strftime("%Y-%m-%d %H:%M:%S"), zoned.strftime("%Z"))
         }
         Err(_) => seconds(nanoseconds),
     }
+}
+
+/// Date in the calendar: year, month from 1, day from 1.
+pub type CalendarDate = (i16, i8, i8);
+
+/// Returns the date of a time in nanoseconds since the Unix epoch: in UTC if `gmt`, otherwise in the system time zone.
+/// Returns `None` beyond the calendar.
+#[must_use]
+pub fn calendar_date(nanoseconds: i128, gmt: bool) -> Option<CalendarDate> {
+    let date = Timestamp::from_nanosecond(nanoseconds).ok()?.to_zoned(zone(gmt)).date();
+    Some((date.year(), date.month(), date.day()))
+}
+
+/// Returns the nanoseconds since the Unix epoch at a time of day (hour, minute, second, nanosecond) on a date: in UTC if
+/// `gmt`, otherwise in the system time zone. Returns `None` if there is no such date or time.
+#[must_use]
+pub fn calendar_nanoseconds(date: CalendarDate, time: (i8, i8, i8, i32), gmt: bool) -> Option<i128> {
+    let date = jiff::civil::Date::new(date.0, date.1, date.2).ok()?;
+    let time = jiff::civil::Time::new(time.0, time.1, time.2, time.3).ok()?;
+    Some(date.to_datetime(time).to_zoned(zone(gmt)).ok()?.timestamp().as_nanosecond())
+}
+
+fn zone(gmt: bool) -> TimeZone {
+    if gmt { TimeZone::UTC } else { TimeZone::system() }
 }
 
 /// Formats nanoseconds as seconds with nine decimals.
@@ -39,5 +62,11 @@ mod tests {
         assert_eq!(date_time(-1, true), "1969-12-31 23:59:59.999999999 UTC");
         assert_eq!(seconds(-1), "-0.000000001");
         assert_eq!(date_time(i128::MAX, true), seconds(i128::MAX));
+        assert_eq!(calendar_date(1_583_019_000 * BILLION, true), Some((2020, 2, 29)));
+        assert_eq!(calendar_date(i128::MAX, true), None);
+        let noon = |date| calendar_nanoseconds(date, (23, 30, 0, 7), true);
+        assert_eq!(noon((2020, 2, 29)), Some(1_583_019_000 * BILLION + 7));
+        assert_eq!(noon((2020, 2, 30)), None);
+        assert_eq!(calendar_nanoseconds((2020, 2, 29), (24, 0, 0, 0), true), None);
     }
 }

@@ -25,6 +25,8 @@ pub struct Trace {
     pub plans: TracePlans,
     /// Display name, if the class lacks a name; may be empty.
     pub name: String,
+    /// Display name from an option, in place of both names; may be empty.
+    pub given_name: Option<String>,
     /// Location of the trace, for example its directory path; may be empty.
     pub path: String,
     /// Classes discovered while reading, by data stream class.
@@ -64,6 +66,7 @@ impl Trace {
             class,
             plans,
             name,
+            given_name: None,
             path,
             dynamic,
             stacks,

@@ -79,7 +79,15 @@ impl TsdlParser<'_> {
         let name = self.names("an attribute or a type declaration")?;
         let dotted = name.names.join(".");
         if self.peek_mark(":=") {
-            let Some(root) = roots.iter().find(|root| **root == dotted) else {
+            let known = roots.iter().find(|root| **root == dotted);
+            if known.is_none() && self.ignores_unknown_fields {
+                self.take();
+                self.within(&format!("`{dotted}`"), Self::root_type)?;
+                self.end_statement()?;
+                self.unknown_attribute(&name, roots, Severity::Warning);
+                return Ok(None);
+            }
+            let Some(root) = known else {
                 return Err(self.stop(name.at, format!("unknown field `{dotted}`")));
             };
             self.take();

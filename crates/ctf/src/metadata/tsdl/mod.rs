@@ -32,6 +32,20 @@ use super::{Problems, memory};
 /// A later check of the whole trace class ensures that located fields exist and fit, and that fields with roles have
 /// the right kind.
 pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
+    parse_with(text, limits, problems, false)
+}
+
+/// Like [`parse`], but ignores unknown fields of blocks with a warning.
+pub fn parse_tolerant(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
+    parse_with(text, limits, problems, true)
+}
+
+fn parse_with(
+    text: &[u8],
+    limits: &Limits,
+    problems: &mut Problems,
+    ignores_unknown_fields: bool,
+) -> Option<TraceClass> {
     let before = problems.errors();
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the metadata is longer than {} bytes, the limit", limits.metadata_bytes);
@@ -39,7 +53,9 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
         return None;
     }
     let left = problems.bytes_left();
-    let document = parser::TsdlParser::new(text, limits, problems).document();
+    let mut parser = parser::TsdlParser::new(text, limits, problems);
+    parser.ignores_unknown_fields = ignores_unknown_fields;
+    let document = parser.document();
     if problems.errors() > before {
         // Classes from partially read types would only cause spurious problems.
         return None;

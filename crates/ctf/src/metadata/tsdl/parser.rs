@@ -103,6 +103,8 @@ pub(super) struct TsdlParser<'a> {
     /// End of the last token taken.
     pub(super) last_end: TextPosition,
     pub(super) problems: &'a mut Problems,
+    /// `true` to ignore unknown fields of blocks with a warning.
+    pub(super) ignores_unknown_fields: bool,
     pub(super) limits: &'a Limits,
     pub(super) scopes: TypeScopes,
     /// Duplicate names declared by the current statement, to be reported at its end.
@@ -128,6 +130,7 @@ impl<'a> TsdlParser<'a> {
             ahead: VecDeque::new(),
             last_end: TextPosition { line: 1, column: 1, offset: 0 },
             problems,
+            ignores_unknown_fields: false,
             limits,
             scopes: TypeScopes::new(),
             doubles: Vec::new(),

@@ -1,0 +1,158 @@
+//! `sink.ctf.fs`: writes CTF traces.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ichnos::convert::{ConvertError, ConvertOptions, target};
+use ichnos::io::ExistingOutput;
+use ichnos::model::Trace;
+use ichnos::{Pass, Reader};
+
+use crate::command::Failure;
+use crate::components::ctf_errors::{damage_cause, is_refused};
+use crate::components::parameter_values::Parameters;
+use crate::components::text_sinks::shown;
+use crate::components::trace_directory::new_trace_directory;
+use crate::value::Map;
+
+/// Settings of the sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CtfFsSink {
+    path: PathBuf,
+    /// `true` to write one trace to the output path itself.
+    is_single: bool,
+    is_quiet: bool,
+    is_ctf_1: bool,
+    /// Number of traces written so far.
+    traces: usize,
+}
+
+impl CtfFsSink {
+    /// Creates a sink from parameters.
+    ///
+    /// # Errors
+    /// If the version is unknown.
+    pub(crate) fn new(parameters: &Map) -> Result<Self, Failure> {
+        let parameters = Parameters(parameters);
+        let is_ctf_1 = match parameters.text("ctf-version") {
+            Some("1" | "1.8") => true,
+            None | Some("2" | "2.0") => false,
+            Some(other) => {
+                return Err(Failure::from_cause(format!(
+                    "Unexpected `ctf-version` parameter value `{other}`: expecting `1`, `1.8`, `2`, or `2.0`."
+                )));
+            }
+        };
+        Ok(Self {
+            path: PathBuf::from(parameters.text("path").unwrap_or_default()),
+            is_single: parameters.is_set("assume-single-trace"),
+            is_quiet: parameters.is_set("quiet"),
+            is_ctf_1,
+            traces: 0,
+        })
+    }
+
+    /// Returns `true` if it writes CTF 1.8.
+    pub(crate) fn is_ctf_1(&self) -> bool {
+        self.is_ctf_1
+    }
+
+    /// Prepares the output directory.
+    ///
+    /// # Errors
+    /// If it cannot be created, or if it exists and must not.
+    pub(crate) fn prepare(&self) -> Result<(), Failure> {
+        let path = &self.path;
+        if self.is_single && path.exists() {
+            return Err(Failure::from_cause(format!(
+                "Single trace mode, but output path exists: output-path=\"{}\"",
+                path.display()
+            )));
+        }
+        let directory = if self.is_single { path.parent().unwrap_or(Path::new("")) } else { path };
+        create_directories(directory, "output directory: output-dir-path")
+    }
+
+    /// Writes the messages of a reader as one trace.
+    ///
+    /// # Errors
+    /// If the trace cannot be read or written.
+    pub(crate) fn write(&mut self, reader: &Reader<'_>, trace: &Trace, pass: Pass) -> Result<(), Failure> {
+        if self.is_single && self.traces > 0 {
+            return Err(Failure::from_cause("Single trace mode, but getting more than one trace"));
+        }
+        self.traces += 1;
+        let directory = match self.is_single {
+            true => self.path.clone(),
+            false => new_trace_directory(&self.path, trace),
+        };
+        create_directories(directory.parent().unwrap_or(Path::new("")), "trace directory: path")?;
+        let dialect = if self.is_ctf_1 { "ctf1.8" } else { "spec2" };
+        let Some(target) = target(Some("ctf"), &directory, None) else {
+            return Err(Failure::from_cause("Failed to find the CTF writer"));
+        };
+        let mut options = ConvertOptions::default();
+        options.write.dialect = Some(dialect.to_owned());
+        options.write.existing = ExistingOutput::Refuse;
+        options.write.correlated = true;
+        options.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        options.pass = pass.refuse(is_refused);
+        match reader.convert(target.writer, Some(directory.clone()), &options) {
+            Ok(_) => self.report(&directory),
+            Err(ConvertError::Refused(damage)) => {
+                Err(Failure::from_cause(damage_cause(&damage))
+                    .in_context("Failed to create the next message"))
+            }
+            Err(error) => Err(Failure::from_cause(format!(
+                "Cannot write the trace: path=\"{}\": {error}",
+                shown(&directory)
+            ))),
+        }
+    }
+
+    fn report(&self, directory: &Path) -> Result<(), Failure> {
+        if self.is_quiet {
+            return Ok(());
+        }
+        let written = writeln!(io::stdout(), "Created CTF trace `{}`.", shown(directory));
+        // The trace is complete, whether or not anybody reads this line.
+        written
+            .or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+            .map_err(|error| Failure::from_cause(format!("Cannot write to the standard output: {error}")))
+    }
+}
+
+fn create_directories(directory: &Path, what: &str) -> Result<(), Failure> {
+    if directory.as_os_str().is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory).map_err(|error| {
+        Failure::from_cause(format!("Cannot create directories for {what}=\"{}\": {error}", shown(directory)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+
+    #[test]
+    fn versions_are_read() {
+        let sink = |version: Option<&str>| {
+            let mut map = Map::default();
+            map.insert("path", Value::Text("out".to_owned()));
+            if let Some(version) = version {
+                map.insert("ctf-version", Value::Text(version.to_owned()));
+            }
+            CtfFsSink::new(&map).map(|sink| sink.is_ctf_1())
+        };
+        let cases =
+            [(None, false), (Some("1"), true), (Some("1.8"), true), (Some("2"), false), (Some("2.0"), false)];
+        for (version, expected) in cases {
+            assert_eq!(sink(version), Ok(expected));
+        }
+        let failure = sink(Some("3")).unwrap_err();
+        assert!(failure.causes[0].starts_with("Unexpected `ctf-version` parameter value `3`"));
+    }
+}

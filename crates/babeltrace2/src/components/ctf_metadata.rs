@@ -1,0 +1,125 @@
+//! Metadata streams of CTF traces.
+
+use std::io;
+use std::path::Path;
+
+use ichnos::ctf::metadata::{Dialect, Metadata, MetadataOptions, Problems, packetized, parse};
+use ichnos::model::trace::{FileDiagnostic, Limits};
+
+use crate::command::Failure;
+use crate::components::ctf_errors::metadata_causes;
+
+/// First line of the text of CTF 1.8 metadata.
+const SIGNATURE: &str = "/* CTF 1.8";
+
+/// Text of a metadata stream.
+pub(crate) struct MetadataText {
+    pub(crate) text: String,
+    pub(crate) is_packetized: bool,
+}
+
+/// Reads the metadata stream of a trace directory. Returns `None` if there is none.
+///
+/// # Errors
+/// If it cannot be read, or is larger than the limit.
+fn read(directory: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    let path = directory.join("metadata");
+    let failure = |reason: String| {
+        let path = path.display();
+        Failure::from_cause(format!("{reason}: path=\"{path}\"")).in_context("Error reading metadata file")
+    };
+    let length = match std::fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => return Ok(None),
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failure(error.to_string())),
+    };
+    let most = Limits::default().metadata_bytes;
+    if length > most {
+        return Err(failure(format!("The metadata has {length} bytes, more than the limit of {most}")));
+    }
+    std::fs::read(&path).map(Some).map_err(|error| failure(error.to_string()))
+}
+
+/// Parses the metadata stream of a trace directory. Returns `None` if there is none.
+///
+/// # Errors
+/// If it is invalid.
+pub(crate) fn parse_metadata(directory: &Path) -> Result<Option<Metadata>, Failure> {
+    let Some(bytes) = read(directory)? else { return Ok(None) };
+    let mut options = MetadataOptions::default();
+    options.ignores_unknown_fields = true;
+    match parse(&bytes, &options) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) => {
+            let path = directory.join("metadata").display().to_string();
+            let problems = error.diagnostics.into_iter().map(|problem| FileDiagnostic::new(&*path, problem));
+            let causes = metadata_causes(&problems.collect::<Vec<_>>());
+            Err(Failure { causes, exit_code: 1 })
+        }
+    }
+}
+
+/// Returns `true` if metadata is CTF 1.8.
+pub(crate) fn is_ctf_1(metadata: &Metadata) -> bool {
+    metadata.dialect == Dialect::Ctf18
+}
+
+/// Reads the text of the metadata stream of a trace directory, without its packets.
+///
+/// # Errors
+/// If there is no metadata stream, or if its packets are invalid.
+pub(crate) fn metadata_text(directory: &Path) -> Result<MetadataText, Failure> {
+    let path = directory.join("metadata");
+    let Some(bytes) = read(directory)? else {
+        let path = path.display();
+        return Err(Failure::from_cause(format!("No such file or directory: path=\"{path}\""))
+            .in_context("Error reading metadata file"));
+    };
+    let is_packetized = packetized::packet_byte_order(&bytes).is_some();
+    let text = match is_packetized {
+        false => bytes,
+        true => {
+            let limits = Limits::default();
+            let mut problems = Problems::new(&limits);
+            match packetized::unpack(&bytes, &limits, &mut problems) {
+                Some(unpacked) => unpacked.text,
+                None => {
+                    let found = problems.into_diagnostics().into_iter();
+                    let found = found.map(|problem| FileDiagnostic::new(path.display().to_string(), problem));
+                    let causes = metadata_causes(&found.collect::<Vec<_>>());
+                    return Err(Failure { causes, exit_code: 1 }.in_context("Error reading metadata file"));
+                }
+            }
+        }
+    };
+    let text = String::from_utf8_lossy(&text);
+    let is_json =
+        text.trim_start_matches(['\u{feff}', '\u{1e}', ' ', '\t', '\r', '\n']).starts_with(['{', '[']);
+    let text = match is_json || text.starts_with(SIGNATURE) {
+        true => text.into_owned(),
+        false => format!("{SIGNATURE} */\n\n{text}"),
+    };
+    Ok(MetadataText { text, is_packetized })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::ctf_identity::TraceIdentity;
+
+    #[test]
+    fn metadata_is_read_from_examples() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let directory = examples.join("hello-lttng");
+        let metadata = parse_metadata(&directory).unwrap().unwrap();
+        assert!(is_ctf_1(&metadata));
+        let group = TraceIdentity::of_class(&metadata.trace).unwrap().group();
+        assert!(group.starts_with("namespace: lttng.org,2009, name: , uid: "), "{group}");
+        let text = metadata_text(&directory).unwrap();
+        assert!(text.text.starts_with(SIGNATURE));
+        assert!(parse_metadata(&examples).unwrap().is_none());
+        let failure = metadata_text(&examples).err().unwrap();
+        assert!(failure.causes[1].starts_with("No such file or directory: path=\""), "{failure:?}");
+    }
+}

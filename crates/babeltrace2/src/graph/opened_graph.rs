@@ -1,0 +1,179 @@
+//! A graph whose components were created.
+
+use std::collections::HashMap;
+
+use ichnos::model::Window;
+
+use crate::command::{Component, ComponentKind, Failure, Graph, LogLevel};
+use crate::components::ctf_fs_sink::CtfFsSink;
+use crate::components::source::OpenedSource;
+use crate::components::text_sinks::TextSink;
+use crate::components::trimmer::{Trimmer, check_range};
+use crate::components::{ctf_fs, query};
+use crate::graph::sink_run::{PortInput, PreparedSink, narrowed, run_sink};
+use crate::graph::sources::Sources;
+use crate::graph::wiring::{self, SinkInput};
+use crate::graph_check::not_created;
+
+/// Created components of a graph, by their index in [`Graph::components`].
+pub(crate) struct OpenedGraph<'g> {
+    graph: &'g Graph,
+    sources: Sources<'g>,
+    trimmers: HashMap<usize, Trimmer>,
+    sinks: HashMap<usize, PreparedSink>,
+}
+
+/// Runs a graph. Returns the exit code.
+///
+/// # Errors
+/// If a component cannot be created or connected, or if a trace cannot be read or an output cannot be written.
+pub(crate) fn run(graph: &Graph, log_level: Option<LogLevel>) -> Result<u8, Failure> {
+    let mut opened = OpenedGraph::new(graph, log_level.unwrap_or(LogLevel::Warning))?;
+    opened.set_protocol_version()?;
+    let windows = match graph.is_intersected {
+        true => opened.intersections().map_err(|failure| failure.in_context("Cannot create components."))?,
+        false => HashMap::new(),
+    };
+    let ports: Vec<Vec<String>> = (0..graph.components.len())
+        .map(|index| opened.sources.get(index).map(OpenedSource::port_names).unwrap_or_default())
+        .collect();
+    let connected =
+        wiring::connect(graph, &ports).map_err(|failure| failure.in_context("Cannot connect components."))?;
+    for sink in connected {
+        let mut inputs = Vec::new();
+        for input in &sink.inputs {
+            inputs.push(opened.port_input(input, windows.get(&input.source).copied())?);
+        }
+        let Some(prepared) = opened.sinks.remove(&sink.sink) else { continue };
+        let failed = |failure: Failure| failure.in_context("Graph failed to complete successfully");
+        let code = run_sink(&mut opened.sources, prepared, &inputs).map_err(failed)?;
+        if code != 0 {
+            return Ok(code);
+        }
+    }
+    Ok(0)
+}
+
+impl<'g> OpenedGraph<'g> {
+    /// Creates the components.
+    fn new(graph: &'g Graph, log_level: LogLevel) -> Result<Self, Failure> {
+        let mut opened = Self {
+            graph,
+            sources: Sources::new(graph, log_level),
+            trimmers: HashMap::new(),
+            sinks: HashMap::new(),
+        };
+        for kind in [ComponentKind::Source, ComponentKind::Filter, ComponentKind::Sink] {
+            for (index, component) in graph.components.iter().enumerate() {
+                if component.class.kind == kind {
+                    opened.create(index, component).map_err(|failure| {
+                        failure.in_context(not_created(component)).in_context("Cannot create components.")
+                    })?;
+                }
+            }
+        }
+        Ok(opened)
+    }
+
+    fn create(&mut self, index: usize, component: &Component) -> Result<(), Failure> {
+        let (class, parameters) = (&component.class, &component.parameters);
+        match (class.kind, class.name.as_str()) {
+            (ComponentKind::Source, _) => self.sources.add(index)?,
+            (ComponentKind::Filter, "trimmer") => {
+                self.trimmers.insert(index, Trimmer::new(parameters)?);
+            }
+            // A muxer is the merge of the engine. `filter.lttng-utils.debug-info` passes everything on.
+            (ComponentKind::Filter, _) => {}
+            (ComponentKind::Sink, "pretty") => {
+                self.sinks.insert(index, PreparedSink::Text(TextSink::pretty(parameters)));
+            }
+            (ComponentKind::Sink, "details") => {
+                self.sinks.insert(index, PreparedSink::Text(TextSink::details(parameters)));
+            }
+            (ComponentKind::Sink, "fs") => {
+                let sink = CtfFsSink::new(parameters)?;
+                sink.prepare()?;
+                self.sinks.insert(index, PreparedSink::CtfFs(sink));
+            }
+            (ComponentKind::Sink, "counter") => {
+                self.sinks.insert(index, PreparedSink::counter(parameters)?);
+            }
+            (ComponentKind::Sink, _) => {
+                self.sinks.insert(index, PreparedSink::Dummy);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the greatest version of the message interchange protocol that all components support. CTF 2 has properties
+    /// that version 0 lacks. `sink.ctf.fs` writes any source in any version of CTF, unlike in Babeltrace.
+    fn set_protocol_version(&mut self) -> Result<(), Failure> {
+        let is_allowed = |version: u64| {
+            self.graph.protocol_versions.as_ref().is_none_or(|allowed| allowed.contains(&version))
+        };
+        let has_ctf_2 = self.sources.iter().any(|(_, source)| !ctf_fs::is_plain(&source.session));
+        let Some(version) =
+            [1, 0].into_iter().find(|version| is_allowed(*version) && (*version == 1 || !has_ctf_2))
+        else {
+            return Err(Failure::from_cause(
+                "Failed to find an operative message interchange protocol version to use to create the `run` \
+                command's graph (components are not interoperable).",
+            ));
+        };
+        for sink in self.sinks.values_mut() {
+            if let PreparedSink::Text(sink) = sink {
+                sink.set_protocol_version(version);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the time in which all data streams of a source are active, by source.
+    fn intersections(&self) -> Result<HashMap<usize, Window>, Failure> {
+        let mut windows = HashMap::new();
+        for (index, source) in self.sources.iter() {
+            windows.insert(index, intersection(source)?);
+        }
+        Ok(windows)
+    }
+
+    /// Returns a port with the time window of the filters after it.
+    fn port_input(&mut self, input: &SinkInput, window: Option<Window>) -> Result<PortInput, Failure> {
+        let mut window = window.unwrap_or_default();
+        for filter in &input.filters {
+            // A place for `filter.lttng-utils.debug-info`: it adds fields to the events of this port.
+            let Some(trimmer) = self.trimmers.get(filter) else { continue };
+            let first = match (trimmer.needs_date(), self.sources.get(input.source)) {
+                (true, Some(source)) => source.first_time(),
+                _ => None,
+            };
+            window = narrowed(window, trimmer.window(first)?);
+        }
+        Ok(PortInput { source: input.source, port: input.port, window })
+    }
+}
+
+/// Returns the time in which all data streams of a source are active.
+fn intersection(source: &OpenedSource) -> Result<Window, Failure> {
+    if source.ports.is_empty() {
+        return Err(query::no_streams(source)
+            .in_context("Failed to execute `babeltrace.trace-infos` query: comp-class-name=\"fs\""));
+    }
+    let mut range: Option<(i128, i128)> = None;
+    for trace in source.session.traces() {
+        for summary in trace.streams() {
+            let Some((begin, end)) = summary.time_range else {
+                return Err(Failure::from_cause(
+                    "Unexpected format of `babeltrace.trace-infos` query result: missing expected `range-ns` key \
+                    in stream map.",
+                )
+                .in_context("Failed to compute trace streams intersection."));
+            };
+            let (first, last) = range.unwrap_or((begin, end));
+            range = Some((first.max(begin), last.min(end)));
+        }
+    }
+    let Some((begin, end)) = range else { return Ok(Window::default()) };
+    check_range(begin, end)?;
+    Ok(Window { begin: Some(begin), end: Some(end) })
+}

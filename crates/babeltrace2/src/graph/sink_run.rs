@@ -1,0 +1,208 @@
+//! Runs one sink: a pass of the engine over the ports that reach it.
+
+use std::collections::HashMap;
+use std::io;
+
+use ichnos::export::Null;
+use ichnos::io::{Output, OutputFile};
+use ichnos::model::{Event, Window};
+use ichnos::{OpenOptions, Pass, PassEnd, PassOptions, PassSummary, Reader, Selection, Session, TextOutput};
+
+use crate::command::Failure;
+use crate::components::counter::Counter;
+use crate::components::ctf_fs_sink::CtfFsSink;
+use crate::components::source::OpenedSource;
+use crate::components::text_sinks::TextSink;
+use crate::components::{damage_cause, is_refused};
+use crate::graph::sources::Sources;
+use crate::value::Map;
+
+/// Created sink.
+pub(crate) enum PreparedSink {
+    Text(TextSink),
+    CtfFs(CtfFsSink),
+    Counter(Box<Counter<OutputFile>>),
+    Dummy,
+}
+
+impl PreparedSink {
+    /// Creates a `sink.utils.counter`.
+    ///
+    /// # Errors
+    /// If there is no standard output.
+    pub(crate) fn counter(parameters: &Map) -> Result<Self, Failure> {
+        let output = OutputFile::standard().map_err(|error| Failure::from_cause(error.to_string()))?;
+        Ok(Self::Counter(Box::new(Counter::new(output, parameters))))
+    }
+}
+
+/// Output port of a source that reaches the sink, with its time window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PortInput {
+    pub(crate) source: usize,
+    pub(crate) port: usize,
+    pub(crate) window: Window,
+}
+
+/// Exit code of a program that writes into a pipe which nobody reads any more, as a shell shows it.
+const BROKEN_PIPE: u8 = 141;
+
+/// Size in bytes of the parts that are read at once if nothing is printed.
+const DUMMY_CHUNK: u64 = 16 << 20;
+
+/// Runs a sink. Returns the exit code.
+///
+/// # Errors
+/// If a trace cannot be read, or an output cannot be written.
+pub(crate) fn run_sink(
+    sources: &mut Sources<'_>,
+    sink: PreparedSink,
+    inputs: &[PortInput],
+) -> Result<u8, Failure> {
+    let result = match sink {
+        PreparedSink::CtfFs(sink) => return write_traces(sources, sink, inputs),
+        PreparedSink::Text(sink) => {
+            with_messages(sources, inputs, |reader, pass| sink.print(|output| write(reader, pass, output)))
+        }
+        PreparedSink::Counter(mut counter) => {
+            with_messages(sources, inputs, |reader, pass| reader.pass().with(pass).run(&mut *counter))
+        }
+        PreparedSink::Dummy => with_messages(sources, inputs, |reader, pass| {
+            let output = TextOutput::new(io::sink(), |_| Null::new()).without_damage();
+            let mut options = PassOptions::default();
+            options.chunk_bytes = Some(DUMMY_CHUNK);
+            reader.pass().with(pass).options(options).write(&output)
+        }),
+    }?;
+    match result {
+        Ok(summary) => check_end(&summary).map(|()| 0),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(BROKEN_PIPE),
+        Err(error) => Err(Failure::from_cause(format!("Cannot write the output: {error}"))),
+    }
+}
+
+fn write(reader: &Reader<'_>, pass: Pass, output: &dyn Output) -> io::Result<PassSummary> {
+    reader.pass().with(pass).write(output)
+}
+
+fn check_end(summary: &PassSummary) -> Result<(), Failure> {
+    match &summary.end {
+        PassEnd::Refused(damage) => {
+            Err(Failure::from_cause(damage_cause(damage)).in_context("Failed to create the next message"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Passes a reader of the merged inputs to a function.
+fn with_messages<T>(
+    sources: &mut Sources<'_>,
+    inputs: &[PortInput],
+    run: impl FnOnce(&Reader<'_>, Pass) -> T,
+) -> Result<T, Failure> {
+    let mut indexes: Vec<usize> = inputs.iter().map(|input| input.source).collect();
+    indexes.dedup();
+    if let [only] = indexes.as_slice() {
+        let source = sources.take(*only)?;
+        let windows = source.windows(inputs);
+        let result = with_reader(&source.session, &windows, run);
+        sources.keep(*only, source);
+        return result;
+    }
+    let mut windows = HashMap::new();
+    let mut sessions = Vec::new();
+    for index in indexes {
+        let source = sources.take(index)?;
+        let of_source: Vec<PortInput> =
+            inputs.iter().filter(|input| input.source == index).copied().collect();
+        windows.extend(source.windows(&of_source));
+        sessions.push(source.session);
+    }
+    let (session, _) = Session::join(sessions, &OpenOptions::default());
+    with_reader(&session, &windows, run)
+}
+
+/// Passes a reader of the data streams with these keys to a function, each in its time window.
+fn with_reader<T>(
+    session: &Session,
+    windows: &HashMap<u32, Window>,
+    run: impl FnOnce(&Reader<'_>, Pass) -> T,
+) -> Result<T, Failure> {
+    let reader = session.reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
+    let mut reader = reader.map_err(|error| Failure::from_cause(error.to_string()))?;
+    let pass = Pass::new(restrict(&mut reader, session, windows)).refuse(is_refused);
+    Ok(run(&reader, pass))
+}
+
+/// Restricts a reader to the time windows of its data streams. Returns the selection of events, which is needed if data
+/// streams of one trace have different windows.
+fn restrict(reader: &mut Reader<'_>, session: &Session, windows: &HashMap<u32, Window>) -> Selection {
+    let mut differ = false;
+    for (index, trace) in session.traces().iter().enumerate() {
+        let mut of_trace = trace.data_streams().into_iter().filter_map(|stream| windows.get(&stream.key));
+        let Some(first) = of_trace.next() else { continue };
+        let hull = of_trace.fold(*first, |hull, window| {
+            differ |= window != first;
+            let begin = hull.begin.zip(window.begin).map(|(a, b)| a.min(b));
+            let end = hull.end.zip(window.end).map(|(a, b)| a.max(b));
+            Window { begin, end }
+        });
+        reader.restrict(index, hull);
+    }
+    if !differ {
+        return Selection::default();
+    }
+    let windows = windows.clone();
+    Selection::default().condition(move |event: &Event<'_>| {
+        let Some(window) = windows.get(&event.stream.key) else { return true };
+        let Some(clock) = event.clock else { return true };
+        window.begin.is_none_or(|begin| clock.nanoseconds >= begin)
+            && window.end.is_none_or(|end| clock.nanoseconds <= end)
+    })
+}
+
+/// Writes each source as a trace of its own.
+fn write_traces(sources: &mut Sources<'_>, mut sink: CtfFsSink, inputs: &[PortInput]) -> Result<u8, Failure> {
+    let mut indexes: Vec<usize> = inputs.iter().map(|input| input.source).collect();
+    indexes.dedup();
+    for index in indexes {
+        let source = sources.take(index)?;
+        let of_source: Vec<PortInput> =
+            inputs.iter().filter(|input| input.source == index).copied().collect();
+        let windows = source.windows(&of_source);
+        if let Some(trace) = source.session.traces().first() {
+            let mut reader = source
+                .session
+                .stream_reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
+            let pass = Pass::new(restrict(&mut reader, &source.session, &windows));
+            sink.write(&reader, trace.trace(), pass)?;
+        }
+        sources.keep(index, source);
+    }
+    Ok(0)
+}
+
+/// Returns the time in two windows.
+pub(crate) fn narrowed(a: Window, b: Window) -> Window {
+    let end = match (a.end, b.end) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    Window { begin: a.begin.max(b.begin), end }
+}
+
+impl OpenedSource {
+    /// Returns the time windows of data streams, by their keys.
+    fn windows(&self, inputs: &[PortInput]) -> HashMap<u32, Window> {
+        let mut windows: HashMap<u32, Window> = HashMap::new();
+        for input in inputs {
+            let Some(port) = self.ports.get(input.port) else { continue };
+            let Some(trace) = self.session.traces().get(port.trace) else { continue };
+            if let Some(stream) = trace.data_streams().get(port.stream) {
+                let known = windows.entry(stream.key).or_default();
+                *known = narrowed(*known, input.window);
+            }
+        }
+        windows
+    }
+}
