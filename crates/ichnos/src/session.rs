@@ -382,7 +382,11 @@ impl Session {
                 let mut opened = format.open(&trees, &read);
                 check_names(&placement, &trees, &opened.traces)?;
                 self.placements.resize(self.traces.len() + opened.traces.len(), placement);
-                self.traces.extend(opened.traces.drain(..).map(RunningThreads::wrap));
+                let traces = opened.traces.drain(..).map(RunningThreads::wrap);
+                self.traces.extend(traces.map(|trace| match &options.debug_info {
+                    Some(debug_info) => debug_info.wrap(trace),
+                    None => trace,
+                }));
                 self.refused.append(&mut opened.refused);
                 self.notices.extend(opened.notices.into_iter().map(Hint::new));
             }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::debug_info::DebugInfoArgs;
 use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -65,6 +66,8 @@ pub(crate) struct Cat {
     #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with = "listen", help_heading = "Selection", hide_short_help = true)]
     pub(crate) around: Option<Vec<String>>,
 
+    #[command(flatten)]
+    pub(crate) debug_info: DebugInfoArgs,
     #[command(flatten)]
     pub(crate) text: TextOptions,
 }

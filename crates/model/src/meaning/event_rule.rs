@@ -103,21 +103,23 @@ fn find_member(class: &EventRecordClass, stream: &DataStreamClass, path: &str) -
 pub struct ClassMap {
     map: Option<Arc<MapClass>>,
     running: RunningParts,
+    streams: Option<Arc<MapStream>>,
 }
 
 impl Default for ClassMap {
     fn default() -> Self {
-        Self { map: None, running: RunningParts::Nothing }
+        Self { map: None, running: RunningParts::Nothing, streams: None }
     }
 }
 
 type MapClass = dyn Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync;
+type MapStream = dyn Fn(&mut DataStreamClass) + Send + Sync;
 
 impl ClassMap {
     /// Creates a class map. `map` also receives the data stream class of the events. It must not change the scopes of a
     /// class or use the trace, since it is called while a class is added to the trace.
     pub fn new(map: impl Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync + 'static) -> Self {
-        Self { map: Some(Arc::new(map)), running: RunningParts::Nothing }
+        Self { map: Some(Arc::new(map)), ..Self::default() }
     }
 
     /// Also adds the [running thread](crate::running_thread) to processor events.
@@ -126,7 +128,14 @@ impl ClassMap {
         Self { running, ..self }
     }
 
-    /// Returns `true` if it does more than add running threads.
+    /// Also passes each data stream class to `map`, which may add a [resource](Scope::Resource). It must not change
+    /// scopes that are decoded.
+    #[must_use]
+    pub fn with_streams(self, map: impl Fn(&mut DataStreamClass) + Send + Sync + 'static) -> Self {
+        Self { streams: Some(Arc::new(map)), ..self }
+    }
+
+    /// Returns `true` if it does more than add resources.
     pub(crate) fn changes_classes(&self) -> bool {
         self.map.is_some()
     }
@@ -147,6 +156,9 @@ impl ClassMap {
             }
             stream.event_records = classes;
             running_thread::add_to(stream, self.running);
+            if let Some(map) = &self.streams {
+                map(stream);
+            }
         }
     }
 }
