@@ -23,12 +23,15 @@ use crate::binary::BinaryId;
 /// ```
 #[derive(Debug, Default)]
 pub struct AddressSpaces {
+    /// Modules. The number of an address space is the number of its process.
     symbols: Symbols,
-    /// Numbers of address spaces in `symbols`, by process.
-    spaces: HashMap<i64, u32>,
+    thread_names: ThreadNames,
     mappings: HashMap<MappingKey, Mapping>,
     is_incomplete: bool,
 }
+
+/// Thread names by process and thread.
+type ThreadNames = BTreeMap<(Option<u64>, u64), Arc<str>>;
 
 /// Address space, first address and first time.
 type MappingKey = (u32, u64, i128);
@@ -36,7 +39,22 @@ type MappingKey = (u32, u64, i128);
 #[derive(Debug)]
 struct Mapping {
     binary: Arc<BinaryId>,
-    is_position_independent: Option<bool>,
+    base: MappingBase,
+}
+
+/// Meaning of the first address of a mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MappingBase {
+    /// Start of the binary. Addresses are relative to it if the binary can be loaded at any address.
+    #[default]
+    Binary,
+    /// Start of a binary that can be loaded at any address.
+    PositionIndependent,
+    /// Start of a binary that was loaded at the address for which it was linked.
+    Absolute,
+    /// Start of the code of the binary.
+    Code,
 }
 
 /// A binary at an address.
@@ -47,8 +65,8 @@ pub struct MappedBinary<'a> {
     pub binary: &'a Arc<BinaryId>,
     /// Address at which the binary was loaded.
     pub base: u64,
-    /// `true` if addresses in the binary are relative to its base. `None` if unknown.
-    pub is_position_independent: Option<bool>,
+    /// Meaning of that address.
+    pub kind: MappingBase,
 }
 
 /// A binary that was loaded into an address space.
@@ -57,24 +75,24 @@ pub struct MappedBinary<'a> {
 pub struct LoadedBinary {
     /// First address.
     pub base: u64,
-    /// Size in memory in bytes. A binary without size is ignored.
-    pub size: u64,
+    /// Size in memory in bytes. A binary without size is ignored. `None` if unknown.
+    pub size: Option<u64>,
     /// Path in the traced system.
     pub path: Arc<str>,
-    /// `true` if addresses in the binary are relative to its base. `None` if unknown.
-    pub is_position_independent: Option<bool>,
+    /// Meaning of the first address.
+    pub kind: MappingBase,
 }
 
 impl LoadedBinary {
     /// Creates a loaded binary.
     pub fn new(base: u64, size: u64, path: impl Into<Arc<str>>) -> Self {
-        Self { base, size, path: path.into(), is_position_independent: None }
+        Self { base, size: Some(size), path: path.into(), kind: MappingBase::default() }
     }
 
-    /// Sets the kind of its addresses.
+    /// Sets the meaning of the first address.
     #[must_use]
-    pub fn position_independent(self, is_position_independent: bool) -> Self {
-        Self { is_position_independent: Some(is_position_independent), ..self }
+    pub fn with_kind(self, kind: MappingBase) -> Self {
+        Self { kind, ..self }
     }
 }
 
@@ -90,6 +108,18 @@ pub enum AddressSpaceEvent {
     Unload {
         /// First address.
         base: u64,
+    },
+    /// The process was created by another process, with a copy of its binaries.
+    Fork {
+        /// The other process.
+        parent: i64,
+    },
+    /// Name of a thread.
+    ThreadName {
+        /// The thread.
+        thread: u64,
+        /// Its name.
+        name: Arc<str>,
     },
     /// Build id of the binary at an address.
     BuildId {
@@ -116,10 +146,11 @@ pub struct AddressSpacesBuilder {
     closed: Vec<(i64, OpenMapping, Option<i128>)>,
     /// Number of open and closed mappings.
     count: usize,
+    thread_names: ThreadNames,
     is_incomplete: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OpenMapping {
     loaded: LoadedBinary,
     from: i128,
@@ -145,6 +176,12 @@ impl AddressSpacesBuilder {
                     self.closed.push((process, mapping, Some(time)));
                 }
             }
+            AddressSpaceEvent::Fork { parent } => self.fork(time, process, parent),
+            AddressSpaceEvent::ThreadName { thread, name } => {
+                if self.thread_names.len() < Self::MOST_MAPPINGS {
+                    self.thread_names.insert((u64::try_from(process).ok(), thread), name);
+                }
+            }
             AddressSpaceEvent::BuildId { base, id } => {
                 if let Some(mapping) = self.mapping(process, base) {
                     mapping.build_id = Some(id);
@@ -162,8 +199,19 @@ impl AddressSpacesBuilder {
         self.open.get_mut(&process)?.get_mut(&base)
     }
 
+    fn fork(&mut self, time: i128, process: i64, parent: i64) {
+        let Some(inherited) = self.open.get(&parent).filter(|_| parent != process) else { return };
+        if self.open.contains_key(&process) || self.count + inherited.len() > Self::MOST_MAPPINGS {
+            return;
+        }
+        let mut inherited = inherited.clone();
+        inherited.values_mut().for_each(|mapping| mapping.from = time);
+        self.count += inherited.len();
+        self.open.insert(process, inherited);
+    }
+
     fn load(&mut self, time: i128, process: i64, loaded: LoadedBinary) {
-        if loaded.size == 0 {
+        if loaded.size == Some(0) {
             return;
         }
         let open = self.open.entry(process).or_default();
@@ -184,26 +232,37 @@ impl AddressSpacesBuilder {
         open.insert(mapping.loaded.base, mapping);
     }
 
+    /// Records that some changes are missing.
+    pub fn set_incomplete(&mut self, is_incomplete: bool) {
+        self.is_incomplete |= is_incomplete;
+    }
+
     /// Builds the table.
     #[must_use]
     pub fn build(mut self) -> AddressSpaces {
         for (process, open) in std::mem::take(&mut self.open) {
             self.closed.extend(open.into_values().map(|mapping| (process, mapping, None)));
         }
-        let mut spaces = AddressSpaces { is_incomplete: self.is_incomplete, ..AddressSpaces::default() };
+        let ends = self.ends();
+        let mut spaces = AddressSpaces {
+            is_incomplete: self.is_incomplete,
+            thread_names: self.thread_names,
+            ..AddressSpaces::default()
+        };
         let mut symbols = Vec::new();
         let mut binaries: HashMap<BinaryId, Arc<BinaryId>> = HashMap::new();
         for (process, mapping, until) in self.closed {
-            let Ok(next) = u32::try_from(spaces.spaces.len()) else { break };
-            let space = *spaces.spaces.entry(process).or_insert(next);
             let OpenMapping { loaded, from, build_id, debug_link } = mapping;
             let id = BinaryId { path: loaded.path, build_id, debug_link };
             let binary = Arc::clone(binaries.entry(id.clone()).or_insert_with(|| Arc::new(id)));
+            let end = loaded.size.map(|size| loaded.base.saturating_add(size));
+            let end = end.or_else(|| ends.get(&(process, loaded.base)).copied());
+            let space = address_space(process);
             symbols.push((
                 space,
                 Symbol {
                     begin: loaded.base,
-                    end: loaded.base.saturating_add(loaded.size),
+                    end: end.unwrap_or(loaded.base),
                     from,
                     until,
                     name: None,
@@ -211,32 +270,72 @@ impl AddressSpacesBuilder {
                     kind: CodeKind::Native,
                 },
             ));
-            let is_position_independent = loaded.is_position_independent;
-            spaces.mappings.insert((space, loaded.base, from), Mapping { binary, is_position_independent });
+            spaces.mappings.insert((space, loaded.base, from), Mapping { binary, base: loaded.kind });
         }
         spaces.symbols = Symbols::new(symbols);
         spaces
     }
+
+    /// Returns the ends of mappings without a size: each ends at the next mapping of its process.
+    fn ends(&self) -> HashMap<(i64, u64), u64> {
+        /// Maximum size of a mapping.
+        const MOST: u64 = 1 << 30;
+        let mut bases: Vec<(i64, u64)> =
+            self.closed.iter().map(|(process, mapping, _)| (*process, mapping.loaded.base)).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        let next = bases.iter().skip(1).map(Some).chain([None]);
+        let ends = bases.iter().zip(next).map(|((process, base), next)| {
+            let end = base.saturating_add(MOST);
+            let next = next.filter(|(other, _)| other == process).map_or(end, |(_, next)| *next);
+            ((*process, *base), end.min(next))
+        });
+        ends.collect()
+    }
+}
+
+/// Returns the address space number of a process. Negative numbers are at the end: the kernel is -1.
+fn address_space(process: i64) -> u32 {
+    process as u32
 }
 
 impl AddressSpaces {
     /// Finds the binary at an address of a process, at a time in nanoseconds from the clock origin.
     #[must_use]
     pub fn find(&self, process: i64, address: u64, time: i128) -> Option<MappedBinary<'_>> {
-        let space = *self.spaces.get(&process)?;
+        let space = address_space(process);
         let symbol = self.symbols.resolve(space, address, time)?.symbol;
         let mapping = self.mappings.get(&(space, symbol.begin, symbol.from))?;
-        let Mapping { binary, is_position_independent } = mapping;
-        Some(MappedBinary { binary, base: symbol.begin, is_position_independent: *is_position_independent })
+        Some(MappedBinary { binary: &mapping.binary, base: symbol.begin, kind: mapping.base })
     }
 
     /// Returns the time range in which [`AddressSpaces::find`] returns the same result for this address.
     #[must_use]
     pub fn validity(&self, process: i64, address: u64, time: i128) -> Validity {
-        match self.spaces.get(&process) {
-            Some(space) => self.symbols.validity(*space, address, time),
-            None => Validity::EVER,
+        self.symbols.validity(address_space(process), address, time)
+    }
+
+    /// Returns the names of modules and threads, and of the functions that `functions` finds in a binary. Its results are
+    /// first address, end and name.
+    pub fn symbols(
+        &self,
+        mut functions: impl FnMut(MappedBinary<'_>) -> Vec<(u64, u64, Arc<str>)>,
+    ) -> Symbols {
+        /// Maximum number of functions.
+        const MOST: usize = 1 << 22;
+        let mut all: Vec<(u32, Symbol)> = Vec::new();
+        for (space, module) in self.symbols.iter() {
+            if let Some(mapping) = self.mappings.get(&(space, module.begin, module.from)) {
+                let mapped = MappedBinary { binary: &mapping.binary, base: module.begin, kind: mapping.base };
+                let functions = functions(mapped).into_iter().map(|(begin, end, name)| {
+                    (space, Symbol { begin, end, name: Some(name), ..module.clone() })
+                });
+                all.extend(functions.take(MOST.saturating_sub(all.len())));
+            }
+            all.push((space, module.clone()));
         }
+        let names = self.thread_names.iter().map(|(thread, name)| (*thread, Arc::clone(name)));
+        Symbols::new(all).with_thread_names(names)
     }
 
     /// Returns `true` if no process has a binary.
@@ -303,5 +402,45 @@ mod tests {
         let validity = spaces.validity(7, 120, 1);
         assert_eq!((validity.from, validity.until), (1, Some(5)));
         assert_eq!(spaces.validity(10, 120, 1), Validity::EVER);
+    }
+
+    #[test]
+    fn mappings_without_size_end_at_the_next_one() {
+        use AddressSpaceEvent::{Fork, Load, ThreadName};
+        let load = |base, path: &str| {
+            let binary = LoadedBinary::new(base, 0, path).with_kind(MappingBase::Code);
+            Load(LoadedBinary { size: None, ..binary })
+        };
+        let mut builder = AddressSpacesBuilder::default();
+        for (time, process, event) in [
+            (1, 7, load(0x5000, "/b")),
+            (2, 7, load(0x1000, "/a")),
+            (3, 8, Fork { parent: 7 }),
+            (3, 8, Fork { parent: 9 }),
+            (4, 8, load(0x3000, "/c")),
+            (5, -1, load(1 << 63, "[kernel]")),
+            (6, 8, ThreadName { thread: 9, name: "worker".into() }),
+        ] {
+            builder.add(time, process, event);
+        }
+        let spaces = builder.build();
+        let path =
+            |process, address, time| spaces.find(process, address, time).map(|found| &*found.binary.path);
+        for (process, address, time, expected) in [
+            (7, 0x4fff, 2, Some("/a")),
+            (7, 0x5000, 2, Some("/b")),
+            (7, 0x5000 + (1 << 30), 2, None),
+            (8, 0x1000, 2, None),
+            (8, 0x1000, 3, Some("/a")),
+            (8, 0x3000, 4, Some("/c")),
+            (-1, 1 << 63, 5, Some("[kernel]")),
+        ] {
+            assert_eq!(path(process, address, time), expected, "{process} {address:#x} {time}");
+        }
+        let symbols = spaces.symbols(|mapped| vec![(mapped.base, mapped.base + 0x10, "f".into())]);
+        let name = |address| symbols.resolve(7, address, 9).map(|found| found.symbol.name.as_deref());
+        assert_eq!((name(0x100f), name(0x1010), name(0)), (Some(Some("f")), Some(None), None));
+        assert_eq!(symbols.resolve(u32::MAX, 1 << 63, 9).unwrap().module.unwrap().as_ref(), "[kernel]");
+        assert_eq!(symbols.thread_name(Some(8), 9).map(|name| &**name), Some("worker"));
     }
 }

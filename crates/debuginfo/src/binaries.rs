@@ -5,27 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use ichnos_model::locks::IgnorePoison as _;
 
+use crate::address_spaces::MappingBase;
 use crate::binary::{Binary, BinaryId, Location, OpenSettings};
 use crate::error::DebugInfoError;
-
-/// Limits for debug information.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Limits {
-    /// Maximum size of a file in bytes.
-    pub file_bytes: u64,
-    /// Maximum number of opened binaries.
-    pub open_binaries: usize,
-    /// Maximum number of bytes of all opened binaries. At least one binary is open, even if it is larger.
-    pub open_bytes: usize,
-}
-
-impl Default for Limits {
-    /// 2 GiB for a file, 256 binaries, 2 GiB for all of them.
-    fn default() -> Self {
-        Self { file_bytes: 2 << 30, open_binaries: 256, open_bytes: 2 << 30 }
-    }
-}
+use crate::options::Limits;
 
 /// Opened binaries by identity.
 #[derive(Debug)]
@@ -63,35 +46,42 @@ impl Binaries {
         Self { settings, opened: Mutex::default() }
     }
 
-    /// Looks up an address in a binary that was loaded at `base`.
-    pub(crate) fn find(
+    /// Returns the functions of a binary that was loaded at `base`: first address, end and name.
+    pub(crate) fn functions(
         &self,
         id: &BinaryId,
-        base: u64,
-        is_position_independent: Option<bool>,
-        address: u64,
-    ) -> Lookup {
+        (base, kind): (u64, MappingBase),
+    ) -> Vec<(u64, u64, Arc<str>)> {
+        self.with(id, |binary| {
+            let origin = binary.origin(base, kind).unwrap_or_default();
+            let functions = binary.functions().iter().map(|(begin, end, name)| {
+                (begin.wrapping_add(origin), end.wrapping_add(origin), Arc::clone(name))
+            });
+            functions.collect()
+        })
+    }
+
+    /// Looks up an address in a binary that was loaded at `base`.
+    pub(crate) fn find(&self, id: &BinaryId, (base, kind): (u64, MappingBase), address: u64) -> Lookup {
+        self.with(id, |binary| {
+            let origin = binary.origin(base, kind);
+            let address = address.wrapping_sub(origin.unwrap_or_default());
+            let location = binary.find(address);
+            Lookup { is_relative: origin.is_some(), address, location, is_found: binary.is_found() }
+        })
+    }
+
+    /// Passes an opened binary to `work`.
+    fn with<T>(&self, id: &BinaryId, work: impl FnOnce(&mut Binary) -> T) -> T {
         let mut opened = self.opened.lock().ignore_poison();
         opened.uses += 1;
         let last_use = opened.uses;
-        if !opened.binaries.contains_key(id) {
-            let binary = Binary::open(id, &self.settings);
-            opened.binaries.insert(id.clone(), Entry { binary, last_use });
-        }
-        let mut lookup =
-            Lookup { is_relative: true, address, location: Location::default(), is_found: false };
-        if let Some(entry) = opened.binaries.get_mut(id) {
-            entry.last_use = last_use;
-            let own = || entry.binary.is_position_independent();
-            lookup.is_relative = is_position_independent.or_else(own).unwrap_or(true);
-            if lookup.is_relative {
-                lookup.address = address.saturating_sub(base);
-            }
-            lookup.location = entry.binary.find(lookup.address);
-            lookup.is_found = entry.binary.is_found();
-        }
+        let open = || Entry { binary: Binary::open(id, &self.settings), last_use };
+        let entry = opened.binaries.entry(id.clone()).or_insert_with(open);
+        entry.last_use = last_use;
+        let result = work(&mut entry.binary);
         opened.close_old(&self.settings.limits);
-        lookup
+        result
     }
 
     /// Returns the problems of all opened binaries.

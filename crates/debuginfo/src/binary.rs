@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::address_spaces::MappingBase;
 use crate::dwarf::{CodeFrame, Dwarf};
 use crate::elf::{DebugLink, Elf};
 use crate::error::DebugInfoError;
 use crate::files::{Directories, FilePath};
-use crate::{Decompress, Limits};
+use crate::options::{Decompress, Limits};
 
 /// Identity of a binary in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,6 +42,25 @@ pub struct Location {
     pub frames: Vec<CodeFrame>,
     /// Bytes between the start of the last function and the address. `None` without a function.
     pub offset: Option<u64>,
+    /// Origin of the last function's name.
+    pub name_source: NameSource,
+    /// `true` if the address is the first of its source line.
+    pub is_line_start: bool,
+}
+
+/// Origin of a function name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameSource {
+    /// DWARF data.
+    #[default]
+    Dwarf,
+    /// Symbol table of a binary without DWARF data.
+    SymbolTable,
+    /// Symbol table, because the DWARF data lack the function.
+    OtherSymbolTable,
+    /// Names that a library exports.
+    Exports,
 }
 
 /// Options for opening binaries.
@@ -59,13 +79,16 @@ pub(crate) struct Binary {
     /// Separate debug file, if the binary needs one.
     debug_file: Option<Elf>,
     dwarf: Option<Dwarf>,
+    /// Functions of the symbol table, once they were needed.
+    functions: Option<Vec<(u64, u64, Arc<str>)>>,
     problem: Option<DebugInfoError>,
 }
 
 impl Binary {
     /// Opens a binary.
     pub(crate) fn open(id: &BinaryId, settings: &OpenSettings) -> Self {
-        let mut binary = Self { program: None, debug_file: None, dwarf: None, problem: None };
+        let mut binary =
+            Self { program: None, debug_file: None, dwarf: None, functions: None, problem: None };
         let place = settings.directories.binary(&id.path);
         match place
             .as_ref()
@@ -92,10 +115,28 @@ impl Binary {
         self.program.is_some()
     }
 
-    /// Returns `true` if the binary can be loaded at any address. `None` without its file.
-    pub(crate) fn is_position_independent(&self) -> Option<bool> {
-        let elf = self.program.as_ref().or(self.debug_file.as_ref())?;
-        Some(elf.is_position_independent)
+    /// Returns the address in memory of the address 0 of the file. `None` if addresses in memory and in the file are the
+    /// same.
+    pub(crate) fn origin(&self, base: u64, kind: MappingBase) -> Option<u64> {
+        let elf = self.program.as_ref().or(self.debug_file.as_ref());
+        let is_fixed = elf.is_some_and(|elf| !elf.is_position_independent);
+        match kind {
+            MappingBase::PositionIndependent => Some(base),
+            MappingBase::Absolute => None,
+            MappingBase::Binary | MappingBase::Code if is_fixed => None,
+            MappingBase::Binary => Some(base),
+            MappingBase::Code => Some(base.wrapping_sub(elf.map_or(0, |elf| elf.code_address))),
+        }
+    }
+
+    /// Returns the functions of the symbol table, sorted by address: first address, end and name.
+    pub(crate) fn functions(&mut self) -> &[(u64, u64, Arc<str>)] {
+        let files = [&self.program, &self.debug_file];
+        self.functions.get_or_insert_with(|| {
+            let all = files.into_iter().flatten().map(Elf::functions).find(|found| !found.is_empty());
+            let exported = || self.program.as_ref().map(Elf::exported_functions);
+            all.or_else(exported).unwrap_or_default()
+        })
     }
 
     /// Returns the reason why debug information is missing or incomplete.
@@ -124,6 +165,7 @@ impl Binary {
         if let Some(found) = found {
             location.frames = found.frames;
             location.offset = found.begin.and_then(|begin| address.checked_sub(begin));
+            location.is_line_start = found.is_line_start;
         }
         let has_name = location.frames.last().is_some_and(|frame| frame.name.is_some());
         if !(has_name && location.offset.is_some()) {
@@ -136,9 +178,11 @@ impl Binary {
     fn add_symbol(&self, address: u64, location: &mut Location) {
         let files = [&self.program, &self.debug_file];
         let mut files = files.into_iter().flatten();
-        let found = files.find_map(|elf| elf.function(address));
-        let exported = || self.program.as_ref()?.exported_function(address);
-        let Some((name, begin)) = found.or_else(exported) else { return };
+        let own = if self.dwarf.is_some() { NameSource::OtherSymbolTable } else { NameSource::SymbolTable };
+        let found = files.find_map(|elf| elf.function(address)).map(|found| (found, own));
+        let exported = || Some((self.program.as_ref()?.exported_function(address)?, NameSource::Exports));
+        let Some(((name, begin), name_source)) = found.or_else(exported) else { return };
+        location.name_source = name_source;
         if location.frames.is_empty() {
             location.frames.push(CodeFrame::default());
         }
@@ -233,7 +277,10 @@ mod tests {
         for form in ElfForm::ALL {
             std::fs::write(directory.path().join("lib.so"), elf_library(form, true)).unwrap();
             let mut binary = open(directory.path(), BinaryId::new("/lib.so").with_build_id(ELF_BUILD_ID));
-            assert_eq!((binary.problem(), binary.is_position_independent()), (None, Some(true)));
+            assert_eq!(binary.problem(), None);
+            assert_eq!(binary.origin(0x5000, MappingBase::Binary), Some(0x5000));
+            let names: Vec<_> = binary.functions().iter().map(|(begin, _, name)| (*begin, &**name)).collect();
+            assert_eq!(names, [(0x1000, "main"), (0x1040, "other")]);
             for (address, expected) in WITH_DWARF {
                 assert_eq!(shown(&mut binary, address), expected, "{form:?} {address:#x}");
             }

@@ -1,4 +1,4 @@
-//! Work budget for damaged or hostile files.
+//! Limits of work and memory for damaged or hostile files.
 
 /// Steps that reading a file may still take.
 ///
@@ -26,6 +26,14 @@ impl Budget {
         self.0 = self.0.checked_sub(steps as u64).ok_or(Exhausted)?;
         Ok(())
     }
+}
+
+/// Maximum length of the list of units, and of the lists of functions, inlined functions and lines in a unit.
+const MOST_ITEMS: usize = 1 << 22;
+
+/// Checks that a list may have another item.
+pub(crate) fn check_room<T>(items: &[T]) -> Result<(), Exhausted> {
+    if items.len() < MOST_ITEMS { Ok(()) } else { Err(Exhausted) }
 }
 
 #[cfg(test)]

@@ -6,7 +6,17 @@ use ichnos_model::class::{DataStreamClass, FieldClass, FieldKind, Member};
 use ichnos_model::event::EventValues;
 use ichnos_model::{Scope, TraceClass};
 
-use crate::texts::DebugInfoTexts;
+/// Texts about an address, empty if unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DebugInfoTexts {
+    /// Binary, and the address in it: `libfoo.so+0x2349`, `program@0x401234`.
+    pub binary: String,
+    /// Function, and the offset in it: `foo+0xd2`.
+    pub function: String,
+    /// Source file and line: `foo.c:35`.
+    pub source: String,
+}
 
 /// Common context member with the process.
 pub(crate) const PROCESS: &str = "vpid";

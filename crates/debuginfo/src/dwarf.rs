@@ -6,30 +6,20 @@
 mod functions;
 mod lines;
 mod names;
+mod sections;
 mod units;
 
+use std::collections::HashMap;
 use std::sync::Arc;
-
-use gimli::{EndianSlice, RunTimeEndian};
 
 use self::functions::FunctionTable;
 use self::lines::LineTable;
+pub use self::lines::SourceLine;
+use self::sections::{Sections, sections};
 use self::units::{Unit, Units};
 use crate::budget::Budget;
 use crate::elf::Elf;
 use crate::error::DwarfProblem;
-
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
-type Sections<'a> = gimli::Dwarf<Slice<'a>>;
-
-/// Source file and line number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceLine {
-    /// Path of the file, as the compiler recorded it.
-    pub path: Arc<str>,
-    /// Line number.
-    pub line: u64,
-}
 
 /// A function at an address. It is an inlined function, unless it is the last of the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,16 +37,23 @@ pub(crate) struct DwarfLocation {
     pub(crate) frames: Vec<CodeFrame>,
     /// Start of the last function. `None` if the function has several parts, and the address is not in the first one.
     pub(crate) begin: Option<u64>,
+    /// `true` if the address is the first of its source line.
+    pub(crate) is_line_start: bool,
 }
 
 /// DWARF data of a file, as far as they were read.
 #[derive(Debug)]
 pub(crate) struct Dwarf {
     units: Units,
+    /// Tables by unit, once an address of the unit was looked up.
+    tables: HashMap<usize, UnitTables>,
     budget: Budget,
     problem: Option<DwarfProblem>,
     bytes: usize,
 }
+
+/// Maximum size of all tables of a file. Beyond it, they are read again when they are needed.
+const MOST_TABLE_BYTES: usize = 512 << 20;
 
 /// Tables of a unit.
 #[derive(Debug)]
@@ -83,7 +80,7 @@ impl Dwarf {
         let mut budget = crate::elf::budget(elf);
         let (units, problem) = Units::new(&sections(elf), &mut budget);
         let bytes = units.bytes();
-        Self { units, budget, problem, bytes }
+        Self { units, tables: HashMap::new(), budget, problem, bytes }
     }
 
     /// Returns the first problem with the data.
@@ -113,17 +110,23 @@ impl Dwarf {
 
     fn find_in(&mut self, sections: &Sections<'_>, index: usize, address: u64) -> Option<DwarfLocation> {
         let unit = self.units.get(index)?;
-        if unit.tables.is_none() {
+        if !self.tables.contains_key(&index) {
             let (tables, problem) = UnitTables::new(sections, unit, &mut self.budget);
             self.problem = self.problem.or(problem);
             self.bytes += tables.bytes();
-            self.units.get_mut(index)?.tables = Some(Box::new(tables));
+            if self.bytes > MOST_TABLE_BYTES {
+                self.tables.clear();
+                self.units.forget_names();
+                self.bytes = self.units.bytes() + tables.bytes();
+            }
+            self.tables.insert(index, tables);
         }
-        let tables = self.units.get(index)?.tables.as_ref()?;
+        let tables = self.tables.get(&index)?;
+        let is_line_start = tables.lines.is_start(address);
         let mut source = tables.lines.find(address);
         let Some(found) = tables.functions.find(address) else {
             let frame = CodeFrame { name: None, source: Some(source?) };
-            return Some(DwarfLocation { frames: vec![frame], begin: None });
+            return Some(DwarfLocation { frames: vec![frame], begin: None, is_line_start });
         };
         let mut frames = Vec::new();
         for inlined in found.inlined.iter().rev() {
@@ -136,14 +139,6 @@ impl Dwarf {
             name: names::find(sections, &mut self.units, (index, entry), &mut self.budget),
             source,
         });
-        Some(DwarfLocation { frames: frames.collect(), begin })
-    }
-}
-
-fn sections(elf: &Elf) -> Sections<'_> {
-    let load = |id| Ok::<_, std::convert::Infallible>(EndianSlice::new(elf.section(id), elf.endian));
-    match gimli::Dwarf::load(load) {
-        Ok(sections) => sections,
-        Err(never) => match never {},
+        Some(DwarfLocation { frames: frames.collect(), begin, is_line_start })
     }
 }

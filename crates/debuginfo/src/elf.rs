@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use gimli::{RunTimeEndian, SectionId};
-use object::read::elf::{ElfFile, FileHeader, Sym as _, SymbolTable};
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader as _, Sym as _, SymbolTable};
 use object::{CompressionFormat, Endianness, Object as _, ObjectSection as _};
 
-use crate::Decompress;
 use crate::budget::Budget;
 use crate::error::DebugInfoError;
+use crate::options::{Compression, Decompress};
 
 /// An ELF file in memory.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Elf {
     pub(crate) endian: RunTimeEndian,
     /// `true` if the file can be loaded at any address.
     pub(crate) is_position_independent: bool,
+    /// First address of the memory page where the code begins.
+    pub(crate) code_address: u64,
     pub(crate) build_id: Option<Vec<u8>>,
     pub(crate) debug_link: Option<DebugLink>,
     sections: Vec<(SectionId, Section)>,
@@ -39,6 +42,10 @@ enum Section {
     InFile(Range<usize>),
     Decompressed(Vec<u8>),
 }
+
+/// Maximum ratio of the decompressed to the compressed size of a section, unless the section is small.
+const MOST_RATIO: u64 = 64;
+const FEW_BYTES: u64 = 1 << 20;
 
 /// Sections with debug information that are read.
 const SECTIONS: [SectionId; 9] = [
@@ -69,12 +76,15 @@ impl Elf {
         });
         let parsed = match parsed {
             Ok(parsed) => parsed,
-            Err(error) => return Err(DebugInfoError::Elf { path, message: error.to_string() }),
+            Err(error) => {
+                return Err(DebugInfoError::Elf { path, message: error.to_string() });
+            }
         };
         Ok(Self {
             path,
             endian: if parsed.is_big_endian { RunTimeEndian::Big } else { RunTimeEndian::Little },
             is_position_independent: parsed.is_position_independent,
+            code_address: parsed.code_address,
             build_id: parsed.build_id,
             debug_link: parsed.debug_link,
             sections: parsed.sections,
@@ -120,6 +130,16 @@ impl Elf {
         Some((self.symbols.name(symbol, &self.data)?, symbol.address))
     }
 
+    /// Returns the functions of the symbol table: first address, end and name.
+    pub(crate) fn functions(&self) -> Vec<(u64, u64, Arc<str>)> {
+        self.symbols.list(&self.data)
+    }
+
+    /// Returns the exported functions: first address, end and name.
+    pub(crate) fn exported_functions(&self) -> Vec<(u64, u64, Arc<str>)> {
+        self.exports.list(&self.data)
+    }
+
     /// Finds the exported function that contains an address, and its first address.
     pub(crate) fn exported_function(&self, address: u64) -> Option<(Cow<'_, str>, u64)> {
         let symbol = self.exports.last_before(address)?;
@@ -133,6 +153,7 @@ impl Elf {
 struct Parsed {
     is_big_endian: bool,
     is_position_independent: bool,
+    code_address: u64,
     build_id: Option<Vec<u8>>,
     debug_link: Option<DebugLink>,
     sections: Vec<(SectionId, Section)>,
@@ -169,8 +190,10 @@ impl Parsed {
                 _ => continue,
             };
             let size = file_range.uncompressed_size;
-            let Some(rest) = left.checked_sub(size) else { continue };
-            let packing = if zlib { crate::Compression::Zlib } else { crate::Compression::Zstandard };
+            // Real debug information has at most a few times the compressed size.
+            let most = file_range.compressed_size.saturating_mul(MOST_RATIO).max(FEW_BYTES);
+            let Some(rest) = left.checked_sub(size).filter(|_| size <= most) else { continue };
+            let packing = if zlib { Compression::Zlib } else { Compression::Zstandard };
             let Ok(size) = usize::try_from(size) else { continue };
             if let Some(unpacked) = decompress.and_then(|decompress| decompress(packing, bytes, size)) {
                 left = rest;
@@ -184,6 +207,7 @@ impl Parsed {
         Ok(Self {
             is_big_endian: !elf.is_little_endian(),
             is_position_independent: elf.elf_header().e_type(elf.endian()) == object::elf::ET_DYN,
+            code_address: code_address(elf),
             build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
             debug_link: link,
             sections,
@@ -191,6 +215,17 @@ impl Parsed {
             exports: Functions::new(elf, elf.elf_dynamic_symbol_table()),
         })
     }
+}
+
+/// Returns the first address of the memory page where the code begins, 0 without code.
+fn code_address<E: FileHeader<Endian = Endianness>>(elf: &ElfFile<'_, E>) -> u64 {
+    /// Memory page size in bytes. Larger pages begin at a multiple of it, too.
+    const PAGE: u64 = 4096;
+    let endian = elf.endian();
+    let code = elf.elf_program_headers().iter().find(|header| {
+        header.p_type(endian) == object::elf::PT_LOAD && header.p_flags(endian).0 & object::elf::PF_X.0 != 0
+    });
+    code.map_or(0, |header| header.p_vaddr(endian).into() / PAGE * PAGE)
 }
 
 /// Functions of a symbol table, sorted by address.
@@ -239,6 +274,20 @@ impl Functions {
     fn last_before(&self, address: u64) -> Option<&FunctionSymbol> {
         let behind = self.symbols.partition_point(|symbol| symbol.address <= address);
         self.symbols.get(behind.checked_sub(1)?)
+    }
+
+    /// Returns all functions. A function without a size ends at the next one.
+    fn list(&self, data: &[u8]) -> Vec<(u64, u64, Arc<str>)> {
+        let next = self.symbols.iter().skip(1).map(|symbol| symbol.address).chain([u64::MAX]);
+        let functions = self.symbols.iter().zip(next).filter_map(|(symbol, next)| {
+            let end = match symbol.size {
+                0 if next == u64::MAX => symbol.address.saturating_add(1),
+                0 => next,
+                size => symbol.address.saturating_add(size),
+            };
+            Some((symbol.address, end, self.name(symbol, data)?.into()))
+        });
+        functions.collect()
     }
 
     fn name<'d>(&self, symbol: &FunctionSymbol, data: &'d [u8]) -> Option<Cow<'d, str>> {

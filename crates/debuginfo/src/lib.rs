@@ -33,65 +33,16 @@ mod error;
 mod files;
 mod lookup;
 mod mapping_events;
+mod options;
 mod texts;
 mod trace;
 
-use std::path::PathBuf;
-
 pub use self::address_spaces::{
-    AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary, MappedBinary,
+    AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary, MappedBinary, MappingBase,
 };
-pub use self::binaries::Limits;
-pub use self::binary::{BinaryId, Location};
+pub use self::binary::{BinaryId, Location, NameSource};
+pub use self::class::DebugInfoTexts;
 pub use self::dwarf::{CodeFrame, SourceLine};
 pub use self::error::DebugInfoError;
-pub use self::texts::DebugInfoTexts;
-pub use self::trace::DebugInfo;
-
-/// Compression of a section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Compression {
-    /// zlib.
-    Zlib,
-    /// Zstandard.
-    Zstandard,
-}
-
-/// Decompresses a section to a buffer of a known size. Returns `None` if that fails.
-pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
-
-/// Options for debug information.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct DebugInfoOptions {
-    /// Directory of separate debug files, `/usr/lib/debug` by default.
-    pub debug_info_dir: Option<PathBuf>,
-    /// Root directory of the traced system. Without it, paths in the trace are paths of this system.
-    pub target_prefix: Option<PathBuf>,
-    /// Name of the structure that is added to events, `debug_info` by default.
-    pub field_name: String,
-    /// Show whole paths instead of file names.
-    pub full_path: bool,
-    /// Show nothing for a binary whose build id is recorded, but whose file is missing or from another build.
-    /// Babeltrace does this. Otherwise, the binary and the address in it are shown.
-    pub verified_only: bool,
-    /// Limits.
-    pub limits: Limits,
-    /// Function that decompresses sections. Without it, compressed sections are like missing sections.
-    pub decompress: Option<Decompress>,
-}
-
-impl Default for DebugInfoOptions {
-    fn default() -> Self {
-        Self {
-            debug_info_dir: None,
-            target_prefix: None,
-            field_name: "debug_info".to_owned(),
-            full_path: false,
-            verified_only: false,
-            limits: Limits::default(),
-            decompress: None,
-        }
-    }
-}
+pub use self::options::{Compression, DebugInfoOptions, Decompress, Limits};
+pub use self::trace::{DebugInfo, with_symbols};

@@ -11,9 +11,8 @@ use ichnos_model::stack::Validity;
 use ichnos_model::{Event, OpenedTrace, Scope};
 
 use crate::address_spaces::AddressSpaces;
-use crate::class::{self, ADDRESS, PROCESS};
-use crate::mapping_events;
-use crate::texts::{DebugInfoTexts, TextMaker};
+use crate::class::{self, ADDRESS, DebugInfoTexts, PROCESS};
+use crate::texts::TextMaker;
 
 /// Texts by process, address and time in a trace.
 pub(crate) struct AddressTexts {
@@ -31,7 +30,7 @@ struct KnownTexts {
 
 impl AddressTexts {
     /// Maximum number of addresses with known texts. Beyond it, all are forgotten.
-    const MOST: usize = 1 << 16;
+    const MOST: usize = 1 << 14;
 
     pub(crate) fn new(trace: Arc<dyn OpenedTrace>, maker: Arc<TextMaker>) -> Self {
         Self { trace, maker, spaces: OnceLock::new(), known: RwLock::default(), unknown: Arc::default() }
@@ -45,7 +44,7 @@ impl AddressTexts {
         {
             return Arc::clone(&known.texts);
         }
-        let spaces = self.spaces.get_or_init(|| mapping_events::read(&*self.trace));
+        let spaces = self.spaces.get_or_init(|| self.maker.address_spaces(&*self.trace));
         let texts = match spaces.find(process, address, time) {
             Some(mapped) => Arc::new(self.maker.texts(mapped, address)),
             None => Arc::clone(&self.unknown),

@@ -1,22 +1,16 @@
 //! Texts about an address.
 
-use crate::DebugInfoOptions;
-use crate::address_spaces::MappedBinary;
-use crate::binaries::{Binaries, Lookup};
-use crate::binary::OpenSettings;
-use crate::files::Directories;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Texts about an address, empty if unknown.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DebugInfoTexts {
-    /// Binary, and the address in it: `libfoo.so+0x2349`, `program@0x401234`.
-    pub binary: String,
-    /// Function, and the offset in it: `foo+0xd2`.
-    pub function: String,
-    /// Source file and line: `foo.c:35`.
-    pub source: String,
-}
+use ichnos_model::OpenedTrace;
+
+use crate::address_spaces::{AddressSpaces, MappedBinary};
+use crate::binaries::{Binaries, Lookup};
+use crate::binary::{NameSource, OpenSettings};
+use crate::class::DebugInfoTexts;
+use crate::files::Directories;
+use crate::mapping_events;
+use crate::options::DebugInfoOptions;
 
 /// Writer of texts.
 #[derive(Debug)]
@@ -24,7 +18,9 @@ pub(crate) struct TextMaker {
     binaries: Binaries,
     target_prefix: String,
     full_path: bool,
-    verified_only: bool,
+    as_babeltrace: bool,
+    /// `true` if the binaries of a trace are known only in part.
+    is_incomplete: AtomicBool,
 }
 
 impl TextMaker {
@@ -39,8 +35,20 @@ impl TextMaker {
             binaries: Binaries::new(settings),
             target_prefix: prefix.map(|prefix| prefix.display().to_string()).unwrap_or_default(),
             full_path: options.full_path,
-            verified_only: options.verified_only,
+            as_babeltrace: options.as_babeltrace,
+            is_incomplete: AtomicBool::new(false),
         }
+    }
+
+    /// Reads the binaries of all processes in a trace.
+    pub(crate) fn address_spaces(&self, trace: &dyn OpenedTrace) -> AddressSpaces {
+        let spaces = mapping_events::read(trace);
+        self.is_incomplete.fetch_or(spaces.is_incomplete(), Ordering::Relaxed);
+        spaces
+    }
+
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.is_incomplete.load(Ordering::Relaxed)
     }
 
     pub(crate) fn binaries(&self) -> &Binaries {
@@ -49,9 +57,9 @@ impl TextMaker {
 
     /// Writes the texts about an address in a binary.
     pub(crate) fn texts(&self, mapped: MappedBinary<'_>, address: u64) -> DebugInfoTexts {
-        let MappedBinary { binary, base, is_position_independent } = mapped;
-        let lookup = self.binaries.find(binary, base, is_position_independent, address);
-        if self.verified_only && !lookup.is_found && binary.build_id.is_some() {
+        let MappedBinary { binary, base, kind } = mapped;
+        let lookup = self.binaries.find(binary, (base, kind), address);
+        if self.as_babeltrace && !lookup.is_found && binary.build_id.is_some() {
             return DebugInfoTexts::default();
         }
         let path = match self.full_path && !self.target_prefix.is_empty() {
@@ -63,14 +71,28 @@ impl TextMaker {
         };
         DebugInfoTexts {
             binary: binary_text(self.shown(&path), &lookup),
-            function: function_text(&lookup).unwrap_or_default(),
+            function: self.function_text(&lookup).unwrap_or_default(),
             source: self.source_text(&lookup).unwrap_or_default(),
         }
     }
 
     fn source_text(&self, lookup: &Lookup) -> Option<String> {
-        let source = lookup.location.frames.last()?.source.as_ref()?;
+        let location = &lookup.location;
+        let source = location.frames.last()?.source.as_ref()?;
+        if self.as_babeltrace && location.frames.len() == 1 && !location.is_line_start {
+            return None;
+        }
         Some(format!("{}:{}", self.shown(&source.path), source.line))
+    }
+
+    fn function_text(&self, lookup: &Lookup) -> Option<String> {
+        let location = &lookup.location;
+        let name = location.frames.last()?.name.as_ref()?;
+        let is_shown = matches!(location.name_source, NameSource::Dwarf | NameSource::SymbolTable);
+        if self.as_babeltrace && !is_shown {
+            return None;
+        }
+        Some(format!("{name}+{}", hexadecimal(location.offset?)))
     }
 
     fn shown<'p>(&self, path: &'p str) -> &'p str {
@@ -81,11 +103,6 @@ impl TextMaker {
 fn binary_text(path: &str, lookup: &Lookup) -> String {
     let sign = if lookup.is_relative { '+' } else { '@' };
     format!("{path}{sign}{}", hexadecimal(lookup.address))
-}
-
-fn function_text(lookup: &Lookup) -> Option<String> {
-    let name = lookup.location.frames.last()?.name.as_ref()?;
-    Some(format!("{name}+{}", hexadecimal(lookup.location.offset?)))
 }
 
 /// Returns a number as C's format `%#x` does: zero has no prefix.
@@ -106,6 +123,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::address_spaces::MappingBase;
     use crate::binary::BinaryId;
 
     #[test]
@@ -122,21 +140,21 @@ mod tests {
             build_id: build_id.map(Arc::from),
             ..BinaryId::default()
         };
-        let options = |full_path, verified_only| DebugInfoOptions {
+        let options = |full_path, as_babeltrace| DebugInfoOptions {
             full_path,
-            verified_only,
+            as_babeltrace,
             target_prefix: Some("/nowhere/".into()),
             ..DebugInfoOptions::default()
         };
-        for (build_id, options, relative, address, expected) in [
-            (None, options(false, true), Some(true), 0x1010, "exist.so+0x10"),
-            (None, options(false, true), None, 0x1000, "exist.so+0"),
-            (None, options(true, true), Some(false), 0x1010, "/nowhere/does/not/exist.so@0x1010"),
-            (Some(&[1, 2][..]), options(false, true), None, 0x1010, ""),
-            (Some(&[1, 2][..]), options(false, false), None, 0x1010, "exist.so+0x10"),
+        for (build_id, options, kind, address, expected) in [
+            (None, options(false, true), MappingBase::PositionIndependent, 0x1010, "exist.so+0x10"),
+            (None, options(false, true), MappingBase::Binary, 0x1000, "exist.so+0"),
+            (None, options(true, true), MappingBase::Absolute, 0x1010, "/nowhere/does/not/exist.so@0x1010"),
+            (Some(&[1, 2][..]), options(false, true), MappingBase::Binary, 0x1010, ""),
+            (Some(&[1, 2][..]), options(false, false), MappingBase::Binary, 0x1010, "exist.so+0x10"),
         ] {
             let binary = Arc::new(id(build_id));
-            let mapped = MappedBinary { binary: &binary, base: 0x1000, is_position_independent: relative };
+            let mapped = MappedBinary { binary: &binary, base: 0x1000, kind };
             let texts = TextMaker::new(&options).texts(mapped, address);
             let expected = DebugInfoTexts { binary: expected.to_owned(), ..DebugInfoTexts::default() };
             assert_eq!(texts, expected);

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use ichnos_model::class::DataStreamClass;
 use ichnos_model::cursor::LookupCursor;
+use ichnos_model::stack::Symbols;
 use ichnos_model::trace::WrappedTrace;
 use ichnos_model::{Cursor as _, OpenedTrace};
 
+use crate::address_spaces::MappingBase;
 use crate::binary::{BinaryId, Location};
 use crate::error::DebugInfoError;
 use crate::lookup::{AddressTexts, DebugInfoLookup};
+use crate::options::DebugInfoOptions;
 use crate::texts::TextMaker;
-use crate::{DebugInfoOptions, class};
+use crate::{class, mapping_events};
 
 /// Debug information for the events of traces. Traces share the opened binaries.
 #[derive(Debug)]
@@ -38,6 +41,7 @@ impl DebugInfo {
     /// The first event that is read has all binaries of the trace searched.
     #[must_use]
     pub fn wrap(self: &Arc<Self>, trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
+        let trace = with_symbols(trace, Some(self));
         if !class::is_in_any(&trace.trace().class, &self.field_name) {
             return trace;
         }
@@ -56,7 +60,13 @@ impl DebugInfo {
     /// the binary was linked: for a library or a position-independent program, relative to the start of its mapping.
     #[must_use]
     pub fn locate(&self, binary: &BinaryId, address: u64) -> Location {
-        self.maker.binaries().find(binary, 0, Some(false), address).location
+        self.maker.binaries().find(binary, (0, MappingBase::Absolute), address).location
+    }
+
+    /// Returns `true` if a trace has so many events about binaries that the last of them were ignored.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.maker.is_incomplete()
     }
 
     /// Returns the paths of opened binaries without complete debug information, with the reasons.
@@ -64,4 +74,28 @@ impl DebugInfo {
     pub fn problems(&self) -> Vec<(Arc<str>, DebugInfoError)> {
         self.maker.binaries().problems()
     }
+}
+
+/// Names the modules and threads of a perf trace, and with debug information also the functions. Returns other traces
+/// unchanged.
+#[must_use]
+pub fn with_symbols(
+    trace: Box<dyn OpenedTrace>,
+    debug_info: Option<&Arc<DebugInfo>>,
+) -> Box<dyn OpenedTrace> {
+    if !mapping_events::is_from_perf(&trace.trace().class) {
+        return trace;
+    }
+    let trace: Arc<dyn OpenedTrace> = trace.into();
+    // The trace owns the function, so the function must not keep the trace alive.
+    let input = Arc::downgrade(&trace);
+    let maker = debug_info.map(|debug_info| Arc::clone(&debug_info.maker));
+    trace.trace().set_symbols(move || {
+        let Some(input) = input.upgrade() else { return Symbols::default() };
+        mapping_events::read(&*input).symbols(|mapped| match &maker {
+            Some(maker) => maker.binaries().functions(mapped.binary, (mapped.base, mapped.kind)),
+            None => Vec::new(),
+        })
+    });
+    Box::new(WrappedTrace::new(trace, |_, cursor| cursor))
 }

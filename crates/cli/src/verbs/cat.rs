@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
         false => OutputPath::for_file(&args.output),
     };
     output_path.check_new()?;
-    let debug_info = args.debug_info.create();
+    let debug_info = args.has_debug_info().then(|| args.debug_info_paths.create(args.full_path));
     let session = open(args, debug_info.as_ref(), &selection, console)?;
     output_path.check_apart(&session)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
@@ -60,6 +60,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
             console.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
+    report_debug_info(debug_info.as_deref(), console);
     opened.explain_no_match();
     let is_empty = opened.events == 0 && opened.selection.is_some();
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
@@ -116,7 +117,7 @@ fn print(
     let to_terminal = output.is_terminal();
     let mut text = console.text_settings(args.text.clone(), args.selecting.clock_gmt);
     (text.stacks, text.columns, text.to_terminal) = (args.stacks, columns, to_terminal);
-    text.resource_in_context = args.debug_info.is_enabled();
+    text.resource_in_context = args.has_debug_info();
     text.has_colors = args.output.path.is_none() && console.paint().is_on();
     format.warn_of_zone(&text);
     let mut output = Destination::new(output, (format.terminal_text)(text.has_colors));
@@ -146,6 +147,17 @@ fn print(
         print_counts(&counts, &printed, elapsed, console);
     }
     Ok(())
+}
+
+/// Reports missing debug information.
+fn report_debug_info(debug_info: Option<&DebugInfo>, console: Console) {
+    let Some(debug_info) = debug_info else { return };
+    if debug_info.is_incomplete() {
+        console.warning("--debug-info: too many binaries: those loaded last are unknown");
+    }
+    for (path, problem) in debug_info.problems() {
+        console.note(&format!("--debug-info: {path}: {problem}"));
+    }
 }
 
 /// Returns the pass over the printed events.

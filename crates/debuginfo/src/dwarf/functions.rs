@@ -2,9 +2,9 @@
 
 use gimli::{AttributeValue, UnitOffset};
 
-use super::Sections;
+use super::sections::Sections;
 use super::units::{Entry, Unit};
-use crate::budget::Budget;
+use crate::budget::{Budget, check_room};
 use crate::error::DwarfProblem;
 
 /// Functions of a unit.
@@ -99,6 +99,8 @@ impl FunctionTable {
         while !entries.is_empty() {
             let has_entry = entries.read_entry(&mut entry)?;
             budget.charge(1 + entry.attrs.len())?;
+            check_room(&self.ranges)?;
+            check_room(&self.inlined)?;
             if !has_entry {
                 continue;
             }

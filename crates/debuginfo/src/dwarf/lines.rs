@@ -6,10 +6,19 @@ use std::sync::Arc;
 use gimli::{AttributeValue, LineProgramHeader, LineRow};
 
 use super::functions::FunctionTable;
+use super::sections::{Sections, Slice};
 use super::units::Unit;
-use super::{Sections, Slice, SourceLine};
-use crate::budget::Budget;
+use crate::budget::{Budget, check_room};
 use crate::error::DwarfProblem;
+
+/// Source file and line number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    /// Path of the file, as the compiler recorded it.
+    pub path: Arc<str>,
+    /// Line number.
+    pub line: u64,
+}
 
 /// Lines of a unit, sorted by address, and paths of its files.
 #[derive(Debug, Default)]
@@ -58,6 +67,8 @@ impl LineTable {
         let mut sequence = Vec::new();
         while let Some((header, row)) = rows.next_row()? {
             budget.charge(1)?;
+            check_room(&self.rows)?;
+            check_room(&sequence)?;
             sequence.push(Row::new(row));
             self.add_files(sections, unit, header, [row.file_index()].into_iter(), budget)?;
             if row.end_sequence() {
@@ -104,6 +115,13 @@ impl LineTable {
         let behind = self.rows.partition_point(|row| row.address <= address);
         let row = self.rows.get(behind.checked_sub(1)?)?;
         self.source(row.file, row.line?)
+    }
+
+    /// Returns `true` for the first address of a line.
+    pub(super) fn is_start(&self, address: u64) -> bool {
+        let behind = self.rows.partition_point(|row| row.address <= address);
+        let row = behind.checked_sub(1).and_then(|index| self.rows.get(index));
+        row.is_some_and(|row| row.address == address && row.line.is_some())
     }
 
     /// Returns a line of a file. `None` for line 0, which is no line.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gimli::{AttributeValue, UnitOffset};
 
-use super::Sections;
+use super::sections::Sections;
 use super::units::{Entry, Unit, Units};
 use crate::budget::Budget;
 

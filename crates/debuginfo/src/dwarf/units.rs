@@ -9,8 +9,8 @@ use gimli::{
     UnitHeader, UnitOffset, UnitType,
 };
 
-use super::{Sections, Slice, UnitTables};
-use crate::budget::Budget;
+use super::sections::{Sections, Slice};
+use crate::budget::{Budget, check_room};
 use crate::error::DwarfProblem;
 
 pub(super) type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
@@ -29,8 +29,6 @@ pub(super) struct Unit {
     pub(super) directory: String,
     /// Function names by entry.
     pub(super) names: HashMap<UnitOffset, Option<Arc<str>>>,
-    /// Tables, once an address of the unit was looked up.
-    pub(super) tables: Option<Box<UnitTables>>,
 }
 
 /// Units sorted by offset.
@@ -57,6 +55,9 @@ const MOST_CANDIDATES: usize = 16;
 /// Maximum number of ranges that are compared with an address.
 const MOST_COMPARED: usize = 64;
 
+/// Maximum number of address ranges of an entry.
+const MOST_RANGES: usize = 1 << 20;
+
 /// Steps that a unit costs in addition to its parts.
 const UNIT_STEPS: usize = 8;
 
@@ -80,6 +81,8 @@ impl Units {
         let mut entry = Entry::null();
         while let Some(header) = headers.next()? {
             budget.charge(UNIT_STEPS)?;
+            check_room(&self.units)?;
+            check_room(&self.ranges)?;
             let Some(DebugInfoOffset(offset)) = header.debug_info_offset() else { continue };
             if matches!(header.type_(), UnitType::Type { .. } | UnitType::SplitType { .. }) {
                 continue;
@@ -143,6 +146,10 @@ impl Units {
         self.units.partition_point(|unit| unit.offset <= offset).checked_sub(1)
     }
 
+    pub(super) fn forget_names(&mut self) {
+        self.units.iter_mut().for_each(|unit| unit.names.clear());
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.units.len() * size_of::<Unit>() + self.ranges.len() * size_of::<UnitRange>()
     }
@@ -194,7 +201,6 @@ impl Unit {
             line_program: None,
             directory: String::new(),
             names: HashMap::new(),
-            tables: None,
         };
         for attribute in entry.attrs() {
             match attribute.value() {
@@ -283,8 +289,13 @@ impl Unit {
             let addr = &sections.debug_addr;
             let mut ranges =
                 sections.ranges.ranges(offset, self.encoding, self.low_pc, addr, self.addr_base)?;
+            let mut count = 0;
             while let Some(range) = ranges.next()? {
                 budget.charge(1)?;
+                count += 1;
+                if count > MOST_RANGES {
+                    return Err(DwarfProblem::Exhausted);
+                }
                 take(range.begin, range.end);
             }
             return Ok(None);

@@ -131,7 +131,7 @@ fn other_builds_have_only_their_address() {
     write(directory.path(), &[1, 2, 3]);
     let [address, none] = [["lib.so+0x1010", "", ""], ["", "", ""]];
     assert_eq!(found(&session(directory.path(), |_| {}))[1], address);
-    assert_eq!(found(&session(directory.path(), |options| options.verified_only = true))[1], none);
+    assert_eq!(found(&session(directory.path(), |options| options.as_babeltrace = true))[1], none);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::call_chain;
 use crate::class::{DataStreamClass, EventRecordClass, FieldKind, Scope, TraceClass};
 use crate::meaning::{EventDisplay, EventRole, EventTrack, Meaning, MemberIndex};
 use crate::plan::scope_class;
@@ -156,6 +157,7 @@ impl ClassMap {
             }
             stream.event_records = classes;
             running_thread::add_to(stream, self.running);
+            call_chain::add_to(stream);
             if let Some(map) = &self.streams {
                 map(stream);
             }

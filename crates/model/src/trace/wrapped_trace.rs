@@ -12,6 +12,7 @@ use crate::{DataStream, OpenedTrace, Trace, Window};
 pub struct WrappedTrace {
     trace: Arc<dyn OpenedTrace>,
     wrap: Box<WrapCursor>,
+    shares_stacks: bool,
 }
 
 type WrapCursor = dyn Fn(usize, BoxedCursor) -> BoxedCursor + Send + Sync;
@@ -23,7 +24,14 @@ impl WrappedTrace {
         trace: Arc<dyn OpenedTrace>,
         wrap: impl Fn(usize, BoxedCursor) -> BoxedCursor + Send + Sync + 'static,
     ) -> Self {
-        Self { trace, wrap: Box::new(wrap) }
+        let shares_stacks = trace.shares_stacks();
+        Self { trace, wrap: Box::new(wrap), shares_stacks }
+    }
+
+    /// Declares that the cursors add call stacks to the same table: see [`OpenedTrace::shares_stacks`].
+    #[must_use]
+    pub fn with_shared_stacks(self) -> Self {
+        Self { shares_stacks: true, ..self }
     }
 }
 
@@ -81,7 +89,7 @@ impl OpenedTrace for WrappedTrace {
     }
 
     fn shares_stacks(&self) -> bool {
-        self.trace.shares_stacks()
+        self.shares_stacks
     }
 
     fn reports_invalid_texts(&self) -> bool {
