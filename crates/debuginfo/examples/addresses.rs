@@ -25,8 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             writeln!(out, "  {} {source}", frame.name.as_deref().unwrap_or("??"))?;
         }
     }
-    for (path, problem) in debug_info.problems() {
-        eprintln!("{path}: {problem}");
+    for problem in debug_info.problems() {
+        eprintln!("{problem}");
     }
     Ok(())
 }

@@ -84,16 +84,12 @@ impl Binaries {
         result
     }
 
-    /// Returns the problems of all opened binaries.
-    pub(crate) fn problems(&self) -> Vec<(Arc<str>, DebugInfoError)> {
+    /// Returns the problems of all opened binaries, sorted by path.
+    pub(crate) fn problems(&self) -> Vec<DebugInfoError> {
         let opened = self.opened.lock().ignore_poison();
-        let problems = opened
-            .binaries
-            .iter()
-            .filter_map(|(id, entry)| Some((Arc::clone(&id.path), entry.binary.problem()?)));
-        let mut problems: Vec<_> = problems.collect();
-        problems.sort_by(|(a, _), (b, _)| a.cmp(b));
-        problems
+        let mut entries: Vec<_> = opened.binaries.iter().collect();
+        entries.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+        entries.into_iter().filter_map(|(_, entry)| entry.binary.problem()).collect()
     }
 }
 

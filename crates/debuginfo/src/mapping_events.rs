@@ -118,7 +118,7 @@ impl MappingEvent {
             Self::PerfMap => Some(AddressSpaceEvent::Load(LoadedBinary {
                 base: number("start")?,
                 size: None,
-                path: text(&["filename"])?,
+                path: file_name(text(&["filename"])?),
                 kind: MappingBase::Code,
             })),
             Self::PerfFork => Some(AddressSpaceEvent::Fork { parent: payload(event, "ppid")?.as_i64()? }),
@@ -136,6 +136,14 @@ fn payload<'a>(event: &Event<'a>, name: &str) -> Option<FieldValue<'a>> {
 fn text(value: &FieldValue<'_>) -> Option<Arc<str>> {
     let bytes = value.as_bytes()?;
     Some(String::from_utf8_lossy(bytes.get(..MOST_TEXT).unwrap_or(bytes)).into())
+}
+
+/// Returns the name of a mapped file. The kernel's name is followed by the symbol at its start.
+fn file_name(name: Arc<str>) -> Arc<str> {
+    match name.split_once(']') {
+        Some((kernel, "_text" | "_stext")) => format!("{kernel}]").into(),
+        _ => name,
+    }
 }
 
 fn build_id(event: &Event<'_>) -> Option<Arc<[u8]>> {

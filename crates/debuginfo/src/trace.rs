@@ -38,7 +38,7 @@ impl DebugInfo {
     /// Adds debug information to the events of a trace. Returns the trace unchanged if its classes do not
     /// [declare](Self::declare) it.
     ///
-    /// The first event that is read has all binaries of the trace searched.
+    /// Reading the first event scans the trace for events about binaries.
     #[must_use]
     pub fn wrap(self: &Arc<Self>, trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
         let trace = with_symbols(trace, Some(self));
@@ -69,9 +69,9 @@ impl DebugInfo {
         self.maker.is_incomplete()
     }
 
-    /// Returns the paths of opened binaries without complete debug information, with the reasons.
+    /// Returns the reasons why opened binaries lack debug information, or have only a part of it.
     #[must_use]
-    pub fn problems(&self) -> Vec<(Arc<str>, DebugInfoError)> {
+    pub fn problems(&self) -> Vec<DebugInfoError> {
         self.maker.binaries().problems()
     }
 }

@@ -13,7 +13,7 @@ use ichnos::{Pass, PassCounts, PassOptions, Reader, Session};
 
 use crate::args::Cat;
 use crate::exit::{Exit, Failure};
-use crate::input::OpenRequest;
+use crate::input::{OpenRequest, report_debug_info};
 use crate::opened_run::OpenedRun;
 use crate::output::{Destination, OutputPath};
 use crate::progress::{Console, Follower, ProgressSink, interrupt};
@@ -147,17 +147,6 @@ fn print(
         print_counts(&counts, &printed, elapsed, console);
     }
     Ok(())
-}
-
-/// Reports missing debug information.
-fn report_debug_info(debug_info: Option<&DebugInfo>, console: Console) {
-    let Some(debug_info) = debug_info else { return };
-    if debug_info.is_incomplete() {
-        console.warning("--debug-info: too many binaries: those loaded last are unknown");
-    }
-    for (path, problem) in debug_info.problems() {
-        console.note(&format!("--debug-info: {path}: {problem}"));
-    }
 }
 
 /// Returns the pass over the printed events.

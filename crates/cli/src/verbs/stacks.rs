@@ -12,6 +12,7 @@ use ichnos::viewers::SpanStackCollector;
 
 use crate::args::StacksArgs;
 use crate::exit::{Exit, Failure};
+use crate::input::report_debug_info;
 use crate::opened_run::OpenedRun;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
 use crate::progress::Console;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &StacksArgs, console: Console) -> Result<Exit, Failure> 
         true => read_spans(args, threads, &mut opened)?,
         false => read_samples(args, threads, &mut opened)?,
     };
+    report_debug_info(debug_info.as_deref(), console);
     if profile.weight() == 0 {
         return Ok(opened.exit(true));
     }

@@ -174,3 +174,79 @@ fn traces_without_addresses_are_unchanged() {
         |session: &Session| text(session, |writer| JsonLines::new(writer, JsonLinesOptions::default()));
     assert_eq!(json(&open(true)), json(&open(false)));
 }
+
+const PERF: &str = r#"/* CTF 1.8 */
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 32; align = 8; signed = true; } := i32;
+typealias integer { size = 64; align = 8; signed = false; base = 16; } := u64;
+clock { name = c; freq = 1000000000; };
+trace { major = 1; minor = 8; byte_order = le; };
+stream {
+    event.header := struct { u32 id; integer { size = 64; align = 8; map = clock.c.value; } timestamp; };
+};
+event { id = 0; name = "cpu-clock"; fields := struct {
+    u64 perf_ip; i32 perf_tid; i32 perf_pid; u32 perf_callchain_size; u64 perf_callchain[perf_callchain_size]; }; };
+event { id = 1; name = "perf_comm"; fields := struct { u32 pid; u32 tid; string comm; }; };
+event { id = 2; name = "perf_mmap2"; fields := struct { u32 pid; u32 tid; u64 start; string filename; }; };
+event { id = 3; name = "perf_fork";
+    fields := struct { u32 pid; u32 ppid; u32 tid; u32 ptid; u64 time; }; };
+"#;
+
+/// Returns the frames of all samples in a trace of perf.
+fn frames(directory: &Path, with_functions: bool) -> Vec<String> {
+    let mut open = OpenOptions::default();
+    let mut options = DebugInfoOptions::default();
+    options.target_prefix = Some(directory.join("root"));
+    open.debug_info = with_functions.then(|| debug_info(options));
+    let session = ichnos::open([directory.join("trace")], &open).unwrap();
+    let mut events = session.events().unwrap();
+    let mut found = Vec::new();
+    while let Some(event) = events.next_event() {
+        let Some(stack) = event.meaning(Meaning::Stack).and_then(|stack| stack.as_u64()) else { continue };
+        let trace = session.traces()[0].trace();
+        let frames = trace.frames(u32::try_from(stack).unwrap(), event.nanoseconds());
+        let shown = frames.iter().map(|frame| {
+            let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().unwrap_or("?").to_owned();
+            format!("{}!{}", text(&frame.module), text(&frame.symbol))
+        });
+        let name = trace.symbols().thread_name(Some(5), 6).map(|name| name.to_string());
+        found.push(format!("{}: {}", name.unwrap_or_default(), shown.collect::<Vec<_>>().join(" ")));
+    }
+    found
+}
+
+#[test]
+fn call_chains_of_perf_become_stacks() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &ELF_BUILD_ID);
+    let mut stream = Vec::new();
+    let mut event = |id: u32, time: u64, payload: &[&[u8]]| {
+        stream.extend(id.to_le_bytes());
+        stream.extend(time.to_le_bytes());
+        payload.iter().for_each(|part| stream.extend(*part));
+    };
+    let number = |number: u32| number.to_le_bytes();
+    let address = |address: u64| address.to_le_bytes();
+    event(
+        2,
+        1,
+        &[&number(u32::MAX), &number(0), &address(0xffff_ffff_8000_0000), b"[kernel.kallsyms]_text\0"],
+    );
+    event(1, 2, &[&number(5), &number(6), b"worker\0"]);
+    event(2, 3, &[&number(5), &number(6), &address(BASE), b"/usr/lib.so\0"]);
+    event(3, 4, &[&number(7), &number(5), &number(7), &number(5), &address(0)]);
+    // The kernel, the user space: marks separate them.
+    let chain =
+        [0xffff_ffff_ffff_ff80, 0xffff_ffff_8000_0010, 0xffff_ffff_ffff_fe00, BASE + 0x1044, BASE + 0x1010];
+    let chain: Vec<u8> = chain.iter().flat_map(|number: &u64| number.to_le_bytes()).collect();
+    for process in [5, 7] {
+        event(0, 5, &[&address(0), &number(6), &number(process), &number(5), &chain]);
+    }
+    event(0, 6, &[&address(0), &number(6), &number(8), &number(0)]);
+    std::fs::write(directory.path().join("trace/metadata"), PERF).unwrap();
+    std::fs::write(directory.path().join("trace/stream"), stream).unwrap();
+    let modules = "worker: [kernel.kallsyms]!? /usr/lib.so!? /usr/lib.so!?";
+    assert_eq!(frames(directory.path(), false), [modules; 2]);
+    let functions = "worker: [kernel.kallsyms]!? /usr/lib.so!other /usr/lib.so!main";
+    assert_eq!(frames(directory.path(), true), [functions; 2]);
+}
