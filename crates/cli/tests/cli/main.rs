@@ -63,6 +63,8 @@ mod other_readers;
 #[cfg(unix)]
 mod output_paths;
 mod outputs;
+#[cfg(unix)]
+mod packaging;
 mod packet_indexes;
 mod paths;
 #[cfg(unix)]
