@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Counts the instructions that ichnos executes for an event: instructions.py [--write]
+"""Counts the instructions that ichnos executes for an event: instructions.py [--dev] [--write]
 
 Time depends on what else a machine does, instructions hardly. So they are compared with those in
 instructions.txt beside this script; more than a tenth above them is an error. They depend on the
 compiler, too: with another one they are only printed. `--write` writes instructions.txt. Needs the
-release build, and valgrind."""
+release build, or with `--dev` the build of the tests, and valgrind."""
 import json, os, re, shutil, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Each line has a name, and the counts of both builds.
 KNOWN = os.path.join(HERE, "instructions.txt")
+BUILDS = ["release", "debug"]
+BUILD = int("--dev" in sys.argv[1:])
 EVENTS = 10_000
 # How each input is made, and what is done with it.
 INPUTS = {"ctf": ["make_trace.py", "{}", "2", "{events}"], "log": ["make_log.py", "{}", "{events}"],
@@ -23,7 +26,7 @@ WORK = {
     "filter": ("ctf", ["cat", "--threads=1", "--format=null", "--filter=i == 5"]),
     "perfetto": ("ctf", ["convert", "--threads=1", "--to=perfetto", "--force", "--output=OUT"]),
     "chrome": ("ctf", ["convert", "--threads=1", "--to=chrome", "--force", "--output=OUT"]),
-    "table": ("ctf", ["convert", "--threads=1", "--to=arrow", "--force", "--output=OUT"]),
+    "table": ("ctf", ["convert", "--threads=1", "--event=bench:rich", "--to=arrow", "--force", "--output=OUT"]),
     "log-null": ("log", ["cat", "--threads=1", "--format=null"]),
     "log": ("log", ["cat", "--threads=1", "--format=log"]),
     "log-components": ("components", ["cat", "--threads=1", "--format=log"]),
@@ -33,7 +36,7 @@ WORK = {
 def built():
     command = ["cargo", "metadata", "--no-deps", "--offline", "--format-version=1"]
     about = json.loads(subprocess.check_output(command, cwd=HERE))
-    return os.path.join(about["target_directory"], "release/ichnos")
+    return os.path.join(about["target_directory"], BUILDS[BUILD], "ichnos")
 
 
 def has_tables():
@@ -50,7 +53,7 @@ def count(arguments):
 
 def read_known():
     compiler, *lines = open(KNOWN).read().splitlines()
-    return compiler, {name: int(number) for name, number in map(str.split, lines)}
+    return compiler, {name: counts for name, *counts in map(str.split, lines)}
 
 
 def main():
@@ -75,16 +78,18 @@ def main():
             # The difference of the two has no starting up in it.
             found[name] = (two - one) // EVENTS
     if "--write" in sys.argv[1:]:
-        kept = {name: number for name, number in read_known()[1].items() if name not in found}
+        known = read_known()[1]
+        for name, number in found.items():
+            known.setdefault(name, ["-", "-"])[BUILD] = str(number)
         with open(KNOWN, "w") as file:
-            file.write(f"{compiler}\n" + "".join(f"{name} {number}\n" for name, number in (found | kept).items()))
+            file.write(f"{compiler}\n" + "".join(f"{name} {' '.join(counts)}\n" for name, counts in known.items()))
     known_compiler, known = read_known()
     failed = False
     for name, number in found.items():
-        if name not in known:
+        if known.get(name, ["-", "-"])[BUILD] == "-":
             print(f"{name}: {number} instructions for each event, not known before")
             continue
-        ratio = number / known[name]
+        ratio = number / int(known[name][BUILD])
         failed |= ratio > 1.1
         print(f"{name}: {number} instructions for each event, {(ratio - 1) * 100:+.1f} %")
     if known_compiler != compiler:

@@ -36,6 +36,7 @@ mod choice;
 mod collect;
 mod color;
 mod convert;
+mod debug_info;
 mod examples;
 pub(crate) mod format_flags;
 mod json;

@@ -1,7 +1,8 @@
 //! Opens the traces, and the files that describe them.
 
-pub(crate) mod event_map;
 #[cfg(feature = "view")]
+mod debug_info;
+pub(crate) mod event_map;
 mod file_state;
 mod manifest;
 mod open_failure;
@@ -12,6 +13,7 @@ mod time_bounds;
 mod toml_text;
 
 #[cfg(feature = "view")]
+pub(crate) use self::debug_info::report_debug_info;
 pub(crate) use self::file_state::InputState;
 pub(crate) use self::open_failure::failure;
 pub(crate) use self::problems::{print_notices, problems, report_empty_traces, report_problems};

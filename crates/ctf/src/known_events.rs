@@ -297,9 +297,14 @@ static PERF: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
             &with(&[("id", Meaning::EventName)]),
         ),
         known("raw_syscalls:sys_exit", EventRole::End, ("syscall", "syscall"), &with(&[])),
+        known("perf_comm", EventRole::Instant, ("", ""), &NAMED_THREAD),
         known("*", EventRole::Instant, ("", ""), &own),
     ]
 });
+
+/// Members of perf's events that name a thread.
+const NAMED_THREAD: [(&str, Meaning); 3] =
+    [("tid", Meaning::TargetThread), ("comm", Meaning::TargetThreadName), ("pid", Meaning::TargetProcess)];
 
 /// Zephyr events, from Zephyr's published metadata.
 static ZEPHYR: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
@@ -338,7 +343,10 @@ pub(crate) fn add_known_events(trace: &mut TraceClass) {
             }
             // LTTng library events have a provider.
             let has_provider = class.name.as_deref().is_some_and(|name| name.contains(':'));
-            let known = if has_member(class.payload.as_deref(), "perf_tid") {
+            let is_from_perf = has_member(class.payload.as_deref(), "perf_tid")
+                || (class.name.as_deref() == Some("perf_comm")
+                    && NAMED_THREAD.iter().all(|(name, _)| has_member(class.payload.as_deref(), name)));
+            let known = if is_from_perf {
                 &*PERF
             } else if has_provider {
                 &*USER

@@ -1,2 +1,48 @@
 //! Debug information for addresses in traces: which binary was mapped there, and its function and source line.
+//!
+//! LTTng-UST records the binaries of each process: state dumps list them, and later events report loaded and unloaded
+//! libraries. [`AddressSpaces`] is the table of them. [`DebugInfo::locate`] finds functions and source lines in the ELF
+//! file of a binary, with its own DWARF data or those of a separate debug file.
+//!
+//! [`DebugInfo::wrap`] adds the names to the events of a trace, as Babeltrace's filter `lttng-utils.debug-info` does.
+//! Events whose common context has `vpid` and `ip` get a [resource](ichnos_model::Scope::Resource) with one structure:
+//!
+//! ```text
+//! debug_info = { bin = "libfoo.so+0x2349", func = "foo+0xd2", src = "foo.c:35" }
+//! ```
+//!
+//! | member | contents |
+//! |---|---|
+//! | `bin` | binary, and the address in it: `+0x...` relative to its base, `@0x...` absolute |
+//! | `func` | function, and the offset in it. Not inlined: the function whose code it is |
+//! | `src` | source file and line, for an inlined function the place of its call |
+//!
+//! A text is empty if unknown. Paths in a trace are not trusted: only regular files of limited size are read, and only
+//! in the target prefix, if one is set. Reading damaged files takes limited time and memory.
 #![forbid(unsafe_code)]
+
+mod address_spaces;
+mod binaries;
+mod binary;
+mod budget;
+mod class;
+mod crc;
+mod dwarf;
+mod elf;
+mod error;
+mod files;
+mod lookup;
+mod mapping_events;
+mod options;
+mod texts;
+mod trace;
+
+pub use self::address_spaces::{
+    AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary, MappedBinary, MappingBase,
+};
+pub use self::binary::{BinaryId, Location, NameSource};
+pub use self::class::DebugInfoTexts;
+pub use self::dwarf::{CodeFrame, SourceLine};
+pub use self::error::DebugInfoError;
+pub use self::options::{Compression, DebugInfoOptions, Decompress, Limits};
+pub use self::trace::{DebugInfo, with_symbols};

@@ -66,6 +66,8 @@ pub struct DetailsOptions {
     pub uncounted_losses: bool,
     /// Write the call stack frames of events.
     pub stacks: bool,
+    /// Write the members of the [resource](Scope::Resource) at the end of the common context.
+    pub resource_in_context: bool,
     /// Use colors.
     pub color: bool,
     /// Use the codes of bright colors, for terminals where bold text is not bright.
@@ -107,6 +109,7 @@ impl Default for DetailsOptions {
             compact: false,
             uncounted_losses: false,
             stacks: false,
+            resource_in_context: false,
             color: false,
             color_bright_codes: false,
             printable_only: false,
@@ -154,6 +157,7 @@ struct DetailsStreamState {
 struct DetailsStreamClassState {
     packet: FieldLines,
     common: FieldLines,
+    resource: FieldLines,
     has_clock: bool,
     /// `true` for each packet time of the class: begin, end.
     packet_times: (bool, bool),
@@ -310,6 +314,11 @@ impl<W: TextWriter> Details<W> {
             DetailsStreamClassState {
                 packet: FieldLines::for_plan(plans.packet_context.as_ref(), &self.palette, "Context"),
                 common: FieldLines::for_plan(plans.common_context.as_ref(), &self.palette, "Common context"),
+                resource: FieldLines::for_plan(
+                    plans.resource.as_ref().filter(|_| self.options.resource_in_context),
+                    &self.palette,
+                    "",
+                ),
                 has_clock: class.default_clock.is_some(),
                 packet_times: (features.packet_begin_time, features.packet_end_time),
             }
@@ -514,6 +523,12 @@ impl<W: TextWriter> Details<W> {
                 failures.record(part.context.push(out, event, Scope::CommonContext, plan, |out| {
                     write(out, Scope::CommonContext, &known.common)
                 }));
+            }
+            if !known.resource.is_empty() && event.has_resource() {
+                part.context.forget();
+                // Its lines follow those of the common context.
+                out.pop_if(|last| *last == b'\n');
+                failures.record(write(out, Scope::Resource, &known.resource));
             }
             for (scope, lines) in
                 [(Scope::SpecificContext, &class.specific), (Scope::Payload, &class.payload)]

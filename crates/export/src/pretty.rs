@@ -183,6 +183,8 @@ pub struct PrettyOptions {
     pub enum_flags: bool,
     /// Write the call stack frames of each event, in lines below its line.
     pub stacks: bool,
+    /// Write the members of the [resource](Scope::Resource) at the end of the common context.
+    pub resource_in_context: bool,
 }
 
 impl PrettyOptions {
@@ -212,6 +214,7 @@ struct PrettyClassState {
 struct PrettyStreamClassState {
     packet: FieldLabels,
     common: FieldLabels,
+    resource: FieldLabels,
 }
 
 impl PrettyStreamClassState {
@@ -321,8 +324,32 @@ impl ScopePrinter<'_> {
             }
             packet.and(self.print_other::<STYLED>(out, event, Scope::CommonContext, &known.common, names))
         });
-        if !is_packet_open {
+        let has_resource = known.resource.is_shown() && event.has_resource();
+        if has_resource || !is_packet_open {
             contexts.forget();
+        }
+        if has_resource {
+            result.and(self.push_resource::<STYLED>(out, event, &known.resource))
+        } else {
+            result
+        }
+    }
+
+    /// Appends the members of the resource to the common context, which is the last text.
+    fn push_resource<const STYLED: bool>(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        labels: &FieldLabels,
+    ) -> Result<(), DecodeError> {
+        let end = out.len();
+        let names = self.options.names.context;
+        let result = self.print_other::<STYLED>(out, event, Scope::Resource, labels, names);
+        // Two structures become one.
+        if let Some(begin) = end.checked_sub(2)
+            && out.get(begin..).is_some_and(|text| text.starts_with(b" }{"))
+        {
+            out.splice(begin..=end, *b",");
         }
         result
     }
@@ -434,6 +461,11 @@ impl<W: TextWriter> Pretty<W> {
                     plans.common_context.as_ref(),
                     form,
                     &title("stream.event.context"),
+                ),
+                resource: FieldLabels::for_plan(
+                    plans.resource.as_ref().filter(|_| self.options.resource_in_context),
+                    form,
+                    b"",
                 ),
             }
         });

@@ -3,11 +3,13 @@
 //! thread to events.
 #![forbid(unsafe_code)]
 
+mod call_chains;
 mod chunks;
 mod merge;
 mod running_threads;
 mod thread_list;
 
+pub use call_chains::with_call_chains;
 pub use chunks::{ChunkSender, in_order};
 pub use merge::{DamageCursor, Merge, pump};
 pub use running_threads::RunningThreads;

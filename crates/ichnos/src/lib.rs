@@ -119,6 +119,7 @@
 //! | [`model`] | [classes](model::class), [events](model::event), [fields](model::field), [messages](model::message), [clocks](model::clock), and [`model::Source`] for new formats |
 //! | [`io`] | files, archives, compressed input, format and output traits |
 //! | [`filter`] | [expressions](Expression) that select events |
+//! | [`debug_info`] | binaries, functions and source lines of addresses |
 //! | [`flow`] | the merge, chunks on several threads, the running thread |
 //! | [`export`] | text sinks |
 //! | [`analysis`] | statistics, thread states, call stack profiles, task graphs |
@@ -142,6 +143,7 @@
 pub mod collect;
 pub mod convert;
 pub mod create;
+pub mod debug_info;
 mod division;
 mod enclosing;
 mod events;

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use ichnos_debuginfo::DebugInfo;
 use ichnos_io::{Entry, Format, IoLimits, OptionError, ReadOptions, Tree, TreeOptions};
 use ichnos_model::clock::{ClockClass, ClockOffsets};
 use ichnos_model::running_thread::RunningParts;
@@ -40,6 +42,9 @@ pub struct OpenOptions {
     /// Thread properties to add to processor events that do not name their thread: see
     /// [`running_thread`](ichnos_model::running_thread).
     pub running: RunningParts,
+    /// Debug information to add to events with an address, for example from
+    /// [`debug_info`](crate::debug_info::debug_info()). Several sessions can share it.
+    pub debug_info: Option<Arc<DebugInfo>>,
 }
 
 /// Clock offset of a path. Its clocks count as related to all other clocks, by this offset.
@@ -188,7 +193,11 @@ impl OpenOptions {
     pub(crate) fn reading(&self) -> ReadOptions {
         let mut options = self.read.clone();
         options.force |= self.format.is_some();
-        options.class_map = Some(options.class_map.unwrap_or_default().with_running(self.running));
+        let mut class_map = options.class_map.unwrap_or_default().with_running(self.running);
+        if let Some(debug_info) = self.debug_info.clone() {
+            class_map = class_map.with_streams(move |stream| debug_info.declare(stream));
+        }
+        options.class_map = Some(class_map);
         options
     }
 

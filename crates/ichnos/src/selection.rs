@@ -8,6 +8,7 @@ use ichnos_filter::{Filter, Selector};
 use ichnos_model::class::{DataStreamClass, EventRecordClass};
 use ichnos_model::cursor::{ExcludedClasses, Head, MessageKind, StreamCursor};
 use ichnos_model::event::EventCounts;
+use ichnos_model::key_hash::KeyState;
 use ichnos_model::message::Discarded;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{DataStream, Event, Message, Window};
@@ -41,7 +42,7 @@ pub struct Selection {
     /// Time window for losses.
     losses_in: Window,
     /// Results of `events` by class address. Classes keep their addresses while their trace is open.
-    known_classes: HashMap<usize, bool>,
+    known_classes: HashMap<usize, bool, KeyState>,
 }
 
 impl std::fmt::Debug for Selection {
@@ -65,13 +66,13 @@ impl Selection {
     /// Selects events by class name. A class without a name is not selected.
     #[must_use]
     pub fn events(self, wants: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        Self { events: Some(Arc::new(wants)), known_classes: HashMap::new(), ..self }
+        Self { events: Some(Arc::new(wants)), known_classes: HashMap::default(), ..self }
     }
 
     /// Selects events with any name.
     #[must_use]
     pub fn all_events(self) -> Self {
-        Self { events: None, known_classes: HashMap::new(), ..self }
+        Self { events: None, known_classes: HashMap::default(), ..self }
     }
 
     /// Selects events by an expression.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_filter::{Expression, Filter, FilterError, FilterScope};
-use ichnos_flow::{Merge, RunningThreads};
+use ichnos_flow::{Merge, RunningThreads, with_call_chains};
 use ichnos_io::{
     Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, RefusedTrace,
     Tree, TreeProblem,
@@ -252,6 +252,15 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
     })
 }
 
+/// Adds data to the events of a trace that their records lack.
+fn complete(trace: Box<dyn OpenedTrace>, options: &OpenOptions) -> Box<dyn OpenedTrace> {
+    let trace = match &options.debug_info {
+        Some(debug_info) => debug_info.wrap(trace),
+        None => ichnos_debuginfo::with_symbols(trace, None),
+    };
+    with_call_chains(RunningThreads::wrap(trace))
+}
+
 /// Returns the error for a tree without traces.
 fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
     if let Some(error) = other_format(tree, options) {
@@ -388,7 +397,8 @@ impl Session {
                 let mut opened = format.open(&trees, &read);
                 check_names(&placement, &trees, &opened.traces)?;
                 self.placements.resize(self.traces.len() + opened.traces.len(), placement);
-                self.traces.extend(opened.traces.drain(..).map(RunningThreads::wrap));
+                let traces = opened.traces.drain(..).map(|trace| complete(trace, options));
+                self.traces.extend(traces);
                 self.refused.append(&mut opened.refused);
                 self.notices.extend(opened.notices.into_iter().map(Hint::new));
             }

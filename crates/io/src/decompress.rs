@@ -126,6 +126,14 @@ pub(crate) fn unpack(
     }
 }
 
+/// Unpacks at most `size` bytes of Zstandard data in memory. Returns `None` if the data are damaged.
+#[must_use]
+pub fn unpack_zstd(bytes: &[u8], size: u64) -> Option<Vec<u8>> {
+    let mut unpacked = Vec::new();
+    zstd::stream::read::Decoder::with_buffer(bytes).ok()?.take(size).read_to_end(&mut unpacked).ok()?;
+    Some(unpacked)
+}
+
 /// Returns a decoder for compressed data.
 pub(crate) fn decoder<'r>(
     packing: Packing,

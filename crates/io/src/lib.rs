@@ -74,6 +74,7 @@ pub use create::{
     WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
 pub use datagrams::{Datagram, Datagrams};
+pub use decompress::unpack_zstd;
 pub use directory_part::{DirectoryPart, ExistingPart};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;

@@ -3,6 +3,7 @@
 //! Users get a [`BoxedCursor`] from a trace. Format readers implement [`Source`](crate::Source) instead.
 
 mod head;
+mod lookup_cursor;
 mod small_cursor;
 
 use std::ops::ControlFlow;
@@ -13,6 +14,7 @@ use crate::event::EventCounts;
 use crate::message::{DataPosition, Message};
 
 pub use self::head::{Head, MessageKind, sort_key};
+pub use self::lookup_cursor::{EventLookup, LookupCursor};
 pub use self::small_cursor::{Reopen, SharedCursorState, SmallCursor};
 
 /// Delivers a data stream's messages, in order.

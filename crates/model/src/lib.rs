@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod bits;
+pub mod call_chain;
 pub mod class;
 pub mod clock;
 pub mod cursor;

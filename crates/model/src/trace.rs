@@ -7,6 +7,7 @@ mod listed_thread;
 mod opened_trace;
 mod stream;
 mod text_position;
+mod wrapped_trace;
 
 pub use self::diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use self::limits::Limits;
@@ -14,3 +15,4 @@ pub use self::listed_thread::ListedThread;
 pub use self::opened_trace::{OpenedTrace, SplitPoint, StreamSummary, TracerQuirk, Window, advance_to};
 pub use self::stream::{CallStacks, DataStream, Trace};
 pub use self::text_position::{DeclaredAt, TextPosition};
+pub use self::wrapped_trace::WrappedTrace;

@@ -201,10 +201,9 @@ impl Output for ArrowOutput {
 
     fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let mut encoder = self.encoder.lock().ignore_poison();
-        let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
-        let batches = block.iter().flat_map(|block| &block.batches);
+        let block = TableBlock::from_output(block)?;
         // Events without wanted columns have no rows.
-        for batch in batches.filter(|batch| !batch.plan.schema().fields().is_empty()) {
+        for batch in block.batches.iter().filter(|batch| !batch.plan.schema().fields().is_empty()) {
             self.file.write_bytes(&encoder.write(batch)?)?;
         }
         Ok(JoinResult::Done)

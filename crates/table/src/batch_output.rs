@@ -58,8 +58,7 @@ impl<F: FnMut(TableBatch) -> io::Result<()> + Send> Output for BatchOutput<F> {
 
     fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let mut take = self.take.lock().ignore_poison();
-        let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
-        for batch in block.into_iter().flat_map(|block| block.batches) {
+        for batch in TableBlock::from_output(block)?.batches {
             take(batch)?;
         }
         Ok(JoinResult::Done)

@@ -82,11 +82,15 @@ impl CellType {
         }
     }
 
+    /// Returns `true` for integers with up to 64 bits.
+    pub(crate) fn is_integer(&self) -> bool {
+        let is_signed = matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64);
+        is_signed || matches!(self, Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64)
+    }
+
     /// Returns `true` for integers and floating-point numbers with up to 64 bits.
     pub(crate) fn is_word(&self) -> bool {
-        let is_signed = matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64);
-        let is_unsigned = matches!(self, Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64);
-        is_signed || is_unsigned || matches!(self, Self::Float32 | Self::Float64)
+        self.is_integer() || matches!(self, Self::Float32 | Self::Float64)
     }
 
     /// Returns a value's size in bytes before it becomes an array element, unless it is in a list.
@@ -189,6 +193,8 @@ pub(crate) struct LabelNames {
     /// The names, in mapping order.
     pub(crate) array: Arc<StringArray>,
     keys: HashMap<Box<str>, i32>,
+    /// Names by value.
+    pub(crate) mappings: Mappings,
 }
 
 impl LabelNames {
@@ -202,7 +208,7 @@ impl LabelNames {
                 names.push(mapping.name);
             }
         }
-        Self { array: Arc::new(StringArray::from(names)), keys }
+        Self { array: Arc::new(StringArray::from(names)), keys, mappings: mappings.clone() }
     }
 
     /// Returns a name's index in the dictionary.

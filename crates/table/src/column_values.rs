@@ -10,6 +10,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field as ArrowField};
+use ichnos_model::decode::FieldLoad;
 use ichnos_model::field::{StringEncoding, Text, Wide};
 use ichnos_model::lower::LossCounts;
 
@@ -265,11 +266,29 @@ impl ColumnValues {
         has_room
     }
 
-    /// Appends a value's bits. [`CellType::is_word`] must hold for its type.
-    #[inline]
-    pub(crate) fn push_word(&mut self, value: u64) {
-        if let ColumnBuffer::Words(_, words) = &mut self.values {
-            words.push(value);
+    /// Appends the value of a field in each block of `size` bytes.
+    pub(crate) fn load(&mut self, field: &FieldLoad, blocks: &[u8], size: usize) {
+        if let Some(element) = field.element_size() {
+            for bytes in field.bytes(blocks, size) {
+                self.push_integers(element, bytes);
+                self.end_list(0);
+            }
+        } else if field.is_text() {
+            field.texts(blocks, size).for_each(|text| self.push_text(text));
+        } else if let ColumnBuffer::Words(_, words) = &mut self.values {
+            field.append_words(blocks, size, words);
+        }
+    }
+
+    /// Appends the name for the value of a field in each block of `size` bytes.
+    pub(crate) fn load_labels(&mut self, field: &FieldLoad, blocks: &[u8], size: usize) {
+        let ColumnBuffer::Labels(labels) = &self.values else { return };
+        let names = Arc::clone(&labels.names);
+        let mut words = Vec::new();
+        field.append_words(blocks, size, &mut words);
+        for word in words {
+            let value = if field.is_signed() { i128::from(word as i64) } else { word.into() };
+            self.push_label(Some(value), || names.mappings.names_of(value));
         }
     }
 

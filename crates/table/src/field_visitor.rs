@@ -8,8 +8,9 @@ use ichnos_model::decode::WordVisitor;
 use ichnos_model::field::{Field, FieldValue, Real, Text, Wide};
 use ichnos_model::{Scope, Visitor};
 
+use crate::block_rows::ColumnLoads;
 use crate::column_values::ColumnValues;
-use crate::table_plan::{FieldTarget, ScopeTargets};
+use crate::table_plan::{FieldTarget, ScopeTargets, TablePlan};
 
 /// Maximum size of a row's array items, without texts and BLOBs, in bytes. An item can have very many columns and take
 /// no space in the trace.
@@ -24,6 +25,9 @@ const MOST_UNCHECKED_BYTES: usize = 32 << 20;
 pub(crate) struct FieldVisitor<'a> {
     pub(crate) columns: &'a mut [ColumnValues],
     pub(crate) scopes: &'a [ScopeTargets],
+    pub(crate) loads: Option<&'a ColumnLoads>,
+    /// Bytes of earlier events, by block.
+    pub(crate) blocks: &'a mut [Vec<u8>],
     /// Targets in the current scope, by node index.
     pub(crate) targets: &'a [FieldTarget],
     /// Approximate size of the row's variable-length values so far, in bytes.
@@ -35,9 +39,14 @@ pub(crate) struct FieldVisitor<'a> {
 }
 
 impl<'a> FieldVisitor<'a> {
-    /// Starts a row.
-    pub(crate) fn new(columns: &'a mut [ColumnValues], scopes: &'a [ScopeTargets]) -> Self {
-        Self { columns, scopes, targets: &[], bytes: 0, array_bytes: 0, given_up: 0..0 }
+    /// Starts a row of a table. Bytes of its fields are appended to `blocks`.
+    pub(crate) fn new(
+        columns: &'a mut [ColumnValues],
+        plan: &'a TablePlan,
+        blocks: &'a mut [Vec<u8>],
+    ) -> Self {
+        let (scopes, loads, targets) = (&*plan.scopes, plan.loads.as_ref(), &[][..]);
+        Self { columns, scopes, loads, blocks, targets, bytes: 0, array_bytes: 0, given_up: 0..0 }
     }
 
     /// Returns `true` if any column has so many values that the row may be dropped.
@@ -60,6 +69,23 @@ impl<'a> FieldVisitor<'a> {
     /// Returns `true` if these columns need no more items in this row.
     fn is_given_up(&self, columns: &Range<usize>) -> bool {
         self.given_up.start <= columns.start && columns.end <= self.given_up.end
+    }
+
+    /// Returns the column for a tagged value.
+    #[inline(always)]
+    fn tagged(&self, tag: u32) -> Option<usize> {
+        self.loads?.targets.get(tag as usize)?.value
+    }
+
+    /// Counts array items with this size in bytes. Gives up the columns if the row becomes too large.
+    #[inline]
+    fn begin_items(&mut self, columns: &Range<usize>, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes.min(MOST_ARRAY_BYTES));
+        self.array_bytes = self.array_bytes.saturating_add(bytes);
+        if self.array_bytes > MOST_ARRAY_BYTES && !self.is_given_up(columns) {
+            self.given_up = columns.clone();
+            self.columns.get_mut(columns.clone()).into_iter().flatten().for_each(ColumnValues::give_up_row);
+        }
     }
 
     /// Appends an integer and its label. `push` appends the integer to a column.
@@ -105,14 +131,29 @@ impl WordVisitor for FieldVisitor<'_> {
     }
 
     #[inline]
-    fn word(&mut self, tag: u32, value: u64) {
-        self.with(tag as usize, |column| column.push_word(value));
+    fn block(&mut self, block: usize, bytes: &[u8]) {
+        if let Some(rows) = self.blocks.get_mut(block) {
+            rows.extend_from_slice(bytes);
+        }
+        self.bytes += self.loads.and_then(|loads| loads.block_bytes.get(block)).copied().unwrap_or(0);
     }
 
     #[inline]
-    fn fixed_text(&mut self, tag: u32, value: Text<'_>) {
-        self.with(tag as usize, |column| column.push_text(value));
+    fn tagged_text(&mut self, tag: u32, value: Text<'_>) {
+        if let Some(column) = self.tagged(tag) {
+            self.with(column, |column| column.push_text(value));
+        }
         self.bytes += value.bytes.len();
+    }
+
+    #[inline]
+    fn tagged_integers(&mut self, tag: u32, size: usize, bytes: &[u8]) {
+        let Some(at) = self.tagged(tag) else { return };
+        self.begin_items(&(at..at + 1), bytes.len());
+        self.with(at, |column| {
+            column.push_integers(size, bytes);
+            column.end_list(0);
+        });
     }
 }
 
@@ -229,13 +270,7 @@ impl Visitor for FieldVisitor<'_> {
     #[inline]
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
         let FieldTarget::List(columns, _, width) = self.target(field) else { return };
-        let bytes = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(*width);
-        self.bytes = self.bytes.saturating_add(bytes.min(MOST_ARRAY_BYTES));
-        self.array_bytes = self.array_bytes.saturating_add(bytes);
-        if self.array_bytes > MOST_ARRAY_BYTES && !self.is_given_up(columns) {
-            self.given_up = columns.clone();
-            self.columns.get_mut(columns.clone()).into_iter().flatten().for_each(ColumnValues::give_up_row);
-        }
+        self.begin_items(columns, usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(*width));
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Field as ArrowField, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -25,8 +25,8 @@ pub(crate) const MOST_DICTIONARIES: usize = 1_024;
 /// be looked up in a large hash table for up to an eighth of a row group.
 const MOST_DICTIONARY_BYTES: usize = 256 << 10;
 
-/// Columns that grow slowly from row to row: their differences take few bits.
-const DELTA_COLUMNS: [&str; 3] = ["ts", "packet", "seq"];
+/// 64-bit columns that grow slowly from row to row.
+const GROWING_COLUMNS: [&str; 3] = ["ts", "packet", "seq"];
 
 /// File that is open only during writes, because a dataset can have very many files.
 #[derive(Debug)]
@@ -155,20 +155,31 @@ fn properties(description: &FileDescription, has_dictionaries: bool) -> WriterPr
         .set_dictionary_page_size_limit(MOST_DICTIONARY_BYTES)
         .set_sorting_columns(is_sorted.then(|| vec![sorting]))
         .set_key_value_metadata(Some(pairs.collect()));
-    for field in schema.fields() {
-        let is_delta = match field.data_type() {
-            DataType::Int64 => DELTA_COLUMNS.contains(&field.name().as_str()),
-            DataType::Timestamp(..) => true,
-            _ => false,
-        };
-        if is_delta {
-            let column = ColumnPath::from(field.name().as_str());
-            builder = builder
-                .set_column_dictionary_enabled(column.clone(), false)
-                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
-        }
+    for column in schema.fields().iter().filter_map(|field| delta_column(field)) {
+        builder = builder
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
     }
     builder.build()
+}
+
+/// Returns the Parquet column for a field that is encoded as differences between rows: times, integers with up to 32
+/// bits, and lists of such integers. They take about as much space as with a dictionary, without a lookup for each value.
+/// Wider integers are often hashes or addresses, which a dictionary shortens.
+fn delta_column(field: &ArrowField) -> Option<ColumnPath> {
+    use DataType::{Int8, Int16, Int32, Int64, List, Timestamp, UInt8, UInt16, UInt32};
+    let is_short = |data_type: &DataType| matches!(data_type, Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32);
+    match field.data_type() {
+        Timestamp(..) => {}
+        Int64 if GROWING_COLUMNS.contains(&field.name().as_str()) => {}
+        List(element) if is_short(element.data_type()) => {
+            let path = [field.name(), "list", element.name()];
+            return Some(ColumnPath::new(path.into_iter().map(|name| name.to_owned()).collect()));
+        }
+        data_type if is_short(data_type) => {}
+        _ => return None,
+    }
+    Some(ColumnPath::from(field.name().as_str()))
 }
 
 pub(crate) fn naming(path: &Path, error: io::Error) -> io::Error {

@@ -10,8 +10,9 @@
 //! 1. **Plan.** [`TablePlan`] is made once for each event record class, from its field classes alone. It lists the
 //!    columns, and the columns for the values of each decode plan node. Values have no influence on types: two traces
 //!    with the same class have the same columns.
-//! 2. **Rows.** Numbers at fixed offsets are loaded into columns directly
-//!    ([`WordLoads`](ichnos_model::decode::WordLoads)). A visitor adds the other values. Scopes and fields without a
+//! 2. **Rows.** The bytes of fields at fixed places are copied, and loaded field by field when the rows become a batch
+//!    ([`WordLoads`](ichnos_model::decode::WordLoads)). Texts and arrays go to their columns directly. A visitor adds
+//!    the other values. Scopes and fields without a
 //!    wanted column are not decoded. No memory is allocated per event, except for growing buffers.
 //! 3. **Batches.** After [`BATCH_ROWS`] rows, or about 16 MiB, rows become a record batch. If all waiting rows exceed
 //!    64 MiB, all of them become batches. A single row can be larger: its arrays can have up to 256 MiB, and its texts
@@ -56,6 +57,7 @@
 mod append_root;
 mod arrow_output;
 mod batch_output;
+mod block_rows;
 mod cell_type;
 mod column_values;
 mod dataset_names;

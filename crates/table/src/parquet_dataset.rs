@@ -23,6 +23,9 @@ use crate::table_rows::TableBatch;
 /// Approximate maximum memory for all open row groups, in bytes.
 const MOST_WAITING: usize = 192 << 20;
 
+/// Approximate maximum memory for the rows of files without an encoder when no more events follow, in bytes.
+const MOST_KEPT: usize = 32 << 20;
+
 /// Approximate maximum memory for all encoders without their rows, in bytes.
 const MOST_OPEN: usize = 64 << 20;
 
@@ -86,6 +89,8 @@ pub(crate) struct ParquetDataset {
     /// Approximate size of all open row groups in memory, with their encoders.
     waiting: usize,
     encoders_cost: usize,
+    /// Approximate size of the rows of files without an encoder.
+    kept: usize,
     /// Number of batches so far.
     batches: u64,
     /// `true` if losses or damage were written.
@@ -123,6 +128,7 @@ impl ParquetDataset {
             side: HashMap::new(),
             waiting: 0,
             encoders_cost: 0,
+            kept: 0,
             batches: 0,
             has_notes: false,
             of_file: None,
@@ -142,11 +148,11 @@ impl ParquetDataset {
         self.of_file.is_some() && !self.has_notes && matches!(&*self.tables, [only] if is_whole(only))
     }
 
-    /// Appends rows to a table.
+    /// Appends rows to a table. `is_last` means that most tables have no more rows.
     ///
     /// # Errors
     /// If the rows cannot be written.
-    pub(crate) fn write(&mut self, batch: TableBatch) -> io::Result<()> {
+    pub(crate) fn write(&mut self, batch: TableBatch, is_last: bool) -> io::Result<()> {
         if batch.plan.schema().fields().is_empty() {
             // No column of the class is wanted.
             return Ok(());
@@ -168,7 +174,7 @@ impl ParquetDataset {
         let Some((file, written)) = self.tables.get_mut(index).and_then(|table| table.open.as_mut()) else {
             return Ok(());
         };
-        let before = (file.waiting(), file.encoder_cost());
+        let before = (file.waiting(), file.encoder_cost(), file.kept());
         file.write(&self.encoders, batch.batch)?;
         if let Some((first, last)) = order.range {
             written.first = Some(written.first.map_or(first, |known| known.min(first)));
@@ -176,6 +182,10 @@ impl ParquetDataset {
         }
         self.waiting = (self.waiting + file.waiting()).saturating_sub(before.0);
         self.encoders_cost = (self.encoders_cost + file.encoder_cost()).saturating_sub(before.1);
+        self.kept = (self.kept + file.kept()).saturating_sub(before.2);
+        if is_last && self.kept > MOST_KEPT {
+            self.complete(index)?;
+        }
         if self.waiting > MOST_WAITING {
             self.end_groups()?;
         }
@@ -211,6 +221,7 @@ impl ParquetDataset {
         };
         self.waiting = self.waiting.saturating_sub(file.waiting());
         self.encoders_cost = self.encoders_cost.saturating_sub(file.encoder_cost());
+        self.kept = self.kept.saturating_sub(file.kept());
         written.rows = file.rows();
         self.completed.push(written);
         file.finish(&self.encoders)
@@ -270,6 +281,7 @@ impl ParquetDataset {
                 continue;
             };
             let before = (file.waiting(), file.encoder_cost());
+            self.kept = self.kept.saturating_sub(file.kept());
             file.end_group(&self.encoders)?;
             self.waiting = self.waiting.saturating_sub(before.0);
             self.encoders_cost += file.encoder_cost() - before.1;

@@ -124,6 +124,11 @@ impl ParquetFile {
         self.waiting
     }
 
+    /// Returns the approximate size in memory, in bytes, before there is an encoder. Returns 0 afterwards.
+    pub(crate) fn kept(&self) -> usize {
+        if self.kept.is_some() { self.waiting } else { 0 }
+    }
+
     /// Returns the number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.rows

@@ -169,9 +169,9 @@ impl Output for ParquetOutput {
 
     fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let mut dataset = self.dataset.lock().ignore_poison();
-        let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
-        if let (Some(dataset), Some(block)) = (&mut *dataset, block) {
-            block.batches.into_iter().try_for_each(|batch| dataset.write(batch))?;
+        let block = TableBlock::from_output(block)?;
+        if let Some(dataset) = &mut *dataset {
+            block.batches.into_iter().try_for_each(|batch| dataset.write(batch, block.is_last))?;
             if !block.notes.is_empty() {
                 dataset.write_notes(&block.notes)?;
             }

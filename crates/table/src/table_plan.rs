@@ -2,18 +2,19 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Schema, SchemaRef};
 use ichnos_model::class::{EventRecordClass, FieldKind};
 use ichnos_model::clock::ClockOrigin;
-use ichnos_model::decode::{WordChoice, WordLoads};
+use ichnos_model::decode::BlockLoads;
 use ichnos_model::log::LogSeverity;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::meaning::Meaning;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Scope};
 
+use crate::block_rows::ColumnLoads;
 use crate::cell_type::{CellType, LeafColumns};
 use crate::fingerprint::Fingerprint;
 use crate::table_options::{Projection, TableOptions, TimestampUnit};
@@ -103,7 +104,7 @@ pub(crate) struct ScopeTargets {
 }
 
 impl ScopeTargets {
-    /// Returns `true` for scopes that [`WordLoads`] read.
+    /// Returns `true` for scopes that [`ColumnLoads`] read.
     pub(crate) fn has_loads(&self) -> bool {
         matches!(self.scope, Scope::CommonContext | Scope::SpecificContext | Scope::Payload)
     }
@@ -168,7 +169,7 @@ pub struct TablePlan {
     pub(crate) columns: Vec<FieldColumn>,
     pub(crate) scopes: Vec<ScopeTargets>,
     /// Loads for the scopes that always consist of bits, if events of this class can be read in this way.
-    pub(crate) loads: Option<WordLoads>,
+    pub(crate) loads: Option<ColumnLoads>,
     pub(crate) meanings: Vec<MeaningColumn>,
     /// Column with stack numbers.
     pub(crate) stack: Option<usize>,
@@ -223,7 +224,7 @@ impl TablePlan {
         let name = event.name().to_owned();
         let hash = properties_of_class.add_to(Fingerprint::new().with(name.as_bytes()));
         let fingerprint = schema.fields().iter().fold(hash, |hash, field| hash.with_field(field)).hash();
-        let loads = loads(event, &scopes, &columns);
+        let loads = ColumnLoads::new(event, &scopes, &columns);
         Self {
             name,
             label: label.to_owned(),
@@ -283,9 +284,11 @@ impl TablePlan {
         self.timestamps.is_some() || self.properties.contains(&"ts")
     }
 
-    /// Returns the size of a row without variable-length values, in bytes.
+    /// Returns the size of a row without variable-length values, in bytes. Waiting rows contain the bytes between wanted
+    /// fields, too.
     pub(crate) fn row_width(&self) -> usize {
-        self.row_width
+        let blocks = self.loads.iter().flat_map(|loads| loads.words.blocks());
+        self.row_width.saturating_add(blocks.map(BlockLoads::size).sum())
     }
 
     /// Returns the class losses: fields without a column, and columns with other names than their fields.
@@ -303,27 +306,6 @@ fn label(name: &str) -> &str {
     name.get(..name.floor_char_boundary(MOST_LABEL)).unwrap_or(name)
 }
 
-/// Returns the loads for those fields in a class that have columns.
-fn loads(event: &Event<'_>, scopes: &[ScopeTargets], columns: &[FieldColumn]) -> Option<WordLoads> {
-    if !scopes.iter().any(ScopeTargets::has_loads) {
-        return None;
-    }
-    let is_word = |column: usize| {
-        let is_one = |column: &FieldColumn| column.value.is_word() || matches!(column.value, CellType::Text);
-        columns.get(column).is_some_and(|column| column.lists == 0 && is_one(column))
-    };
-    WordLoads::new(event, |scope, node| {
-        let scope = scopes.iter().find(|found| found.scope == scope);
-        match scope.and_then(|scope| scope.targets.get(node)) {
-            None | Some(FieldTarget::Nothing) => WordChoice::Skip,
-            Some(FieldTarget::Value(column)) if is_word(*column) => {
-                u32::try_from(*column).map_or(WordChoice::Visit, WordChoice::Word)
-            }
-            Some(_) => WordChoice::Visit,
-        }
-    })
-}
-
 /// Returns a table's columns. All of them allow missing values.
 fn schema(
     properties: &[&'static str],
@@ -331,29 +313,42 @@ fn schema(
     meanings: &[MeaningColumn],
     columns: &[FieldColumn],
 ) -> SchemaRef {
-    let property = |name: &&str| {
-        let data_type = match (*name, timestamps) {
-            ("event", _) => DataType::Utf8,
-            ("stream", _) => DataType::Int32,
-            (TIME, Some(unit)) => DataType::Timestamp(unit.in_arrow(), Some("UTC".into())),
-            _ => DataType::Int64,
-        };
-        ArrowField::new(*name, data_type, true)
+    let property = |name: &&str| match (*name, timestamps) {
+        (TIME, Some(unit)) => {
+            let data_type = DataType::Timestamp(unit.in_arrow(), Some("UTC".into()));
+            Arc::new(ArrowField::new(TIME, data_type, true))
+        }
+        _ => shared_field(name),
     };
-    let meaning = |meaning: &MeaningColumn| {
-        let data_type = match meaning.source {
-            MeaningSource::Field(column) => {
-                columns.get(column).map_or(DataType::Null, FieldColumn::data_type)
-            }
-            MeaningSource::PacketContext(_) | MeaningSource::Constant(_) => DataType::Int64,
-        };
-        ArrowField::new(meaning.name, data_type, true)
+    let meaning = |meaning: &MeaningColumn| match meaning.source {
+        MeaningSource::Field(column) => {
+            let data_type = columns.get(column).map_or(DataType::Null, FieldColumn::data_type);
+            Arc::new(ArrowField::new(meaning.name, data_type, true))
+        }
+        MeaningSource::PacketContext(_) | MeaningSource::Constant(_) => shared_field(meaning.name),
     };
-    let field = |column: &FieldColumn| ArrowField::new(&column.name, column.data_type(), true);
+    let field = |column: &FieldColumn| Arc::new(ArrowField::new(&column.name, column.data_type(), true));
     let shown = columns.iter().filter(|column| column.is_shown);
-    let fields: Vec<ArrowField> =
+    let fields: Vec<FieldRef> =
         properties.iter().map(property).chain(meanings.iter().map(meaning)).chain(shown.map(field)).collect();
     Arc::new(Schema::new(fields))
+}
+
+/// Returns the schema field for a column that is not a field. All tables share it, because there can be very many.
+fn shared_field(name: &str) -> FieldRef {
+    static SHARED: LazyLock<Vec<FieldRef>> = LazyLock::new(|| {
+        let field = |name| {
+            let data_type = match name {
+                "event" => DataType::Utf8,
+                "stream" => DataType::Int32,
+                _ => DataType::Int64,
+            };
+            Arc::new(ArrowField::new(name, data_type, true))
+        };
+        PROPERTIES.into_iter().map(field).collect()
+    });
+    let shared = SHARED.iter().find(|field| field.name() == name);
+    shared.map_or_else(|| Arc::new(ArrowField::new(name, DataType::Int64, true)), Arc::clone)
 }
 
 impl FieldColumn {

@@ -15,7 +15,7 @@ use crate::field_visitor::FieldVisitor;
 use crate::place_columns::{PlaceColumns, RowPlace};
 use crate::stack_hashes::StackHashes;
 use crate::table_options::TimestampUnit;
-use crate::table_plan::{FieldColumn, MeaningSource, TIME, TablePlan};
+use crate::table_plan::{FieldColumn, MeaningSource, ScopeTargets, TIME, TablePlan};
 
 /// Maximum number of rows in a batch.
 pub const BATCH_ROWS: usize = 8_192;
@@ -36,7 +36,10 @@ pub(crate) struct TableRows {
     /// Approximate size of the variable-length values, in bytes.
     bytes: usize,
     place: PlaceColumns,
+    /// Empty until there is a value. Very many classes can have few rows.
     columns: Vec<ColumnValues>,
+    /// Bytes at fixed places in the latest events, by block. They are not in the columns yet.
+    blocks: Vec<Vec<u8>>,
     /// Indexes of the columns whose number of items can differ from the number of rows after an event.
     checked: Vec<usize>,
     order: TimeOrder,
@@ -90,7 +93,6 @@ pub struct TableBatch {
 
 impl TableRows {
     pub(crate) fn new(plan: Arc<TablePlan>) -> Self {
-        let values = |column: &FieldColumn| ColumnValues::new(&column.value, column.lists);
         let checked = (0..plan.columns.len()).filter(|at| plan.columns.get(*at).is_some_and(|c| !c.is_fixed));
         Self {
             row_width: plan.row_width(),
@@ -99,7 +101,8 @@ impl TableRows {
             last_rows: 0,
             bytes: 0,
             place: PlaceColumns::new(&plan),
-            columns: plan.columns.iter().map(values).collect(),
+            columns: Vec::new(),
+            blocks: vec![Vec::new(); plan.loads.as_ref().map_or(0, |loads| loads.words.blocks().len())],
             checked: checked.collect(),
             order: TimeOrder::EMPTY,
             lost_times: 0,
@@ -129,7 +132,8 @@ impl TableRows {
         self.lost_times += u64::from(time.is_some() && fitting.is_none());
         self.order.add(fitting);
         self.place.add(fitting, place);
-        let (is_decoded, bytes) = if self.columns.is_empty() { (true, 0) } else { self.add_fields(event) };
+        let (is_decoded, bytes) =
+            if self.plan.columns.is_empty() { (true, 0) } else { self.add_fields(event) };
         self.bytes = self.bytes.saturating_add(bytes);
         self.rows += 1;
         let added = self.rows.max(self.reserved) - room;
@@ -139,10 +143,15 @@ impl TableRows {
     /// Appends an event's fields. Returns `false` if some of them cannot be decoded, and the approximate size of
     /// variable-length values in bytes.
     fn add_fields(&mut self, event: &Event<'_>) -> (bool, usize) {
-        let plan = &self.plan;
-        let mut visitor = FieldVisitor::new(&mut self.columns, &plan.scopes);
-        let read = plan.loads.as_ref().and_then(|loads| event.read_words(loads, &mut visitor));
+        let plan = &*self.plan;
+        let mut visitor = FieldVisitor::new(&mut self.columns, plan, &mut self.blocks);
+        let read = plan.loads.as_ref().and_then(|loads| event.read_words(&loads.words, &mut visitor));
         let mut is_decoded = read.unwrap_or(true);
+        if let (Some(loads), None) = (&plan.loads, read) {
+            make_columns(&mut self.columns, plan);
+            loads.load(&mut self.blocks, &mut self.columns);
+            visitor = FieldVisitor::new(&mut self.columns, plan, &mut self.blocks);
+        }
         for scope in plan.scopes.iter().filter(|scope| read.is_none() || !scope.has_loads()) {
             if scope.scope == Scope::Resource && !event.has_resource() {
                 let columns = visitor.columns.get_mut(scope.columns.clone()).into_iter().flatten();
@@ -153,17 +162,29 @@ impl TableRows {
             is_decoded &= event.visit(scope.scope, &mut visitor).is_ok();
         }
         let bytes = visitor.bytes;
+        let is_long = visitor.has_long_values();
+        if is_long || !is_decoded {
+            self.end_row(is_decoded);
+        }
+        debug_assert!(self.columns.iter().all(|column| column.len() <= self.rows + 1));
+        (is_decoded, bytes)
+    }
+
+    /// Completes a row with very long values, or with fields that could not be decoded.
+    #[cold]
+    fn end_row(&mut self, is_decoded: bool) {
+        make_columns(&mut self.columns, &self.plan);
+        if let Some(loads) = &self.plan.loads {
+            loads.load(&mut self.blocks, &mut self.columns);
+        }
         if !is_decoded {
             self.columns.iter_mut().for_each(|column| column.end_row(self.rows));
-        } else if visitor.has_long_values() {
-            for at in &self.checked {
-                if let Some(column) = self.columns.get_mut(*at) {
-                    column.end_row(self.rows);
-                }
+        }
+        for at in &self.checked {
+            if let Some(column) = self.columns.get_mut(*at) {
+                column.end_row(self.rows);
             }
         }
-        debug_assert!(self.columns.iter().all(|column| column.len() == self.rows + 1));
-        (is_decoded, bytes)
     }
 
     /// Reserves space for as many rows as the last batch has.
@@ -171,7 +192,20 @@ impl TableRows {
     fn reserve(&mut self) {
         self.reserved = self.last_rows;
         self.place.reserve(self.reserved);
-        self.columns.iter_mut().for_each(|column| column.reserve(self.reserved));
+        match &self.plan.loads {
+            None => {
+                make_columns(&mut self.columns, &self.plan);
+                self.columns.iter_mut().for_each(|column| column.reserve(self.reserved));
+            }
+            Some(loads)
+                if loads.words.has_only_blocks() && self.plan.scopes.iter().all(ScopeTargets::has_loads) => {}
+            Some(_) => make_columns(&mut self.columns, &self.plan),
+        }
+        let loads = self.plan.loads.iter().flat_map(|loads| loads.words.blocks());
+        self.blocks
+            .iter_mut()
+            .zip(loads)
+            .for_each(|(bytes, block)| bytes.reserve(self.reserved * block.size()));
     }
 
     /// Returns all rows as a batch, and starts a new batch.
@@ -183,6 +217,10 @@ impl TableRows {
         stacks: &StackTable,
         hashes: &mut StackHashes,
     ) -> Result<TableBatch, ArrowError> {
+        make_columns(&mut self.columns, &self.plan);
+        if let Some(loads) = &self.plan.loads {
+            loads.load(&mut self.blocks, &mut self.columns);
+        }
         let fields = self.columns.iter_mut().map(ColumnValues::finish).collect::<Result<Vec<_>, _>>()?;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.plan.schema().fields().len());
         let plan = Arc::clone(&self.plan);
@@ -226,12 +264,13 @@ impl TableRows {
         Ok(Arc::new(StringArray::try_new(offsets, names, None)?))
     }
 
-    /// Moves value losses to a loss table.
+    /// Moves value losses to a loss table, after [`finish`](Self::finish).
     pub(crate) fn move_losses(&mut self, table: &mut LossTable) {
         let class = self.plan.label();
         for (values, column) in self.columns.iter_mut().zip(&self.plan.columns) {
             values.losses.move_with_fields(class, table, |_| &*column.name);
         }
+        self.columns = Vec::new();
         let lost_times = std::mem::take(&mut self.lost_times);
         if lost_times > 0 {
             let what = "time beyond 64 bits of nanoseconds (the years 1677 to 2262)";
@@ -242,6 +281,14 @@ impl TableRows {
             let what = "packet integer beyond 64 bits with a sign";
             table.note_times(LossKind::Dropped, class, "packet", what, lost_packets);
         }
+    }
+}
+
+/// Creates the columns, if there are none.
+fn make_columns(columns: &mut Vec<ColumnValues>, plan: &TablePlan) {
+    if columns.is_empty() {
+        let values = |column: &FieldColumn| ColumnValues::new(&column.value, column.lists);
+        *columns = plan.columns.iter().map(values).collect();
     }
 }
 

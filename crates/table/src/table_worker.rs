@@ -30,11 +30,32 @@ const MOST_UNDECLARED: usize = 512;
 /// Number of losses and damages that are passed on together.
 const NOTES: usize = 1_024;
 
+/// Number of batches that are passed on together when all rows become batches.
+const BATCHES: usize = 64;
+
 /// Output of a worker for some messages.
 #[derive(Debug, Default)]
 pub(crate) struct TableBlock {
     pub(crate) batches: Vec<TableBatch>,
     pub(crate) notes: Vec<TableNote>,
+    /// No more events follow.
+    pub(crate) is_last: bool,
+    /// Error that ends the output.
+    error: Option<io::Error>,
+}
+
+impl TableBlock {
+    /// Returns a worker's block.
+    ///
+    /// # Errors
+    /// If the worker could not make its batches, which would be a bug.
+    pub(crate) fn from_output(block: OutputBlock) -> io::Result<Self> {
+        let block = block.data.and_then(|data| data.downcast::<Self>().ok());
+        match block.map(|block| *block).unwrap_or_default() {
+            Self { error: Some(error), .. } => Err(error),
+            block => Ok(block),
+        }
+    }
 }
 
 /// Record that an output shares with its workers.
@@ -177,6 +198,9 @@ pub(crate) struct TableWorker {
     /// Number of packets in all data streams so far, and number of data streams.
     runs: u64,
     block: TableBlock,
+    /// Data stream class and event record class whose rows become a batch next. All rows after them become batches,
+    /// too.
+    ending: Option<(usize, usize)>,
     /// Number of events in the block and in waiting rows.
     events: u64,
     /// Approximate size of the waiting rows, in bytes.
@@ -193,6 +217,7 @@ impl TableWorker {
             streams: StreamTable::default(),
             runs: 0,
             block: TableBlock::default(),
+            ending: None,
             events: 0,
             waiting: 0,
             losses: LossTable::default(),
@@ -253,7 +278,10 @@ impl TableWorker {
         }
         match added {
             Some((class, true)) => self.end_batch(class, event.class_index()),
-            _ if self.waiting > MOST_WAITING => self.end_batches(),
+            _ if self.waiting > MOST_WAITING => {
+                self.ending = Some((0, 0));
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -358,15 +386,35 @@ impl TableWorker {
         Ok(())
     }
 
-    /// Makes batches of all rows.
+    /// Makes batches of some rows, if all rows should become batches.
     fn end_batches(&mut self) -> io::Result<()> {
-        let counts: Vec<usize> = self.streams.classes_mut().map(|class| class.rows.len()).collect();
-        for (class, count) in counts.into_iter().enumerate() {
-            for index in (0..count).map(Some).chain([None]) {
-                self.end_batch(class, index)?;
+        while let Some((class, index)) = self.ending
+            && self.block.batches.len() < BATCHES
+        {
+            let Some(tables) = self.streams.class_mut(class) else {
+                self.ending = None;
+                break;
+            };
+            let count = tables.rows.len();
+            let own = if index < count { Some(index) } else { None };
+            self.ending = Some(if index < count { (class, index + 1) } else { (class + 1, 0) });
+            self.end_batch(class, own)?;
+            if self.block.is_last
+                && let (Some(tables), Some(index)) = (self.streams.class_mut(class), own)
+                && let Some(rows) = tables.rows.get_mut(index)
+            {
+                // Batches of very many classes need its memory.
+                *rows = None;
             }
         }
         Ok(())
+    }
+
+    /// Adds the losses to the record, after the last batch.
+    fn record_losses(&mut self) {
+        let mut record = self.record.lock().ignore_poison();
+        record.losses.merge(std::mem::take(&mut self.losses));
+        record.undecoded += std::mem::take(&mut self.undecoded);
     }
 }
 
@@ -386,17 +434,26 @@ impl Worker for TableWorker {
             }
             _ => {}
         }
-        let is_ready = !self.block.batches.is_empty() || self.block.notes.len() >= NOTES;
+        let is_ready =
+            !self.block.batches.is_empty() || self.block.notes.len() >= NOTES || self.ending.is_some();
         Ok(if is_ready { WorkerFlow::Block } else { WorkerFlow::Continue })
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.end_batches()
+        self.ending = Some((0, 0));
+        Ok(())
     }
 
     fn take(&mut self) -> Option<OutputBlock> {
-        let block = std::mem::take(&mut self.block);
-        if block.batches.is_empty() && block.notes.is_empty() {
+        if let Err(error) = self.end_batches() {
+            (self.ending, self.block.error) = (None, Some(error));
+        }
+        let is_last = self.block.is_last;
+        if is_last && self.ending.is_none() {
+            self.record_losses();
+        }
+        let block = std::mem::replace(&mut self.block, TableBlock { is_last, ..TableBlock::default() });
+        if block.batches.is_empty() && block.notes.is_empty() && block.error.is_none() {
             return None;
         }
         let events = std::mem::take(&mut self.events);
@@ -404,10 +461,8 @@ impl Worker for TableWorker {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.end_batches()?;
-        let mut record = self.record.lock().ignore_poison();
-        record.losses.merge(std::mem::take(&mut self.losses));
-        record.undecoded += std::mem::take(&mut self.undecoded);
+        self.block.is_last = true;
+        self.ending = Some((0, 0));
         Ok(())
     }
 }

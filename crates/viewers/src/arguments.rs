@@ -266,7 +266,8 @@ impl<'v, A: ArgumentSink> ScopeArguments<'v, A> {
     #[inline(never)]
     fn labels(&mut self, field: Field<'_>, value: i128) -> bool {
         self.text.clear();
-        for name in field.class().labels(FieldValue::Integer(value)) {
+        let Some(mappings) = field.class().mappings() else { return false };
+        for name in mappings.names_of(value) {
             if !self.text.is_empty() {
                 self.text.extend_from_slice(b" | ");
             }

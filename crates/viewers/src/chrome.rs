@@ -310,7 +310,7 @@ fn push_arguments(
         }
         let begin = arguments.position();
         let mut visitor = ScopeArguments::new(arguments, scope, text);
-        let is_decoded = shown.at.event.visit(scope.scope, &mut visitor).is_ok();
+        let is_decoded = shown.at.event.visit_members(scope.scope, &mut visitor).is_ok();
         is_whole &= is_decoded;
         arguments = visitor.arguments;
         arguments.close();

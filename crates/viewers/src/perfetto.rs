@@ -185,7 +185,7 @@ fn push_annotations(
         }
         let begin = writer.out.len();
         let mut visitor = ScopeArguments::new(Annotations::new(writer.out, open), scope, text);
-        let is_decoded = event.visit(scope.scope, &mut visitor).is_ok();
+        let is_decoded = event.visit_members(scope.scope, &mut visitor).is_ok();
         if is_decoded && !visitor.arguments.is_too_large {
             let bytes = writer.out.get(begin..).unwrap_or_default();
             writer.sequence.context.keep(scope, context, bytes);

@@ -29,7 +29,6 @@ pub(super) struct TableGroup<R> {
 /// drops half of the groups at once. A missing group has at most [`Groups::missed`] events, and a group in the table
 /// has at most this many uncounted events. The bound is at most the total number of events divided by a quarter of
 /// `most`, usually much less. Up to `most` groups, all counts are exact.
-/// divided by a quarter of `most`, usually much less. Up to `most` groups, all counts are exact.
 #[derive(Clone, Debug)]
 pub(super) struct Groups<R> {
     groups: Vec<TableGroup<R>>,

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::debug_info::DebugInfoPaths;
 use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -65,11 +66,27 @@ pub(crate) struct Cat {
     #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with = "listen", help_heading = "Selection", hide_short_help = true)]
     pub(crate) around: Option<Vec<String>>,
 
+    /// Add binary, function and source line to events with an address (LTTng user space)
+    ///
+    /// Events with the contexts `vpid` and `ip` get `debug_info = { bin = ..., func = ..., src = ... }`. State dumps and
+    /// library loads in the trace tell which binary was at the address.
+    #[arg(long, help_heading = "Debug information")]
+    pub(crate) debug_info: bool,
+    #[command(flatten)]
+    pub(crate) debug_info_paths: DebugInfoPaths,
+    /// Print whole paths of binaries and source files
+    #[arg(long, alias = "debug-info-full-path", help_heading = "Debug information", hide_short_help = true)]
+    pub(crate) full_path: bool,
     #[command(flatten)]
     pub(crate) text: TextOptions,
 }
 
 impl Cat {
+    /// Returns `true` if events get debug information. Each of its options enables it.
+    pub(crate) fn has_debug_info(&self) -> bool {
+        self.debug_info || self.full_path || self.debug_info_paths.is_any()
+    }
+
     /// Returns the output format.
     pub(crate) fn format(&self) -> &'static TextFormat {
         if self.json { TextFormat::json_lines() } else { self.format }

@@ -6,6 +6,7 @@ use clap::Args;
 use ichnos::analysis::{StackFormat, StackFrames, StackRoots};
 
 use super::choice::{self, Choice};
+use super::debug_info::DebugInfoPaths;
 use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -69,6 +70,13 @@ pub(crate) struct StacksArgs {
     #[arg(long, value_name = "PIXELS", value_parser = number::within::<u16>(400..=u16::MAX), hide_short_help = true)]
     pub(crate) width: Option<u16>,
 
+    /// Name functions by the symbol tables of binaries (perf)
+    ///
+    /// For traces with mapped files, but without function names: `perf data convert --to-ctf --all`.
+    #[arg(long, help_heading = "Debug information")]
+    pub(crate) debug_info: bool,
+    #[command(flatten)]
+    pub(crate) debug_info_paths: DebugInfoPaths,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
     /// Only processes with a number or name matching GLOB

@@ -149,7 +149,7 @@ fn has_option(command: &Command, name: &str) -> bool {
 
 /// Options with a value that only `babeltrace2` has, separated by spaces.
 const FOREIGN_WITH_VALUE: &str = "--component -c --connect -x --params -p --log-level -l --plugin-path \
-    --retry-duration --debug-info-dir --debug-info-target-prefix --output-format";
+    --retry-duration --output-format";
 
 /// Checks a command line for options that only `babeltrace2` has.
 fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), Failure> {
@@ -192,10 +192,6 @@ fn option(name: &str, value: &str) -> Option<Failure> {
             "leave it out, or use `-v` to see notes, and `-q` to see less",
         ),
         "--retry-duration" => ("ichnos reads existing data, without retries", "leave it out"),
-        "--debug-info" | "--debug-info-dir" | "--debug-info-full-path" | "--debug-info-target-prefix" => (
-            "ichnos does not look up source locations yet",
-            "leave it out: events are printed with their addresses",
-        ),
         "--output-format" => return output_format(name, value, "cat"),
         _ => return None,
     };
@@ -231,7 +227,7 @@ fn component(value: &str) -> &'static str {
         "filter.utils.trimmer" => {
             "`ichnos cat --begin TIME --end TIME PATH` prints the events between two times"
         }
-        "filter.lttng-utils.debug-info" => "leave it out: ichnos does not look up source locations yet",
+        "filter.lttng-utils.debug-info" => "`ichnos cat --debug-info PATH` adds source locations",
         _ => "`ichnos cat --format FORMAT PATH...` prints traces; `ichnos formats` lists the formats",
     }
 }

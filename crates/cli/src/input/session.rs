@@ -3,7 +3,9 @@
 use std::path::Path;
 #[cfg(feature = "view")]
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use ichnos::debug_info::DebugInfo;
 use ichnos::io::{Datagrams, ScanProgress};
 use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::running_thread::RunningParts;
@@ -22,13 +24,14 @@ pub(crate) struct OpenRequest<'a> {
     reading: &'a Reading,
     arithmetic: ClockArithmetic,
     running: RunningParts,
+    debug_info: Option<&'a Arc<DebugInfo>>,
     all_problems: bool,
 }
 
 impl<'a> OpenRequest<'a> {
     pub(crate) fn new(reading: &'a Reading) -> Self {
         let (arithmetic, running) = (ClockArithmetic::Exact, RunningParts::Nothing);
-        Self { reading, arithmetic, running, all_problems: false }
+        Self { reading, arithmetic, running, debug_info: None, all_problems: false }
     }
 
     /// Sets the default clock arithmetic.
@@ -39,6 +42,11 @@ impl<'a> OpenRequest<'a> {
     /// Adds the thread that the processor runs to events that do not name a thread.
     pub(crate) fn running(self, running: RunningParts) -> Self {
         Self { running, ..self }
+    }
+
+    /// Adds debug information to events with an address.
+    pub(crate) fn debug_info(self, debug_info: Option<&'a Arc<DebugInfo>>) -> Self {
+        Self { debug_info, ..self }
     }
 
     /// Reports even harmless problems if `all_problems` is set.
@@ -138,6 +146,7 @@ impl<'a> OpenRequest<'a> {
         options.format.clone_from(&reading.from);
         options.read.class_map = event_map::load(&reading.map)?;
         options.running = self.running;
+        options.debug_info = self.debug_info.cloned();
         options.other_inputs.extend(reading.map.iter().cloned());
         options.follow_links = reading.follow_links;
         options.temp_dir.clone_from(&reading.temp_dir);

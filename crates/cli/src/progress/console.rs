@@ -57,6 +57,7 @@ impl Console {
         TextSettings {
             options,
             stacks: false,
+            resource_in_context: false,
             clock_gmt,
             columns: None,
             has_colors: false,

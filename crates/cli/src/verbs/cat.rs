@@ -2,8 +2,10 @@
 
 mod beginnings;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use ichnos::debug_info::DebugInfo;
 use ichnos::export::text::{count, grouped};
 use ichnos::export::{CsvColumn, Undecoded};
 use ichnos::io::{OutputFile, WriteReport};
@@ -11,7 +13,7 @@ use ichnos::{Pass, PassCounts, PassOptions, Reader, Session};
 
 use crate::args::Cat;
 use crate::exit::{Exit, Failure};
-use crate::input::OpenRequest;
+use crate::input::{OpenRequest, report_debug_info};
 use crate::opened_run::OpenedRun;
 use crate::output::{Destination, OutputPath};
 use crate::progress::{Console, Follower, ProgressSink, interrupt};
@@ -29,7 +31,8 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
         false => OutputPath::for_file(&args.output),
     };
     output_path.check_new()?;
-    let session = open(args, &selection, console)?;
+    let debug_info = args.has_debug_info().then(|| args.debug_info_paths.create(args.full_path));
+    let session = open(args, debug_info.as_ref(), &selection, console)?;
     output_path.check_apart(&session)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     if let Some((around, anchors)) = around.zip(anchors) {
@@ -57,14 +60,20 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
             console.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
+    report_debug_info(debug_info.as_deref(), console);
     opened.explain_no_match();
     let is_empty = opened.events == 0 && opened.selection.is_some();
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
 }
 
 /// Opens the traces. If the selected events are at the beginning of packed files, the rest is not unpacked.
-fn open(args: &Cat, selection: &Selection, console: Console) -> Result<Session, Failure> {
-    let request = open_request(args);
+fn open(
+    args: &Cat,
+    debug_info: Option<&Arc<DebugInfo>>,
+    selection: &Selection,
+    console: Console,
+) -> Result<Session, Failure> {
+    let request = open_request(args).debug_info(debug_info);
     // The columns can depend on all events.
     let needs_all = selection.times.needs_end()
         || selection.filter.is_some()
@@ -108,6 +117,7 @@ fn print(
     let to_terminal = output.is_terminal();
     let mut text = console.text_settings(args.text.clone(), args.selecting.clock_gmt);
     (text.stacks, text.columns, text.to_terminal) = (args.stacks, columns, to_terminal);
+    text.resource_in_context = args.has_debug_info();
     text.has_colors = args.output.path.is_none() && console.paint().is_on();
     format.warn_of_zone(&text);
     let mut output = Destination::new(output, (format.terminal_text)(text.has_colors));

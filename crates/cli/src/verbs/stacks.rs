@@ -12,6 +12,7 @@ use ichnos::viewers::SpanStackCollector;
 
 use crate::args::StacksArgs;
 use crate::exit::{Exit, Failure};
+use crate::input::report_debug_info;
 use crate::opened_run::OpenedRun;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
 use crate::progress::Console;
@@ -23,7 +24,10 @@ pub(crate) fn run(args: &StacksArgs, console: Console) -> Result<Exit, Failure> 
     let threads = ThreadPatterns::new(args)?;
     let output = OutputPath::for_file(&args.output);
     output.check_new()?;
-    let session = running_threads::open_request(&args.reading, &args.selecting).open(console)?;
+    let has_debug_info = args.debug_info || args.debug_info_paths.is_any();
+    let debug_info = has_debug_info.then(|| args.debug_info_paths.create(false));
+    let request = running_threads::open_request(&args.reading, &args.selecting);
+    let session = request.debug_info(debug_info.as_ref()).open(console)?;
     output.check_apart(&session)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     check_fields(args, &opened, false)?;
@@ -32,6 +36,7 @@ pub(crate) fn run(args: &StacksArgs, console: Console) -> Result<Exit, Failure> 
         true => read_spans(args, threads, &mut opened)?,
         false => read_samples(args, threads, &mut opened)?,
     };
+    report_debug_info(debug_info.as_deref(), console);
     if profile.weight() == 0 {
         return Ok(opened.exit(true));
     }

@@ -113,8 +113,6 @@ fn options_with_an_answer() {
         ("-d t", "`-v`"),
         ("--debug-mode t", "`-v`"),
         ("t --retry-duration=5", "leave it out"),
-        ("t --debug-info", "leave it out"),
-        ("t --debug-info-dir /usr/lib/debug", "leave it out"),
         ("lttng-live://localhost", "let the tracer write to files"),
         ("-i lttng-live net://localhost", "let the tracer write to files"),
         ("info net://localhost/host/a/b", "let the tracer write to files"),

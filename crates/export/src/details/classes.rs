@@ -1,6 +1,7 @@
 //! Trace, data stream, event record and field classes as lines.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use ichnos_model::class::{
     Attributes, DataStreamClass, DisplayBase, EventRecordClass, FieldClass, FieldKind, FieldLocation,
@@ -62,6 +63,8 @@ pub(crate) fn write_trace_class(lines: &mut DetailsLines<'_>, trace: &Trace, opt
 
 fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize, options: &DetailsOptions) {
     let (class, plans) = (&trace.class.data_streams[index], &trace.plans.data_streams[index]);
+    let with_resource = with_resource_in_context(class).filter(|_| options.resource_in_context);
+    let class = with_resource.as_ref().unwrap_or(class);
     lines.indent();
     lines.object("Stream class");
     if options.stream_class_name {
@@ -119,6 +122,14 @@ fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize,
         lines.indent -= 2;
     }
     lines.indent -= 2;
+}
+
+/// Returns a data stream class with the resource members at the end of the common context. `None` without a resource or
+/// a common context.
+fn with_resource_in_context(class: &DataStreamClass) -> Option<DataStreamClass> {
+    let members = [class.common_context.as_ref()?.members()?, class.resource.as_ref()?.members()?].concat();
+    let common_context = Some(Arc::new(FieldClass::structure(members)));
+    Some(DataStreamClass { common_context, resource: None, ..class.clone() })
 }
 
 /// Writes the properties of an event record class, except its field classes.

@@ -46,12 +46,15 @@ pub(super) struct FieldLines {
 }
 
 impl FieldLines {
-    /// Returns the texts for a plan. `title` is the title of the scope.
+    /// Returns the texts for a plan. `title` is the title of the scope. If it is empty, the lines belong to the scope
+    /// before.
     pub(super) fn for_plan(plan: Option<&Plan>, palette: &Palette, title: &str) -> Self {
         let Some(plan) = plan else { return Self::default() };
         let places = FieldPlace::in_plan(plan, &Hidden::for_plan(Some(plan)));
         let mut opening = Vec::new();
-        push_all(&mut opening, &["  ", palette.magenta, title, palette.reset, ":"]);
+        if !title.is_empty() {
+            push_all(&mut opening, &["  ", palette.magenta, title, palette.reset, ":"]);
+        }
         let root = &plan.root().class.kind;
         if matches!(root, FieldKind::Structure { members, .. } if members.is_empty()) {
             push_all(&mut opening, &[" ", palette.bold, palette.bright_magenta, "Empty", palette.reset]);
@@ -72,6 +75,11 @@ impl FieldLines {
             lines.push(FieldLine { prefix: ShortText::new(&prefix), place, kind });
         }
         Self { lines, title: opening.into(), has_title: first.is_some(), is_structure }
+    }
+
+    /// Returns `true` without a scope.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
     }
 
     /// Appends the title of the scope, if it is not part of a field's text.

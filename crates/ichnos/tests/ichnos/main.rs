@@ -18,6 +18,8 @@ mod create;
 mod create_log;
 #[cfg(all(feature = "ctf", feature = "nettrace"))]
 mod damaged;
+#[cfg(all(feature = "ctf", feature = "jsonl"))]
+mod debug_info;
 #[cfg(feature = "ctf")]
 mod examples;
 #[cfg(all(

@@ -32,4 +32,4 @@ pub use position::Position;
 pub use slots::{MIN, Slots, UNKNOWN};
 pub use visit::decode_all;
 pub(crate) use visit::{changed_since, decode_joined};
-pub use word_loads::{WordChoice, WordLoads, WordVisitor};
+pub use word_loads::{BlockLoads, FieldLoad, WordChoice, WordLoads, WordVisitor};

@@ -11,6 +11,7 @@ use super::loss_table::LossKind;
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::objects::{lower_event, lower_objects, number_streams};
 use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
+use crate::call_chain;
 use crate::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Scope, TraceClass};
 use crate::log::LogText;
 use crate::meaning::{Meanings, MemberIndex};
@@ -137,7 +138,8 @@ impl TraceLowerer<'_> {
         roots.add_source(Scope::EventRecordHeader, header_plan, [Some(&event_header.moves), None]);
         class.packet_context.clone_from(&packet_context.class);
         class.event_record_header.clone_from(&event_header.class);
-        let resource = plans.resource.as_ref().filter(|_| !running_thread::is_only_read(class));
+        let is_only_read = running_thread::is_only_read(class) || call_chain::is_in(class);
+        let resource = plans.resource.as_ref().filter(|_| !is_only_read);
         class.resource = None;
         let (common_context, of_event_header, resource) = match resource {
             None => {

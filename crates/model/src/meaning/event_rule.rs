@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::call_chain;
 use crate::class::{DataStreamClass, EventRecordClass, FieldKind, Scope, TraceClass};
 use crate::meaning::{EventDisplay, EventRole, EventTrack, Meaning, MemberIndex};
 use crate::plan::scope_class;
@@ -103,21 +104,23 @@ fn find_member(class: &EventRecordClass, stream: &DataStreamClass, path: &str) -
 pub struct ClassMap {
     map: Option<Arc<MapClass>>,
     running: RunningParts,
+    streams: Option<Arc<MapStream>>,
 }
 
 impl Default for ClassMap {
     fn default() -> Self {
-        Self { map: None, running: RunningParts::Nothing }
+        Self { map: None, running: RunningParts::Nothing, streams: None }
     }
 }
 
 type MapClass = dyn Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync;
+type MapStream = dyn Fn(&mut DataStreamClass) + Send + Sync;
 
 impl ClassMap {
     /// Creates a class map. `map` also receives the data stream class of the events. It must not change the scopes of a
     /// class or use the trace, since it is called while a class is added to the trace.
     pub fn new(map: impl Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync + 'static) -> Self {
-        Self { map: Some(Arc::new(map)), running: RunningParts::Nothing }
+        Self { map: Some(Arc::new(map)), ..Self::default() }
     }
 
     /// Also adds the [running thread](crate::running_thread) to processor events.
@@ -126,7 +129,14 @@ impl ClassMap {
         Self { running, ..self }
     }
 
-    /// Returns `true` if it does more than add running threads.
+    /// Also passes each data stream class to `map`, which may add a [resource](Scope::Resource). It must not change
+    /// scopes that are decoded.
+    #[must_use]
+    pub fn with_streams(self, map: impl Fn(&mut DataStreamClass) + Send + Sync + 'static) -> Self {
+        Self { streams: Some(Arc::new(map)), ..self }
+    }
+
+    /// Returns `true` if it does more than add resources.
     pub(crate) fn changes_classes(&self) -> bool {
         self.map.is_some()
     }
@@ -147,6 +157,10 @@ impl ClassMap {
             }
             stream.event_records = classes;
             running_thread::add_to(stream, self.running);
+            call_chain::add_to(stream);
+            if let Some(map) = &self.streams {
+                map(stream);
+            }
         }
     }
 }

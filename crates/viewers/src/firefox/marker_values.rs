@@ -91,7 +91,7 @@ impl MarkerReader {
                 continue;
             }
             let mut visitor = ScopeArguments::new(arguments, scope, &mut self.text);
-            let is_decoded = event.visit(scope.scope, &mut visitor).is_ok();
+            let is_decoded = event.visit_members(scope.scope, &mut visitor).is_ok();
             is_whole &= is_decoded;
             arguments = visitor.arguments;
             arguments.close();

@@ -104,7 +104,7 @@ impl ElementEncoder {
             }
             let begin = attributes.out.len();
             let mut visitor = ScopeArguments::new(attributes, scope, &mut self.text);
-            let is_decoded = context.event.visit(scope.scope, &mut visitor).is_ok();
+            let is_decoded = context.event.visit_members(scope.scope, &mut visitor).is_ok();
             is_whole &= is_decoded;
             attributes = visitor.arguments;
             attributes.close();

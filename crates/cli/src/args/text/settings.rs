@@ -16,6 +16,8 @@ pub(crate) struct TextSettings {
     pub(crate) options: TextOptions,
     /// `true` to print call stacks.
     pub(crate) stacks: bool,
+    /// `true` to print the resource of events at the end of the common context.
+    pub(crate) resource_in_context: bool,
     pub(crate) clock_gmt: bool,
     /// Table columns.
     pub(crate) columns: Option<Vec<CsvColumn>>,
@@ -45,6 +47,7 @@ impl TextSettings {
         options.color_warnings = self.has_colored_warnings;
         options.verbose = self.is_verbose;
         options.stacks = self.stacks;
+        options.resource_in_context = self.resource_in_context;
         options.printable_only = self.to_terminal;
         // As in `babeltrace2`: only the named properties are printed.
         if !self.options.fields.is_empty() {
@@ -64,6 +67,7 @@ impl TextSettings {
     pub(crate) fn details(&self) -> DetailsOptions {
         let mut options = DetailsOptions::default();
         options.stacks = self.stacks;
+        options.resource_in_context = self.resource_in_context;
         options.color = self.has_colors;
         options.printable_only = self.to_terminal;
         for (switch, value) in &self.options.details {

@@ -1,0 +1,446 @@
+//! Binaries in the address spaces of processes, over time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ichnos_model::stack::{CodeKind, Symbol, Symbols, Validity};
+
+use crate::binary::BinaryId;
+
+/// Binaries by process, address and time.
+///
+/// ```
+/// use ichnos_debuginfo::{AddressSpaceEvent, AddressSpacesBuilder, LoadedBinary};
+///
+/// let mut builder = AddressSpacesBuilder::default();
+/// let library = LoadedBinary::new(0x7f00_0000, 0x1000, "/usr/lib/libfoo.so");
+/// builder.add(10, 42, AddressSpaceEvent::Load(library));
+/// builder.add(20, 42, AddressSpaceEvent::Unload { base: 0x7f00_0000 });
+/// let spaces = builder.build();
+///
+/// let path = |time| Some(&*spaces.find(42, 0x7f00_0100, time)?.binary.path);
+/// assert_eq!((path(9), path(10), path(20)), (None, Some("/usr/lib/libfoo.so"), None));
+/// ```
+#[derive(Debug, Default)]
+pub struct AddressSpaces {
+    /// Modules. The number of an address space is the number of its process.
+    symbols: Symbols,
+    thread_names: ThreadNames,
+    mappings: HashMap<MappingKey, Mapping>,
+    is_incomplete: bool,
+}
+
+/// Thread names by process and thread.
+type ThreadNames = BTreeMap<(Option<u64>, u64), Arc<str>>;
+
+/// Address space, first address and first time.
+type MappingKey = (u32, u64, i128);
+
+#[derive(Debug)]
+struct Mapping {
+    binary: Arc<BinaryId>,
+    base: MappingBase,
+}
+
+/// Meaning of the first address of a mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MappingBase {
+    /// Start of the binary. Addresses are relative to it if the binary can be loaded at any address.
+    #[default]
+    Binary,
+    /// Start of a binary that can be loaded at any address.
+    PositionIndependent,
+    /// Start of a binary that was loaded at the address for which it was linked.
+    Absolute,
+    /// Start of the code of the binary.
+    Code,
+}
+
+/// A binary at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MappedBinary<'a> {
+    /// The binary.
+    pub binary: &'a Arc<BinaryId>,
+    /// Address at which the binary was loaded.
+    pub base: u64,
+    /// Meaning of that address.
+    pub kind: MappingBase,
+}
+
+/// A binary that was loaded into an address space.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoadedBinary {
+    /// First address.
+    pub base: u64,
+    /// Size in memory in bytes. A binary without size is ignored. `None` if unknown.
+    pub size: Option<u64>,
+    /// Path in the traced system.
+    pub path: Arc<str>,
+    /// Meaning of the first address.
+    pub kind: MappingBase,
+}
+
+impl LoadedBinary {
+    /// Creates a loaded binary.
+    pub fn new(base: u64, size: u64, path: impl Into<Arc<str>>) -> Self {
+        Self { base, size: Some(size), path: path.into(), kind: MappingBase::default() }
+    }
+
+    /// Sets the meaning of the first address.
+    #[must_use]
+    pub fn with_kind(self, kind: MappingBase) -> Self {
+        Self { kind, ..self }
+    }
+}
+
+/// A change of an address space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddressSpaceEvent {
+    /// All binaries will be listed. Earlier ones are forgotten.
+    Clear,
+    /// A binary was loaded, or was loaded before.
+    Load(LoadedBinary),
+    /// The binary at an address was unloaded.
+    Unload {
+        /// First address.
+        base: u64,
+    },
+    /// The process was created by another process, with a copy of its binaries.
+    Fork {
+        /// The other process.
+        parent: i64,
+    },
+    /// Name of a thread.
+    ThreadName {
+        /// The thread.
+        thread: u64,
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// Build id of the binary at an address.
+    BuildId {
+        /// First address.
+        base: u64,
+        /// Build id.
+        id: Arc<[u8]>,
+    },
+    /// Separate debug file of the binary at an address.
+    DebugLink {
+        /// First address.
+        base: u64,
+        /// File name.
+        name: Arc<str>,
+        /// Checksum of the file.
+        crc: u32,
+    },
+}
+
+/// Builder of [`AddressSpaces`]. Takes the events sorted by time.
+#[derive(Debug, Default)]
+pub struct AddressSpacesBuilder {
+    open: HashMap<i64, BTreeMap<u64, OpenMapping>>,
+    closed: Vec<(i64, OpenMapping, Option<i128>)>,
+    /// Number of open and closed mappings.
+    count: usize,
+    thread_names: ThreadNames,
+    is_incomplete: bool,
+}
+
+#[derive(Clone, Debug)]
+struct OpenMapping {
+    loaded: LoadedBinary,
+    from: i128,
+    build_id: Option<Arc<[u8]>>,
+    debug_link: Option<(Arc<str>, u32)>,
+}
+
+impl AddressSpacesBuilder {
+    /// Maximum number of mappings. Later mappings are dropped.
+    pub const MOST_MAPPINGS: usize = 1 << 20;
+
+    /// Adds a change in the address space of a process at a time, in nanoseconds from the clock origin.
+    pub fn add(&mut self, time: i128, process: i64, event: AddressSpaceEvent) {
+        match event {
+            AddressSpaceEvent::Clear => {
+                for (_, mapping) in self.open.remove(&process).unwrap_or_default() {
+                    self.closed.push((process, mapping, Some(time)));
+                }
+            }
+            AddressSpaceEvent::Load(loaded) => self.load(time, process, loaded),
+            AddressSpaceEvent::Unload { base } => {
+                if let Some(mapping) = self.open.get_mut(&process).and_then(|open| open.remove(&base)) {
+                    self.closed.push((process, mapping, Some(time)));
+                }
+            }
+            AddressSpaceEvent::Fork { parent } => self.fork(time, process, parent),
+            AddressSpaceEvent::ThreadName { thread, name } => {
+                if self.thread_names.len() < Self::MOST_MAPPINGS {
+                    self.thread_names.insert((u64::try_from(process).ok(), thread), name);
+                }
+            }
+            AddressSpaceEvent::BuildId { base, id } => {
+                if let Some(mapping) = self.mapping(process, base) {
+                    mapping.build_id = Some(id);
+                }
+            }
+            AddressSpaceEvent::DebugLink { base, name, crc } => {
+                if let Some(mapping) = self.mapping(process, base) {
+                    mapping.debug_link = Some((name, crc));
+                }
+            }
+        }
+    }
+
+    fn mapping(&mut self, process: i64, base: u64) -> Option<&mut OpenMapping> {
+        self.open.get_mut(&process)?.get_mut(&base)
+    }
+
+    fn fork(&mut self, time: i128, process: i64, parent: i64) {
+        let Some(inherited) = self.open.get(&parent).filter(|_| parent != process) else { return };
+        if self.open.contains_key(&process) || self.count + inherited.len() > Self::MOST_MAPPINGS {
+            return;
+        }
+        let mut inherited = inherited.clone();
+        inherited.values_mut().for_each(|mapping| mapping.from = time);
+        self.count += inherited.len();
+        self.open.insert(process, inherited);
+    }
+
+    fn load(&mut self, time: i128, process: i64, loaded: LoadedBinary) {
+        if loaded.size == Some(0) {
+            return;
+        }
+        let open = self.open.entry(process).or_default();
+        if let Some(known) = open.get(&loaded.base) {
+            if (&known.loaded.path, known.loaded.size) == (&loaded.path, loaded.size) {
+                return;
+            }
+            // Its unloading was not recorded.
+            let known = open.remove(&loaded.base);
+            self.closed.extend(known.map(|known| (process, known, Some(time))));
+        }
+        if self.count >= Self::MOST_MAPPINGS {
+            self.is_incomplete = true;
+            return;
+        }
+        self.count += 1;
+        let mapping = OpenMapping { loaded, from: time, build_id: None, debug_link: None };
+        open.insert(mapping.loaded.base, mapping);
+    }
+
+    /// Records that some changes are missing.
+    pub fn set_incomplete(&mut self, is_incomplete: bool) {
+        self.is_incomplete |= is_incomplete;
+    }
+
+    /// Builds the table.
+    #[must_use]
+    pub fn build(mut self) -> AddressSpaces {
+        for (process, open) in std::mem::take(&mut self.open) {
+            self.closed.extend(open.into_values().map(|mapping| (process, mapping, None)));
+        }
+        let ends = self.ends();
+        let mut spaces = AddressSpaces {
+            is_incomplete: self.is_incomplete,
+            thread_names: self.thread_names,
+            ..AddressSpaces::default()
+        };
+        let mut symbols = Vec::new();
+        let mut binaries: HashMap<BinaryId, Arc<BinaryId>> = HashMap::new();
+        for (process, mapping, until) in self.closed {
+            let OpenMapping { loaded, from, build_id, debug_link } = mapping;
+            let id = BinaryId { path: loaded.path, build_id, debug_link };
+            let binary = Arc::clone(binaries.entry(id.clone()).or_insert_with(|| Arc::new(id)));
+            let end = loaded.size.map(|size| loaded.base.saturating_add(size));
+            let end = end.or_else(|| ends.get(&(process, loaded.base)).copied());
+            let space = address_space(process);
+            symbols.push((
+                space,
+                Symbol {
+                    begin: loaded.base,
+                    end: end.unwrap_or(loaded.base),
+                    from,
+                    until,
+                    name: None,
+                    module: Some(Arc::clone(&binary.path)),
+                    kind: CodeKind::Native,
+                },
+            ));
+            spaces.mappings.insert((space, loaded.base, from), Mapping { binary, base: loaded.kind });
+        }
+        spaces.symbols = Symbols::new(symbols);
+        spaces
+    }
+
+    /// Returns the ends of mappings without a size: each ends at the next mapping of its process.
+    fn ends(&self) -> HashMap<(i64, u64), u64> {
+        /// Maximum size of a mapping.
+        const MOST: u64 = 1 << 30;
+        let mut bases: Vec<(i64, u64)> =
+            self.closed.iter().map(|(process, mapping, _)| (*process, mapping.loaded.base)).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        let next = bases.iter().skip(1).map(Some).chain([None]);
+        let ends = bases.iter().zip(next).map(|((process, base), next)| {
+            let end = base.saturating_add(MOST);
+            let next = next.filter(|(other, _)| other == process).map_or(end, |(_, next)| *next);
+            ((*process, *base), end.min(next))
+        });
+        ends.collect()
+    }
+}
+
+/// Returns the address space number of a process. Negative numbers are at the end: the kernel is -1.
+fn address_space(process: i64) -> u32 {
+    process as u32
+}
+
+impl AddressSpaces {
+    /// Finds the binary at an address of a process, at a time in nanoseconds from the clock origin.
+    #[must_use]
+    pub fn find(&self, process: i64, address: u64, time: i128) -> Option<MappedBinary<'_>> {
+        let space = address_space(process);
+        let symbol = self.symbols.resolve(space, address, time)?.symbol;
+        let mapping = self.mappings.get(&(space, symbol.begin, symbol.from))?;
+        Some(MappedBinary { binary: &mapping.binary, base: symbol.begin, kind: mapping.base })
+    }
+
+    /// Returns the time range in which [`AddressSpaces::find`] returns the same result for this address.
+    #[must_use]
+    pub fn validity(&self, process: i64, address: u64, time: i128) -> Validity {
+        self.symbols.validity(address_space(process), address, time)
+    }
+
+    /// Returns the names of modules and threads, and of the functions that `functions` finds in a binary. Its results are
+    /// first address, end and name.
+    pub fn symbols(
+        &self,
+        mut functions: impl FnMut(MappedBinary<'_>) -> Vec<(u64, u64, Arc<str>)>,
+    ) -> Symbols {
+        /// Maximum number of functions.
+        const MOST: usize = 1 << 22;
+        let mut all: Vec<(u32, Symbol)> = Vec::new();
+        for (space, module) in self.symbols.iter() {
+            if let Some(mapping) = self.mappings.get(&(space, module.begin, module.from)) {
+                let mapped = MappedBinary { binary: &mapping.binary, base: module.begin, kind: mapping.base };
+                let functions = functions(mapped).into_iter().map(|(begin, end, name)| {
+                    (space, Symbol { begin, end, name: Some(name), ..module.clone() })
+                });
+                all.extend(functions.take(MOST.saturating_sub(all.len())));
+            }
+            all.push((space, module.clone()));
+        }
+        let names = self.thread_names.iter().map(|(thread, name)| (*thread, Arc::clone(name)));
+        Symbols::new(all).with_thread_names(names)
+    }
+
+    /// Returns `true` if no process has a binary.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.mappings.is_empty()
+    }
+
+    /// Returns `true` if mappings were dropped because there are too many.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.is_incomplete
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binaries_change_over_time() {
+        use AddressSpaceEvent::{BuildId, Clear, DebugLink, Load, Unload};
+        let load = |base, size, path: &str| Load(LoadedBinary::new(base, size, path));
+        let mut builder = AddressSpacesBuilder::default();
+        for (time, process, event) in [
+            (1, 7, load(100, 50, "/a")),
+            (2, 7, BuildId { base: 100, id: [1, 2].into() }),
+            (2, 7, BuildId { base: 999, id: [3].into() }),
+            (3, 7, DebugLink { base: 100, name: "a.debug".into(), crc: 5 }),
+            (3, 7, load(100, 50, "/a")),
+            (3, 7, load(300, 0, "[vdso]")),
+            (4, 8, load(100, 50, "/other")),
+            (5, 7, load(100, 60, "/b")),
+            (6, 7, Unload { base: 100 }),
+            (6, 7, Unload { base: 100 }),
+            (7, 7, load(u64::MAX - 1, 50, "/c")),
+            (8, 7, Clear),
+            (8, 9, Clear),
+        ] {
+            builder.add(time, process, event);
+        }
+        let spaces = builder.build();
+        let path =
+            |process, address, time| spaces.find(process, address, time).map(|found| &*found.binary.path);
+        for (process, address, time, expected) in [
+            (7, 100, 0, None),
+            (7, 100, 1, Some("/a")),
+            (7, 149, 4, Some("/a")),
+            (7, 150, 4, None),
+            (7, 155, 5, Some("/b")),
+            (7, 155, 6, None),
+            (7, 300, 6, None),
+            (7, u64::MAX - 1, 7, Some("/c")),
+            (7, u64::MAX - 1, 8, None),
+            (8, 100, 3, None),
+            (8, 100, 99, Some("/other")),
+            (9, 100, 99, None),
+        ] {
+            assert_eq!(path(process, address, time), expected, "{process} {address} {time}");
+        }
+        let found = spaces.find(7, 120, 1).unwrap();
+        assert_eq!((found.base, found.binary.build_id.as_deref()), (100, Some(&[1, 2][..])));
+        assert_eq!(found.binary.debug_link, Some(("a.debug".into(), 5)));
+        let validity = spaces.validity(7, 120, 1);
+        assert_eq!((validity.from, validity.until), (1, Some(5)));
+        assert_eq!(spaces.validity(10, 120, 1), Validity::EVER);
+    }
+
+    #[test]
+    fn mappings_without_size_end_at_the_next_one() {
+        use AddressSpaceEvent::{Fork, Load, ThreadName};
+        let load = |base, path: &str| {
+            let binary = LoadedBinary::new(base, 0, path).with_kind(MappingBase::Code);
+            Load(LoadedBinary { size: None, ..binary })
+        };
+        let mut builder = AddressSpacesBuilder::default();
+        for (time, process, event) in [
+            (1, 7, load(0x5000, "/b")),
+            (2, 7, load(0x1000, "/a")),
+            (3, 8, Fork { parent: 7 }),
+            (3, 8, Fork { parent: 9 }),
+            (4, 8, load(0x3000, "/c")),
+            (5, -1, load(1 << 63, "[kernel]")),
+            (6, 8, ThreadName { thread: 9, name: "worker".into() }),
+        ] {
+            builder.add(time, process, event);
+        }
+        let spaces = builder.build();
+        let path =
+            |process, address, time| spaces.find(process, address, time).map(|found| &*found.binary.path);
+        for (process, address, time, expected) in [
+            (7, 0x4fff, 2, Some("/a")),
+            (7, 0x5000, 2, Some("/b")),
+            (7, 0x5000 + (1 << 30), 2, None),
+            (8, 0x1000, 2, None),
+            (8, 0x1000, 3, Some("/a")),
+            (8, 0x3000, 4, Some("/c")),
+            (-1, 1 << 63, 5, Some("[kernel]")),
+        ] {
+            assert_eq!(path(process, address, time), expected, "{process} {address:#x} {time}");
+        }
+        let symbols = spaces.symbols(|mapped| vec![(mapped.base, mapped.base + 0x10, "f".into())]);
+        let name = |address| symbols.resolve(7, address, 9).map(|found| found.symbol.name.as_deref());
+        assert_eq!((name(0x100f), name(0x1010), name(0)), (Some(Some("f")), Some(None), None));
+        assert_eq!(symbols.resolve(u32::MAX, 1 << 63, 9).unwrap().module.unwrap().as_ref(), "[kernel]");
+        assert_eq!(symbols.thread_name(Some(8), 9).map(|name| &**name), Some("worker"));
+    }
+}

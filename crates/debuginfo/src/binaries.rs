@@ -1,0 +1,110 @@
+//! Opened binaries. Their number and their memory are bounded.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use ichnos_model::locks::IgnorePoison as _;
+
+use crate::address_spaces::MappingBase;
+use crate::binary::{Binary, BinaryId, Location, OpenSettings};
+use crate::error::DebugInfoError;
+use crate::options::Limits;
+
+/// Opened binaries by identity.
+#[derive(Debug)]
+pub(crate) struct Binaries {
+    settings: OpenSettings,
+    opened: Mutex<Opened>,
+}
+
+#[derive(Debug, Default)]
+struct Opened {
+    binaries: HashMap<BinaryId, Entry>,
+    /// Number of uses of any binary.
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    binary: Binary,
+    last_use: u64,
+}
+
+/// Result of looking up an address in a binary.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup {
+    /// Address relative to the address for which the binary was linked, if it can be loaded at any address.
+    pub(crate) is_relative: bool,
+    pub(crate) address: u64,
+    pub(crate) location: Location,
+    /// `true` if the file of the binary was found.
+    pub(crate) is_found: bool,
+}
+
+impl Binaries {
+    pub(crate) fn new(settings: OpenSettings) -> Self {
+        Self { settings, opened: Mutex::default() }
+    }
+
+    /// Returns the functions of a binary that was loaded at `base`: first address, end and name.
+    pub(crate) fn functions(
+        &self,
+        id: &BinaryId,
+        (base, kind): (u64, MappingBase),
+    ) -> Vec<(u64, u64, Arc<str>)> {
+        self.with(id, |binary| {
+            let origin = binary.origin(base, kind).unwrap_or_default();
+            let functions = binary.functions().iter().map(|(begin, end, name)| {
+                (begin.wrapping_add(origin), end.wrapping_add(origin), Arc::clone(name))
+            });
+            functions.collect()
+        })
+    }
+
+    /// Looks up an address in a binary that was loaded at `base`.
+    pub(crate) fn find(&self, id: &BinaryId, (base, kind): (u64, MappingBase), address: u64) -> Lookup {
+        self.with(id, |binary| {
+            let origin = binary.origin(base, kind);
+            let address = address.wrapping_sub(origin.unwrap_or_default());
+            let location = binary.find(address);
+            Lookup { is_relative: origin.is_some(), address, location, is_found: binary.is_found() }
+        })
+    }
+
+    /// Passes an opened binary to `work`.
+    fn with<T>(&self, id: &BinaryId, work: impl FnOnce(&mut Binary) -> T) -> T {
+        let mut opened = self.opened.lock().ignore_poison();
+        opened.uses += 1;
+        let last_use = opened.uses;
+        let open = || Entry { binary: Binary::open(id, &self.settings), last_use };
+        let entry = opened.binaries.entry(id.clone()).or_insert_with(open);
+        entry.last_use = last_use;
+        let result = work(&mut entry.binary);
+        opened.close_old(&self.settings.limits);
+        result
+    }
+
+    /// Returns the problems of all opened binaries, sorted by path.
+    pub(crate) fn problems(&self) -> Vec<DebugInfoError> {
+        let opened = self.opened.lock().ignore_poison();
+        let mut entries: Vec<_> = opened.binaries.iter().collect();
+        entries.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+        entries.into_iter().filter_map(|(_, entry)| entry.binary.problem()).collect()
+    }
+}
+
+impl Opened {
+    /// Closes the binaries that were not used for the longest time, until the limits hold.
+    fn close_old(&mut self, limits: &Limits) {
+        let mut bytes: usize = self.binaries.values().map(|entry| entry.binary.bytes()).sum();
+        while self.binaries.len() > 1
+            && (bytes > limits.open_bytes || self.binaries.len() > limits.open_binaries)
+        {
+            let oldest = self.binaries.iter().min_by_key(|(_, entry)| entry.last_use);
+            let Some(oldest) = oldest.map(|(id, _)| id.clone()) else { return };
+            if let Some(entry) = self.binaries.remove(&oldest) {
+                bytes = bytes.saturating_sub(entry.binary.bytes());
+            }
+        }
+    }
+}

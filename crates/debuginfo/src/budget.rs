@@ -1,0 +1,50 @@
+//! Limits of work and memory for damaged or hostile files.
+
+/// Steps that reading a file may still take.
+///
+/// Valid files need a few steps for each byte. A hostile file can refer to the same bytes any number of times, so that
+/// reading would take forever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget(u64);
+
+/// Error of a file that needs more steps than its budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exhausted;
+
+impl Budget {
+    /// Steps for each byte of a file, and for a file without bytes.
+    const STEPS_PER_BYTE: u64 = 16;
+    const LEAST: u64 = 1 << 20;
+
+    /// Creates the budget for a file with this size in bytes.
+    pub(crate) fn for_size(bytes: usize) -> Self {
+        Self((bytes as u64).saturating_mul(Self::STEPS_PER_BYTE).saturating_add(Self::LEAST))
+    }
+
+    /// Takes steps from the budget.
+    pub(crate) fn charge(&mut self, steps: usize) -> Result<(), Exhausted> {
+        self.0 = self.0.checked_sub(steps as u64).ok_or(Exhausted)?;
+        Ok(())
+    }
+}
+
+/// Maximum length of the list of units, and of the lists of functions, inlined functions and lines in a unit.
+const MOST_ITEMS: usize = 1 << 22;
+
+/// Checks that a list may have another item.
+pub(crate) fn check_room<T>(items: &[T]) -> Result<(), Exhausted> {
+    if items.len() < MOST_ITEMS { Ok(()) } else { Err(Exhausted) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_ends() {
+        let mut budget = Budget::for_size(0);
+        assert_eq!(budget.charge(1 << 20), Ok(()));
+        assert_eq!(budget.charge(0), Ok(()));
+        assert_eq!(budget.charge(1), Err(Exhausted));
+    }
+}

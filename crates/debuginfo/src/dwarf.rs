@@ -1,0 +1,144 @@
+//! DWARF data: function, source line and inlined functions of an address.
+//!
+//! Entries are read once, unit by unit, when an address of the unit is looked up. The number of steps is bounded by the
+//! size of the sections.
+
+mod functions;
+mod lines;
+mod names;
+mod sections;
+mod units;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use self::functions::FunctionTable;
+use self::lines::LineTable;
+pub use self::lines::SourceLine;
+use self::sections::{Sections, sections};
+use self::units::{Unit, Units};
+use crate::budget::Budget;
+use crate::elf::Elf;
+use crate::error::DwarfProblem;
+
+/// A function at an address. It is an inlined function, unless it is the last of the address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeFrame {
+    /// Function name.
+    pub name: Option<Arc<str>>,
+    /// Position in the function.
+    pub source: Option<SourceLine>,
+}
+
+/// Functions and lines at an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DwarfLocation {
+    /// Functions, innermost first.
+    pub(crate) frames: Vec<CodeFrame>,
+    /// Start of the last function. `None` if the function has several parts, and the address is not in the first one.
+    pub(crate) begin: Option<u64>,
+    /// `true` if the address is the first of its source line.
+    pub(crate) is_line_start: bool,
+}
+
+/// DWARF data of a file, as far as they were read.
+#[derive(Debug)]
+pub(crate) struct Dwarf {
+    units: Units,
+    /// Tables by unit, once an address of the unit was looked up.
+    tables: HashMap<usize, UnitTables>,
+    budget: Budget,
+    problem: Option<DwarfProblem>,
+    bytes: usize,
+}
+
+/// Maximum size of all tables of a file. Beyond it, they are read again when they are needed.
+const MOST_TABLE_BYTES: usize = 512 << 20;
+
+/// Tables of a unit.
+#[derive(Debug)]
+struct UnitTables {
+    functions: FunctionTable,
+    lines: LineTable,
+}
+
+impl UnitTables {
+    fn new(sections: &Sections<'_>, unit: &Unit, budget: &mut Budget) -> (Self, Option<DwarfProblem>) {
+        let (functions, problem) = FunctionTable::new(sections, unit, budget);
+        let (lines, other) = LineTable::new(sections, unit, &functions, budget);
+        (Self { functions, lines }, problem.or(other))
+    }
+
+    fn bytes(&self) -> usize {
+        self.functions.bytes() + self.lines.bytes()
+    }
+}
+
+impl Dwarf {
+    /// Reads the list of units.
+    pub(crate) fn new(elf: &Elf) -> Self {
+        let mut budget = crate::elf::budget(elf);
+        let (units, problem) = Units::new(&sections(elf), &mut budget);
+        let bytes = units.bytes();
+        Self { units, tables: HashMap::new(), budget, problem, bytes }
+    }
+
+    /// Returns the first problem with the data.
+    pub(crate) fn problem(&self) -> Option<DwarfProblem> {
+        self.problem
+    }
+
+    /// Returns the number of bytes of all tables.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Finds functions and lines of an address. `elf` is the file of the units.
+    pub(crate) fn find(&mut self, elf: &Elf, address: u64) -> Option<DwarfLocation> {
+        let sections = sections(elf);
+        let mut found = None;
+        for index in self.units.candidates(address) {
+            let location = self.find_in(&sections, index, address);
+            // Code of other units can be between the parts of a unit.
+            if location.as_ref().is_some_and(|location| location.begin.is_some()) {
+                return location;
+            }
+            found = found.or(location);
+        }
+        found
+    }
+
+    fn find_in(&mut self, sections: &Sections<'_>, index: usize, address: u64) -> Option<DwarfLocation> {
+        let unit = self.units.get(index)?;
+        if !self.tables.contains_key(&index) {
+            let (tables, problem) = UnitTables::new(sections, unit, &mut self.budget);
+            self.problem = self.problem.or(problem);
+            self.bytes += tables.bytes();
+            if self.bytes > MOST_TABLE_BYTES {
+                self.tables.clear();
+                self.units.forget_names();
+                self.bytes = self.units.bytes() + tables.bytes();
+            }
+            self.tables.insert(index, tables);
+        }
+        let tables = self.tables.get(&index)?;
+        let is_line_start = tables.lines.is_start(address);
+        let mut source = tables.lines.find(address);
+        let Some(found) = tables.functions.find(address) else {
+            let frame = CodeFrame { name: None, source: Some(source?) };
+            return Some(DwarfLocation { frames: vec![frame], begin: None, is_line_start });
+        };
+        let mut frames = Vec::new();
+        for inlined in found.inlined.iter().rev() {
+            let call = tables.lines.source(inlined.call_file, inlined.call_line);
+            frames.push((inlined.entry, std::mem::replace(&mut source, call)));
+        }
+        frames.push((found.entry, source));
+        let begin = found.begin;
+        let frames = frames.into_iter().map(|(entry, source)| CodeFrame {
+            name: names::find(sections, &mut self.units, (index, entry), &mut self.budget),
+            source,
+        });
+        Some(DwarfLocation { frames: frames.collect(), begin, is_line_start })
+    }
+}

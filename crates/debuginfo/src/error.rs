@@ -1,0 +1,102 @@
+//! Reasons for missing debug information.
+
+use crate::budget::Exhausted;
+
+/// Reason why a file has no usable debug information.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DebugInfoError {
+    /// The file cannot be read.
+    #[error("{path}: {message}")]
+    Io {
+        /// Path of the file.
+        path: String,
+        /// Message of the operating system.
+        message: String,
+    },
+    /// The path is not a path of a regular file that may be read.
+    #[error("{path}: {reason}")]
+    Path {
+        /// The path.
+        path: String,
+        /// Reason.
+        reason: &'static str,
+    },
+    /// The file is larger than allowed.
+    #[error("{path}: {size} bytes, the limit is {limit} bytes")]
+    TooLarge {
+        /// Path of the file.
+        path: String,
+        /// Size of the file.
+        size: u64,
+        /// Limit.
+        limit: u64,
+    },
+    /// The file is not a valid ELF file.
+    #[error("{path}: {message}")]
+    Elf {
+        /// Path of the file.
+        path: String,
+        /// Description of the problem.
+        message: String,
+    },
+    /// The file is from another build than the traced program.
+    #[error("{path}: another build: build id {}, the trace has {}", hexadecimal(.actual), hexadecimal(.expected))]
+    BuildId {
+        /// Path of the file.
+        path: String,
+        /// Build id of the file, empty without one.
+        actual: Vec<u8>,
+        /// Build id in the trace.
+        expected: Vec<u8>,
+    },
+    /// The DWARF data of the file are invalid.
+    #[error("{path}: invalid DWARF: {message}")]
+    Dwarf {
+        /// Path of the file.
+        path: String,
+        /// Description of the problem.
+        message: String,
+    },
+    /// The file has neither DWARF data nor a separate debug file.
+    #[error("{path}: no debug information")]
+    Missing {
+        /// Path of the file.
+        path: String,
+    },
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Problem in DWARF data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DwarfProblem {
+    Invalid(gimli::Error),
+    Exhausted,
+}
+
+impl From<gimli::Error> for DwarfProblem {
+    fn from(error: gimli::Error) -> Self {
+        Self::Invalid(error)
+    }
+}
+
+impl From<Exhausted> for DwarfProblem {
+    fn from(_: Exhausted) -> Self {
+        Self::Exhausted
+    }
+}
+
+impl DwarfProblem {
+    /// Returns the error for a file.
+    pub(crate) fn in_file(self, path: &str) -> DebugInfoError {
+        let message = match self {
+            Self::Invalid(error) => error.to_string(),
+            Self::Exhausted => "entries refer to the same data too often".to_owned(),
+        };
+        DebugInfoError::Dwarf { path: path.to_owned(), message }
+    }
+}

@@ -1,0 +1,187 @@
+//! Access to files that a trace names. Such paths are not trusted.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use crate::error::{DebugInfoError, hexadecimal};
+
+/// Directory of separate debug files, unless another one is given.
+const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
+
+/// Directories with binaries and separate debug files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Directories {
+    /// Root directory of the traced system. No binary outside of it is read.
+    pub(crate) target_prefix: Option<PathBuf>,
+    /// Directory of separate debug files.
+    pub(crate) debug_info: Option<PathBuf>,
+}
+
+/// A path, and the directory that must contain it even if the path has links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FilePath<'d> {
+    pub(crate) path: PathBuf,
+    root: Option<&'d Path>,
+}
+
+impl Directories {
+    fn debug_info(&self) -> &Path {
+        self.debug_info.as_deref().unwrap_or(Path::new(DEBUG_DIRECTORY))
+    }
+
+    /// Returns the place of a binary, from its path in the traced system.
+    pub(crate) fn binary(&self, path: &str) -> Result<FilePath<'_>, DebugInfoError> {
+        let refuse = |reason| DebugInfoError::Path { path: path.to_owned(), reason };
+        let inner = Path::new(path);
+        let mut components = inner.components();
+        if components.next() != Some(Component::RootDir) {
+            return Err(refuse("not an absolute path"));
+        }
+        if !components.all(|part| matches!(part, Component::Normal(_))) {
+            return Err(refuse("the path has `..`"));
+        }
+        let root = self.target_prefix.as_deref();
+        let path = match root {
+            Some(root) => root.join(inner.strip_prefix("/").unwrap_or(inner)),
+            None => inner.to_owned(),
+        };
+        Ok(FilePath { path, root })
+    }
+
+    /// Returns the place of the separate debug file for a build id.
+    pub(crate) fn build_id(&self, id: &[u8]) -> Option<FilePath<'_>> {
+        let (first, rest) = id.split_at_checked(1).filter(|(_, rest)| !rest.is_empty())?;
+        let directory = self.debug_info();
+        let name = format!("{}.debug", hexadecimal(rest));
+        let path = directory.join(".build-id").join(hexadecimal(first)).join(name);
+        Some(FilePath { path, root: Some(directory) })
+    }
+
+    /// Returns the places of the separate debug file that a debug link names, for a binary.
+    pub(crate) fn debug_link<'d>(&'d self, binary: &FilePath<'d>, name: &str) -> Vec<FilePath<'d>> {
+        let mut components = Path::new(name).components();
+        let is_name = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
+        let Some(directory) = binary.path.parent().filter(|_| is_name && !name.contains('/')) else {
+            return Vec::new();
+        };
+        let debug = self.debug_info();
+        let in_debug = |inner: &Path| {
+            let path = debug.join(inner.strip_prefix("/").unwrap_or(inner)).join(name);
+            FilePath { path, root: Some(debug) }
+        };
+        let mut places = vec![
+            FilePath { path: directory.join(name), root: binary.root },
+            FilePath { path: directory.join(".debug").join(name), root: binary.root },
+        ];
+        // Debuggers use the directory in the traced system, Babeltrace the directory with the prefix.
+        if let Some(inner) = binary.root.and_then(|root| directory.strip_prefix(root).ok()) {
+            places.push(in_debug(inner));
+        }
+        if directory.is_absolute() {
+            places.push(in_debug(directory));
+        }
+        places
+    }
+}
+
+impl FilePath<'_> {
+    pub(crate) fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Reads a regular file of at most `limit` bytes.
+    pub(crate) fn read(&self, limit: u64) -> Result<Vec<u8>, DebugInfoError> {
+        let shown = || self.shown();
+        let failure =
+            |error: std::io::Error| DebugInfoError::Io { path: shown(), message: error.to_string() };
+        let refuse = |reason| DebugInfoError::Path { path: shown(), reason };
+        // Links may lead anywhere.
+        let path = self.path.canonicalize().map_err(failure)?;
+        if let Some(root) = self.root
+            && !path.starts_with(root.canonicalize().map_err(failure)?)
+        {
+            return Err(refuse("a link leads out of the directory"));
+        }
+        // Opening a device or a pipe can block, or have side effects.
+        if !std::fs::metadata(&path).map_err(failure)?.is_file() {
+            return Err(refuse("not a regular file"));
+        }
+        let file = File::open(&path).map_err(failure)?;
+        let metadata = file.metadata().map_err(failure)?;
+        // Files of the kernel have no size, and reading them can block.
+        if !metadata.is_file() || metadata.len() == 0 {
+            return Err(refuse("not a regular file, or empty"));
+        }
+        let size = metadata.len();
+        if size > limit {
+            return Err(DebugInfoError::TooLarge { path: shown(), size, limit });
+        }
+        let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        file.take(size).read_to_end(&mut data).map_err(failure)?;
+        Ok(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_within_the_prefix() {
+        let inside = Directories { target_prefix: Some("/sys-root".into()), debug_info: None };
+        let anywhere = Directories::default();
+        for (path, expected) in [
+            ("/usr/lib/libc.so.6", Some("usr/lib/libc.so.6")),
+            ("//bin/./a", Some("bin/a")),
+            ("/usr/../../etc/passwd", None),
+            ("/..", None),
+            ("linux-vdso.so.1", None),
+            ("../a", None),
+            ("[vdso]", None),
+            ("", None),
+        ] {
+            let place = |directories: &Directories| directories.binary(path).ok().map(|place| place.path);
+            let expected = |root: &str| expected.map(|path| Path::new(root).join(path));
+            assert_eq!(place(&inside), expected("/sys-root"), "{path}");
+            assert_eq!(place(&anywhere), expected("/"), "{path}");
+        }
+    }
+
+    #[test]
+    fn debug_files_are_searched_where_debuggers_do() {
+        let directories =
+            Directories { target_prefix: Some("/root".into()), debug_info: Some("/debug".into()) };
+        let binary = directories.binary("/usr/lib/a.so").unwrap();
+        let places = directories.debug_link(&binary, "a.debug");
+        let places: Vec<_> = places.iter().map(|place| place.path.to_str().unwrap()).collect();
+        let expected = [
+            "/root/usr/lib/a.debug",
+            "/root/usr/lib/.debug/a.debug",
+            "/debug/usr/lib/a.debug",
+            "/debug/root/usr/lib/a.debug",
+        ];
+        assert_eq!(places, expected);
+        for name in ["", "..", ".", "a/b", "/a", "../a", "a/"] {
+            assert_eq!(directories.debug_link(&binary, name), [], "{name}");
+        }
+        let by_id = directories.build_id(&[0xcd, 0xd9, 0x0f]).unwrap();
+        assert_eq!(by_id.path, Path::new("/debug/.build-id/cd/d90f.debug"));
+        assert_eq!(directories.build_id(&[1]), None);
+        assert_eq!(directories.build_id(&[]), None);
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let read = |path: &str| FilePath { path: path.into(), root: None }.read(1 << 20);
+        for path in ["/dev/zero", "/dev", "/proc/self/maps", "/does/not/exist"] {
+            assert!(read(path).is_err(), "{path}");
+        }
+        let this = concat!(env!("CARGO_MANIFEST_DIR"), "/src/files.rs");
+        assert!(read(this).unwrap().starts_with(b"//!"));
+        let limited = FilePath { path: this.into(), root: None }.read(10);
+        assert!(matches!(limited, Err(DebugInfoError::TooLarge { limit: 10, .. })));
+        let outside = FilePath { path: this.into(), root: Some(Path::new("/dev")) }.read(1 << 20);
+        assert!(matches!(outside, Err(DebugInfoError::Path { .. })));
+    }
+}

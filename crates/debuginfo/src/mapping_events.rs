@@ -1,0 +1,237 @@
+//! Events of LTTng-UST and perf that report binaries.
+
+use std::sync::Arc;
+
+use ichnos_model::class::EventRecordClass;
+use ichnos_model::cursor::ExcludedClasses;
+use ichnos_model::field::{FieldRef, FieldValue};
+use ichnos_model::{Event, Message, OpenedTrace, Scope, TraceClass, Window};
+
+use crate::address_spaces::{
+    AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary, MappingBase,
+};
+use crate::class::PROCESS;
+
+/// Maximum number of events and of bytes in their texts. Later events are dropped.
+const MOST_EVENTS: usize = 1 << 20;
+const MOST_BYTES: usize = 256 << 20;
+
+/// Maximum length of a text in bytes.
+const MOST_TEXT: usize = 4096;
+
+/// Maximum number of bytes of a build id.
+const MOST_BUILD_ID: usize = 64;
+
+/// Kind of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MappingEvent {
+    /// A state dump starts.
+    Start,
+    /// A state dump lists a binary.
+    BinaryInfo,
+    /// A state dump of LTTng-UST 2.4 to 2.8 lists a library, or a library was loaded there.
+    SharedObject,
+    /// A library was loaded.
+    Load,
+    /// A library was unloaded.
+    Unload,
+    /// A library was closed, and perhaps unloaded.
+    Close,
+    BuildId,
+    DebugLink,
+    /// perf: code of a file was mapped.
+    PerfMap,
+    PerfFork,
+    /// perf: a thread has a name.
+    PerfName,
+}
+
+impl MappingEvent {
+    fn new(class: &EventRecordClass) -> Option<Self> {
+        Some(match class.name.as_deref()? {
+            "lttng_ust_statedump:start" => Self::Start,
+            "lttng_ust_statedump:bin_info" => Self::BinaryInfo,
+            "lttng_ust_statedump:soinfo" | "ust_baddr_statedump:soinfo" | "ust_baddr:push" => {
+                Self::SharedObject
+            }
+            "lttng_ust_lib:load" | "lttng_ust_dl:dlopen" | "lttng_ust_dl:dlmopen" => Self::Load,
+            "lttng_ust_lib:unload" | "ust_baddr:pop" => Self::Unload,
+            "lttng_ust_dl:dlclose" => Self::Close,
+            "lttng_ust_statedump:build_id" | "lttng_ust_lib:build_id" | "lttng_ust_dl:build_id" => {
+                Self::BuildId
+            }
+            "lttng_ust_statedump:debug_link" | "lttng_ust_lib:debug_link" | "lttng_ust_dl:debug_link" => {
+                Self::DebugLink
+            }
+            "perf_mmap" | "perf_mmap2" => Self::PerfMap,
+            "perf_fork" => Self::PerfFork,
+            "perf_comm" => Self::PerfName,
+            _ => return None,
+        })
+    }
+
+    fn is_from_perf(self) -> bool {
+        matches!(self, Self::PerfMap | Self::PerfFork | Self::PerfName)
+    }
+
+    /// Returns the process whose address space changes.
+    fn process(self, event: &Event<'_>) -> Option<i64> {
+        if self.is_from_perf() {
+            // The kernel has the number -1.
+            let process = payload(event, "pid")?.as_i64()?;
+            return Some(if process == i64::from(u32::MAX) { -1 } else { process });
+        }
+        event.get(&FieldRef::within(event, Scope::CommonContext, PROCESS)?)?.as_i64()
+    }
+
+    /// Returns the change that an event reports. `has_unload` is `true` if the trace has events for unloaded libraries.
+    fn change(self, event: &Event<'_>, has_unload: bool) -> Option<AddressSpaceEvent> {
+        let number = |name| payload(event, name)?.as_u64();
+        let text = |names: &[&str]| names.iter().find_map(|name| text(&payload(event, name)?));
+        let load = |kind| {
+            Some(AddressSpaceEvent::Load(LoadedBinary {
+                base: number("baddr")?,
+                size: Some(number("memsz").or_else(|| number("size"))?),
+                path: text(&["path", "sopath"])?,
+                kind,
+            }))
+        };
+        match self {
+            Self::Start => Some(AddressSpaceEvent::Clear),
+            Self::BinaryInfo => load(match number("is_pic") {
+                Some(1) => MappingBase::PositionIndependent,
+                Some(_) => MappingBase::Absolute,
+                None => MappingBase::Binary,
+            }),
+            Self::SharedObject => load(MappingBase::Binary),
+            Self::Load => load(MappingBase::PositionIndependent),
+            Self::Close if has_unload => None,
+            Self::Unload | Self::Close => Some(AddressSpaceEvent::Unload { base: number("baddr")? }),
+            Self::BuildId => {
+                Some(AddressSpaceEvent::BuildId { base: number("baddr")?, id: build_id(event)? })
+            }
+            Self::DebugLink => Some(AddressSpaceEvent::DebugLink {
+                base: number("baddr")?,
+                name: text(&["filename"])?,
+                crc: u32::try_from(number("crc").or_else(|| number("crc32"))?).ok()?,
+            }),
+            Self::PerfMap => Some(AddressSpaceEvent::Load(LoadedBinary {
+                base: number("start")?,
+                size: None,
+                path: file_name(text(&["filename"])?),
+                kind: MappingBase::Code,
+            })),
+            Self::PerfFork => Some(AddressSpaceEvent::Fork { parent: payload(event, "ppid")?.as_i64()? }),
+            Self::PerfName => {
+                Some(AddressSpaceEvent::ThreadName { thread: number("tid")?, name: text(&["comm"])? })
+            }
+        }
+    }
+}
+
+fn payload<'a>(event: &Event<'a>, name: &str) -> Option<FieldValue<'a>> {
+    event.get(&FieldRef::within(event, Scope::Payload, name)?)
+}
+
+fn text(value: &FieldValue<'_>) -> Option<Arc<str>> {
+    let bytes = value.as_bytes()?;
+    Some(String::from_utf8_lossy(bytes.get(..MOST_TEXT).unwrap_or(bytes)).into())
+}
+
+/// Returns the name of a mapped file. The kernel's name is followed by the symbol at its start.
+fn file_name(name: Arc<str>) -> Arc<str> {
+    match name.split_once(']') {
+        Some((kernel, "_text" | "_stext")) => format!("{kernel}]").into(),
+        _ => name,
+    }
+}
+
+fn build_id(event: &Event<'_>) -> Option<Arc<[u8]>> {
+    if let Some(bytes) = payload(event, "build_id").as_ref().and_then(FieldValue::as_bytes) {
+        return Some(bytes.get(..MOST_BUILD_ID).unwrap_or(bytes).into());
+    }
+    let byte = |index| u8::try_from(payload(event, &format!("build_id.{index}"))?.as_u64()?).ok();
+    let bytes: Vec<u8> = (0..MOST_BUILD_ID).map_while(byte).collect();
+    (!bytes.is_empty()).then(|| bytes.into())
+}
+
+/// Returns `true` if a trace has events of perf that report binaries or threads.
+pub(crate) fn is_from_perf(trace: &TraceClass) -> bool {
+    let mut classes = trace.data_streams.iter().flat_map(|stream| &stream.event_records);
+    classes.any(|class| MappingEvent::new(class).is_some_and(MappingEvent::is_from_perf))
+}
+
+/// Reads the address spaces of all processes in a trace.
+pub(crate) fn read(trace: &dyn OpenedTrace) -> AddressSpaces {
+    let streams = trace.data_streams();
+    let kinds: Vec<Vec<_>> = streams
+        .iter()
+        .map(|stream| {
+            stream.plans().event_records.iter().map(|plans| MappingEvent::new(&plans.class)).collect()
+        })
+        .collect();
+    let has_unload = kinds.iter().flatten().any(|kind| *kind == Some(MappingEvent::Unload));
+    let mut changes = Changes::default();
+    for (index, kinds) in kinds.iter().enumerate() {
+        if kinds.iter().any(Option::is_some) {
+            read_stream(trace, index, kinds, has_unload, &mut changes);
+        }
+    }
+    changes.list.sort_by_key(|(time, ..)| *time);
+    let mut builder = AddressSpacesBuilder::default();
+    builder.set_incomplete(changes.is_incomplete);
+    for (time, process, change) in changes.list {
+        builder.add(time, process, change);
+    }
+    builder.build()
+}
+
+/// Changes by time and process.
+#[derive(Default)]
+struct Changes {
+    list: Vec<(i128, i64, AddressSpaceEvent)>,
+    /// Bytes of all texts.
+    bytes: usize,
+    is_incomplete: bool,
+}
+
+impl Changes {
+    /// Adds a change. Returns `false` if there are too many.
+    fn push(&mut self, time: i128, process: i64, change: AddressSpaceEvent) -> bool {
+        self.bytes += match &change {
+            AddressSpaceEvent::Load(loaded) => loaded.path.len(),
+            AddressSpaceEvent::DebugLink { name, .. } | AddressSpaceEvent::ThreadName { name, .. } => {
+                name.len()
+            }
+            _ => 0,
+        };
+        self.is_incomplete |= self.list.len() >= MOST_EVENTS || self.bytes > MOST_BYTES;
+        if !self.is_incomplete {
+            self.list.push((time, process, change));
+        }
+        !self.is_incomplete
+    }
+}
+
+fn read_stream(
+    trace: &dyn OpenedTrace,
+    index: usize,
+    kinds: &[Option<MappingEvent>],
+    has_unload: bool,
+    changes: &mut Changes,
+) {
+    let Some(mut cursor) = trace.cursor(index, Window::default()) else { return };
+    if let Some(others) = ExcludedClasses::new(kinds.iter().map(Option::is_none)) {
+        cursor.exclude(&Arc::new(others));
+    }
+    while let Some(head) = cursor.next_head() {
+        let kind = head.class_index().and_then(|class| kinds.get(class).copied().flatten());
+        let Some(kind) = kind else { continue };
+        let Some(Message::Event(event)) = cursor.current() else { continue };
+        if let (Some(process), Some(change)) = (kind.process(&event), kind.change(&event, has_unload)) {
+            if !changes.push(head.nanoseconds().unwrap_or_default(), process, change) {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Options for debug information.
+
+use std::path::PathBuf;
+
+/// Limits for debug information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Maximum size of a file in bytes.
+    pub file_bytes: u64,
+    /// Maximum number of opened binaries.
+    pub open_binaries: usize,
+    /// Maximum number of bytes of all opened binaries. At least one binary is open, even if it is larger.
+    pub open_bytes: usize,
+}
+
+impl Default for Limits {
+    /// 2 GiB for a file, 256 binaries, 2 GiB for all of them.
+    fn default() -> Self {
+        Self { file_bytes: 2 << 30, open_binaries: 256, open_bytes: 2 << 30 }
+    }
+}
+
+/// Compression of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// zlib.
+    Zlib,
+    /// Zstandard.
+    Zstandard,
+}
+
+/// Decompresses a section to a buffer of a known size. Returns `None` if that fails.
+pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
+
+/// Options for debug information.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DebugInfoOptions {
+    /// Directory of separate debug files, `/usr/lib/debug` by default.
+    pub debug_info_dir: Option<PathBuf>,
+    /// Root directory of the traced system. Without it, paths in the trace are paths of this system.
+    pub target_prefix: Option<PathBuf>,
+    /// Name of the structure that is added to events, `debug_info` by default.
+    pub field_name: String,
+    /// Show whole paths instead of file names.
+    pub full_path: bool,
+    /// Show only what Babeltrace shows.
+    ///
+    /// It shows nothing for a binary whose build id is recorded, but whose file is missing or from another build. It
+    /// shows a line only for an inlined function, or at the first address of the line. It uses the symbol table only
+    /// if DWARF data are missing, and never the names that a stripped library exports.
+    pub as_babeltrace: bool,
+    /// Limits.
+    pub limits: Limits,
+    /// Function that decompresses sections. Without it, compressed sections are like missing sections.
+    pub decompress: Option<Decompress>,
+}
+
+impl Default for DebugInfoOptions {
+    fn default() -> Self {
+        Self {
+            debug_info_dir: None,
+            target_prefix: None,
+            field_name: "debug_info".to_owned(),
+            full_path: false,
+            as_babeltrace: false,
+            limits: Limits::default(),
+            decompress: None,
+        }
+    }
+}
