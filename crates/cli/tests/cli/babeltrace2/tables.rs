@@ -177,29 +177,23 @@ pub fn check(name: &str, compared: Compared) {
     let overwrites = std::env::var_os(DEFAULT_ACTION_ENV).is_some_and(|action| action == "overwrite");
     let mut found = String::new();
     let mut problems = Vec::new();
-    for Row { before, line, reason } in rows(&text) {
+    for Row { before, line, mut reason } in rows(&text) {
         let mut block = ours.run(line, compared);
         if let Some(theirs) = &theirs {
             let expected = theirs.run(line, compared);
-            match reason {
-                None if block != expected => {
-                    problems.push(format!("$ {line}\n{expected}--- ours\n{block}"));
-                    if overwrites {
-                        block = expected;
-                    }
+            if let Some(why) = reason.take_if(|_| block == expected && overwrites) {
+                eprintln!("$ {line}\nis as Babeltrace now: {why}");
+            } else if let Some(why) = reason.filter(|_| block == expected) {
+                problems.push(format!("$ {line}\nis as Babeltrace: {why}\n"));
+            } else if reason.is_none() && block != expected {
+                problems.push(format!("$ {line}\n{expected}--- ours\n{block}"));
+                if overwrites {
+                    block = expected;
                 }
-                Some(reason) if block == expected => {
-                    problems.push(format!("$ {line}\nis as Babeltrace: {reason}\n"));
-                }
-                _ => {}
             }
         }
-        found += &before;
-        writeln!(found, "$ {line}").unwrap();
-        if let Some(reason) = reason {
-            writeln!(found, "~ {reason}").unwrap();
-        }
-        found += &block;
+        let reason = reason.map(|reason| format!("~ {reason}\n")).unwrap_or_default();
+        write!(found, "{before}$ {line}\n{reason}{block}").unwrap();
     }
     let expected = Data::read_from(&file, Some(DataFormat::Text)).raw();
     Assert::new().action_env(DEFAULT_ACTION_ENV).eq(Data::text(found), expected);
