@@ -145,9 +145,10 @@ fn a_link_is_the_verb() {
 
 /// Tables and what is compared.
 #[cfg(unix)]
-const TABLES: [(&str, Compared); 8] = [
+const TABLES: [(&str, Compared); 9] = [
     ("command", Compared::Everything),
     ("convert", Compared::Everything),
+    ("damage", Compared::Everything),
     ("files", Compared::Everything),
     ("graph", Compared::Everything),
     ("help", Compared::Names),
@@ -170,6 +171,7 @@ macro_rules! table_tests {
 table_tests! {
     table_of_commands: "command",
     table_of_conversions: "convert",
+    table_of_damage: "damage",
     table_of_files: "files",
     table_of_graphs: "graph",
     table_of_help: "help",

@@ -149,6 +149,12 @@ pub fn write_inputs(directory: &Path) {
     let stream = directory.join("damaged/stream_a");
     let bytes = fs::read(&stream).unwrap();
     fs::write(stream, &bytes[..bytes.len() - 5]).unwrap();
+    // The second event has an identifier without a class.
+    write_one(&directory.join("spoilt"), METADATA);
+    let stream = directory.join("spoilt/stream_b");
+    let mut bytes = fs::read(&stream).unwrap();
+    bytes[8 + 5 * 8 + 1 + 8 + 4 + b"hello\x1b[31m\0".len()] = 9;
+    fs::write(stream, bytes).unwrap();
     fs::create_dir(directory.join("empty")).unwrap();
     let dmesg =
         b"[    0.000000] Linux version 6.1\n[    1.500000] usb 1-1: new device\n\n[   12.345678] last line\n";

@@ -102,7 +102,7 @@ impl Program {
             writeln!(text, "! {message}").unwrap();
         }
         writeln!(text, "= {code}").unwrap();
-        shown(&text)
+        shown(&text).replace("/tmp/babeltrace2-tables/w", "[DIR]")
     }
 }
 
