@@ -73,7 +73,8 @@ fn help_and_version() {
 fn log_levels() {
     let level = |line: &str, variables: &[(&str, &str)]| parse_in(line, variables).unwrap().log_level;
     let run = "run -c s:src.a.b -c k:sink.a.b -x s:k";
-    let cases: &[(&str, &[(&str, &str)], Option<LogLevel>)] = &[
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], Option<LogLevel>);
+    let cases: &[Case<'_>] = &[
         ("t", &[], None),
         ("-v t", &[], Some(LogLevel::Info)),
         ("t -v", &[], Some(LogLevel::Info)),
