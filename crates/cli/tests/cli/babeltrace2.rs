@@ -1,6 +1,14 @@
 //! `ichnos babeltrace2`, and a link to the program with this name.
 
+#[cfg(unix)]
+mod inputs;
+#[cfg(unix)]
+mod tables;
+
 use std::process::{Command, Stdio};
+
+#[cfg(unix)]
+use tables::Compared;
 
 use crate::support::{Directory, Run, ichnos_in, trace};
 
@@ -73,6 +81,16 @@ fn causes(message: &str) -> Vec<String> {
     causes
 }
 
+/// Replaces the number of an argument, because versions count arguments differently.
+fn without_numbers(cause: &str) -> String {
+    match cause.split_once("argument #") {
+        Some((before, after)) => {
+            format!("{before}argument #N{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
+        None => cause.to_owned(),
+    }
+}
+
 #[test]
 fn arguments_are_those_of_babeltrace2() {
     let directory = directory("babeltrace2-arguments");
@@ -93,17 +111,8 @@ fn arguments_are_those_of_babeltrace2() {
         assert_eq!(ours.out, String::from_utf8_lossy(&theirs.stdout), "{line}");
         let expected = String::from_utf8_lossy(&theirs.stderr);
         let expected = expected.replace("Cannot creation connections", "Cannot create connections");
-        // Versions count arguments differently.
-        let without_numbers = |causes: Vec<String>| {
-            let causes = causes.into_iter().map(|cause| match cause.split_once("argument #") {
-                Some((before, after)) => {
-                    format!("{before}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
-                }
-                None => cause,
-            });
-            causes.collect::<Vec<_>>()
-        };
-        assert_eq!(without_numbers(causes(&ours.err)), without_numbers(causes(&expected)), "{line}");
+        let all = |message| causes(message).iter().map(|cause| without_numbers(cause)).collect::<Vec<_>>();
+        assert_eq!(all(&ours.err), all(&expected), "{line}");
     }
     if is_skipped {
         eprintln!("skipped: `babeltrace2` is not installed");
@@ -132,4 +141,62 @@ fn a_link_is_the_verb() {
     run(&directory, "-l Q")
         .expect(1, &["ERROR:    [Babeltrace CLI]", "Invalid argument for --log-level option"]);
     run(&directory, "help src.py.thing").expect(1, &["Cannot find plugin: plugin-name=\"py\"", "Python"]);
+}
+
+/// Tables and what is compared.
+#[cfg(unix)]
+const TABLES: [(&str, Compared); 8] = [
+    ("command", Compared::Everything),
+    ("convert", Compared::Everything),
+    ("files", Compared::Everything),
+    ("graph", Compared::Everything),
+    ("help", Compared::Names),
+    ("text", Compared::Everything),
+    ("times", Compared::Everything),
+    ("values", Compared::Everything),
+];
+
+macro_rules! table_tests {
+    ($($test:ident: $table:literal,)*) => {
+        $(#[cfg(unix)]
+        #[test]
+        fn $test() {
+            let (table, compared) = TABLES.into_iter().find(|(table, _)| *table == $table).unwrap();
+            tables::check(table, compared);
+        })*
+    };
+}
+
+table_tests! {
+    table_of_commands: "command",
+    table_of_conversions: "convert",
+    table_of_files: "files",
+    table_of_graphs: "graph",
+    table_of_help: "help",
+    table_of_text: "text",
+    table_of_times: "times",
+    table_of_values: "values",
+}
+
+/// Each option and component class is in a table.
+#[cfg(unix)]
+#[test]
+fn the_tables_are_complete() {
+    let lines: Vec<String> = TABLES.iter().flat_map(|(table, _)| tables::lines(table)).collect();
+    assert!(lines.len() >= 300, "{}", lines.len());
+    let is_word = |line: &str, word: &str| line.split([' ', '=', '\'']).any(|part| part == word);
+    let directory = directory("babeltrace2-tables-complete");
+    let mut missing = Vec::new();
+    for help in ["-h", "convert -h", "run -h", "query -h", "help -h", "list-plugins -h"] {
+        for name in tables::names(&run(&directory, help).out).lines() {
+            if !lines.iter().any(|line| is_word(line, name)) {
+                missing.push(name.to_owned());
+            }
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+    for class in tables::names(&run(&directory, "list-plugins").out).lines() {
+        let class = class.trim_matches('\'').replace("source.", "src.").replace("filter.", "flt.");
+        assert!(lines.iter().any(|line| line.contains(&class)), "{class}");
+    }
 }

@@ -96,7 +96,7 @@ fn quoted(argument: &str) -> String {
 }
 
 /// Replaces everything that depends on the machine or the time with readable placeholders.
-fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     let mut text = text.replace(root().to_str().unwrap(), "[PROJECT]");
     for (before, after) in [("ichnos ", ""), ("\"version\": \"", "\"")] {
         let version = format!("{before}{}{after}", env!("CARGO_PKG_VERSION"));

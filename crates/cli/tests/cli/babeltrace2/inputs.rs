@@ -1,0 +1,157 @@
+//! Inputs of the command lines in the tables.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{METADATA, example, packet};
+
+/// Metadata with all properties that Babeltrace prints: environment, clock, log level, URI, contexts.
+const FEW: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; } := u64;
+trace {
+    major = 1;
+    minor = 8;
+    uuid = "2a6422d0-6cee-11e0-8c08-cb07d7b3a564";
+    byte_order = le;
+    packet.header := struct { u32 magic; u32 stream_id; };
+};
+env {
+    hostname = "box"; domain = "ust"; procname = "maker"; vpid = 77; answer = 42;
+    tracer_name = "lttng-ust"; tracer_major = 2; tracer_minor = 12; tracer_patchlevel = 1;
+};
+clock {
+    name = "ticks"; uuid = "00112233-4455-6677-8899-aabbccddeeff"; description = "a slow clock";
+    freq = 1000; precision = 10; offset_s = 1300000000; offset = 250; absolute = false;
+};
+typealias integer { size = 64; align = 8; signed = false; map = clock.ticks.value; } := time;
+stream {
+    id = 3;
+    packet.context := struct { time timestamp_begin; time timestamp_end; u64 content_size; u64 packet_size;
+        u64 packet_seq_num; u64 events_discarded; u8 cpu_id; };
+    event.header := struct { u8 id; time timestamp; };
+    event.context := struct { u32 vpid; u8 prio; };
+};
+event {
+    id = 1; name = "small"; stream_id = 3; loglevel = 6; model.emf.uri = "http://example.com/emf";
+    context := struct { u8 own; };
+    fields := struct { enum : u8 { ONE = 1, TWO = 2, FOUR = 4 } _flags; };
+};
+event { id = 2; name = "none"; stream_id = 3; };
+"#;
+
+/// Event record class with a field of each kind.
+const KINDS: &str = r#"event {
+    id = 0; name = "all:kinds"; stream_id = 3;
+    fields := struct {
+        integer { size = 8; align = 8; signed = true; } minus;
+        integer { size = 8; align = 8; signed = false; base = x; } hex;
+        integer { size = 8; align = 8; signed = false; base = o; } octal;
+        integer { size = 8; align = 8; signed = false; base = b; } bits;
+        floating_point { exp_dig = 8; mant_dig = 24; align = 8; byte_order = le; } half_word;
+        floating_point { exp_dig = 11; mant_dig = 53; align = 8; byte_order = le; } whole_word;
+        string text;
+        integer { size = 8; align = 8; signed = false; encoding = UTF8; } letters[4];
+        enum : u8 { ONE = 1, TWO = 2, FOUR = 4, MANY = 10 ... 20 } label;
+        enum : u8 { ONE = 1, TWO = 2, FOUR = 4, MANY = 10 ... 20 } unknown;
+        struct { u8 x; struct { u8 z; } inner; } point;
+        u8 pair[2];
+        u8 length;
+        u8 items[length];
+        enum : u8 { number = 0, text = 1 } tag;
+        variant <tag> { u8 number; string text; } choice;
+        struct { } nothing;
+    };
+};
+"#;
+
+/// Returns a packet for [`FEW`].
+fn few_packet(times: [u64; 2], number: u64, discarded: u64, events: &[Vec<u8>]) -> Vec<u8> {
+    let events = events.concat();
+    let size = (8 + 6 * 8 + 1 + events.len()) as u64 * 8;
+    let numbers = [times[0], times[1], size, size, number, discarded];
+    let mut packet = [0xc1fc_1fc1_u32.to_le_bytes(), 3_u32.to_le_bytes()].concat();
+    packet.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    packet.push(1);
+    packet.extend(events);
+    packet
+}
+
+/// Returns an event record for [`FEW`].
+fn event(id: u8, time: u64, rest: &[u8]) -> Vec<u8> {
+    [&[id][..], &time.to_le_bytes(), &5_u32.to_le_bytes(), &[20], rest].concat()
+}
+
+/// Returns the payload of [`KINDS`].
+fn kinds(choice: &[u8]) -> Vec<u8> {
+    let (half, whole) = (1.5_f32.to_le_bytes(), (-2.25e10_f64).to_le_bytes());
+    let fixed = [&[0xfb, 0x2a, 8, 5][..], &half, &whole, b"say \"hi\"\t\\\n\0ab\0d"].concat();
+    [&fixed[..], &[2, 99, 1, 2, 8, 9, 3, 10, 11, 12], choice].concat()
+}
+
+fn write(directory: &Path, files: &[(&str, &[u8])]) {
+    fs::create_dir_all(directory).unwrap();
+    for (name, bytes) in files {
+        fs::write(directory.join(name), bytes).unwrap();
+    }
+}
+
+/// Writes a trace with two data streams, of which one has discarded events.
+fn write_one(directory: &Path, metadata: &str) {
+    let first =
+        [packet(&[1_000, 3_000, 5_000], 0), packet(&[1_000_000_000, 2_000_000_000, 3_000_000_000], 7)];
+    let second = packet(&[2_000, 4_000, 6_000, 1_500_000_000], 0);
+    write(
+        directory,
+        &[("metadata", metadata.as_bytes()), ("stream_a", &first.concat()), ("stream_b", &second)],
+    );
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for item in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(item.file_name());
+        match item.path().is_dir() {
+            true => copy(&item.path(), &target),
+            false => drop(fs::copy(item.path(), target).unwrap()),
+        }
+    }
+}
+
+/// Writes all inputs into a directory.
+pub fn write_inputs(directory: &Path) {
+    copy(&example("hello-lttng/trace"), &directory.join("lttng"));
+    copy(&example("one-request/trace/stock/ust/uid/65534/64-bit"), &directory.join("stock"));
+    copy(&example("hello-ctf2/trace"), &directory.join("ctf2"));
+    write_one(&directory.join("one"), METADATA);
+    write_one(&directory.join("my trace"), METADATA);
+    for (name, number) in [("pair/a", 1), ("pair/b", 2)] {
+        let uuid = format!("byte_order = le; uuid = \"00000000-0000-0000-0000-00000000000{number}\";");
+        write_one(&directory.join(name), &METADATA.replace("byte_order = le;", &uuid));
+    }
+    let small = [
+        few_packet([1_001, 2_500], 0, 0, &[event(1, 1_001, &[9, 6]), event(2, 2_500, &[])]),
+        few_packet([4_000, 5_000], 3, 2, &[event(1, 4_500, &[9, 1])]),
+    ];
+    write(&directory.join("few"), &[("metadata", FEW.as_bytes()), ("stream", &small.concat())]);
+    let large = [
+        few_packet([1_000, 2_500], 0, 0, &[event(0, 1_000, &kinds(&[0, 7])), event(2, 2_500, &[])]),
+        few_packet([4_000, 5_000], 1, 0, &[event(0, 4_000, &kinds(b"\x01seven\0"))]),
+    ];
+    write(
+        &directory.join("rich"),
+        &[("metadata", [FEW, KINDS].concat().as_bytes()), ("stream", &large.concat())],
+    );
+    write(&directory.join("nodata"), &[("metadata", METADATA.as_bytes())]);
+    write(&directory.join("broken"), &[("metadata", b"/* CTF 1.8 */ trace {")]);
+    write_one(&directory.join("damaged"), METADATA);
+    let stream = directory.join("damaged/stream_a");
+    let bytes = fs::read(&stream).unwrap();
+    fs::write(stream, &bytes[..bytes.len() - 5]).unwrap();
+    fs::create_dir(directory.join("empty")).unwrap();
+    let dmesg =
+        b"[    0.000000] Linux version 6.1\n[    1.500000] usb 1-1: new device\n\n[   12.345678] last line\n";
+    let plain = b"no time here\n[1.0 broken\n[    2.000001] with time\n";
+    write(directory, &[("dmesg.txt", dmesg), ("plain.txt", plain), ("file.txt", b"a text\n")]);
+}
