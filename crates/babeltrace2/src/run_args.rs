@@ -66,6 +66,10 @@ fn push_value(parameter: &mut String, value: &Value) {
         Value::Boolean(value) => parameter.push_str(if *value { "yes" } else { "no" }),
         Value::Unsigned(value) => *parameter += &format!("+{value}"),
         Value::Signed(value) => *parameter += &value.to_string(),
+        // The language has numbers that are too large, but not infinity.
+        Value::Real(value) if value.is_infinite() => {
+            parameter.push_str(if value.is_sign_negative() { "-1e999" } else { "1e999" });
+        }
         Value::Real(value) => *parameter += &format!("{value:e}"),
         Value::Text(text) => {
             parameter.push('"');
@@ -127,6 +131,7 @@ mod tests {
             ("+5", "+5"),
             ("-5", "-5"),
             ("1.5", "1.5e0"),
+            ("-2e400", "-1e999"),
             ("abc", "\"abc\""),
             (r#""a\"\\b""#, r#""a\"\\b""#),
             ("[a,[],1]", "[\"a\", [], 1]"),
@@ -138,6 +143,30 @@ mod tests {
             assert_eq!(arguments, ["--params".to_owned(), format!("x={expected}")]);
             assert_eq!(parse_parameters(&arguments[1]), Ok(parameters));
         }
+    }
+
+    /// Parameters of random characters are parsed, or refused, in little time. If they are parsed, they are printed and
+    /// parsed again.
+    #[test]
+    fn random_parameters() {
+        let alphabet: Vec<char> = "ab=,[]{}\"\\019xe.+-_: \té\n".chars().collect();
+        let mut state = 7_u64;
+        let mut next = |limit: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 40).unwrap() % limit
+        };
+        let mut parsed = 0;
+        for _ in 0..50_000 {
+            let length = next(12);
+            let value: String = (0..length).map(|_| alphabet[next(alphabet.len())]).collect();
+            let Ok(parameters) = parse_parameters(&format!("a={value}")) else { continue };
+            parsed += 1;
+            let mut arguments = Vec::new();
+            push_parameter(&mut arguments, "a", parameters.get("a").unwrap());
+            let again = parse_parameters(&arguments[1]).unwrap();
+            assert_eq!(again.get("a"), parameters.get("a"), "{value:?}");
+        }
+        assert!(parsed > 100, "{parsed}");
     }
 
     #[test]

@@ -73,7 +73,8 @@ fn help_and_version() {
 fn log_levels() {
     let level = |line: &str, variables: &[(&str, &str)]| parse_in(line, variables).unwrap().log_level;
     let run = "run -c s:src.a.b -c k:sink.a.b -x s:k";
-    let cases: &[(&str, &[(&str, &str)], Option<LogLevel>)] = &[
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], Option<LogLevel>);
+    let cases: &[Case<'_>] = &[
         ("t", &[], None),
         ("-v t", &[], Some(LogLevel::Info)),
         ("t -v", &[], Some(LogLevel::Info)),
@@ -185,4 +186,82 @@ fn failures_have_a_context() {
         assert_eq!(refusal.failure.causes, *causes, "{line}");
         assert_eq!(refusal.failure.exit_code, 1);
     }
+}
+
+/// Random command lines give a command or a failure.
+#[test]
+fn random_lines() {
+    let words = [
+        "-",
+        "--",
+        "-v",
+        "-l",
+        "W",
+        "--log-level=D",
+        "convert",
+        "run",
+        "query",
+        "help",
+        "list-plugins",
+        "-c",
+        "-csink.a.b",
+        "a:src.ctf.fs",
+        "b:sink.text.pretty",
+        "flt.a.b",
+        "-p",
+        "a=1",
+        "a=[",
+        "--params=a={b=c}",
+        "-x",
+        "a:b",
+        "a.*:b",
+        "-b",
+        "1",
+        "-e2",
+        "--timerange=[1,2]",
+        "t",
+        "--run-args",
+        "--run-args-0",
+        "-o",
+        "ctf",
+        "dummy",
+        "ctf-metadata",
+        "-w",
+        "o",
+        "-i",
+        "lttng-live",
+        "net://h/host/a/b",
+        "-n",
+        "all",
+        "-f",
+        "emf",
+        "--clock-offset=5",
+        "-m",
+        "0",
+        "--debug-info",
+        "é",
+        "-é",
+        "",
+        "--=",
+        "-dvh",
+        "--retry-duration=9",
+        "-r",
+        "--stream-intersection",
+    ];
+    let mut state = 5_u64;
+    let mut next = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 40).unwrap() % limit
+    };
+    let environment = Environment { variable: &|_| None, paint: Paint::off() };
+    let mut commands = 0;
+    for _ in 0..20_000 {
+        let length = next(9);
+        let line: Vec<String> = (0..length).map(|_| words[next(words.len())].to_owned()).collect();
+        match parse(&line, &environment, &|_| Ok(Vec::new())) {
+            Ok(_) => commands += 1,
+            Err(refusal) => assert!(!refusal.failure.causes.is_empty(), "{line:?}"),
+        }
+    }
+    assert!(commands > 100, "{commands}");
 }

@@ -183,6 +183,8 @@ mod tests {
     use super::*;
     use crate::value::Value;
 
+    const LTTNG: &str = "hello-lttng/trace/ust/uid/65534/64-bit";
+
     pub(super) fn example(name: &str) -> String {
         format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
     }
@@ -195,11 +197,11 @@ mod tests {
 
     #[test]
     fn traces_are_opened() {
-        let source = open(&parameters(&example("hello-lttng")), &|_| {}).unwrap();
+        let source = open(&parameters(&example(LTTNG)), &|_| {}).unwrap();
         assert_eq!(source.session.traces().len(), 1);
         assert_eq!(source.ports.len(), source.session.traces()[0].data_streams().len());
         let trace = source.session.traces()[0].path();
-        assert!(trace.ends_with("/examples/hello-lttng") && !trace.contains(".."), "{trace}");
+        assert!(trace.ends_with(LTTNG) && !trace.contains(".."), "{trace}");
         for port in &source.ports {
             assert!(port.name.contains(" | 0 | "), "{}", port.name);
         }

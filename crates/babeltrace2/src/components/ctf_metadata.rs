@@ -108,10 +108,12 @@ mod tests {
     use super::*;
     use crate::components::ctf_identity::TraceIdentity;
 
+    const LTTNG: &str = "hello-lttng/trace/ust/uid/65534/64-bit";
+
     #[test]
     fn metadata_is_read_from_examples() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-        let directory = examples.join("hello-lttng");
+        let directory = examples.join(LTTNG);
         let metadata = parse_metadata(&directory).unwrap().unwrap();
         assert!(is_ctf_1(&metadata));
         let group = TraceIdentity::of_class(&metadata.trace).unwrap().group();

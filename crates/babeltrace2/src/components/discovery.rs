@@ -96,10 +96,12 @@ fn add(found: &mut Vec<Found>, class: &'static str, group: Option<String>, input
 mod tests {
     use super::*;
 
+    const LTTNG: &str = "hello-lttng/trace/ust/uid/65534/64-bit";
+
     #[test]
     fn directories_are_searched() {
         let examples = format!("{}/../../examples", env!("CARGO_MANIFEST_DIR"));
-        let trace = format!("{examples}/hello-lttng");
+        let trace = format!("{examples}/{LTTNG}");
         let inputs = [trace.clone(), "net://localhost/a".to_owned(), examples, "/does/not/exist".to_owned()];
         let found = find_sources(&inputs).unwrap();
         assert_eq!(found[0].class.name, "fs");

@@ -156,6 +156,8 @@ pub(crate) fn no_streams(source: &OpenedSource) -> Failure {
 mod tests {
     use super::*;
 
+    const LTTNG: &str = "hello-lttng/trace/ust/uid/65534/64-bit";
+
     fn class(name: &str) -> ComponentClass {
         ComponentClass { kind: ComponentKind::Source, plugin: "ctf".to_owned(), name: name.to_owned() }
     }
@@ -183,8 +185,8 @@ mod tests {
                 ask("babeltrace.support-info", &[("input", example(input)), ("type", kind(of))]).unwrap();
             member(&answer, "weight").cloned()
         };
-        assert_eq!(weight_of("hello-lttng", "directory"), Some(Value::Real(0.75)));
-        assert_eq!(weight_of("hello-lttng", "file"), Some(Value::Real(0.0)));
+        assert_eq!(weight_of(LTTNG, "directory"), Some(Value::Real(0.75)));
+        assert_eq!(weight_of(LTTNG, "file"), Some(Value::Real(0.0)));
         assert_eq!(weight_of("", "directory"), Some(Value::Real(0.0)));
         let failure = ask("babeltrace.support-info", &[]).unwrap_err();
         assert!(failure.causes[1].contains("missing mandatory entry `type`"), "{failure:?}");
@@ -192,7 +194,7 @@ mod tests {
 
     #[test]
     fn traces_have_streams_with_ports() {
-        let answer = ask("babeltrace.trace-infos", &[("inputs", Value::Array(vec![example("hello-lttng")]))]);
+        let answer = ask("babeltrace.trace-infos", &[("inputs", Value::Array(vec![example(LTTNG)]))]);
         let Value::Array(traces) = answer.unwrap() else { panic!("expected an array") };
         let Some(Value::Array(streams)) = member(&traces[0], "stream-infos") else { panic!("{traces:?}") };
         for stream in streams {
@@ -208,7 +210,7 @@ mod tests {
         assert_eq!(failure.causes[1], "Unknown query object `sundial`");
         let failure = query(&class("sundial"), "babeltrace.trace-infos", &Map::default()).unwrap_err();
         assert!(failure.causes[0].starts_with("Cannot find component class"), "{failure:?}");
-        let answer = ask("metadata-info", &[("path", example("hello-lttng"))]).unwrap();
+        let answer = ask("metadata-info", &[("path", example(LTTNG))]).unwrap();
         assert!(matches!(member(&answer, "is-packetized"), Some(Value::Boolean(_))));
     }
 }
