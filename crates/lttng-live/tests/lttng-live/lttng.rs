@@ -1,7 +1,7 @@
 //! LTTng's daemons, started for a test.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -35,10 +35,8 @@ impl Lttng {
         let home = std::env::temp_dir().join(format!("ichnos-live-{}-{number}", std::process::id()));
         fs::create_dir_all(&home).unwrap();
         let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
-        if is_root {
-            chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
-        }
-        let mut this = Self { home, is_root, ports: free_ports(), relay: None, daemon: None };
+        let mut this = Self { home, is_root, ports: [0; 3], relay: None, daemon: None };
+        this.own(&this.home);
         this.compile();
         this.start_relay();
         this.daemon = Some(this.command("lttng-sessiond").arg("--no-kernel").spawn().unwrap());
@@ -53,19 +51,30 @@ impl Lttng {
         None
     }
 
-    fn start_relay(&mut self) {
-        let [control, data, live] = self.ports.map(|port| format!("tcp://127.0.0.1:{port}"));
-        let traces = self.traces();
-        let mut relay = self.command("lttng-relayd");
-        relay.args(["-C", &control, "-D", &data, "-L", &live, "-o"]).arg(traces);
-        self.relay = Some(relay.spawn().unwrap());
-        for _ in 0..200 {
-            if std::net::TcpStream::connect(("127.0.0.1", self.ports[2])).is_ok() {
-                return;
-            }
-            thread::sleep(Duration::from_millis(50));
+    /// Gives a directory to the user of the daemons.
+    pub(crate) fn own(&self, directory: &Path) {
+        if self.is_root {
+            chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        panic!("the relay daemon does not listen");
+    }
+
+    /// Starts the relay daemon. Another program may take a free port before it, so it tries others.
+    fn start_relay(&mut self) {
+        for _ in 0..5 {
+            self.ports = free_ports();
+            let [control, data, live] = self.ports.map(|port| format!("tcp://127.0.0.1:{port}"));
+            let mut command = self.command("lttng-relayd");
+            command.args(["-C", &control, "-D", &data, "-L", &live, "-o"]).arg(self.traces());
+            let mut relay = command.spawn().unwrap();
+            while relay.try_wait().unwrap().is_none() {
+                if TcpStream::connect(("127.0.0.1", self.ports[2])).is_ok() {
+                    self.relay = Some(relay);
+                    return;
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        panic!("the relay daemon does not start");
     }
 
     fn compile(&self) {
