@@ -1,4 +1,4 @@
-//! Addresses of relay daemons and sessions.
+//! Relay daemon addresses.
 
 use std::fmt::{self, Display};
 use std::net::Ipv6Addr;
@@ -70,7 +70,7 @@ pub enum AddressError {
     /// Another protocol.
     #[error("expected `net://`, `net4://` or `net6://` at the start of a relay daemon address")]
     Protocol,
-    /// There is no host.
+    /// The host is missing.
     #[error("missing host name of the relay daemon")]
     MissingHost,
     /// A bracket is missing, or the brackets do not contain an IPv6 address.
@@ -199,7 +199,8 @@ mod tests {
             ("net://h:0", AddressError::Port),
             ("net://h:+1", AddressError::Port),
             ("net://h:65536", AddressError::Port),
-            ("net://::1", AddressError::Port),
+            ("net://::1", AddressError::MissingHost),
+            ("net://fe80::1", AddressError::Port),
             ("net://h/host", AddressError::Path),
             ("net://h/hosts/a/b", AddressError::Path),
             ("net://h/host/a", AddressError::Path),

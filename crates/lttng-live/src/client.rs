@@ -113,7 +113,7 @@ impl LiveClient {
         self.request(ViewerRequest::Detach { session });
     }
 
-    /// Stops reading a data stream until [`resume`](Self::resume). Bytes of a packet that was requested still arrive.
+    /// Stops reading a data stream until [`resume`](Self::resume). A packet that was begun is still finished.
     ///
     /// Pause data streams that are far ahead of others, to limit memory.
     pub fn pause(&mut self, stream: u64) {
@@ -126,7 +126,8 @@ impl LiveClient {
         self.send_next();
     }
 
-    /// Lets the client ask data streams without news again, and for new streams. Call it about 20 times per second.
+    /// Lets the client ask for new streams, and ask data streams without news again: after one tick, later after up to
+    /// four. Call it about 50 times per second.
     pub fn tick(&mut self) {
         self.streams.tick();
         for session in self.sessions.values_mut() {
@@ -300,7 +301,7 @@ impl LiveClient {
             ReplyPart::Index { stream } => self.process_index(stream, &input),
             ReplyPart::Packet { stream, requested } => self.process_packet(stream, requested, &input),
             ReplyPart::PacketBytes { stream, .. } => {
-                let packet = self.streams.append_packet(stream, input);
+                let packet = self.streams.append_packet(stream, input, &self.limits)?;
                 self.events.extend(packet.map(LiveEvent::Packet));
                 self.streams.ask_again(stream);
                 Ok(None)

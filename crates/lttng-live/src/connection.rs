@@ -28,7 +28,7 @@ pub struct ConnectionOptions {
     pub connect_timeout: Duration,
     /// Longest time without a byte from a relay daemon that must answer. Default: 30 s.
     pub reply_timeout: Duration,
-    /// Time between ticks. Data streams without news are asked again after it. Default: 50 ms.
+    /// Time between [ticks](LiveClient::tick). Default: 20 ms.
     pub tick: Duration,
     /// Limits for replies.
     pub limits: LiveLimits,
@@ -39,7 +39,7 @@ impl Default for ConnectionOptions {
         Self {
             connect_timeout: Duration::from_secs(10),
             reply_timeout: Duration::from_secs(30),
-            tick: Duration::from_millis(50),
+            tick: Duration::from_millis(20),
             limits: LiveLimits::default(),
         }
     }
@@ -104,6 +104,8 @@ pub struct RelayConnection {
     early: VecDeque<LiveEvent>,
     /// Error after events that must be returned first.
     failure: Option<ConnectionError>,
+    /// An error was returned.
+    has_failed: bool,
 }
 
 impl RelayConnection {
@@ -124,6 +126,7 @@ impl RelayConnection {
             last_progress: now,
             early: VecDeque::new(),
             failure: None,
+            has_failed: false,
         };
         connection.version = connection.wait_for(|event| match event {
             LiveEvent::Connected(version) => Ok(version),
@@ -176,7 +179,11 @@ impl RelayConnection {
                 return Ok(Some(event));
             }
             if let Some(error) = self.failure.take() {
+                self.has_failed = true;
                 return Err(error);
+            }
+            if self.has_failed {
+                return Err(ConnectionError::Closed);
             }
             let now = Instant::now();
             if deadline.is_some_and(|deadline| now >= deadline) {

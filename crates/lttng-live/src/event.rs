@@ -7,7 +7,7 @@ use std::fmt::{self, Display};
 pub struct ProtocolVersion {
     /// Major version: 2.
     pub major: u32,
-    /// Minor version, that of LTTng-tools.
+    /// Minor version, equal to the LTTng-tools version.
     pub minor: u32,
 }
 
@@ -76,7 +76,7 @@ pub enum AttachRefusal {
     /// The position is not supported.
     #[error("the relay daemon cannot read from this position")]
     Seek,
-    /// The client has no viewer session.
+    /// The client lacks a viewer session.
     #[error("the relay daemon lost the viewer session")]
     NoViewerSession,
 }

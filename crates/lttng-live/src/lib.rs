@@ -10,20 +10,26 @@
 //! again for what is new. This client sends one request at a time, in this order:
 //!
 //! 1. the requests of its user: list sessions, attach, detach
-//! 2. new data streams, once per [`tick`](LiveClient::tick) and when the relay daemon announces them
-//! 3. new metadata, when the relay daemon announces it, before the packets that need it
+//! 2. new metadata, when the relay daemon announces it, before the packets that need it
+//! 3. new streams, once per [`tick`](LiveClient::tick) and when the relay daemon announces them
 //! 4. the next index entry or packet of the data stream whose known time is the earliest, so that packets arrive
 //!    almost sorted by time
 //!
-//! A data stream without news is not asked again before the next tick. A paused data stream is not asked at all.
+//! A data stream without news is not asked again before the next tick, or before the fourth if it stays idle. A paused
+//! data stream is not asked at all.
 //!
 //! Versions 2.4 and later are supported. Version 2.15 has longer session names, and tells the trace format (CTF 1.8 or
 //! CTF 2).
 //!
+//! # Relay daemon limitations
+//!
+//! LTTng 2.13's relay daemon drops the data streams of a process with its own buffers when the process exits, even if
+//! packets were not read. They are in its files, but a live client cannot know of them.
+//!
 //! # Hostile peers
 //!
 //! All lengths and counts have [limits](LiveLimits). Memory grows with the received bytes, not with the announced
-//! lengths. A reply that the protocol forbids is a [`ProtocolError`], after which the client is of no use. Strings
+//! lengths. A reply that the protocol forbids is a [`ProtocolError`], after which the client cannot be used. Strings
 //! from the relay daemon can contain anything, for example terminal escapes or `../`.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Streams of attached sessions, and the order in which they are read.
+//! Stream table and read order for attached sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -10,6 +10,9 @@ use crate::limits::LiveLimits;
 use crate::messages::ViewerRequest;
 use crate::reply_part::PartialPacket;
 
+/// Longest time after which an idle data stream is asked again, in ticks.
+const LONGEST_WAIT: u32 = 4;
+
 /// Streams of all attached sessions.
 #[derive(Debug, Default)]
 pub(crate) struct LiveStreams {
@@ -17,6 +20,8 @@ pub(crate) struct LiveStreams {
     traces: BTreeMap<TraceKey, LiveTrace>,
     /// Data streams to ask, by known time and id.
     ready: BTreeSet<(u64, u64)>,
+    /// Data stream with an incomplete packet. It is finished before other packets, so that only one is in memory.
+    unfinished: Option<u64>,
     /// Traces whose metadata must be read before anything else.
     metadata_due: BTreeSet<TraceKey>,
 }
@@ -29,6 +34,11 @@ struct LiveDataStream {
     packet: Option<PartialPacket>,
     readiness: Readiness,
     is_paused: bool,
+    /// Ticks before the next request of a waiting data stream.
+    ticks_left: u32,
+    /// Last number of ticks to wait. It doubles until there is a packet: a new process must be read at once, because
+    /// it may exit soon, but many idle data streams must not keep the relay daemon busy.
+    wait: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +47,7 @@ enum Readiness {
     Ready,
     /// A request was sent.
     Asked,
-    /// Must not be asked before the next tick.
+    /// Must not be asked before a later tick.
     Waiting,
 }
 
@@ -49,7 +59,7 @@ struct LiveTrace {
     data_streams: u32,
     /// Had data streams. After the last one, the metadata is only read until the relay daemon drops it.
     had_data_streams: bool,
-    /// The session is closed: packets are read without metadata if there is none by now.
+    /// The session is closed. Packets are read without metadata if nothing has arrived by now.
     is_closed: bool,
 }
 
@@ -100,6 +110,8 @@ impl LiveStreams {
             packet: None,
             readiness: Readiness::Ready,
             is_paused: false,
+            ticks_left: 0,
+            wait: 0,
         };
         self.data.insert(stream.id, data);
         self.set_readiness(stream.id, Readiness::Ready);
@@ -118,6 +130,14 @@ impl LiveStreams {
 
     /// Returns the request for the next index entry, or the next part of a packet.
     pub(crate) fn data_request(&mut self, request_bytes: u32) -> Option<ViewerRequest> {
+        if let Some(id) = self.unfinished.take()
+            && let Some(stream) = self.data.get_mut(&id).filter(|stream| stream.readiness == Readiness::Ready)
+            && let Some(packet) = &stream.packet
+        {
+            stream.readiness = Readiness::Asked;
+            self.ready.remove(&(stream.known_time, id));
+            return Some(packet.request(id, request_bytes));
+        }
         while let Some((_, id)) = self.ready.pop_first() {
             let Some(stream) = self.data.get_mut(&id) else { continue };
             if !self.traces.get(&stream.trace).is_some_and(LiveTrace::is_readable) {
@@ -138,8 +158,12 @@ impl LiveStreams {
         self.set_readiness(id, Readiness::Ready);
     }
 
-    /// Lets a data stream be asked again after the next tick.
+    /// Lets a data stream be asked again after some ticks.
     pub(crate) fn wait(&mut self, id: u64) {
+        if let Some(stream) = self.data.get_mut(&id) {
+            stream.wait = (2 * stream.wait).clamp(1, LONGEST_WAIT);
+            stream.ticks_left = stream.wait;
+        }
         self.set_readiness(id, Readiness::Waiting);
     }
 
@@ -162,10 +186,14 @@ impl LiveStreams {
         self.set_readiness(id, readiness);
     }
 
-    /// Lets all waiting data streams and missing metadata be asked again.
+    /// Lets waiting data streams and missing metadata be asked again.
     pub(crate) fn tick(&mut self) {
         for (id, stream) in self.data.iter_mut().filter(|(_, stream)| stream.readiness == Readiness::Waiting)
         {
+            stream.ticks_left = stream.ticks_left.saturating_sub(1);
+            if stream.ticks_left > 0 {
+                continue;
+            }
             stream.readiness = Readiness::Ready;
             if !stream.is_paused {
                 self.ready.insert((stream.known_time, *id));
@@ -209,24 +237,40 @@ impl LiveStreams {
         }
         if let Some(stream) = self.data.get_mut(&id) {
             stream.packet = Some(PartialPacket { entry, bytes: Vec::new(), is_repeated: false });
+            stream.wait = 0;
         }
         Ok(())
     }
 
     /// Appends bytes to a packet. Returns the packet when it is complete.
-    pub(crate) fn append_packet(&mut self, id: u64, bytes: Vec<u8>) -> Option<LivePacket> {
-        let stream = self.data.get_mut(&id)?;
-        let packet = stream.packet.as_mut()?;
+    pub(crate) fn append_packet(
+        &mut self,
+        id: u64,
+        bytes: Vec<u8>,
+        limits: &LiveLimits,
+    ) -> Result<Option<LivePacket>, ProtocolError> {
+        let Some(stream) = self.data.get_mut(&id) else { return Ok(None) };
+        let Some(mut packet) = stream.packet.take() else { return Ok(None) };
         match packet.bytes.is_empty() {
             true => packet.bytes = bytes,
             false => packet.bytes.extend(bytes),
         }
-        if (packet.bytes.len() as u64) < packet.entry.bytes() {
-            return None;
+        if packet.bytes.len() as u64 >= packet.entry.bytes() {
+            stream.known_time = stream.known_time.max(packet.entry.timestamp_end);
+            return Ok(Some(LivePacket { stream: id, entry: packet.entry, bytes: packet.bytes }));
         }
-        let packet = stream.packet.take()?;
-        stream.known_time = stream.known_time.max(packet.entry.timestamp_end);
-        Some(LivePacket { stream: id, entry: packet.entry, bytes: packet.bytes })
+        stream.packet = Some(packet);
+        self.unfinished = Some(id);
+        // There is more than one incomplete packet only if the relay daemon delays them.
+        let packets = self.data.values().filter_map(|stream| stream.packet.as_ref());
+        let count = packets.map(|packet| packet.bytes.len() as u64).sum();
+        match count > limits.packet_bytes {
+            true => {
+                let limit = limits.packet_bytes;
+                Err(ProtocolError::Limit { items: "bytes of incomplete packets", count, limit })
+            }
+            false => Ok(None),
+        }
     }
 
     /// Gives up a packet. Returns its index entry.
@@ -259,7 +303,7 @@ impl LiveStreams {
         }
     }
 
-    /// Counts metadata bytes before they arrive. If there are none, the request must wait for a tick.
+    /// Counts metadata bytes before they arrive. After 0 bytes, the request must wait for a tick.
     pub(crate) fn begin_metadata(
         &mut self,
         key: TraceKey,
@@ -284,7 +328,7 @@ impl LiveStreams {
         Ok(())
     }
 
-    /// Notes that the relay daemon has no more metadata at the moment.
+    /// Records that all present metadata was read.
     pub(crate) fn finish_metadata(&mut self, key: TraceKey) {
         if let Some(trace) = self.traces.get_mut(&key)
             && trace.metadata_bytes > 0

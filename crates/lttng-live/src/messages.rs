@@ -10,7 +10,7 @@ use crate::event::{
 pub(crate) const NEWEST: ProtocolVersion = ProtocolVersion { major: 2, minor: 15 };
 /// Oldest minor version with a live protocol.
 pub(crate) const OLDEST_MINOR: u32 = 4;
-/// First minor version with names of any length and trace formats in session lists.
+/// First minor version whose session lists have long names and trace formats.
 pub(crate) const LONG_NAMES_MINOR: u32 = 15;
 
 /// New metadata must be read before the packet.
@@ -225,7 +225,7 @@ pub(crate) fn decode_attach(bytes: &[u8]) -> Result<Result<u32, AttachRefusal>, 
 pub(crate) enum NewStreamsReply {
     /// Number of streams that follow.
     Streams(u32),
-    /// There are no new streams.
+    /// Nothing new.
     None,
     /// The relay daemon does not know the session.
     Failed,

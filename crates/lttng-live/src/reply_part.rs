@@ -1,4 +1,4 @@
-//! Parts of replies.
+//! Reply parts.
 
 use crate::event::{PacketEntry, ProtocolVersion, RelaySession, TraceKey};
 use crate::messages::{

@@ -163,7 +163,7 @@ fn packet_answers() {
         let entry = script::decoded(fields);
         vec![LiveEvent::Packet(LivePacket { stream: 5, entry, bytes: PACKET.to_vec() })]
     };
-    let cases: [(u32, u32, &[u8], Option<u32>, Vec<LiveEvent>); 8] = [
+    let cases = [
         (1, 0, PACKET, Some(4), whole()),
         (1, 1, PACKET, Some(6), whole()),
         // The rest of the packet.
@@ -185,20 +185,37 @@ fn packet_answers() {
     }
 }
 
+/// A packet in several parts is finished first, even if its stream is paused and another stream is earlier.
 #[test]
 fn packets_in_several_requests() {
     let limits = crate::LiveLimits { request_bytes: 16, ..Default::default() };
     let mut talk = script::attached_with(limits);
     talk.asks(4, &5_u64.to_be_bytes());
-    talk.answer(&index(1, 0, entry(100, 200)));
+    talk.answer(&index(5, 0, entry(0, 99)));
+    talk.client.tick();
+    talk.asks(7, &7_u64.to_be_bytes());
+    talk.answer(&new_streams(2, &[]));
+    talk.asks(4, &5_u64.to_be_bytes());
+    talk.answer(&index(1, 2, entry(100, 200)));
+    talk.asks(7, &7_u64.to_be_bytes());
+    talk.answer(&new_streams(2, &[]));
+    assert_eq!(talk.events().len(), 1);
+    talk.client.tick();
     for (at, length) in [(0, 16), (16, 16), (32, 8)] {
         assert_eq!(talk.events(), []);
         talk.asks(5, &bytes(&[&[5, 4096 + at as u64]], &[length]));
         talk.answer(&packet(1, 0, &PACKET[at..at + length as usize]));
+        if at == 0 {
+            talk.asks(7, &7_u64.to_be_bytes());
+            talk.answer(&new_streams(1, &[stream(6, 70, false, "c_1")]));
+            assert_eq!(talk.events().len(), 1);
+            talk.client.pause(5);
+        }
     }
     let entry = script::decoded(entry(100, 200));
     let expected = LivePacket { stream: 5, entry, bytes: PACKET.to_vec() };
     assert_eq!(talk.events(), [LiveEvent::Packet(expected)]);
+    talk.asks(4, &6_u64.to_be_bytes());
 }
 
 /// The relay daemon refuses a packet until new metadata was read. A second refusal must not become a fast loop.
@@ -212,12 +229,7 @@ fn refused_packets_are_requested_again() {
         talk.answer(&packet(3, 1, b""));
         talk.asks(6, &4_u64.to_be_bytes());
         talk.answer(&metadata(2, b""));
-        if round > 0 {
-            assert!(!talk.client.is_waiting_for_reply());
-            talk.client.tick();
-            talk.asks(7, &7_u64.to_be_bytes());
-            talk.answer(&new_streams(2, &[]));
-        }
+        talk.ticks(round);
     }
     talk.asks(5, &bytes(&[&[5, 4096]], &[PACKET.len() as u32]));
     talk.answer(&packet(1, 0, PACKET));
@@ -341,19 +353,28 @@ fn streams_of_a_session_without_streams_are_awaited() {
     talk.asks(6, &4_u64.to_be_bytes());
 }
 
+/// An idle data stream is asked less and less often.
 #[test]
 fn inactivity_is_reported_once() {
     let mut talk = attached();
-    for (time, is_news) in [(300, true), (300, false), (299, false), (301, true)] {
+    for (time, is_news, ticks) in
+        [(300, true, 1), (300, false, 2), (299, false, 4), (301, true, 4), (301, false, 4)]
+    {
         talk.asks(4, &5_u64.to_be_bytes());
         talk.answer(&index(5, 0, entry(0, time)));
         let event = LiveEvent::Inactive { stream: 5, time, stream_class: 3 };
         assert_eq!(talk.events(), if is_news { vec![event] } else { vec![] });
-        assert!(!talk.client.is_waiting_for_reply());
-        talk.client.tick();
-        talk.asks(7, &7_u64.to_be_bytes());
-        talk.answer(&new_streams(2, &[]));
+        talk.ticks(ticks);
     }
+    // A packet makes it busy again.
+    talk.asks(4, &5_u64.to_be_bytes());
+    talk.answer(&index(1, 0, entry(301, 400)));
+    talk.asks(5, &bytes(&[&[5, 4096]], &[PACKET.len() as u32]));
+    talk.answer(&packet(1, 0, PACKET));
+    talk.asks(4, &5_u64.to_be_bytes());
+    talk.answer(&index(2, 0, [0; 7]));
+    talk.ticks(1);
+    talk.asks(4, &5_u64.to_be_bytes());
 }
 
 /// Streams take turns by time, and a paused stream is not read.

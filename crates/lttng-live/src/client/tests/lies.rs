@@ -181,6 +181,25 @@ fn metadata_and_new_streams() {
     fails(talk, &4_u32.to_be_bytes(), &unknown("detach status", 4));
 }
 
+/// Incomplete packets of several streams, which the relay daemon delays.
+#[test]
+fn incomplete_packets() {
+    let limits = LiveLimits { request_bytes: 30, packet_bytes: 50, ..Default::default() };
+    let mut talk = script::attached_with(limits);
+    talk.asks(4, &5_u64.to_be_bytes());
+    talk.answer(&index(1, 2, entry(100, 200)));
+    talk.asks(7, &7_u64.to_be_bytes());
+    talk.answer(&new_streams(1, &[stream(6, 70, false, "c_1")]));
+    talk.asks(5, &bytes(&[&[5, 4096]], &[30]));
+    talk.answer(&packet(1, 0, &PACKET[..30]));
+    talk.asks(5, &bytes(&[&[5, 4126]], &[10]));
+    talk.answer(&packet(2, 0, b""));
+    talk.asks(4, &6_u64.to_be_bytes());
+    talk.answer(&index(1, 0, entry(100, 200)));
+    talk.asks(5, &bytes(&[&[6, 4096]], &[30]));
+    fails(talk, &packet(1, 0, &PACKET[..30]), &limit("bytes of incomplete packets", 60, 50));
+}
+
 /// With a higher limit, 10,000 streams are read. Each is asked once per tick.
 #[test]
 fn ten_thousand_streams() {
@@ -201,7 +220,7 @@ fn ten_thousand_streams() {
     talk.answer(&metadata(1, b"m"));
     talk.asks(6, &9_999_u64.to_be_bytes());
     talk.answer(&metadata(2, b""));
-    for _ in 0..3 {
+    for ticks in [1, 2, 4] {
         let mut asked = 0;
         while talk.client.is_waiting_for_reply() {
             assert_eq!(talk.command(), Some(4));
@@ -210,9 +229,7 @@ fn ten_thousand_streams() {
             asked += 1;
         }
         assert_eq!(asked, 9_999);
-        talk.client.tick();
-        talk.asks(7, &7_u64.to_be_bytes());
-        talk.answer(&new_streams(2, &[]));
+        talk.ticks(ticks);
     }
 }
 
