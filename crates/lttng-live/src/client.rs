@@ -48,10 +48,12 @@ pub struct LiveClient {
     requests: VecDeque<ViewerRequest>,
     sessions: BTreeMap<u64, AttachedSession>,
     streams: LiveStreams,
-    /// Part of a reply that must arrive next, and its bytes so far.
-    part: Option<ReplyPart>,
+    /// Replies that must arrive, first the one whose bytes so far are in the input.
+    replies: VecDeque<ExpectedReply>,
     input: Vec<u8>,
     output: Vec<u8>,
+    /// Number of request bytes so far, with those in the output.
+    requested_bytes: u64,
     events: VecDeque<LiveEvent>,
     error: Option<ProtocolError>,
 }
@@ -63,6 +65,24 @@ struct AttachedSession {
     is_due: bool,
     /// Set when there will be no new streams. The session ends after its last data stream.
     end: Option<SessionEndReason>,
+}
+
+impl AttachedSession {
+    /// Returns the reason for the end if the session is over.
+    fn end_reason(&self) -> Option<SessionEndReason> {
+        self.end.filter(|_| self.data_streams == 0)
+    }
+}
+
+/// Reply that must arrive.
+#[derive(Debug)]
+struct ExpectedReply {
+    /// Next part of the reply.
+    part: ReplyPart,
+    /// Number of request bytes that must be sent before it.
+    after_bytes: u64,
+    /// Other requests can be sent before the reply, because it only concerns one data stream.
+    is_data: bool,
 }
 
 impl Default for LiveClient {
@@ -82,9 +102,10 @@ impl LiveClient {
             requests: VecDeque::from([ViewerRequest::Connect]),
             sessions: BTreeMap::new(),
             streams: LiveStreams::default(),
-            part: None,
+            replies: VecDeque::new(),
             input: Vec::new(),
             output: Vec::new(),
+            requested_bytes: 0,
             events: VecDeque::new(),
             error: None,
         };
@@ -155,7 +176,7 @@ impl LiveClient {
     /// Returns `true` if a reply is outstanding. Otherwise, there is nothing to do before the next tick.
     #[must_use]
     pub fn is_waiting_for_reply(&self) -> bool {
-        self.part.is_some()
+        !self.replies.is_empty()
     }
 
     /// Processes received bytes. After an error, close the connection.
@@ -167,17 +188,17 @@ impl LiveClient {
         if let Err(error) = &result {
             self.error = Some(error.clone());
             self.output.clear();
-            self.part = None;
+            self.replies.clear();
         }
         result
     }
 
     /// Checks that the connection may end here. Call it when the relay daemon has closed the connection.
     pub fn check_end(&self) -> Result<(), ProtocolError> {
-        match (&self.error, &self.part) {
-            (Some(error), _) => Err(error.clone()),
-            (None, Some(_)) => Err(ProtocolError::Truncated),
-            (None, None) => Ok(()),
+        match &self.error {
+            Some(error) => Err(error.clone()),
+            None if self.replies.is_empty() => Ok(()),
+            None => Err(ProtocolError::Truncated),
         }
     }
 
@@ -188,7 +209,9 @@ impl LiveClient {
 
     fn process(&mut self, mut bytes: &[u8]) -> Result<(), ProtocolError> {
         while !bytes.is_empty() {
-            let Some(missing) = self.missing_bytes().filter(|_| self.output.is_empty()) else {
+            let sent = self.requested_bytes.saturating_sub(self.output.len() as u64);
+            let is_sent = self.replies.front().is_some_and(|reply| reply.after_bytes <= sent);
+            let Some(missing) = self.missing_bytes().filter(|_| is_sent) else {
                 return Err(ProtocolError::Unrequested(bytes.len()));
             };
             let (now, rest) = bytes.split_at(missing.min(bytes.len()));
@@ -196,10 +219,12 @@ impl LiveClient {
             bytes = rest;
             // Names with a length of 0 are complete at once.
             while self.missing_bytes() == Some(0)
-                && let Some(part) = self.part.take()
+                && let Some(reply) = self.replies.pop_front()
             {
                 let input = mem::take(&mut self.input);
-                self.part = self.process_part(part, input)?;
+                if let Some(part) = self.process_part(reply.part, input)? {
+                    self.replies.push_front(ExpectedReply { part, ..reply });
+                }
             }
             self.send_next();
         }
@@ -207,20 +232,41 @@ impl LiveClient {
     }
 
     fn missing_bytes(&self) -> Option<usize> {
-        let part = self.part.as_ref()?;
+        let part = &self.replies.front()?.part;
         Some(part.bytes(self.version.unwrap_or(NEWEST)).saturating_sub(self.input.len()))
     }
 
+    /// Sends the next requests. Only requests for different data streams can be outstanding at the same time, so that
+    /// metadata arrives before the packets that need it.
     fn send_next(&mut self) {
-        if self.part.is_some() || self.error.is_some() {
-            return;
-        }
-        if let Some(request) = self.next_request() {
+        while self.error.is_none() {
+            let (request, is_data) = match self.replies.back() {
+                None => match self.next_request() {
+                    Some(request) => (Some(request), false),
+                    None => (self.streams.data_request(self.limits.request_bytes), true),
+                },
+                Some(reply) if reply.is_data && self.has_room() => {
+                    (self.streams.data_request(self.limits.request_bytes), true)
+                }
+                Some(_) => return,
+            };
+            let Some(request) = request else { return };
+            let length = self.output.len();
             request.encode(&mut self.output);
-            self.part = Some(ReplyPart::first(&request));
+            self.requested_bytes += (self.output.len() - length) as u64;
+            let part = ReplyPart::first(&request);
+            self.replies.push_back(ExpectedReply { part, after_bytes: self.requested_bytes, is_data });
         }
     }
 
+    /// Returns `true` if another data stream can be asked before the outstanding replies.
+    fn has_room(&self) -> bool {
+        let is_free = self.replies.len() < self.limits.outstanding as usize;
+        let is_due = self.sessions.values().any(|session| session.is_due || session.end_reason().is_some());
+        is_free && !is_due && self.requests.is_empty() && !self.streams.is_metadata_due()
+    }
+
+    /// Returns the next request that is not for a data stream.
     fn next_request(&mut self) -> Option<ViewerRequest> {
         match self.requests.front() {
             Some(ViewerRequest::Attach { .. }) if !self.has_viewer_session => {
@@ -238,14 +284,13 @@ impl LiveClient {
             session.is_due = false;
             return Some(ViewerRequest::NewStreams { session: *id });
         }
-        self.streams.data_request(self.limits.request_bytes)
+        None
     }
 
     /// Ends sessions without data streams that are closed. Their metadata is complete.
     fn end_sessions(&mut self) {
-        let is_over = |session: &AttachedSession| session.end.filter(|_| session.data_streams == 0);
         while let Some((id, reason)) =
-            self.sessions.iter().find_map(|(id, session)| Some((*id, is_over(session)?)))
+            self.sessions.iter().find_map(|(id, session)| Some((*id, session.end_reason()?)))
         {
             self.end_session(id, reason);
         }

@@ -7,13 +7,16 @@
 //! # Protocol
 //!
 //! The client sends a request, the relay daemon answers, and nothing else is ever sent. So a client must ask again and
-//! again for what is new. This client sends one request at a time, in this order:
+//! again for what is new. This client sends its requests in this order:
 //!
 //! 1. the requests of its user: list sessions, attach, detach
 //! 2. new metadata, when the relay daemon announces it, before the packets that need it
 //! 3. new streams, once per [`tick`](LiveClient::tick) and when the relay daemon announces them
 //! 4. the next index entry or packet of the data stream whose known time is the earliest, so that packets arrive
 //!    almost sorted by time
+//!
+//! Several data streams are asked at a time, because distant relay daemons need long to answer. Any other request waits
+//! for all replies.
 //!
 //! A data stream without news is not asked again before the next tick, or before the fourth if it stays idle. A paused
 //! data stream is not asked at all.
@@ -24,7 +27,8 @@
 //! # Relay daemon limitations
 //!
 //! LTTng 2.13's relay daemon drops the data streams of a process with its own buffers when the process exits, even if
-//! packets were not read. They are in its files, but a live client cannot know of them.
+//! packets were not read. They are in its files, but a live client cannot know of them. This relay daemon also crashes
+//! when a client attaches to a session with a channel that limits its file size without limiting the number of files.
 //!
 //! # Hostile peers
 //!

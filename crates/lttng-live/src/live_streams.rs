@@ -63,6 +63,17 @@ struct LiveTrace {
     is_closed: bool,
 }
 
+impl LiveDataStream {
+    /// Returns the request for the next index entry, or the next part of a packet.
+    fn request(&mut self, id: u64, request_bytes: u32) -> ViewerRequest {
+        self.readiness = Readiness::Asked;
+        match &self.packet {
+            Some(packet) => packet.request(id, request_bytes),
+            None => ViewerRequest::NextIndex { stream: id },
+        }
+    }
+}
+
 impl LiveTrace {
     /// Returns `true` if packets can be decoded, or never will be.
     fn is_readable(&self) -> bool {
@@ -130,27 +141,37 @@ impl LiveStreams {
 
     /// Returns the request for the next index entry, or the next part of a packet.
     pub(crate) fn data_request(&mut self, request_bytes: u32) -> Option<ViewerRequest> {
-        if let Some(id) = self.unfinished.take()
+        if let Some(id) = self.unfinished
             && let Some(stream) = self.data.get_mut(&id).filter(|stream| stream.readiness == Readiness::Ready)
-            && let Some(packet) = &stream.packet
         {
-            stream.readiness = Readiness::Asked;
             self.ready.remove(&(stream.known_time, id));
-            return Some(packet.request(id, request_bytes));
+            return Some(stream.request(id, request_bytes));
         }
-        while let Some((_, id)) = self.ready.pop_first() {
-            let Some(stream) = self.data.get_mut(&id) else { continue };
+        let mut postponed = Vec::new();
+        let request = loop {
+            let Some(key) = self.ready.pop_first() else { break None };
+            let Some(stream) = self.data.get_mut(&key.1) else { continue };
             if !self.traces.get(&stream.trace).is_some_and(LiveTrace::is_readable) {
                 stream.readiness = Readiness::Waiting;
                 continue;
             }
-            stream.readiness = Readiness::Asked;
-            return Some(match &stream.packet {
-                Some(packet) => packet.request(id, request_bytes),
-                None => ViewerRequest::NextIndex { stream: id },
-            });
-        }
-        None
+            let is_large = |packet: &PartialPacket| packet.entry.bytes() > request_bytes.into();
+            if stream.packet.as_ref().is_some_and(is_large) {
+                if self.unfinished.is_some() {
+                    postponed.push(key);
+                    continue;
+                }
+                self.unfinished = Some(key.1);
+            }
+            break Some(stream.request(key.1, request_bytes));
+        };
+        self.ready.extend(postponed);
+        request
+    }
+
+    /// Returns `true` if metadata must be read.
+    pub(crate) fn is_metadata_due(&self) -> bool {
+        !self.metadata_due.is_empty()
     }
 
     /// Lets a data stream be asked again at once.
@@ -160,11 +181,17 @@ impl LiveStreams {
 
     /// Lets a data stream be asked again after some ticks.
     pub(crate) fn wait(&mut self, id: u64) {
+        self.release(id);
         if let Some(stream) = self.data.get_mut(&id) {
             stream.wait = (2 * stream.wait).clamp(1, LONGEST_WAIT);
             stream.ticks_left = stream.wait;
         }
         self.set_readiness(id, Readiness::Waiting);
+    }
+
+    /// Lets packets of other data streams be requested in parts.
+    fn release(&mut self, id: u64) {
+        self.unfinished.take_if(|unfinished| *unfinished == id);
     }
 
     fn set_readiness(&mut self, id: u64, readiness: Readiness) {
@@ -257,6 +284,7 @@ impl LiveStreams {
         }
         if packet.bytes.len() as u64 >= packet.entry.bytes() {
             stream.known_time = stream.known_time.max(packet.entry.timestamp_end);
+            self.release(id);
             return Ok(Some(LivePacket { stream: id, entry: packet.entry, bytes: packet.bytes }));
         }
         stream.packet = Some(packet);
@@ -275,6 +303,7 @@ impl LiveStreams {
 
     /// Gives up a packet. Returns its index entry.
     pub(crate) fn lose_packet(&mut self, id: u64) -> Option<PacketEntry> {
+        self.release(id);
         Some(self.data.get_mut(&id)?.packet.take()?.entry)
     }
 
@@ -352,6 +381,7 @@ impl LiveStreams {
     /// Ends a data stream. Returns its trace.
     pub(crate) fn end(&mut self, id: u64) -> Option<TraceKey> {
         let stream = self.data.remove(&id)?;
+        self.release(id);
         self.ready.remove(&(stream.known_time, id));
         let key = stream.trace;
         if let Some(trace) = self.traces.get_mut(&key) {
@@ -382,6 +412,7 @@ impl LiveStreams {
         let mut ended = Vec::new();
         for (id, stream) in self.data.extract_if(.., |_, stream| stream.trace.session == session) {
             self.ready.remove(&(stream.known_time, id));
+            self.unfinished.take_if(|unfinished| *unfinished == id);
             ended.push((id, stream.packet.map(|packet| packet.entry)));
         }
         for (_, trace) in self.traces.extract_if(session_traces(session), |_, _| true) {

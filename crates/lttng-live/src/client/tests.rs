@@ -188,7 +188,7 @@ fn packet_answers() {
 /// A packet in several parts is finished first, even if its stream is paused and another stream is earlier.
 #[test]
 fn packets_in_several_requests() {
-    let limits = crate::LiveLimits { request_bytes: 16, ..Default::default() };
+    let limits = crate::LiveLimits { request_bytes: 16, outstanding: 1, ..Default::default() };
     let mut talk = script::attached_with(limits);
     talk.asks(4, &5_u64.to_be_bytes());
     talk.answer(&index(5, 0, entry(0, 99)));
@@ -389,7 +389,8 @@ fn the_earliest_stream_is_read_first() {
         talk.answer(&index(1, 0, entry(1, end)));
         finish_packet(talk, id);
     }
-    let mut talk = attached();
+    let limits = crate::LiveLimits { outstanding: 1, ..Default::default() };
+    let mut talk = script::attached_with(limits);
     talk.asks(4, &5_u64.to_be_bytes());
     talk.answer(&index(1, 2, entry(1, 200)));
     talk.asks(7, &7_u64.to_be_bytes());
@@ -445,4 +446,43 @@ fn detaching_reports_what_was_not_read() {
         talk.client.tick();
         assert!(!talk.client.is_waiting_for_reply());
     }
+}
+
+/// Data streams are asked without waiting for replies, up to a limit. Anything else waits for all replies.
+#[test]
+fn several_data_streams_are_asked_at_once() {
+    let limits = crate::LiveLimits { outstanding: 3, request_bytes: 30, ..Default::default() };
+    let mut talk = script::attached_with(limits);
+    talk.asks(4, &5_u64.to_be_bytes());
+    talk.answer(&index(2, 2, [0; 7]));
+    talk.asks(7, &7_u64.to_be_bytes());
+    talk.answer(&new_streams(1, &[6, 8, 9].map(|id| stream(id, 70, false, "c"))));
+    assert_eq!(talk.events().len(), 3);
+    for id in [6_u64, 8, 9] {
+        talk.asks(4, &id.to_be_bytes());
+    }
+    assert_eq!(talk.command(), None);
+    // Packets of 40 bytes take two requests, so they are read one after the other.
+    talk.answer(&index(1, 0, entry(1, 200)));
+    talk.asks(5, &bytes(&[&[6, 4096]], &[30]));
+    talk.answer(&index(1, 0, entry(1, 300)));
+    assert_eq!(talk.command(), None);
+    // The metadata of stream 9 comes before its packet, and after all replies.
+    talk.answer(&index(1, 1, entry(1, 400)));
+    assert_eq!(talk.command(), None);
+    talk.client.tick();
+    talk.answer(&packet(1, 0, &PACKET[..30]));
+    talk.asks(6, &4_u64.to_be_bytes());
+    talk.answer(&metadata(2, b""));
+    talk.asks(7, &7_u64.to_be_bytes());
+    talk.answer(&new_streams(2, &[]));
+    talk.asks(5, &bytes(&[&[6, 4126]], &[10]));
+    // Stream 5, which waited for the tick, is asked. The large packets of the others are not requested yet.
+    talk.asks(4, &5_u64.to_be_bytes());
+    assert_eq!(talk.command(), None);
+    talk.answer(&packet(1, 0, &PACKET[30..]));
+    assert_eq!(talk.events().len(), 1);
+    talk.asks(5, &bytes(&[&[8, 4096]], &[30]));
+    talk.asks(4, &6_u64.to_be_bytes());
+    assert_eq!(talk.command(), None);
 }
