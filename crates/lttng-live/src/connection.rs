@@ -20,6 +20,12 @@ const BUFFER: usize = 256 << 10;
 /// Shortest timeout of a socket. 0 would mean no timeout.
 const SHORTEST: Duration = Duration::from_millis(1);
 
+/// Reply time from which several data streams are asked at a time. See [`LiveClient::set_outstanding`].
+const SLOW_REPLY: Duration = Duration::from_millis(2);
+
+/// Number of replies that are measured at least.
+const MEASURED_REPLIES: u32 = 4;
+
 /// Timeouts and limits of a connection.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -30,6 +36,9 @@ pub struct ConnectionOptions {
     pub reply_timeout: Duration,
     /// Time between [ticks](LiveClient::tick). Default: 20 ms.
     pub tick: Duration,
+    /// Number of data streams that are asked at a time if replies take longer than 2 ms. Otherwise, one data stream is
+    /// asked at a time. Default: 64.
+    pub outstanding: usize,
     /// Limits for replies.
     pub limits: LiveLimits,
 }
@@ -40,6 +49,7 @@ impl Default for ConnectionOptions {
             connect_timeout: Duration::from_secs(10),
             reply_timeout: Duration::from_secs(30),
             tick: Duration::from_millis(20),
+            outstanding: 64,
             limits: LiveLimits::default(),
         }
     }
@@ -100,6 +110,7 @@ pub struct RelayConnection {
     next_tick: Instant,
     /// Last time at which a reply arrived, or a request was sent.
     last_progress: Instant,
+    reply_times: ReplyTimes,
     /// Events before the reply to a call, which are returned later.
     early: VecDeque<LiveEvent>,
     /// Error after events that must be returned first.
@@ -124,6 +135,7 @@ impl RelayConnection {
             buffer: vec![0; BUFFER],
             next_tick: now,
             last_progress: now,
+            reply_times: ReplyTimes::default(),
             early: VecDeque::new(),
             failure: None,
             has_failed: false,
@@ -244,6 +256,7 @@ impl RelayConnection {
         })?;
         self.client.sent(length);
         self.last_progress = now;
+        self.reply_times.request = (self.client.outstanding() == 1).then(Instant::now);
         Ok(())
     }
 
@@ -258,6 +271,9 @@ impl RelayConnection {
             }
             Ok(length) => {
                 self.last_progress = Instant::now();
+                if let Some(is_slow) = self.reply_times.measure() {
+                    self.client.set_outstanding(if is_slow { self.options.outstanding } else { 1 });
+                }
                 Ok(self.client.receive(self.buffer.get(..length).unwrap_or_default())?)
             }
             Err(error) => match error.kind() {
@@ -272,6 +288,27 @@ impl RelayConnection {
                 _ => Err(ConnectionError::Io(error)),
             },
         }
+    }
+}
+
+/// Times between a request and its reply, while no other request is outstanding.
+#[derive(Debug, Default)]
+struct ReplyTimes {
+    /// Time of a request without a reply.
+    request: Option<Instant>,
+    /// The shortest time is least affected by the load of both computers.
+    shortest: Option<Duration>,
+    count: u32,
+}
+
+impl ReplyTimes {
+    /// Records a reply. Returns whether the relay daemon is slow, once this is known.
+    fn measure(&mut self) -> Option<bool> {
+        let time = self.request.take()?.elapsed();
+        let shortest = self.shortest.map_or(time, |shortest| shortest.min(time));
+        self.shortest = Some(shortest);
+        self.count = self.count.saturating_add(1);
+        (self.count >= MEASURED_REPLIES).then_some(shortest > SLOW_REPLY)
     }
 }
 

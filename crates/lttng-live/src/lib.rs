@@ -15,8 +15,8 @@
 //! 4. the next index entry or packet of the data stream whose known time is the earliest, so that packets arrive
 //!    almost sorted by time
 //!
-//! Several data streams are asked at a time, because distant relay daemons need long to answer. Any other request waits
-//! for all replies.
+//! It waits for each reply, or asks [several data streams](LiveClient::set_outstanding) of a distant relay daemon at a
+//! time.
 //!
 //! A data stream without news is not asked again before the next tick, or before the fourth if it stays idle. A paused
 //! data stream is not asked at all.

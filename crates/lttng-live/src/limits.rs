@@ -17,9 +17,6 @@ pub struct LiveLimits {
     /// Packet bytes per request. Larger packets need several requests, so that the relay daemon does not need to keep
     /// a whole packet in memory. Default: 1 MiB.
     pub request_bytes: u32,
-    /// Number of requests for data streams without a reply. Distant relay daemons need many of them, because each packet
-    /// takes two round trips. Default: 64.
-    pub outstanding: u32,
 }
 
 impl Default for LiveLimits {
@@ -31,7 +28,6 @@ impl Default for LiveLimits {
             packet_bytes: 256 << 20,
             metadata_bytes: 256 << 20,
             request_bytes: 1 << 20,
-            outstanding: 64,
         }
     }
 }

@@ -188,7 +188,7 @@ fn packet_answers() {
 /// A packet in several parts is finished first, even if its stream is paused and another stream is earlier.
 #[test]
 fn packets_in_several_requests() {
-    let limits = crate::LiveLimits { request_bytes: 16, outstanding: 1, ..Default::default() };
+    let limits = crate::LiveLimits { request_bytes: 16, ..Default::default() };
     let mut talk = script::attached_with(limits);
     talk.asks(4, &5_u64.to_be_bytes());
     talk.answer(&index(5, 0, entry(0, 99)));
@@ -389,8 +389,7 @@ fn the_earliest_stream_is_read_first() {
         talk.answer(&index(1, 0, entry(1, end)));
         finish_packet(talk, id);
     }
-    let limits = crate::LiveLimits { outstanding: 1, ..Default::default() };
-    let mut talk = script::attached_with(limits);
+    let mut talk = attached();
     talk.asks(4, &5_u64.to_be_bytes());
     talk.answer(&index(1, 2, entry(1, 200)));
     talk.asks(7, &7_u64.to_be_bytes());
@@ -451,8 +450,9 @@ fn detaching_reports_what_was_not_read() {
 /// Data streams are asked without waiting for replies, up to a limit. Anything else waits for all replies.
 #[test]
 fn several_data_streams_are_asked_at_once() {
-    let limits = crate::LiveLimits { outstanding: 3, request_bytes: 30, ..Default::default() };
+    let limits = crate::LiveLimits { request_bytes: 30, ..Default::default() };
     let mut talk = script::attached_with(limits);
+    talk.client.set_outstanding(3);
     talk.asks(4, &5_u64.to_be_bytes());
     talk.answer(&index(2, 2, [0; 7]));
     talk.asks(7, &7_u64.to_be_bytes());

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ichnos_lttng_live::{
-    ConnectionError, ConnectionOptions, LiveEvent, ProtocolError, RelayAddress, RelayConnection,
+    ConnectionError, ConnectionOptions, LiveEvent, ProtocolError, RelayAddress, RelayConnection, SeekPosition,
 };
 
 /// Starts a relay daemon with one connection. Returns its address.
@@ -150,4 +150,53 @@ fn events_before_an_error_are_kept() {
     let error = connection.next_event(Duration::from_secs(5)).unwrap_err();
     assert!(matches!(error, ConnectionError::Protocol(ProtocolError::Unrequested(2))), "{error:?}");
     thread.join().unwrap();
+}
+
+/// Returns a stream in a list.
+fn stream(id: u8, is_metadata: bool) -> Vec<u8> {
+    let mut bytes = vec![0; 8 + 8 + 4 + 4096 + 255];
+    bytes[7] = id;
+    bytes[19] = is_metadata.into();
+    bytes
+}
+
+/// A distant relay daemon is asked for several data streams at a time, a near one for one.
+#[test]
+fn distant_relays_are_asked_ahead() {
+    for (delay, at_once) in [(Duration::from_millis(8), 2), (Duration::ZERO, 1)] {
+        let talk = move |mut socket: TcpStream| {
+            let attached =
+                [vec![0, 0, 0, 1, 0, 0, 0, 3], stream(4, true), stream(5, false), stream(6, false)];
+            // Sizes of requests, and their answers: connection, viewer session, streams, metadata.
+            let answers: [(usize, Vec<u8>); 5] = [
+                (20, CONNECTED.to_vec()),
+                (0, vec![0, 0, 0, 1]),
+                (20, attached.concat()),
+                (8, vec![0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, b'm']),
+                (8, vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]),
+            ];
+            for (size, answer) in answers {
+                request(&mut socket, size);
+                thread::sleep(delay);
+                socket.write_all(&answer).unwrap();
+            }
+            let mut requests = vec![0; 1000];
+            thread::sleep(Duration::from_millis(100));
+            let length = socket.read(&mut requests).unwrap();
+            assert_eq!(length, at_once * 24, "{delay:?}");
+        };
+        let (address, thread) = relay("127.0.0.1", talk).unwrap();
+        let mut options = options();
+        options.reply_timeout = Duration::from_secs(10);
+        options.tick = Duration::from_secs(100);
+        let mut connection = RelayConnection::open(&address, &options).unwrap();
+        connection.client().attach(7, SeekPosition::Beginning);
+        let mut events = 0;
+        // The relay daemon leaves at its end.
+        while connection.next_event(Duration::from_secs(10)).is_ok_and(|event| event.is_some()) {
+            events += 1;
+        }
+        assert_eq!(events, 5);
+        thread.join().unwrap();
+    }
 }

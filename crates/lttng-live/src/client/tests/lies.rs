@@ -184,7 +184,7 @@ fn metadata_and_new_streams() {
 /// Incomplete packets of several streams, which the relay daemon delays.
 #[test]
 fn incomplete_packets() {
-    let limits = LiveLimits { request_bytes: 30, packet_bytes: 50, outstanding: 1, ..Default::default() };
+    let limits = LiveLimits { request_bytes: 30, packet_bytes: 50, ..Default::default() };
     let mut talk = script::attached_with(limits);
     talk.asks(4, &5_u64.to_be_bytes());
     talk.answer(&index(1, 2, entry(100, 200)));
@@ -207,7 +207,7 @@ fn ten_thousand_streams() {
         .map(|id| stream(id, 70, false, "c"))
         .chain([stream(9_999, 70, true, "metadata")])
         .collect();
-    let limits = LiveLimits { streams: 10_000, outstanding: 1, ..Default::default() };
+    let limits = LiveLimits { streams: 10_000, ..Default::default() };
     let mut talk = Conversation::new(LiveClient::new(limits));
     talk.asks(1, &bytes(&[&[u64::MAX]], &[2, 15, 1]));
     talk.answer(&bytes(&[&[1]], &[2, 13, 1]));

@@ -8,6 +8,7 @@ use crate::event::{LiveEvent, SeekPosition};
 /// Reads a session, and gives each reply to the client in pieces. Returns the events.
 fn read(mut pieces: impl FnMut(usize, &mut Conversation, &[u8])) -> Vec<LiveEvent> {
     let mut talk = Conversation::new(LiveClient::default());
+    talk.client.set_outstanding(2);
     talk.client.list_sessions();
     talk.client.attach(7, SeekPosition::Beginning);
     let mut events = Vec::new();
