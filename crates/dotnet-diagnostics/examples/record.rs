@@ -24,7 +24,7 @@ mod linux {
     use ichnos_dotnet_diagnostics::messages::SessionOptions;
     use ichnos_dotnet_diagnostics::providers::{Providers, Rundown};
     use ichnos_dotnet_diagnostics::{
-        Chunk, DiagnosticsError, LaunchOptions, Session, Timeouts, launch, processes,
+        Chunk, DiagnosticsError, LaunchOptions, Session, SessionEnd, Timeouts, launch, processes,
     };
 
     type AnyError = Box<dyn std::error::Error>;
@@ -127,7 +127,12 @@ mod linux {
         eprintln!("{:?}", launched.runtime());
         eprintln!("adjustments: {:?}", launched.session().adjustments());
         copy(launched.session(), &arguments)?;
-        eprintln!("{}", launched.end_program(Duration::from_secs(2))?);
+        // A wrapper may go on with other programs.
+        let status = match launched.session().end() {
+            Some(SessionEnd::Closed) => launched.child().wait()?,
+            _ => launched.end_program(Duration::from_secs(5))?,
+        };
+        eprintln!("{status}");
         Ok(())
     }
 

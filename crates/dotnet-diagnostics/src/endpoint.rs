@@ -1,5 +1,6 @@
 //! Way to a runtime.
 
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
@@ -17,10 +18,10 @@ use crate::messages::{
 use crate::port::{DiagnosticPort, PortState};
 
 /// Way to a runtime: its socket, or its connections to a [`DiagnosticPort`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Endpoint(Kind);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Kind {
     Socket { path: PathBuf, user: u32 },
     Port { state: Arc<PortState>, cookie: RuntimeCookie },
@@ -122,6 +123,17 @@ impl Endpoint {
     /// If the runtime refuses the command or does not answer. .NET Core 3 refuses it.
     pub fn resume(&self, timeout: Duration) -> Result<(), DiagnosticsError> {
         self.request(&Request::new(Command::ResumeRuntime), Deadline::after(timeout)).map(drop)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Socket { path, user } => {
+                formatter.debug_struct("Socket").field("path", path).field("user", user).finish()
+            }
+            Kind::Port { cookie, .. } => write!(formatter, "Port {{ cookie: {cookie} }}"),
+        }
     }
 }
 

@@ -69,7 +69,7 @@ pub enum DiagnosticsError {
         /// Process id.
         pid: u32,
     },
-    /// The process has no diagnostics socket.
+    /// The process lacks a diagnostics socket.
     #[error("process {pid} has no .NET diagnostics socket")]
     NotDotnet {
         /// Process id.

@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::timeouts::Timeouts;
 
 /// Time between two looks at a starting program.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(100);
 
 /// Time that a runtime has for connecting to the port after it has made its own socket. .NET Core 3 never connects.
 const GRACE: Duration = Duration::from_secs(1);
@@ -145,11 +145,11 @@ fn first_runtime(
         if let Some(status) = ended {
             return Err(DiagnosticsError::Exited { program: name.to_owned(), status });
         }
-        if let Some(process) = find_in_tree(child.id()) {
-            if socket_seen.get_or_insert_with(Instant::now).elapsed() >= GRACE {
-                let (pid, endpoint) = (process.namespace_pid.into(), process.endpoint());
-                return Ok(Runtime { pid, endpoint, is_suspended: false });
-            }
+        if let Some(process) = find_in_tree(child.id())
+            && socket_seen.get_or_insert_with(Instant::now).elapsed() >= GRACE
+        {
+            let (pid, endpoint) = (process.namespace_pid.into(), process.endpoint());
+            return Ok(Runtime { pid, endpoint, is_suspended: false });
         }
         if start.elapsed() >= patience {
             return Err(DiagnosticsError::NoRuntime { program: name.to_owned(), waited: patience });
@@ -181,25 +181,37 @@ impl Launched {
         self.port.next_runtime(timeout).map(|arrival| Runtime::from_arrival(&self.port, arrival))
     }
 
+    /// Waits for the end of the program, and returns its exit status, or `None` after the timeout.
+    ///
+    /// # Errors
+    /// If the system call fails.
+    pub fn wait_program(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
+        let child = &mut self.program.0;
+        let start = Instant::now();
+        loop {
+            let status = child.try_wait()?;
+            if status.is_some() || start.elapsed() >= timeout {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Ends the program: asks with SIGTERM, and kills it after some time. Returns its exit status.
     ///
     /// # Errors
     /// If the system call fails.
     pub fn end_program(&mut self, patience: Duration) -> io::Result<ExitStatus> {
         let child = &mut self.program.0;
-        if child.try_wait()?.is_none() {
-            kill_process(Pid::from_child(child), Signal::TERM)?;
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
         }
-        let start = Instant::now();
-        while start.elapsed() < patience {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
-            }
-            thread::sleep(Duration::from_millis(10));
+        // The process was not waited for, so that its id is still its own.
+        kill_process(Pid::from_child(child), Signal::TERM)?;
+        if let Some(status) = self.wait_program(patience)? {
+            return Ok(status);
         }
-        if child.try_wait()?.is_none() {
-            child.kill()?;
-        }
-        child.wait()
+        self.program.0.kill()?;
+        self.program.0.wait()
     }
 }

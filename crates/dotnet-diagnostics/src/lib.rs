@@ -5,7 +5,24 @@
 //! is a nettrace file. [`messages`] contains the protocol without input and output, and [`providers`] the texts that
 //! select events.
 //!
-//! Peers are not trusted: each length has a limit, each wait a timeout, and sockets of other users are refused.
+//! ```no_run
+//! use std::fs::File;
+//! use std::time::Duration;
+//!
+//! use ichnos_dotnet_diagnostics::messages::SessionOptions;
+//! use ichnos_dotnet_diagnostics::providers::Providers;
+//! use ichnos_dotnet_diagnostics::{Session, Timeouts, processes};
+//!
+//! let process = processes::find("shop", Duration::from_secs(1))?;
+//! let providers = Providers::new(&["gc"], &["Shop-Orders:all:verbose"])?;
+//! let options = SessionOptions { providers, ..SessionOptions::default() };
+//! let mut session = Session::start(&process.endpoint(), &options, Timeouts::default())?;
+//! // Until the process ends. Call `stop` to end earlier.
+//! std::io::copy(&mut session, &mut File::create("shop.nettrace")?)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Peers are not trusted. Each length has a limit, each wait has a timeout, and another user's socket is refused.
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 

@@ -35,7 +35,7 @@ pub struct Process {
     pub runtime_version: String,
     /// Architecture, for example `x64`, or empty.
     pub architecture: String,
-    /// Id of the runtime instance. .NET Core 3 has none.
+    /// Runtime instance id. `None` for .NET Core 3.
     pub cookie: Option<RuntimeCookie>,
     /// Error of a runtime that does not answer.
     pub problem: Option<String>,
@@ -99,8 +99,8 @@ impl Process {
     }
 }
 
-/// Returns all .NET processes, sorted by process id. Includes processes of other users, with a
-/// [`problem`](Process::problem), if their sockets are visible. `timeout` is for each process.
+/// Returns all .NET processes, sorted by process id. Another user's process has a [`problem`](Process::problem).
+/// `timeout` is for each process.
 #[must_use]
 pub fn list(timeout: Duration) -> Vec<Process> {
     let files = ProcFiles::new(Path::new("/proc"));
@@ -142,7 +142,7 @@ fn choose(processes: Vec<Process>, name: &str) -> Result<Process, DiagnosticsErr
 pub(crate) fn find_in_tree(root: u32) -> Option<Process> {
     let files = ProcFiles::new(Path::new("/proc"));
     let search = SocketSearch::new(&files);
-    let sockets = search.all().into_iter().filter(|file| files.is_descendant(file.pid, root));
+    let sockets = files.tree(root).into_iter().filter_map(|pid| search.find(pid));
     let file = sockets.min_by_key(|file| file.pid != root)?;
     let (pid, user) = (file.pid, file.user);
     Some(Process { pid, user, namespace_pid: file.namespace_pid, socket: file.path, ..Process::default() })

@@ -30,8 +30,8 @@ impl Providers {
     /// Names of the profiles for a session without profiles and providers.
     pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
 
-    /// Merges profiles and providers. A provider text is a list `Name:keywords:level:arguments,...`. Providers replace
-    /// the providers of profiles with the same name. Without profiles and providers, the result is
+    /// Merges profiles and providers. A provider text is a list `Name:keywords:level:arguments,...`. A provider
+    /// replaces a profile's provider with the same name. Without profiles and providers, the result is
     /// [`DEFAULT_PROFILES`](Self::DEFAULT_PROFILES).
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Providers {
                 all.merge(provider)?;
             }
         }
-        all.providers.retain(|provider| !explicit.iter().any(|other| other.has_name(&provider.name)));
+        all.providers.retain(|provider| !explicit.iter().any(|other| other.name == provider.name));
         all.providers.splice(0..0, explicit.providers);
         all.rundown = Rundown::from_keywords(rundown);
         Ok(all)
@@ -64,7 +64,7 @@ impl Providers {
     /// # Errors
     /// If both have arguments with the same name and different values.
     pub fn merge(&mut self, provider: Provider) -> Result<(), ProviderError> {
-        match self.providers.iter_mut().find(|other| other.has_name(&provider.name)) {
+        match self.providers.iter_mut().find(|other| other.name == provider.name) {
             Some(other) => other.merge(provider),
             None => {
                 self.providers.push(provider);
@@ -127,16 +127,16 @@ mod tests {
             (&[][..], &[][..], format!("{RUNTIME}:0x100003801d:4, {SAMPLES} | 80020139")),
             (&["cpu"], &[], format!("{SAMPLES}, {RUNTIME}:0x14c14fccbd:4 | 80020139")),
             (&["GC-Collect"], &[], format!("{RUNTIME}:0x1:4, {PRIVATE} | 1")),
-            (&["gc"], &["A"], format!("A:0x0:4, {RUNTIME}:0x1:4, {PRIVATE} | 80020139")),
+            (&["gc"], &["A"], format!("A:0xf00000000000:4, {RUNTIME}:0x1:4, {PRIVATE} | 80020139")),
             (&["gc-verbose", "exceptions"], &[], format!("{RUNTIME}:0x8003:5 | 80020139")),
             (&["gc-collect", "threads"], &[], format!("{RUNTIME}:0x40000014001:4, {PRIVATE} | 80020139")),
             (&["gc"], &["microsoft-windows-dotnetruntime:8"], {
-                format!("microsoft-windows-dotnetruntime:0x8:4, {PRIVATE} | 80020139")
+                format!("{RUNTIME}:0x8:4, {PRIVATE} | 80020139")
             }),
-            (&[], &["A:1:2,B", "a:2:error"], "A:0x3:2, B:0x0:4 | 80020139".to_owned()),
+            (&[], &["A:1:2,a:1", "A:2:error"], "A:0x3:2, a:0x1:4 | 80020139".to_owned()),
             (&[], &["A:1:0,A:2:5"], "A:0x3:0 | 80020139".to_owned()),
-            (&[], &["A:::k=1,A:::j=2"], "A:0x0:4:k=1;j=2 | 80020139".to_owned()),
-            (&[], &["A:::k=1,A:::k=1"], "A:0x0:4:k=1 | 80020139".to_owned()),
+            (&[], &["A:0::k=1,A:0::j=2"], "A:0x0:4:k=1;j=2 | 80020139".to_owned()),
+            (&[], &["A:0::k=1,A:0::k=1"], "A:0x0:4:k=1 | 80020139".to_owned()),
             (&[], &["A:::k=1,A:::k=2"], "provider `A`: two values for the argument `k`".to_owned()),
             (&["cpus"], &[], "unknown profile `cpus`".to_owned()),
         ] {

@@ -35,7 +35,7 @@ pub struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Adjustment {
-    /// The runtime has no rundown keywords.
+    /// The runtime lacks rundown keywords.
     Rundown {
         /// Rundown of the session.
         used: Rundown,

@@ -20,6 +20,9 @@ const MAX_OPEN: usize = 256;
 /// Time limit for announcements and resume replies.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Time limit for the last connections when the port is dropped.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// Maximum time between two looks at the flags of the port.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
@@ -64,12 +67,14 @@ impl AcceptLoop {
             }
             self.turn();
         }
-        // Nobody else would resume them.
+        // Runtimes that have just connected wait, too. Nobody else would resume them.
+        let deadline = Deadline::after(CLOSING);
+        while !deadline.is_over() && self.turn() {}
         self.resume_arrivals();
     }
 
-    /// Waits for a change, and handles it.
-    fn turn(&mut self) {
+    /// Waits for a change, and handles it. Returns `false` if nothing has changed.
+    fn turn(&mut self) -> bool {
         let waiting = self.state.waiting();
         let mut polled = vec![PollFd::new(&self.listener, PollFlags::IN)];
         polled.extend(self.announcing.iter().map(|open| PollFd::new(&open.stream, PollFlags::IN)));
@@ -78,9 +83,10 @@ impl AcceptLoop {
         if poll(&mut polled, Some(&TICK)).is_err() {
             // A signal, or too little memory.
             thread::sleep(Duration::from_millis(5));
-            return;
+            return true;
         }
         let ready: Vec<bool> = polled.iter().map(|entry| !entry.revents().is_empty()).collect();
+        let has_changed = ready.contains(&true);
         let mut ready = ready.into_iter();
         let has_new = ready.next().unwrap_or_default();
         let announced: Vec<bool> = ready.by_ref().take(self.announcing.len()).collect();
@@ -97,6 +103,7 @@ impl AcceptLoop {
         if has_new {
             self.accept();
         }
+        has_changed
     }
 
     fn accept(&mut self) {

@@ -90,15 +90,66 @@ impl PortState {
         all.flat_map(|(cookie, list)| list.iter().map(|stream| (*cookie, Arc::clone(stream)))).collect()
     }
 
-    /// Removes a connection that the runtime has closed: the runtime has ended.
+    /// Removes a waiting connection that the runtime has closed: the runtime has ended.
     pub(super) fn remove(&self, cookie: RuntimeCookie, stream: &Arc<UnixStream>) {
         let mut table = self.table();
-        if let Some(list) = table.connections.get_mut(&cookie) {
-            list.retain(|other| !Arc::ptr_eq(other, stream));
-            if list.is_empty() {
-                table.connections.remove(&cookie);
-                table.arrivals.retain(|arrival| arrival.cookie != cookie);
-            }
+        let Some(list) = table.connections.get_mut(&cookie) else { return };
+        // A connection that was taken in the meantime ends with its command, and the runtime connects again.
+        let Some(position) = list.iter().position(|other| Arc::ptr_eq(other, stream)) else { return };
+        list.remove(position);
+        if list.is_empty() {
+            table.connections.remove(&cookie);
+            table.arrivals.retain(|arrival| arrival.cookie != cookie);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const COOKIE: RuntimeCookie = RuntimeCookie([1; 16]);
+
+    fn now() -> Deadline {
+        Deadline::after(Duration::ZERO)
+    }
+
+    fn add(state: &PortState, cookie: RuntimeCookie) -> bool {
+        state.add(Advertise { cookie, pid: 1 }, UnixStream::pair().unwrap().0)
+    }
+
+    #[test]
+    fn a_runtime_arrives_once() {
+        let state = PortState::default();
+        assert!(add(&state, COOKIE));
+        let waiting = state.waiting();
+        assert!(state.next_arrival(now()).is_some() && state.connection(COOKIE, now()).is_some());
+        // The thread sees the end of a connection that was taken.
+        state.remove(COOKIE, &waiting[0].1);
+        assert!(add(&state, COOKIE));
+        assert!(state.next_arrival(now()).is_none());
+        // A waiting connection ends with its runtime.
+        state.remove(COOKIE, &state.waiting()[0].1);
+        assert!(add(&state, COOKIE));
+        assert!(state.next_arrival(now()).is_some());
+    }
+
+    #[test]
+    fn runtimes_and_connections_are_limited() {
+        let state = PortState::default();
+        let added = (0..9).filter(|_| add(&state, COOKIE)).count();
+        assert_eq!(added, MAX_CONNECTIONS);
+        let cookie = |number: usize| {
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&number.to_le_bytes());
+            RuntimeCookie(bytes)
+        };
+        let added = (0..300).filter(|number| add(&state, cookie(*number))).count();
+        assert_eq!(added, MAX_RUNTIMES - 1);
+        // A runtime without connections makes room.
+        assert!(state.connection(cookie(7), now()).is_some());
+        assert!(add(&state, cookie(300)) && !add(&state, cookie(301)));
     }
 }

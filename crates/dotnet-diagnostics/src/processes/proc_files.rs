@@ -1,5 +1,6 @@
 //! Files in `/proc`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -8,9 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// Maximum length that is read from a file, in bytes.
 const LIMIT: u64 = 8 << 20;
-
-/// Most ancestors that a process can have here. Only a damaged table has more.
-const MAX_DEPTH: usize = 1024;
 
 /// The directory `/proc`.
 #[derive(Debug)]
@@ -60,19 +58,19 @@ impl ProcFiles {
         self.stat(pid, 22)
     }
 
-    /// Returns `true` for a process and its descendants.
-    pub(super) fn is_descendant(&self, pid: u32, ancestor: u32) -> bool {
-        let mut current = pid;
-        for _ in 0..MAX_DEPTH {
-            if current == ancestor {
-                return true;
-            }
-            match self.stat(current, 4).and_then(|parent| u32::try_from(parent).ok()) {
-                Some(parent) if parent > 0 => current = parent,
-                _ => return false,
-            }
+    /// Returns a process and its descendants.
+    pub(super) fn tree(&self, root: u32) -> BTreeSet<u32> {
+        let parent = |pid| Some((pid, u32::try_from(self.stat(pid, 4)?).ok()?));
+        let parents: Vec<(u32, u32)> = self.pids().into_iter().filter_map(parent).collect();
+        let mut tree = BTreeSet::from([root]);
+        let mut length = 0;
+        // Each turn adds a generation.
+        while length < tree.len() {
+            length = tree.len();
+            let children = parents.iter().filter(|(_, parent)| tree.contains(parent)).map(|(pid, _)| *pid);
+            tree = children.chain(tree.iter().copied()).collect();
         }
-        false
+        tree
     }
 
     /// Returns the values of a line of `status`.
@@ -204,8 +202,9 @@ mod tests {
         assert_eq!(files.arguments(7), ["/usr/bin/dotnet", "exec", "/srv/shop.dll", "--x"]);
         assert_eq!((files.executable(7).as_str(), files.assembly(7).as_str()), ("dotnet", "shop"));
         assert_eq!((files.runtime_version(7).as_str(), files.runtime_version(6).as_str()), ("3.1.23", ""));
-        assert!(files.is_descendant(7, 6) && files.is_descendant(7, 7) && files.is_descendant(7, 1));
-        assert!(!files.is_descendant(6, 7) && !files.is_descendant(5, 7), "a circle ends");
+        for (root, tree) in [(1, &[1, 6, 7][..]), (6, &[6, 7]), (7, &[7]), (5, &[5])] {
+            assert_eq!(files.tree(root), tree.iter().copied().collect());
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Diagnostics sockets of running processes.
+//! Search for diagnostics sockets.
 //!
 //! A socket is named after the process id and the start time, so that the socket of an ended process is never taken for
 //! a new process with the same id.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::proc_files::ProcFiles;
 
-/// Directory for temporary files if a process has no `TMPDIR`.
+/// Directory for temporary files, unless `TMPDIR` names another.
 const DEFAULT_DIRECTORY: &str = "/tmp";
 
 /// Diagnostics socket of a running process.

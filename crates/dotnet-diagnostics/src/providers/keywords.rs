@@ -4,9 +4,17 @@ use super::provider_error::ProviderError;
 
 /// Provider with the events of the runtime itself.
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
+pub(super) const RUNTIME_PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
+pub(super) const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
+
+/// Returns the exact name of a provider in the runtime. Its case matters: with another case, nothing is recorded.
+pub(super) fn exact_name(name: &str) -> &str {
+    let known = [RUNTIME_PROVIDER, RUNTIME_PRIVATE, SAMPLE_PROFILER];
+    known.into_iter().find(|known| known.eq_ignore_ascii_case(name)).unwrap_or(name)
+}
 
 /// Keyword names of [`RUNTIME_PROVIDER`], in lower case.
-pub const RUNTIME_KEYWORDS: [(&str, u64); 44] = [
+pub const RUNTIME_KEYWORDS: [(&str, u64); 43] = [
     ("none", 0),
     ("gc", 0x1),
     ("gchandle", 0x2),
@@ -50,10 +58,9 @@ pub const RUNTIME_KEYWORDS: [(&str, u64); 44] = [
     ("waithandle", 0x400_0000_0000),
     ("allocationsampling", 0x800_0000_0000),
     ("default", 0x14_c14f_ccbd),
-    ("all", u64::MAX),
 ];
 
-/// Parses the keywords of a provider: a hexadecimal number, or names joined by `+` for the runtime provider.
+/// Parses the keywords of a provider: a hexadecimal number, `all`, or names joined by `+` for the runtime provider.
 pub(super) fn parse(name: &str, text: &str) -> Result<u64, ProviderError> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     // A sign is not a digit.
@@ -62,7 +69,10 @@ pub(super) fn parse(name: &str, text: &str) -> Result<u64, ProviderError> {
     {
         return Ok(keywords);
     }
-    let has_names = name.eq_ignore_ascii_case(RUNTIME_PROVIDER);
+    if text.eq_ignore_ascii_case("all") {
+        return Ok(u64::MAX);
+    }
+    let has_names = name == RUNTIME_PROVIDER;
     let named = |word: &str| {
         let row = RUNTIME_KEYWORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
         row.map(|(_, keywords)| *keywords)
@@ -90,6 +100,7 @@ mod tests {
             ("gc", Some(1)),
             ("GC+Exception + jit", Some(0x8011)),
             ("default", Some(0x14_c14f_ccbd)),
+            ("ALL", Some(u64::MAX)),
             ("10000000000000000", None),
             ("+1", None),
             ("-1", None),
@@ -99,6 +110,7 @@ mod tests {
         ] {
             assert_eq!(parse(RUNTIME_PROVIDER, text).ok(), keywords, "{text}");
         }
+        assert_eq!(parse("A", "all"), Ok(u64::MAX));
         let error = parse("A", "gc").unwrap_err().to_string();
         assert_eq!(error, "provider `A`: keywords `gc` are not hexadecimal");
     }

@@ -1,25 +1,21 @@
 //! Profiles: providers for common questions.
 
-use super::keywords::RUNTIME_PROVIDER;
+use super::keywords::{RUNTIME_PRIVATE, RUNTIME_PROVIDER, SAMPLE_PROFILER};
 use super::level::Level;
-use super::provider::{FILTER_AND_PAYLOAD_SPECS, Provider};
+use super::provider::{FILTER_AND_PAYLOAD_SPECS, Provider, UNKEYED};
 use super::provider_error::ProviderError;
 use super::rundown::Rundown;
 
-const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
-const RUNTIME_PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 const HTTP_CLIENT: &str = "System.Net.Http";
 
-/// Keywords of dotnet-trace for providers without keywords.
-const UNUSED: u64 = 0xf000_0000_0000;
 /// Keyword of [`TASKS`]: activity ids flow through tasks.
 const ACTIVITY_IDS: u64 = 0x80;
 /// Keywords of [`DIAGNOSTIC_SOURCE`]: messages and events.
 const MESSAGES_AND_EVENTS: u64 = 3;
 
-/// Commands of ADO.NET and Entity Framework. Connection strings are left out, because they can contain passwords.
+/// ADO.NET and Entity Framework commands. Connection strings are left out, because they can contain passwords.
 const DATABASE_FILTERS: &[&str] = &[
     "SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandBefore@Activity1Start:-Command.CommandText;Operation;ConnectionId;Command.CommandType;Command.Connection.Database;Command.Connection.DataSource",
     "SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandAfter@Activity1Stop:-Operation;ConnectionId",
@@ -29,7 +25,7 @@ const DATABASE_FILTERS: &[&str] = &[
     "Microsoft.EntityFrameworkCore/Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:-CommandId;ConnectionId",
 ];
 
-/// Requests of ASP.NET Core and `HttpClient`. Query strings of servers are left out, because they can contain secrets.
+/// ASP.NET Core and `HttpClient` requests. A server's query strings are left out, because they can contain secrets.
 const HTTP_FILTERS: &[&str] = &[
     "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn.Start@Activity1Start:-Request.Method;Request.Scheme;Request.Host;Request.Path;TraceId=*Activity.TraceId;SpanId=*Activity.SpanId;ParentSpanId=*Activity.ParentSpanId",
     "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn.Stop@Activity1Stop:-Response.StatusCode;SpanId=*Activity.SpanId;DurationTicks=*Activity.Duration.Ticks",
@@ -56,15 +52,14 @@ type Row = (&'static str, u64, Level, &'static [&'static str]);
 
 /// Events of the runtime that dotnet-trace calls common.
 const COMMON: Row = (RUNTIME_PROVIDER, 0x10_0003_801d, Level::Informational, &[]);
-const SAMPLES: Row = (SAMPLE_PROFILER, UNUSED, Level::Informational, &[]);
+const SAMPLES: Row = (SAMPLE_PROFILER, UNKEYED, Level::Informational, &[]);
 const CPU: &[Row] = &[SAMPLES, (RUNTIME_PROVIDER, 0x14_c14f_ccbd, Level::Informational, &[])];
 const GC: &[Row] =
     &[(RUNTIME_PROVIDER, 0x1, Level::Informational, &[]), (RUNTIME_PRIVATE, 0x1, Level::Informational, &[])];
 const GC_RUNDOWN: Rundown = Rundown::Keywords(0x1);
 const ACTIVITIES: Row = (TASKS, ACTIVITY_IDS, Level::Informational, &[]);
 
-/// All profiles. `http`, `exceptions` and `threads` are profiles of ichnos, the others have the keywords of
-/// dotnet-trace.
+/// All profiles. `http`, `exceptions` and `threads` are not in dotnet-trace. The others have dotnet-trace's keywords.
 pub const PROFILES: &[Profile] = &[
     profile("cpu", "Stack samples and runtime events", Rundown::Default, CPU),
     profile(
@@ -95,13 +90,13 @@ pub const PROFILES: &[Profile] = &[
     profile("gc", "Same as `gc-collect`", GC_RUNDOWN, GC),
     profile(
         "database",
-        "Commands of ADO.NET and Entity Framework",
+        "ADO.NET and Entity Framework commands",
         Rundown::Default,
         &[ACTIVITIES, (DIAGNOSTIC_SOURCE, MESSAGES_AND_EVENTS, Level::Verbose, DATABASE_FILTERS)],
     ),
     profile(
         "http",
-        "Requests of ASP.NET Core and HttpClient",
+        "ASP.NET Core and HttpClient requests",
         Rundown::Default,
         &[
             ACTIVITIES,

@@ -11,12 +11,16 @@ use super::provider_error::ProviderError;
 /// Argument of the provider `Microsoft-Diagnostics-DiagnosticSource`: a list with one filter per line.
 pub(super) const FILTER_AND_PAYLOAD_SPECS: &str = "FilterAndPayloadSpecs";
 
+/// Keyword of events without keywords, as the runtime stores it. Newer runtimes record such events with all keywords,
+/// .NET Core 3 only with this one.
+pub(super) const UNKEYED: u64 = 0xf000_0000_0000;
+
 /// Event provider in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provider {
-    /// Provider name. Runtimes ignore its case.
+    /// Provider name. Its case matters.
     pub name: String,
-    /// Keywords of the recorded events. Events without keywords are always recorded.
+    /// Keywords of the recorded events.
     pub keywords: u64,
     /// Maximum level of the recorded events.
     pub level: Level,
@@ -27,8 +31,8 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Parses `Name:keywords:level:arguments`, as dotnet-trace does. Everything after the name is optional: the default
-    /// is no keywords and [`Level::Informational`].
+    /// Parses `Name:keywords:level:arguments`, as dotnet-trace does. Everything after the name is optional. By default,
+    /// events without keywords are recorded up to [`Level::Informational`].
     ///
     /// # Errors
     /// If a part is invalid.
@@ -41,16 +45,12 @@ impl Provider {
         if is_guid(name) {
             return Err(ProviderError::Guid { name: name.to_owned() });
         }
+        let name = keywords::exact_name(name);
         let mut part = || parts.next().filter(|part| !part.is_empty());
-        let keywords = part().map_or(Ok(0), |text| keywords::parse(name, text))?;
+        let keywords = part().map_or(Ok(UNKEYED), |text| keywords::parse(name, text))?;
         let level = part().map_or(Ok(Level::default()), Level::parse)?;
         let arguments = part().map_or(Ok(Vec::new()), |text| arguments::parse(name, text))?;
         Ok(Self { name: name.to_owned(), keywords, level, arguments, event_filter: None })
-    }
-
-    /// Returns `true` for the name of this provider.
-    pub(super) fn has_name(&self, name: &str) -> bool {
-        self.name.eq_ignore_ascii_case(name)
     }
 
     /// Adds the keywords, level and arguments of another provider with the same name. Drops different event filters, so
@@ -108,10 +108,12 @@ mod tests {
     #[test]
     fn providers_are_parsed() {
         for (text, expected) in [
-            ("A", "A:0x0:4"),
+            ("A", "A:0xf00000000000:4"),
+            ("A:0", "A:0x0:4"),
             (" A : ff : verbose ", "A:0xff:5"),
-            ("A::", "A:0x0:4"),
-            ("A::5", "A:0x0:5"),
+            ("A::", "A:0xf00000000000:4"),
+            ("A::5", "A:0xf00000000000:5"),
+            ("microsoft-windows-dotnetruntime:gc", "Microsoft-Windows-DotNETRuntime:0x1:4"),
             (
                 "System.Runtime:0:1:EventCounterIntervalSec=1",
                 "System.Runtime:0x0:1:EventCounterIntervalSec=1",

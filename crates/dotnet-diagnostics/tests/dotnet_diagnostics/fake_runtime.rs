@@ -26,7 +26,7 @@ pub const TIMEOUTS: Timeouts = Timeouts {
 pub struct FakeRuntime {
     directory: TempDir,
     is_closing: Arc<AtomicBool>,
-    requests: Arc<Mutex<Vec<(Command, Vec<u8>)>>>,
+    requests: Arc<Requests>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -35,7 +35,7 @@ impl FakeRuntime {
     pub fn start(answer: impl Fn(Command, &[u8], &mut UnixStream) + Send + Sync + 'static) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("socket")).unwrap();
-        let (is_closing, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (is_closing, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(Requests::default()));
         let (flag, log, answer) = (Arc::clone(&is_closing), Arc::clone(&requests), Arc::new(answer));
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
@@ -71,9 +71,12 @@ impl Drop for FakeRuntime {
     }
 }
 
+/// Commands and payloads until now.
+type Requests = Mutex<Vec<(Command, Vec<u8>)>>;
+
 type Answer = dyn Fn(Command, &[u8], &mut UnixStream) + Send + Sync;
 
-fn serve(mut stream: UnixStream, log: &Mutex<Vec<(Command, Vec<u8>)>>, answer: &Answer) {
+fn serve(mut stream: UnixStream, log: &Requests, answer: &Answer) {
     if let Some((command, payload)) = read_request(&mut stream) {
         log.lock().unwrap().push((command, payload.clone()));
         answer(command, &payload, &mut stream);

@@ -105,7 +105,7 @@ fn a_program_is_resumed_after_the_session_has_started() {
     assert!(app.runtime().is_suspended);
     assert_eq!(read_all(&mut app), "resumed");
     assert_eq!(app.session().end(), Some(&SessionEnd::Closed));
-    assert_eq!(app.end_program(LONG).unwrap().code(), Some(3));
+    assert_eq!(app.wait_program(LONG).unwrap().unwrap().code(), Some(3));
 }
 
 #[test]
@@ -204,7 +204,6 @@ fn waiting_runtimes_are_resumed_when_the_port_is_dropped() {
     let port = DiagnosticPort::create().unwrap();
     let path = port_path(port.variable(None).to_str().unwrap());
     let mut waiting: Vec<UnixStream> = (1..9).map(|cookie| connect(&path, cookie, 1)).collect();
-    thread::sleep(Duration::from_millis(300));
     drop(port);
     for stream in &mut waiting {
         let mut request = [0; Header::LENGTH];

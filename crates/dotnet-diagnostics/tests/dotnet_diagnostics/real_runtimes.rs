@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ichnos_dotnet_diagnostics::messages::SessionOptions;
 use ichnos_dotnet_diagnostics::providers::{EventFilter, Providers, Rundown};
 use ichnos_dotnet_diagnostics::{
-    Adjustment, LaunchOptions, Session, SessionEnd, Timeouts, launch, processes,
+    Adjustment, LaunchOptions, OtherRuntimes, Session, SessionEnd, Timeouts, launch, processes,
 };
 use ichnos_testing::TraceEventLibrary;
 
@@ -112,7 +112,7 @@ fn processes_are_listed_and_recorded() {
     let test = "processes_are_listed_and_recorded";
     let Some(directory) = runtimes(test) else { return };
     for (version, assembly) in [("10", ""), ("3.1", "app")] {
-        let app = start(&directory, version, Duration::from_secs(3));
+        let app = start(&directory, version, Duration::from_millis(1500));
         let pid = app.0.id();
         let all = processes::list(Duration::from_secs(5));
         let process = all.iter().find(|process| process.pid == pid).unwrap();
@@ -129,7 +129,7 @@ fn processes_are_listed_and_recorded() {
             endpoint.resume(TIMEOUTS.reply).unwrap();
         }
         let mut session = Session::start(&endpoint, &app_options(), TIMEOUTS).unwrap();
-        thread::sleep(Duration::from_secs(6));
+        thread::sleep(Duration::from_secs(3));
         session.stop().unwrap();
         let mut trace = Vec::new();
         session.read_to_end(&mut trace).unwrap();
@@ -157,6 +157,35 @@ fn commands_are_recorded_from_their_start() {
         assert!(launched.child().wait().unwrap().success());
         check(&trace, &format!("{test}: {version}"));
     }
+}
+
+#[test]
+fn further_programs_are_recorded() {
+    let test = "further_programs_are_recorded";
+    let Some(directory) = runtimes(test) else { return };
+    let host = directory.join("net10/host");
+    let script = format!("{0} --version && {0} --version", host.display());
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]);
+    for (name, value) in workload(&directory, "10", Duration::ZERO).get_envs() {
+        command.env(name, value.unwrap());
+    }
+    command.stdout(Stdio::null());
+    let session = app_options();
+    let others = OtherRuntimes::HandOut;
+    let options = LaunchOptions { session, timeouts: TIMEOUTS, others, ..LaunchOptions::default() };
+    let mut launched = launch(&mut command, &options).unwrap();
+    let mut first = Vec::new();
+    launched.session().read_to_end(&mut first).unwrap();
+    check(&first, test);
+    let other = launched.next_runtime(Duration::from_secs(20)).unwrap();
+    assert_ne!(other.pid, launched.runtime().pid);
+    let mut session = Session::start(&other.endpoint, &options.session, TIMEOUTS).unwrap();
+    other.endpoint.resume(TIMEOUTS.reply).unwrap();
+    let mut second = Vec::new();
+    session.read_to_end(&mut second).unwrap();
+    check(&second, test);
+    assert!(launched.wait_program(Duration::from_secs(20)).unwrap().unwrap().success());
 }
 
 #[test]
