@@ -82,7 +82,7 @@ pub enum DiagnosticsError {
         name: String,
     },
     /// Several .NET processes have the name.
-    #[error("`{}` are {} .NET processes: {}", name.escape_debug(), candidates.len(), joined(candidates))]
+    #[error("`{}` names {} .NET processes: {}", name.escape_debug(), candidates.len(), joined(candidates))]
     Ambiguous {
         /// The name.
         name: String,

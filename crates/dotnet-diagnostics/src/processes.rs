@@ -176,7 +176,7 @@ mod tests {
             ("nothing\u{7}", "no .NET process is named `nothing\\u{7}`"),
             (
                 "dotnet",
-                "`dotnet` are 2 .NET processes: 1 (dotnet shop.dll \\u{1b}), 2 (dotnet bank.dll \\u{1b})",
+                "`dotnet` names 2 .NET processes: 1 (dotnet shop.dll \\u{1b}), 2 (dotnet bank.dll \\u{1b})",
             ),
         ] {
             let shown = match choose(all.to_vec(), name) {

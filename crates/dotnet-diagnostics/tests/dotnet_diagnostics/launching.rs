@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use ichnos_dotnet_diagnostics::messages::{Advertise, Command, Header, RuntimeCookie};
 use ichnos_dotnet_diagnostics::providers::Rundown;
 use ichnos_dotnet_diagnostics::{
-    DiagnosticPort, DiagnosticsError, Endpoint, LaunchOptions, Launched, OtherRuntimes, SessionEnd, launch,
+    DiagnosticPort, DiagnosticsError, Endpoint, LaunchOptions, Launched, OtherRuntimes, Session, SessionEnd,
+    launch,
 };
 
 use crate::fake_runtime::{SESSION, TIMEOUTS, options, read_request, reply};
@@ -95,6 +96,14 @@ fn read_all(launched: &mut Launched) -> String {
     let mut all = String::new();
     launched.session().read_to_string(&mut all).unwrap();
     all
+}
+
+/// Sources of a merge can run on other threads.
+#[test]
+fn programs_and_sessions_can_be_sent() {
+    fn check<T: Send>() {}
+    check::<Launched>();
+    check::<Session>();
 }
 
 #[test]
