@@ -12,7 +12,9 @@ const HTTP_CLIENT: &str = "System.Net.Http";
 
 /// Keyword of [`TASKS`]: activity ids flow through tasks.
 const ACTIVITY_IDS: u64 = 0x80;
-/// Keywords of [`DIAGNOSTIC_SOURCE`]: messages and events.
+/// Keyword of [`DIAGNOSTIC_SOURCE`]: events.
+const EVENTS: u64 = 2;
+/// Keywords of [`DIAGNOSTIC_SOURCE`]: events, and messages about its filters.
 const MESSAGES_AND_EVENTS: u64 = 3;
 
 /// ADO.NET and Entity Framework commands. Connection strings are left out, because they can contain passwords.
@@ -25,13 +27,13 @@ const DATABASE_FILTERS: &[&str] = &[
     "Microsoft.EntityFrameworkCore/Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:-CommandId;ConnectionId",
 ];
 
-/// ASP.NET Core and `HttpClient` requests. A server's query strings are left out, because they can contain secrets.
+/// ASP.NET Core and `HttpClient` requests. Query strings are left out, because they can contain secrets.
 const HTTP_FILTERS: &[&str] = &[
     "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn.Start@Activity1Start:-Request.Method;Request.Scheme;Request.Host;Request.Path;TraceId=*Activity.TraceId;SpanId=*Activity.SpanId;ParentSpanId=*Activity.ParentSpanId",
     "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn.Stop@Activity1Stop:-Response.StatusCode;SpanId=*Activity.SpanId;DurationTicks=*Activity.Duration.Ticks",
     // Without this line, `HttpClient` creates no activity.
     "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut@Event:-",
-    "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut.Start@Activity2Start:-Request.Method;Request.RequestUri;TraceId=*Activity.TraceId;SpanId=*Activity.SpanId;ParentSpanId=*Activity.ParentSpanId",
+    "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut.Start@Activity2Start:-Request.Method;Request.RequestUri.Scheme;Request.RequestUri.Host;Request.RequestUri.Port;Path=Request.RequestUri.AbsolutePath;TraceId=*Activity.TraceId;SpanId=*Activity.SpanId;ParentSpanId=*Activity.ParentSpanId",
     "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut.Stop@Activity2Stop:-Response.StatusCode;SpanId=*Activity.SpanId;DurationTicks=*Activity.Duration.Ticks",
 ];
 
@@ -101,7 +103,7 @@ pub const PROFILES: &[Profile] = &[
         &[
             ACTIVITIES,
             (HTTP_CLIENT, u64::MAX, Level::Informational, &[]),
-            (DIAGNOSTIC_SOURCE, MESSAGES_AND_EVENTS, Level::Verbose, HTTP_FILTERS),
+            (DIAGNOSTIC_SOURCE, EVENTS, Level::Verbose, HTTP_FILTERS),
         ],
     ),
     profile(
