@@ -129,7 +129,7 @@ mod tests {
             (&["GC-Collect"], &[], format!("{RUNTIME}:0x1:4, {PRIVATE} | 1")),
             (&["gc"], &["A"], format!("A:0xf00000000000:4, {RUNTIME}:0x1:4, {PRIVATE} | 80020139")),
             (&["gc-verbose", "exceptions"], &[], format!("{RUNTIME}:0x8003:5 | 80020139")),
-            (&["gc-collect", "threads"], &[], format!("{RUNTIME}:0x40000014001:4, {PRIVATE} | 80020139")),
+            (&["gc-collect", "threads"], &[], format!("{RUNTIME}:0x14001:4, {PRIVATE} | 80020139")),
             (&["gc"], &["microsoft-windows-dotnetruntime:8"], {
                 format!("{RUNTIME}:0x8:4, {PRIVATE} | 80020139")
             }),

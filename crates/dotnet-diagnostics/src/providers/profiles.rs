@@ -114,9 +114,9 @@ pub const PROFILES: &[Profile] = &[
     ),
     profile(
         "threads",
-        "Lock contention, thread pool, wait handles",
+        "Lock contention, thread pool, thread starts",
         Rundown::Default,
-        &[(RUNTIME_PROVIDER, 0x400_0001_4000, Level::Informational, &[])],
+        &[(RUNTIME_PROVIDER, 0x1_4000, Level::Informational, &[])],
     ),
 ];
 
