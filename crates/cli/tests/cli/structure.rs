@@ -72,7 +72,7 @@ fn allowed(name: &str) -> Option<Vec<String>> {
         "ichnos" => names(&BASE).into_iter().chain(names(&STAGES)).chain(formats()).collect(),
         "ichnos-io" => names(&["ichnos-model"]),
         "ichnos-model" => names(&["ichnos-json"]),
-        "ichnos-json" | "ichnos-testing" => vec![],
+        "ichnos-dotnet-diagnostics" | "ichnos-json" | "ichnos-testing" => vec![],
         name if is_format(name) => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
         "ichnos-analysis" => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
         "ichnos-viewers" => {
