@@ -54,9 +54,10 @@ fn is_format(name: &str) -> bool {
 /// formats, stages, input and output, the model, JSON. A text format can be written by a sink.
 fn allowed(name: &str) -> Option<Vec<String>> {
     const BASE: [&str; 3] = ["ichnos-io", "ichnos-model", "ichnos-json"];
-    const STAGES: [&str; 7] = [
+    const STAGES: [&str; 8] = [
         "ichnos-analysis",
         "ichnos-collect",
+        "ichnos-debuginfo",
         "ichnos-export",
         "ichnos-filter",
         "ichnos-flow",
@@ -66,13 +67,12 @@ fn allowed(name: &str) -> Option<Vec<String>> {
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     Some(match name {
         "ichnos-cli" => names(&["ichnos", "ichnos-babeltrace2", "ichnos-view"]),
-        "ichnos-babeltrace2" => names(&["ichnos", "ichnos-debuginfo"]),
-        "ichnos-debuginfo" => names(&["ichnos-model"]),
+        "ichnos-babeltrace2" => names(&["ichnos"]),
         "ichnos-view" => names(&["ichnos"]),
         "ichnos" => names(&BASE).into_iter().chain(names(&STAGES)).chain(formats()).collect(),
         "ichnos-io" => names(&["ichnos-model"]),
         "ichnos-model" => names(&["ichnos-json"]),
-        "ichnos-json" | "ichnos-testing" => vec![],
+        "ichnos-dotnet-diagnostics" | "ichnos-json" | "ichnos-lttng-live" | "ichnos-testing" => vec![],
         name if is_format(name) => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
         "ichnos-analysis" => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
         "ichnos-viewers" => {
