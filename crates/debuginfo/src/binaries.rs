@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use ichnos_model::locks::IgnorePoison as _;
 
-use crate::address_spaces::MappingBase;
-use crate::binary::{Binary, BinaryId, Location, OpenSettings};
+use crate::binary::{Binary, Location, OpenSettings};
+use crate::binary_id::{BinaryId, MappingBase};
 use crate::error::DebugInfoError;
 use crate::options::Limits;
 

@@ -2,37 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::address_spaces::MappingBase;
+use crate::binary_id::{BinaryId, MappingBase};
 use crate::dwarf::{CodeFrame, Dwarf};
 use crate::elf::{DebugLink, Elf};
 use crate::error::DebugInfoError;
 use crate::files::{Directories, FilePath};
 use crate::options::{Decompress, Limits};
-
-/// Identity of a binary in a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct BinaryId {
-    /// Path in the traced system.
-    pub path: Arc<str>,
-    /// Build id, if recorded.
-    pub build_id: Option<Arc<[u8]>>,
-    /// Name and checksum of its separate debug file, if recorded.
-    pub debug_link: Option<(Arc<str>, u32)>,
-}
-
-impl BinaryId {
-    /// Creates the identity of a binary without build id and debug link.
-    pub fn new(path: impl Into<Arc<str>>) -> Self {
-        Self { path: path.into(), ..Self::default() }
-    }
-
-    /// Sets the build id.
-    #[must_use]
-    pub fn with_build_id(self, build_id: impl Into<Arc<[u8]>>) -> Self {
-        Self { build_id: Some(build_id.into()), ..self }
-    }
-}
 
 /// Location of an address in a binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -276,18 +276,24 @@ impl Functions {
         self.symbols.get(behind.checked_sub(1)?)
     }
 
-    /// Returns all functions. A function without a size ends at the next one.
+    /// Returns the functions with their names. A function without a size ends at the next one.
     fn list(&self, data: &[u8]) -> Vec<(u64, u64, Arc<str>)> {
+        /// Maximum number of functions, and of bytes in their names. Names can overlap in a file.
+        const MOST: usize = 1 << 20;
+        const MOST_BYTES: usize = 256 << 20;
         let next = self.symbols.iter().skip(1).map(|symbol| symbol.address).chain([u64::MAX]);
-        let functions = self.symbols.iter().zip(next).filter_map(|(symbol, next)| {
+        let mut bytes = 0;
+        let functions = self.symbols.iter().zip(next).take(MOST).map_while(|(symbol, next)| {
             let end = match symbol.size {
                 0 if next == u64::MAX => symbol.address.saturating_add(1),
                 0 => next,
                 size => symbol.address.saturating_add(size),
             };
-            Some((symbol.address, end, self.name(symbol, data)?.into()))
+            let name: Arc<str> = self.name(symbol, data).unwrap_or_default().into();
+            bytes += name.len();
+            (bytes <= MOST_BYTES).then_some((symbol.address, end, name))
         });
-        functions.collect()
+        functions.filter(|(_, _, name)| !name.is_empty()).collect()
     }
 
     fn name<'d>(&self, symbol: &FunctionSymbol, data: &'d [u8]) -> Option<Cow<'d, str>> {

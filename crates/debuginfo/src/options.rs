@@ -38,7 +38,7 @@ pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DebugInfoOptions {
-    /// Directory of separate debug files, `/usr/lib/debug` by default.
+    /// Directory for separate debug files, `/usr/lib/debug` by default.
     pub debug_info_dir: Option<PathBuf>,
     /// Root directory of the traced system. Without it, paths in the trace are paths of this system.
     pub target_prefix: Option<PathBuf>,

@@ -8,8 +8,8 @@ use ichnos_model::stack::Symbols;
 use ichnos_model::trace::WrappedTrace;
 use ichnos_model::{Cursor as _, OpenedTrace};
 
-use crate::address_spaces::MappingBase;
-use crate::binary::{BinaryId, Location};
+use crate::binary::Location;
+use crate::binary_id::{BinaryId, MappingBase};
 use crate::error::DebugInfoError;
 use crate::lookup::{AddressTexts, DebugInfoLookup};
 use crate::options::DebugInfoOptions;

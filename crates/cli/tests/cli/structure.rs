@@ -54,9 +54,10 @@ fn is_format(name: &str) -> bool {
 /// formats, stages, input and output, the model, JSON. A text format can be written by a sink.
 fn allowed(name: &str) -> Option<Vec<String>> {
     const BASE: [&str; 3] = ["ichnos-io", "ichnos-model", "ichnos-json"];
-    const STAGES: [&str; 7] = [
+    const STAGES: [&str; 8] = [
         "ichnos-analysis",
         "ichnos-collect",
+        "ichnos-debuginfo",
         "ichnos-export",
         "ichnos-filter",
         "ichnos-flow",

@@ -1,4 +1,4 @@
-//! List of the units in DWARF data, with their address ranges.
+//! Units in DWARF data, with their address ranges.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -155,7 +155,7 @@ impl Units {
     }
 }
 
-/// Reads abbreviations. Their bytes are charged before: those of several units can overlap.
+/// Reads abbreviations. Their bytes are charged first, because several units can use overlapping bytes.
 fn read_abbreviations(
     sections: &Sections<'_>,
     header: &UnitHeader<Slice<'_>>,

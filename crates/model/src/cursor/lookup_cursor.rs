@@ -9,7 +9,7 @@ use crate::message::{DataPosition, Message};
 
 /// Looks up data that event records lack.
 pub trait EventLookup {
-    /// Replaces the values by those for an event. They still are those of the event before.
+    /// Sets the values for an event. They still contain the previous event's values.
     fn look_up(&mut self, event: &Event<'_>, values: &mut EventValues);
 }
 
