@@ -26,7 +26,7 @@ pub struct AddressSpaces {
     /// Modules. The number of an address space is the number of its process.
     symbols: Symbols,
     thread_names: ThreadNames,
-    mappings: HashMap<MappingKey, Mapping>,
+    mappings: HashMap<MappingKey, BinaryMapping>,
     is_incomplete: bool,
 }
 
@@ -37,7 +37,7 @@ type ThreadNames = BTreeMap<(Option<u64>, u64), Arc<str>>;
 type MappingKey = (u32, u64, i128);
 
 #[derive(Debug)]
-struct Mapping {
+struct BinaryMapping {
     binary: Arc<BinaryId>,
     base: MappingBase,
 }
@@ -255,7 +255,7 @@ impl AddressSpacesBuilder {
                     kind: CodeKind::Native,
                 },
             ));
-            spaces.mappings.insert((space, loaded.base, from), Mapping { binary, base: loaded.kind });
+            spaces.mappings.insert((space, loaded.base, from), BinaryMapping { binary, base: loaded.kind });
         }
         spaces.symbols = Symbols::new(symbols);
         spaces

@@ -7,12 +7,12 @@ use crate::dwarf::{CodeFrame, Dwarf};
 use crate::elf::{DebugLink, Elf};
 use crate::error::DebugInfoError;
 use crate::files::{Directories, FilePath};
-use crate::options::{Decompress, Limits};
+use crate::options::{DebugInfoLimits, Decompress};
 
 /// Location of an address in a binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Location {
+pub struct CodeLocation {
     /// Functions at the address, innermost first. All but the last are inlined. Empty if nothing is known.
     pub frames: Vec<CodeFrame>,
     /// Bytes between the start of the last function and the address. `None` without a function.
@@ -38,11 +38,14 @@ pub enum NameSource {
     Exports,
 }
 
+/// Suffix that compilers add to the name of a function's rarely used part.
+const COLD: &str = ".cold";
+
 /// Options for opening binaries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenSettings {
     pub(crate) directories: Directories,
-    pub(crate) limits: Limits,
+    pub(crate) limits: DebugInfoLimits,
     pub(crate) decompress: Option<Decompress>,
 }
 
@@ -130,13 +133,13 @@ impl Binary {
     }
 
     /// Finds the location of an address, relative to the address for which the binary was linked.
-    pub(crate) fn find(&mut self, address: u64) -> Location {
+    pub(crate) fn find(&mut self, address: u64) -> CodeLocation {
         let elf = self.debug_file.as_ref().or(self.program.as_ref());
         let found = match (&mut self.dwarf, elf) {
             (Some(dwarf), Some(elf)) => dwarf.find(elf, address),
             _ => None,
         };
-        let mut location = Location::default();
+        let mut location = CodeLocation::default();
         if let Some(found) = found {
             location.frames = found.frames;
             location.offset = found.begin.and_then(|begin| address.checked_sub(begin));
@@ -150,7 +153,7 @@ impl Binary {
     }
 
     /// Names the last function of a location by the symbol table.
-    fn add_symbol(&self, address: u64, location: &mut Location) {
+    fn add_symbol(&self, address: u64, location: &mut CodeLocation) {
         let files = [&self.program, &self.debug_file];
         let mut files = files.into_iter().flatten();
         let own = if self.dwarf.is_some() { NameSource::OtherSymbolTable } else { NameSource::SymbolTable };
@@ -162,7 +165,11 @@ impl Binary {
             location.frames.push(CodeFrame::default());
         }
         if let Some(last) = location.frames.last_mut() {
-            last.name = Some(name.into());
+            // A part of a function has a mangled name in the symbol table.
+            last.name = Some(match &last.name {
+                Some(own) if name.ends_with(COLD) => format!("{own}{COLD}").into(),
+                _ => name.into(),
+            });
             location.offset = address.checked_sub(begin);
         }
     }

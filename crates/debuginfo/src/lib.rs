@@ -41,10 +41,10 @@ mod trace;
 pub use self::address_spaces::{
     AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary, MappedBinary,
 };
-pub use self::binary::{Location, NameSource};
+pub use self::binary::{CodeLocation, NameSource};
 pub use self::binary_id::{BinaryId, MappingBase};
 pub use self::class::DebugInfoTexts;
 pub use self::dwarf::{CodeFrame, SourceLine};
 pub use self::error::DebugInfoError;
-pub use self::options::{Compression, DebugInfoOptions, Decompress, Limits};
+pub use self::options::{Compression, DebugInfoLimits, DebugInfoOptions, Decompress};
 pub use self::trace::{DebugInfo, with_symbols};

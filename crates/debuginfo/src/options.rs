@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-/// Limits for debug information.
+/// DebugInfoLimits for debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct DebugInfoLimits {
     /// Maximum size of a file in bytes.
     pub file_bytes: u64,
     /// Maximum number of opened binaries.
@@ -14,7 +14,7 @@ pub struct Limits {
     pub open_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for DebugInfoLimits {
     /// 2 GiB for a file, 256 binaries, 2 GiB for all of them.
     fn default() -> Self {
         Self { file_bytes: 2 << 30, open_binaries: 256, open_bytes: 2 << 30 }
@@ -53,7 +53,7 @@ pub struct DebugInfoOptions {
     /// if DWARF data are missing, and never the names that a stripped library exports.
     pub as_babeltrace: bool,
     /// Limits.
-    pub limits: Limits,
+    pub limits: DebugInfoLimits,
     /// Function that decompresses sections. Without it, compressed sections are like missing sections.
     pub decompress: Option<Decompress>,
 }
@@ -66,7 +66,7 @@ impl Default for DebugInfoOptions {
             field_name: "debug_info".to_owned(),
             full_path: false,
             as_babeltrace: false,
-            limits: Limits::default(),
+            limits: DebugInfoLimits::default(),
             decompress: None,
         }
     }
