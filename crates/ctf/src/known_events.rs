@@ -302,7 +302,7 @@ static PERF: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     ]
 });
 
-/// Members of perf's events that name a thread.
+/// Members of perf events that name a thread.
 const NAMED_THREAD: [(&str, Meaning); 3] =
     [("tid", Meaning::TargetThread), ("comm", Meaning::TargetThreadName), ("pid", Meaning::TargetProcess)];
 

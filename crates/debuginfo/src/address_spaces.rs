@@ -1,11 +1,11 @@
-//! Binaries in the address spaces of processes, over time.
+//! Binaries by process, address and time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ichnos_model::stack::{CodeKind, Symbol, Symbols, Validity};
 
-use crate::binary::BinaryId;
+use crate::binary_id::{BinaryId, MappingBase};
 
 /// Binaries by process, address and time.
 ///
@@ -26,7 +26,7 @@ pub struct AddressSpaces {
     /// Modules. The number of an address space is the number of its process.
     symbols: Symbols,
     thread_names: ThreadNames,
-    mappings: HashMap<MappingKey, Mapping>,
+    mappings: HashMap<MappingKey, BinaryMapping>,
     is_incomplete: bool,
 }
 
@@ -37,24 +37,9 @@ type ThreadNames = BTreeMap<(Option<u64>, u64), Arc<str>>;
 type MappingKey = (u32, u64, i128);
 
 #[derive(Debug)]
-struct Mapping {
+struct BinaryMapping {
     binary: Arc<BinaryId>,
     base: MappingBase,
-}
-
-/// Meaning of the first address of a mapping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MappingBase {
-    /// Start of the binary. Addresses are relative to it if the binary can be loaded at any address.
-    #[default]
-    Binary,
-    /// Start of a binary that can be loaded at any address.
-    PositionIndependent,
-    /// Start of a binary that was loaded at the address for which it was linked.
-    Absolute,
-    /// Start of the code of the binary.
-    Code,
 }
 
 /// A binary at an address.
@@ -100,7 +85,7 @@ impl LoadedBinary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressSpaceEvent {
-    /// All binaries will be listed. Earlier ones are forgotten.
+    /// A list of all binaries follows. Earlier binaries are forgotten.
     Clear,
     /// A binary was loaded, or was loaded before.
     Load(LoadedBinary),
@@ -109,7 +94,7 @@ pub enum AddressSpaceEvent {
         /// First address.
         base: u64,
     },
-    /// The process was created by another process, with a copy of its binaries.
+    /// Another process created this process, which starts with the same binaries.
     Fork {
         /// The other process.
         parent: i64,
@@ -270,13 +255,13 @@ impl AddressSpacesBuilder {
                     kind: CodeKind::Native,
                 },
             ));
-            spaces.mappings.insert((space, loaded.base, from), Mapping { binary, base: loaded.kind });
+            spaces.mappings.insert((space, loaded.base, from), BinaryMapping { binary, base: loaded.kind });
         }
         spaces.symbols = Symbols::new(symbols);
         spaces
     }
 
-    /// Returns the ends of mappings without a size: each ends at the next mapping of its process.
+    /// Returns the end addresses of mappings without a size: each ends at the next mapping in its process.
     fn ends(&self) -> HashMap<(i64, u64), u64> {
         /// Maximum size of a mapping.
         const MOST: u64 = 1 << 30;
@@ -315,22 +300,23 @@ impl AddressSpaces {
         self.symbols.validity(address_space(process), address, time)
     }
 
-    /// Returns the names of modules and threads, and of the functions that `functions` finds in a binary. Its results are
-    /// first address, end and name.
+    /// Returns module and thread names, and the functions that `functions` finds in a binary: first address, end and
+    /// name.
     pub fn symbols(
         &self,
         mut functions: impl FnMut(MappedBinary<'_>) -> Vec<(u64, u64, Arc<str>)>,
     ) -> Symbols {
         /// Maximum number of functions.
         const MOST: usize = 1 << 22;
-        let mut all: Vec<(u32, Symbol)> = Vec::new();
+        let (mut all, mut left) = (Vec::new(), MOST);
         for (space, module) in self.symbols.iter() {
-            if let Some(mapping) = self.mappings.get(&(space, module.begin, module.from)) {
+            let mapping = self.mappings.get(&(space, module.begin, module.from)).filter(|_| left > 0);
+            if let Some(mapping) = mapping {
                 let mapped = MappedBinary { binary: &mapping.binary, base: module.begin, kind: mapping.base };
-                let functions = functions(mapped).into_iter().map(|(begin, end, name)| {
-                    (space, Symbol { begin, end, name: Some(name), ..module.clone() })
-                });
-                all.extend(functions.take(MOST.saturating_sub(all.len())));
+                for (begin, end, name) in functions(mapped).into_iter().take(left) {
+                    left -= 1;
+                    all.push((space, Symbol { begin, end, name: Some(name), ..module.clone() }));
+                }
             }
             all.push((space, module.clone()));
         }

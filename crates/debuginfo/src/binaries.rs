@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use ichnos_model::locks::IgnorePoison as _;
 
-use crate::address_spaces::MappingBase;
-use crate::binary::{Binary, BinaryId, Location, OpenSettings};
+use crate::binary::{Binary, CodeLocation, OpenSettings};
+use crate::binary_id::{BinaryId, MappingBase};
 use crate::error::DebugInfoError;
-use crate::options::Limits;
+use crate::options::DebugInfoLimits;
 
 /// Opened binaries by identity.
 #[derive(Debug)]
@@ -19,13 +19,13 @@ pub(crate) struct Binaries {
 
 #[derive(Debug, Default)]
 struct Opened {
-    binaries: HashMap<BinaryId, Entry>,
+    binaries: HashMap<BinaryId, OpenedBinary>,
     /// Number of uses of any binary.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OpenedBinary {
     binary: Binary,
     last_use: u64,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Lookup {
     /// Address relative to the address for which the binary was linked, if it can be loaded at any address.
     pub(crate) is_relative: bool,
     pub(crate) address: u64,
-    pub(crate) location: Location,
+    pub(crate) location: CodeLocation,
     /// `true` if the file of the binary was found.
     pub(crate) is_found: bool,
 }
@@ -76,7 +76,7 @@ impl Binaries {
         let mut opened = self.opened.lock().ignore_poison();
         opened.uses += 1;
         let last_use = opened.uses;
-        let open = || Entry { binary: Binary::open(id, &self.settings), last_use };
+        let open = || OpenedBinary { binary: Binary::open(id, &self.settings), last_use };
         let entry = opened.binaries.entry(id.clone()).or_insert_with(open);
         entry.last_use = last_use;
         let result = work(&mut entry.binary);
@@ -95,7 +95,7 @@ impl Binaries {
 
 impl Opened {
     /// Closes the binaries that were not used for the longest time, until the limits hold.
-    fn close_old(&mut self, limits: &Limits) {
+    fn close_old(&mut self, limits: &DebugInfoLimits) {
         let mut bytes: usize = self.binaries.values().map(|entry| entry.binary.bytes()).sum();
         while self.binaries.len() > 1
             && (bytes > limits.open_bytes || self.binaries.len() > limits.open_binaries)

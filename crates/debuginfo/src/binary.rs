@@ -2,42 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::address_spaces::MappingBase;
+use crate::binary_id::{BinaryId, MappingBase};
 use crate::dwarf::{CodeFrame, Dwarf};
 use crate::elf::{DebugLink, Elf};
 use crate::error::DebugInfoError;
 use crate::files::{Directories, FilePath};
-use crate::options::{Decompress, Limits};
-
-/// Identity of a binary in a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct BinaryId {
-    /// Path in the traced system.
-    pub path: Arc<str>,
-    /// Build id, if recorded.
-    pub build_id: Option<Arc<[u8]>>,
-    /// Name and checksum of its separate debug file, if recorded.
-    pub debug_link: Option<(Arc<str>, u32)>,
-}
-
-impl BinaryId {
-    /// Creates the identity of a binary without build id and debug link.
-    pub fn new(path: impl Into<Arc<str>>) -> Self {
-        Self { path: path.into(), ..Self::default() }
-    }
-
-    /// Sets the build id.
-    #[must_use]
-    pub fn with_build_id(self, build_id: impl Into<Arc<[u8]>>) -> Self {
-        Self { build_id: Some(build_id.into()), ..self }
-    }
-}
+use crate::options::{DebugInfoLimits, Decompress};
 
 /// Location of an address in a binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Location {
+pub struct CodeLocation {
     /// Functions at the address, innermost first. All but the last are inlined. Empty if nothing is known.
     pub frames: Vec<CodeFrame>,
     /// Bytes between the start of the last function and the address. `None` without a function.
@@ -63,11 +38,14 @@ pub enum NameSource {
     Exports,
 }
 
+/// Suffix that compilers add to the name of a function's rarely used part.
+const COLD: &str = ".cold";
+
 /// Options for opening binaries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenSettings {
     pub(crate) directories: Directories,
-    pub(crate) limits: Limits,
+    pub(crate) limits: DebugInfoLimits,
     pub(crate) decompress: Option<Decompress>,
 }
 
@@ -155,13 +133,13 @@ impl Binary {
     }
 
     /// Finds the location of an address, relative to the address for which the binary was linked.
-    pub(crate) fn find(&mut self, address: u64) -> Location {
+    pub(crate) fn find(&mut self, address: u64) -> CodeLocation {
         let elf = self.debug_file.as_ref().or(self.program.as_ref());
         let found = match (&mut self.dwarf, elf) {
             (Some(dwarf), Some(elf)) => dwarf.find(elf, address),
             _ => None,
         };
-        let mut location = Location::default();
+        let mut location = CodeLocation::default();
         if let Some(found) = found {
             location.frames = found.frames;
             location.offset = found.begin.and_then(|begin| address.checked_sub(begin));
@@ -175,7 +153,7 @@ impl Binary {
     }
 
     /// Names the last function of a location by the symbol table.
-    fn add_symbol(&self, address: u64, location: &mut Location) {
+    fn add_symbol(&self, address: u64, location: &mut CodeLocation) {
         let files = [&self.program, &self.debug_file];
         let mut files = files.into_iter().flatten();
         let own = if self.dwarf.is_some() { NameSource::OtherSymbolTable } else { NameSource::SymbolTable };
@@ -187,7 +165,11 @@ impl Binary {
             location.frames.push(CodeFrame::default());
         }
         if let Some(last) = location.frames.last_mut() {
-            last.name = Some(name.into());
+            // A part of a function has a mangled name in the symbol table.
+            last.name = Some(match &last.name {
+                Some(own) if name.ends_with(COLD) => format!("{own}{COLD}").into(),
+                _ => name.into(),
+            });
             location.offset = address.checked_sub(begin);
         }
     }

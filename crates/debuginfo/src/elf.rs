@@ -168,38 +168,9 @@ impl Parsed {
         decompress: Option<Decompress>,
         limit: u64,
     ) -> object::Result<Self> {
-        let mut sections = Vec::new();
         let mut left = limit;
-        for id in SECTIONS {
-            let Some(section) = elf.section_by_name(id.name()) else { continue };
-            let Ok(file_range) = section.compressed_file_range() else { continue };
-            let (Ok(begin), Ok(size)) =
-                (usize::try_from(file_range.offset), usize::try_from(file_range.compressed_size))
-            else {
-                continue;
-            };
-            let Some(range) = begin.checked_add(size).map(|end| begin..end) else { continue };
-            let Some(bytes) = data.get(range.clone()) else { continue };
-            let zlib = match file_range.format {
-                CompressionFormat::None => {
-                    sections.push((id, Section::InFile(range)));
-                    continue;
-                }
-                CompressionFormat::Zlib => true,
-                CompressionFormat::Zstandard => false,
-                _ => continue,
-            };
-            let size = file_range.uncompressed_size;
-            // Real debug information has at most a few times the compressed size.
-            let most = file_range.compressed_size.saturating_mul(MOST_RATIO).max(FEW_BYTES);
-            let Some(rest) = left.checked_sub(size).filter(|_| size <= most) else { continue };
-            let packing = if zlib { Compression::Zlib } else { Compression::Zstandard };
-            let Ok(size) = usize::try_from(size) else { continue };
-            if let Some(unpacked) = decompress.and_then(|decompress| decompress(packing, bytes, size)) {
-                left = rest;
-                sections.push((id, Section::Decompressed(unpacked)));
-            }
-        }
+        let section = |id| Some((id, read_section(elf, data, id, decompress, &mut left)?));
+        let sections = SECTIONS.into_iter().filter_map(section).collect();
         // A damaged note or link is like a missing one.
         let link = elf.gnu_debuglink().ok().flatten();
         let link =
@@ -215,6 +186,37 @@ impl Parsed {
             exports: Functions::new(elf, elf.elf_dynamic_symbol_table()),
         })
     }
+}
+
+/// Reads a section. `left` is the number of bytes that decompressed sections may still have.
+fn read_section<'d, E: FileHeader<Endian = Endianness>>(
+    elf: &ElfFile<'d, E>,
+    data: &'d [u8],
+    id: SectionId,
+    decompress: Option<Decompress>,
+    left: &mut u64,
+) -> Option<Section> {
+    // Before compression was standardized, compressed sections had names of their own.
+    let packed_name = id.name().replacen(".debug_", ".zdebug_", 1);
+    let section = elf.section_by_name(id.name()).or_else(|| elf.section_by_name(&packed_name))?;
+    let range = section.compressed_file_range().ok()?;
+    let (begin, packed_size) =
+        (usize::try_from(range.offset).ok()?, usize::try_from(range.compressed_size).ok()?);
+    let bytes = begin..begin.checked_add(packed_size)?;
+    let packed = data.get(bytes.clone())?;
+    let compression = match range.format {
+        CompressionFormat::None => return Some(Section::InFile(bytes)),
+        CompressionFormat::Zlib => Compression::Zlib,
+        CompressionFormat::Zstandard => Compression::Zstandard,
+        _ => return None,
+    };
+    let size = range.uncompressed_size;
+    // Real debug information has at most a few times the compressed size.
+    let most = range.compressed_size.saturating_mul(MOST_RATIO).max(FEW_BYTES);
+    let rest = left.checked_sub(size).filter(|_| size <= most)?;
+    let unpacked = decompress?(compression, packed, usize::try_from(size).ok()?)?;
+    *left = rest;
+    Some(Section::Decompressed(unpacked))
 }
 
 /// Returns the first address of the memory page where the code begins, 0 without code.
@@ -276,18 +278,24 @@ impl Functions {
         self.symbols.get(behind.checked_sub(1)?)
     }
 
-    /// Returns all functions. A function without a size ends at the next one.
+    /// Returns the functions with their names. A function without a size ends at the next one.
     fn list(&self, data: &[u8]) -> Vec<(u64, u64, Arc<str>)> {
+        /// Maximum number of functions, and of bytes in their names. Names can overlap in a file.
+        const MOST: usize = 1 << 20;
+        const MOST_BYTES: usize = 256 << 20;
         let next = self.symbols.iter().skip(1).map(|symbol| symbol.address).chain([u64::MAX]);
-        let functions = self.symbols.iter().zip(next).filter_map(|(symbol, next)| {
+        let mut bytes = 0;
+        let functions = self.symbols.iter().zip(next).take(MOST).map_while(|(symbol, next)| {
             let end = match symbol.size {
                 0 if next == u64::MAX => symbol.address.saturating_add(1),
                 0 => next,
                 size => symbol.address.saturating_add(size),
             };
-            Some((symbol.address, end, self.name(symbol, data)?.into()))
+            let name: Arc<str> = self.name(symbol, data).unwrap_or_default().into();
+            bytes += name.len();
+            (bytes <= MOST_BYTES).then_some((symbol.address, end, name))
         });
-        functions.collect()
+        functions.filter(|(_, _, name)| !name.is_empty()).collect()
     }
 
     fn name<'d>(&self, symbol: &FunctionSymbol, data: &'d [u8]) -> Option<Cow<'d, str>> {

@@ -2,7 +2,7 @@
 
 use crate::budget::Exhausted;
 
-/// Reason why a file has no usable debug information.
+/// Reason why the debug information of a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DebugInfoError {

@@ -1,4 +1,4 @@
-//! Access to files that a trace names. Such paths are not trusted.
+//! Access to files that a trace names. Such paths cannot be trusted.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,15 +6,15 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::{DebugInfoError, hexadecimal};
 
-/// Directory of separate debug files, unless another one is given.
+/// Default directory for separate debug files.
 const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
 
 /// Directories with binaries and separate debug files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directories {
-    /// Root directory of the traced system. No binary outside of it is read.
+    /// Root directory of the traced system. Binaries outside it are not read.
     pub(crate) target_prefix: Option<PathBuf>,
-    /// Directory of separate debug files.
+    /// Directory for separate debug files.
     pub(crate) debug_info: Option<PathBuf>,
 }
 
@@ -109,7 +109,7 @@ impl FilePath<'_> {
         }
         let file = File::open(&path).map_err(failure)?;
         let metadata = file.metadata().map_err(failure)?;
-        // Files of the kernel have no size, and reading them can block.
+        // Kernel files lack a size, and reading them can block.
         if !metadata.is_file() || metadata.len() == 0 {
             return Err(refuse("not a regular file, or empty"));
         }

@@ -2,7 +2,7 @@
 //!
 //! LTTng-UST records the binaries of each process: state dumps list them, and later events report loaded and unloaded
 //! libraries. [`AddressSpaces`] is the table of them. [`DebugInfo::locate`] finds functions and source lines in the ELF
-//! file of a binary, with its own DWARF data or those of a separate debug file.
+//! file of a binary. DWARF data can be in that file or in a separate debug file.
 //!
 //! [`DebugInfo::wrap`] adds the names to the events of a trace, as Babeltrace's filter `lttng-utils.debug-info` does.
 //! Events whose common context has `vpid` and `ip` get a [resource](ichnos_model::Scope::Resource) with one structure:
@@ -24,6 +24,7 @@
 mod address_spaces;
 mod binaries;
 mod binary;
+mod binary_id;
 mod budget;
 mod class;
 mod crc;
@@ -38,11 +39,12 @@ mod texts;
 mod trace;
 
 pub use self::address_spaces::{
-    AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary, MappedBinary, MappingBase,
+    AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary, MappedBinary,
 };
-pub use self::binary::{BinaryId, Location, NameSource};
+pub use self::binary::{CodeLocation, NameSource};
+pub use self::binary_id::{BinaryId, MappingBase};
 pub use self::class::DebugInfoTexts;
 pub use self::dwarf::{CodeFrame, SourceLine};
 pub use self::error::DebugInfoError;
-pub use self::options::{Compression, DebugInfoOptions, Decompress, Limits};
+pub use self::options::{Compression, DebugInfoLimits, DebugInfoOptions, Decompress};
 pub use self::trace::{DebugInfo, with_symbols};

@@ -7,9 +7,8 @@ use ichnos_model::cursor::ExcludedClasses;
 use ichnos_model::field::{FieldRef, FieldValue};
 use ichnos_model::{Event, Message, OpenedTrace, Scope, TraceClass, Window};
 
-use crate::address_spaces::{
-    AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary, MappingBase,
-};
+use crate::address_spaces::{AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary};
+use crate::binary_id::MappingBase;
 use crate::class::PROCESS;
 
 /// Maximum number of events and of bytes in their texts. Later events are dropped.

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-/// Limits for debug information.
+/// DebugInfoLimits for debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct DebugInfoLimits {
     /// Maximum size of a file in bytes.
     pub file_bytes: u64,
     /// Maximum number of opened binaries.
@@ -14,7 +14,7 @@ pub struct Limits {
     pub open_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for DebugInfoLimits {
     /// 2 GiB for a file, 256 binaries, 2 GiB for all of them.
     fn default() -> Self {
         Self { file_bytes: 2 << 30, open_binaries: 256, open_bytes: 2 << 30 }
@@ -38,7 +38,7 @@ pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DebugInfoOptions {
-    /// Directory of separate debug files, `/usr/lib/debug` by default.
+    /// Directory for separate debug files, `/usr/lib/debug` by default.
     pub debug_info_dir: Option<PathBuf>,
     /// Root directory of the traced system. Without it, paths in the trace are paths of this system.
     pub target_prefix: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub struct DebugInfoOptions {
     /// if DWARF data are missing, and never the names that a stripped library exports.
     pub as_babeltrace: bool,
     /// Limits.
-    pub limits: Limits,
+    pub limits: DebugInfoLimits,
     /// Function that decompresses sections. Without it, compressed sections are like missing sections.
     pub decompress: Option<Decompress>,
 }
@@ -66,7 +66,7 @@ impl Default for DebugInfoOptions {
             field_name: "debug_info".to_owned(),
             full_path: false,
             as_babeltrace: false,
-            limits: Limits::default(),
+            limits: DebugInfoLimits::default(),
             decompress: None,
         }
     }

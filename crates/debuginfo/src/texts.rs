@@ -105,7 +105,7 @@ fn binary_text(path: &str, lookup: &Lookup) -> String {
     format!("{path}{sign}{}", hexadecimal(lookup.address))
 }
 
-/// Returns a number as C's format `%#x` does: zero has no prefix.
+/// Returns a number like C's format `%#x`: zero lacks the prefix.
 fn hexadecimal(number: u64) -> String {
     if number == 0 { "0".to_owned() } else { format!("{number:#x}") }
 }
@@ -123,8 +123,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::address_spaces::MappingBase;
-    use crate::binary::BinaryId;
+    use crate::binary_id::{BinaryId, MappingBase};
 
     #[test]
     fn file_names() {

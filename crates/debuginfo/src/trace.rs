@@ -8,8 +8,8 @@ use ichnos_model::stack::Symbols;
 use ichnos_model::trace::WrappedTrace;
 use ichnos_model::{Cursor as _, OpenedTrace};
 
-use crate::address_spaces::MappingBase;
-use crate::binary::{BinaryId, Location};
+use crate::binary::CodeLocation;
+use crate::binary_id::{BinaryId, MappingBase};
 use crate::error::DebugInfoError;
 use crate::lookup::{AddressTexts, DebugInfoLookup};
 use crate::options::DebugInfoOptions;
@@ -59,7 +59,7 @@ impl DebugInfo {
     /// Finds the functions and source lines at an address of a binary. Addresses are relative to the address for which
     /// the binary was linked: for a library or a position-independent program, relative to the start of its mapping.
     #[must_use]
-    pub fn locate(&self, binary: &BinaryId, address: u64) -> Location {
+    pub fn locate(&self, binary: &BinaryId, address: u64) -> CodeLocation {
         self.maker.binaries().find(binary, (0, MappingBase::Absolute), address).location
     }
 

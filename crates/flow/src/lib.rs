@@ -1,6 +1,6 @@
 //! Stages between readers and sinks: [`Merge`] sorts messages from several cursors by time, [`pump`] passes them to a
-//! sink, [`in_order`] runs several threads on chunks and joins their results, and [`RunningThreads`] adds the running
-//! thread to events.
+//! sink, [`in_order`] runs several threads on chunks and joins their results, [`RunningThreads`] adds the running
+//! thread to events, and [`with_call_chains`] their call stacks.
 #![forbid(unsafe_code)]
 
 mod call_chains;

@@ -74,7 +74,7 @@ pub(crate) struct Cat {
     pub(crate) debug_info: bool,
     #[command(flatten)]
     pub(crate) debug_info_paths: DebugInfoPaths,
-    /// Print whole paths of binaries and source files
+    /// Print whole binary and source file paths
     #[arg(long, alias = "debug-info-full-path", help_heading = "Debug information", hide_short_help = true)]
     pub(crate) full_path: bool,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use ichnos::debug_info::{DebugInfo, DebugInfoOptions, debug_info};
 
-/// Directories of binaries. Each option enables debug information.
+/// Binary directories. Each option enables debug information.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DebugInfoPaths {
     /// Search separate debug files in DIR [default: /usr/lib/debug]

@@ -70,9 +70,9 @@ pub(crate) struct StacksArgs {
     #[arg(long, value_name = "PIXELS", value_parser = number::within::<u16>(400..=u16::MAX), hide_short_help = true)]
     pub(crate) width: Option<u16>,
 
-    /// Name functions by the symbol tables of binaries (perf)
+    /// Look up function names in symbol tables (perf)
     ///
-    /// For traces with mapped files, but without function names: `perf data convert --to-ctf --all`.
+    /// For traces that list mapped files: `perf data convert --to-ctf --all`.
     #[arg(long, help_heading = "Debug information")]
     pub(crate) debug_info: bool,
     #[command(flatten)]

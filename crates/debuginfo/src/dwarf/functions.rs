@@ -3,14 +3,14 @@
 use gimli::{AttributeValue, UnitOffset};
 
 use super::sections::Sections;
-use super::units::{Entry, Unit};
+use super::units::{DebugEntry, Unit};
 use crate::budget::{Budget, check_room};
 use crate::error::DwarfProblem;
 
 /// Functions of a unit.
 #[derive(Debug, Default)]
 pub(super) struct FunctionTable {
-    functions: Vec<Function>,
+    functions: Vec<UnitFunction>,
     /// Ranges of the functions, sorted by address.
     ranges: Vec<FunctionRange>,
     /// Inlined functions, sorted by function, depth and address.
@@ -18,7 +18,7 @@ pub(super) struct FunctionTable {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Function {
+struct UnitFunction {
     entry: UnitOffset,
     begin: u64,
 }
@@ -94,7 +94,7 @@ impl FunctionTable {
     ) -> Result<(), DwarfProblem> {
         let header = unit.header(sections)?;
         let mut entries = header.entries_raw(&unit.abbreviations, None)?;
-        let mut entry = Entry::null();
+        let mut entry = DebugEntry::null();
         let mut enclosing: Vec<Enclosing> = Vec::new();
         while !entries.is_empty() {
             let has_entry = entries.read_entry(&mut entry)?;
@@ -122,7 +122,7 @@ impl FunctionTable {
         &mut self,
         sections: &Sections<'_>,
         unit: &Unit,
-        entry: &Entry<'_>,
+        entry: &DebugEntry<'_>,
         budget: &mut Budget,
     ) -> Result<Option<Enclosing>, DwarfProblem> {
         let Ok(function) = u32::try_from(self.functions.len()) else { return Ok(None) };
@@ -133,7 +133,7 @@ impl FunctionTable {
             ranges.push(FunctionRange { begin, end, function, is_first });
         })?;
         let Some(first) = self.ranges.get(before) else { return Ok(None) };
-        self.functions.push(Function { entry: entry.offset(), begin: first.begin });
+        self.functions.push(UnitFunction { entry: entry.offset(), begin: first.begin });
         Ok(Some(Enclosing { entry_depth: entry.depth(), function, inline_depth: 0 }))
     }
 
@@ -141,7 +141,7 @@ impl FunctionTable {
         &mut self,
         sections: &Sections<'_>,
         unit: &Unit,
-        entry: &Entry<'_>,
+        entry: &DebugEntry<'_>,
         outer: Enclosing,
         budget: &mut Budget,
     ) -> Result<Enclosing, DwarfProblem> {
@@ -198,7 +198,7 @@ impl FunctionTable {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.functions.len() * size_of::<Function>()
+        self.functions.len() * size_of::<UnitFunction>()
             + self.ranges.len() * size_of::<FunctionRange>()
             + self.inlined.len() * size_of::<InlinedRange>()
     }

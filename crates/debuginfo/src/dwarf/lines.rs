@@ -124,7 +124,7 @@ impl LineTable {
         row.is_some_and(|row| row.address == address && row.line.is_some())
     }
 
-    /// Returns a line of a file. `None` for line 0, which is no line.
+    /// Returns a line of a file. `None` for line 0, which means an unknown line.
     pub(super) fn source(&self, file: u64, line: u64) -> Option<SourceLine> {
         let path = Arc::clone(self.files.get(&file)?.as_ref()?);
         (line != 0).then_some(SourceLine { path, line })

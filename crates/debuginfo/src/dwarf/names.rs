@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gimli::{AttributeValue, UnitOffset};
 
 use super::sections::Sections;
-use super::units::{Entry, Unit, Units};
+use super::units::{DebugEntry, Unit, Units};
 use crate::budget::Budget;
 
 /// Maximum number of entries from a function to the entry with its name.
@@ -50,7 +50,7 @@ fn search(
 }
 
 /// Returns the entry that an entry is an instance of.
-fn origin(units: &Units, index: usize, unit: &Unit, entry: &Entry<'_>) -> Option<(usize, UnitOffset)> {
+fn origin(units: &Units, index: usize, unit: &Unit, entry: &DebugEntry<'_>) -> Option<(usize, UnitOffset)> {
     let attribute = entry
         .attr_value(gimli::DW_AT_abstract_origin)
         .or_else(|| entry.attr_value(gimli::DW_AT_specification))?;

@@ -1,4 +1,4 @@
-//! List of the units in DWARF data, with their address ranges.
+//! Units in DWARF data, with their address ranges.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::sections::{Sections, Slice};
 use crate::budget::{Budget, check_room};
 use crate::error::DwarfProblem;
 
-pub(super) type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
+pub(super) type DebugEntry<'a> = DebuggingInformationEntry<Slice<'a>>;
 
 /// A unit: a compiled source file.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Units {
     fn read(&mut self, sections: &Sections<'_>, budget: &mut Budget) -> Result<(), DwarfProblem> {
         let mut headers = sections.units();
         let mut known = HashMap::new();
-        let mut entry = Entry::null();
+        let mut entry = DebugEntry::null();
         while let Some(header) = headers.next()? {
             budget.charge(UNIT_STEPS)?;
             check_room(&self.units)?;
@@ -155,7 +155,7 @@ impl Units {
     }
 }
 
-/// Reads abbreviations. Their bytes are charged before: those of several units can overlap.
+/// Reads abbreviations. Their bytes are charged first, because several units can use overlapping bytes.
 fn read_abbreviations(
     sections: &Sections<'_>,
     header: &UnitHeader<Slice<'_>>,
@@ -185,7 +185,7 @@ impl Unit {
         sections: &Sections<'_>,
         header: &UnitHeader<Slice<'_>>,
         offset: usize,
-        entry: &Entry<'_>,
+        entry: &DebugEntry<'_>,
         abbreviations: Arc<Abbreviations>,
     ) -> Result<Self, DwarfProblem> {
         let encoding = header.encoding();
@@ -266,7 +266,7 @@ impl Unit {
     pub(super) fn for_each_range(
         &self,
         sections: &Sections<'_>,
-        entry: &Entry<'_>,
+        entry: &DebugEntry<'_>,
         budget: &mut Budget,
         mut take: impl FnMut(u64, u64),
     ) -> Result<Option<u64>, DwarfProblem> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ichnos::convert::{ConvertOptions, target};
 use ichnos::debug_info::{DebugInfoOptions, debug_info};
 use ichnos::export::{Details, DetailsOptions, Pretty, PrettyOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
@@ -161,6 +162,26 @@ fn texts_have_debug_information_in_the_context() {
     let json = text(&session, |writer| JsonLines::new(writer, JsonLinesOptions::default()));
     let resource = r#""resource":{"where":{"bin":"lib.so+0x1010","func":"main+0x10","src":"a.c:11"}}"#;
     assert!(json.contains(resource), "{json}");
+}
+
+#[test]
+fn written_traces_have_debug_information_in_the_context() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &ELF_BUILD_ID);
+    let session = session(directory.path(), |_| {});
+    let output = directory.path().join("written");
+    let target = target(Some("ctf"), &output, None).unwrap();
+    session
+        .reader()
+        .unwrap()
+        .convert(target.writer, Some(output.clone()), &ConvertOptions::default())
+        .unwrap();
+    let written = ichnos::open([&output], &OpenOptions::default()).unwrap();
+    assert_eq!(found(&written), found(&session));
+    let mut events = written.events().unwrap();
+    let event = events.next_event().unwrap();
+    assert_eq!(event.field("ctx.debug_info.bin").unwrap().as_str(), Some(""));
+    assert!(!event.has_resource());
 }
 
 #[test]

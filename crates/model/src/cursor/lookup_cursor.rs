@@ -8,8 +8,12 @@ use crate::event::{EventCounts, EventValues};
 use crate::message::{DataPosition, Message};
 
 /// Looks up data that event records lack.
+///
+/// # For implementations
+/// The values of an event must not depend on earlier events: reading can start anywhere, and several threads read
+/// different parts of a data stream.
 pub trait EventLookup {
-    /// Replaces the values by those for an event. They still are those of the event before.
+    /// Sets the values for an event. They still contain the previous event's values.
     fn look_up(&mut self, event: &Event<'_>, values: &mut EventValues);
 }
 
