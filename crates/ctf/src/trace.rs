@@ -1,6 +1,6 @@
 //! CTF traces on disk: directories with a file `metadata` and data stream files.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -380,6 +380,7 @@ impl<'a> TraceDescription<'a> {
         let (mut streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);
         if options.babeltrace.is_some() {
             number_streams(&mut streams);
+            streams.iter_mut().filter_map(Arc::get_mut).for_each(drop_equal_entries);
         }
         diagnostics.append(&mut notes);
         Ok(CtfTrace {
@@ -435,6 +436,26 @@ fn number_streams(streams: &mut [Arc<StreamInput>]) {
             stream.id = Some(number);
         }
     }
+}
+
+/// Drops packets whose size, times and number equal those of a packet in an earlier file, as Babeltrace does. Their
+/// contents can differ.
+fn drop_equal_entries(input: &mut StreamInput) {
+    if input.files.len() < 2 {
+        return;
+    }
+    let mut files = HashMap::new();
+    let mut kept = Vec::with_capacity(input.packets.len());
+    for packet in std::mem::take(&mut input.packets) {
+        let sequence = packet.sequence().map(|counter| counter.value);
+        let key = packet.begin().map(|begin| (begin, packet.end(), packet.total(), sequence));
+        let first = key.map(|key| *files.entry(key).or_insert(packet.file));
+        match first.is_none_or(|first| first == packet.file) {
+            true => kept.push(packet),
+            false => input.repeated += 1,
+        }
+    }
+    input.packets = kept.into();
 }
 
 /// Reads the call stacks in a trace's directories. Returns their faults.

@@ -219,6 +219,15 @@ fn of_trees(
     Ok(session)
 }
 
+/// Returns namespace, name and unique identifier of a trace, each with `true` if it is missing. So traces without one
+/// come last.
+fn identity(trace: &dyn OpenedTrace) -> [(bool, Option<String>); 3] {
+    let class = &trace.trace().class;
+    let namespace = class.namespace.clone().or_else(|| class.implied_namespace.clone());
+    let uid = class.uid.clone().or_else(|| class.uuid.map(|uuid| uuid.to_string()));
+    [namespace, class.name.clone(), uid].map(|part| (part.is_none(), part))
+}
+
 /// Compares traces by their order on the timeline.
 fn compare(a: &dyn OpenedTrace, b: &dyn OpenedTrace) -> Ordering {
     (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path()))
@@ -412,8 +421,8 @@ impl Session {
         Self { traces: vec![trace], placements: vec![Placement::default()], ..Self::new(options) }
     }
 
-    /// Joins sessions that were opened with different options. Also returns, for each trace, the index of the session
-    /// that it came from.
+    /// Joins sessions that were opened with different options. Traces are sorted by their identities. Also returns, for
+    /// each trace, the index of the session that it came from. Only `options` decide whether clocks count as correlated.
     #[must_use]
     pub fn join(sessions: impl IntoIterator<Item = Self>, options: &OpenOptions) -> (Self, Vec<usize>) {
         let mut joined = Self::new(options);
@@ -428,10 +437,9 @@ impl Session {
             joined.notices.append(&mut session.notices);
             joined.beginnings.append(&mut session.beginnings);
             joined.is_live |= session.is_live;
-            joined.assume_correlated |= session.assume_correlated;
             joined.inputs.extend(session.inputs);
         }
-        traces.sort_by(|(a, ..), (b, ..)| compare(a.as_ref(), b.as_ref()));
+        traces.sort_by_cached_key(|(trace, ..)| (identity(trace.as_ref()), trace.path().to_owned()));
         let mut indexes = Vec::new();
         for (trace, placement, index) in traces {
             joined.traces.push(trace);

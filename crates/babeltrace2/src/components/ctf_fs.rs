@@ -57,6 +57,8 @@ fn options(parameters: Parameters<'_>) -> OpenOptions {
     options.read.babeltrace = Some(rules);
     options.format = Some("ctf".to_owned());
     options.require_all = true;
+    // All inputs are parts of one trace, even if its clock was set between them.
+    options.assume_correlated = true;
     options
 }
 
