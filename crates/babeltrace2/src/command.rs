@@ -1,6 +1,6 @@
 //! Commands, as the command line describes them.
 
-use crate::value::{Map, Value};
+use crate::value::{Map, ParameterValue};
 
 /// A whole command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,7 +91,7 @@ pub(crate) enum LogLevel {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FoundSource {
     pub(crate) class: ComponentClass,
-    pub(crate) inputs: Vec<Value>,
+    pub(crate) inputs: Vec<ParameterValue>,
     /// Indexes of the original inputs that contributed to it.
     pub(crate) original_inputs: Vec<usize>,
 }

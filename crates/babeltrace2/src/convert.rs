@@ -21,7 +21,7 @@ use crate::command::{Action, ComponentKind, Failure, FoundSource, LogLevel};
 use crate::help::usage;
 use crate::run;
 use crate::run_args::{connection_argument, push_parameter, push_text_parameter, run_args_text};
-use crate::value::Value;
+use crate::value::ParameterValue;
 
 /// Finds the sources for inputs.
 pub(crate) type FindSources<'a> = &'a dyn Fn(&[String]) -> Result<Vec<FoundSource>, Failure>;
@@ -115,7 +115,11 @@ fn connect_live(settings: &mut Settings, inputs: &[Input]) -> Result<Option<Acti
         return Ok(Some(Action::PrintLiveSessions { url: url.clone(), output }));
     }
     let live = &mut settings.implicit.live;
-    push_parameter(&mut live.arguments, "inputs", &Value::Array(vec![Value::Text(url.clone())]));
+    push_parameter(
+        &mut live.arguments,
+        "inputs",
+        &ParameterValue::Array(vec![ParameterValue::Text(url.clone())]),
+    );
     live.set_text("session-not-found-action", "end");
     Ok(None)
 }
@@ -154,7 +158,7 @@ fn source_component(
     }
     // A trace is named by its path below the input.
     if is_ctf(&source)
-        && let [Value::Text(path)] = source.inputs.as_slice()
+        && let [ParameterValue::Text(path)] = source.inputs.as_slice()
         && let Some(input) = source.original_inputs.first().and_then(|index| inputs.get(*index))
         && let Some(below) = path.strip_prefix(&input.path)
     {
@@ -163,7 +167,7 @@ fn source_component(
             push_text_parameter(arguments, "trace-name", name);
         }
     }
-    push_parameter(arguments, "inputs", &Value::Array(source.inputs));
+    push_parameter(arguments, "inputs", &ParameterValue::Array(source.inputs));
     component
 }
 

@@ -5,7 +5,7 @@ use crate::arguments::options::{Item, OptionId, OptionNames, Options, flag};
 use crate::command::Failure;
 use crate::component_list::PLUGINS;
 use crate::help::{KINDS, class_title, plugin_text, usage};
-use crate::value::Value;
+use crate::value::ParameterValue;
 use crate::value_text::value_text;
 
 static OPTIONS: &[OptionNames] = &[flag(OptionId::Help, Some('h'), "help")];
@@ -34,7 +34,7 @@ pub(crate) fn run(
 fn list(plugin_paths: &[String], environment: &Environment<'_>) -> String {
     let paint = environment.paint;
     let (bold, reset) = (paint.bold(), paint.reset());
-    let paths = Value::Array(plugin_paths.iter().cloned().map(Value::Text).collect());
+    let paths = ParameterValue::Array(plugin_paths.iter().cloned().map(ParameterValue::Text).collect());
     let mut text = format!("From the following plugin paths:\n\n{}\n", value_text(&paths, 2, paint));
     let classes: usize = PLUGINS.iter().map(|plugin| plugin.classes.len()).sum();
     let plugins = PLUGINS.len();

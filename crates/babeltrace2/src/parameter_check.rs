@@ -1,7 +1,7 @@
 //! Checks component parameters against the list.
 
 use crate::component_list::{ClassInfo, ParameterKind};
-use crate::value::{Map, Value};
+use crate::value::{Map, ParameterValue};
 
 /// Checks that parameters exist, have the right type, and that none is missing.
 ///
@@ -25,15 +25,15 @@ pub(crate) fn check_parameters(class: &ClassInfo, parameters: &Map) -> Result<()
 }
 
 /// Checks a value. An error has the place in the value and the problem.
-fn check_value(kind: ParameterKind, value: &Value) -> Result<(), (String, String)> {
+fn check_value(kind: ParameterKind, value: &ParameterValue) -> Result<(), (String, String)> {
     let here = |problem| Err((String::new(), problem));
     match (kind, value) {
-        (ParameterKind::Boolean, Value::Boolean(_))
-        | (ParameterKind::Signed, Value::Signed(_))
-        | (ParameterKind::Unsigned, Value::Unsigned(_))
-        | (ParameterKind::Text, Value::Text(_))
-        | (ParameterKind::Time, Value::Signed(_) | Value::Text(_)) => Ok(()),
-        (ParameterKind::Choice(choices), Value::Text(text)) => {
+        (ParameterKind::Boolean, ParameterValue::Boolean(_))
+        | (ParameterKind::Signed, ParameterValue::Signed(_))
+        | (ParameterKind::Unsigned, ParameterValue::Unsigned(_))
+        | (ParameterKind::Text, ParameterValue::Text(_))
+        | (ParameterKind::Time, ParameterValue::Signed(_) | ParameterValue::Text(_)) => Ok(()),
+        (ParameterKind::Choice(choices), ParameterValue::Text(text)) => {
             if choices.contains(&text.as_str()) {
                 return Ok(());
             }
@@ -41,7 +41,7 @@ fn check_value(kind: ParameterKind, value: &Value) -> Result<(), (String, String
             let problem = "string is not amongst the available choices";
             here(format!("{problem}: string={text}, choices=[{choices}]"))
         }
-        (ParameterKind::Texts(maximum), Value::Array(items)) => {
+        (ParameterKind::Texts(maximum), ParameterValue::Array(items)) => {
             let length = items.len();
             if length == 0 {
                 let problem = "array is smaller than the minimum length";
@@ -75,16 +75,16 @@ fn check_value(kind: ParameterKind, value: &Value) -> Result<(), (String, String
     }
 }
 
-fn value_type_name(value: &Value) -> &'static str {
+fn value_type_name(value: &ParameterValue) -> &'static str {
     match value {
-        Value::Null => "NULL",
-        Value::Boolean(_) => "BOOL",
-        Value::Unsigned(_) => "UNSIGNED_INTEGER",
-        Value::Signed(_) => "SIGNED_INTEGER",
-        Value::Real(_) => "REAL",
-        Value::Text(_) => "STRING",
-        Value::Array(_) => "ARRAY",
-        Value::Map(_) => "MAP",
+        ParameterValue::Null => "NULL",
+        ParameterValue::Boolean(_) => "BOOL",
+        ParameterValue::Unsigned(_) => "UNSIGNED_INTEGER",
+        ParameterValue::Signed(_) => "SIGNED_INTEGER",
+        ParameterValue::Real(_) => "REAL",
+        ParameterValue::Text(_) => "STRING",
+        ParameterValue::Array(_) => "ARRAY",
+        ParameterValue::Map(_) => "MAP",
     }
 }
 

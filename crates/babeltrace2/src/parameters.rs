@@ -7,7 +7,7 @@ mod scanner;
 
 use self::scanner::{Scanner, Token};
 use crate::command::Failure;
-use crate::value::{Map, Value};
+use crate::value::{Map, ParameterValue};
 
 /// Maximum nesting depth.
 const MAX_DEPTH: usize = 100;
@@ -74,56 +74,57 @@ impl Parser<'_> {
     }
 
     /// Parses the value that starts at the current token.
-    fn value(&mut self, depth: usize) -> Result<Value, String> {
+    fn value(&mut self, depth: usize) -> Result<ParameterValue, String> {
         if depth > MAX_DEPTH {
             return Err(format!("Arrays and maps are nested more than {MAX_DEPTH} levels deep\n"));
         }
         match self.scanner.token() {
             Token::Byte(b'-') => self.negative_number(),
             Token::Byte(b'+') => match *self.scanner.advance() {
-                Token::Integer(number) => Ok(Value::Unsigned(number)),
+                Token::Integer(number) => Ok(ParameterValue::Unsigned(number)),
                 _ => Err(self.expecting("integer value")),
             },
             Token::Byte(b'[') => self.array(depth),
             Token::Byte(b'{') => self.map(depth),
             Token::Integer(number) => {
-                i64::try_from(*number).map(Value::Signed).map_err(|_| too_large("", *number))
+                i64::try_from(*number).map(ParameterValue::Signed).map_err(|_| too_large("", *number))
             }
-            Token::Real(number) => Ok(Value::Real(*number)),
-            Token::Text(text) => Ok(Value::Text(text.clone())),
+            Token::Real(number) => Ok(ParameterValue::Real(*number)),
+            Token::Text(text) => Ok(ParameterValue::Text(text.clone())),
             Token::Identifier(name) => Ok(match name.as_str() {
-                "null" | "NULL" | "nul" => Value::Null,
-                "true" | "TRUE" | "yes" | "YES" => Value::Boolean(true),
-                "false" | "FALSE" | "no" | "NO" => Value::Boolean(false),
-                name => Value::Text(name.to_owned()),
+                "null" | "NULL" | "nul" => ParameterValue::Null,
+                "true" | "TRUE" | "yes" | "YES" => ParameterValue::Boolean(true),
+                "false" | "FALSE" | "no" | "NO" => ParameterValue::Boolean(false),
+                name => ParameterValue::Text(name.to_owned()),
             }),
             Token::Byte(_) | Token::Invalid | Token::End => Err(self.expecting("value")),
         }
     }
 
-    fn negative_number(&mut self) -> Result<Value, String> {
+    fn negative_number(&mut self) -> Result<ParameterValue, String> {
         match *self.scanner.advance() {
-            Token::Integer(number) => {
-                0_i64.checked_sub_unsigned(number).map(Value::Signed).ok_or_else(|| too_large("-", number))
-            }
-            Token::Real(number) => Ok(Value::Real(-number)),
+            Token::Integer(number) => 0_i64
+                .checked_sub_unsigned(number)
+                .map(ParameterValue::Signed)
+                .ok_or_else(|| too_large("-", number)),
+            Token::Real(number) => Ok(ParameterValue::Real(-number)),
             _ => Err(self.expecting("value")),
         }
     }
 
     /// Parses an array after `[`. The last item can be followed by a comma.
-    fn array(&mut self, depth: usize) -> Result<Value, String> {
+    fn array(&mut self, depth: usize) -> Result<ParameterValue, String> {
         let mut items = Vec::new();
         self.scanner.advance();
         while *self.scanner.token() != Token::Byte(b']') {
             items.push(self.value(depth.saturating_add(1))?);
             self.separator(b']', "`,` or `]`")?;
         }
-        Ok(Value::Array(items))
+        Ok(ParameterValue::Array(items))
     }
 
     /// Parses a map after `{`. The last entry can be followed by a comma.
-    fn map(&mut self, depth: usize) -> Result<Value, String> {
+    fn map(&mut self, depth: usize) -> Result<ParameterValue, String> {
         let mut entries = Map::default();
         self.scanner.advance();
         while *self.scanner.token() != Token::Byte(b'}') {
@@ -139,7 +140,7 @@ impl Parser<'_> {
             entries.insert(name, value);
             self.separator(b'}', "`,` or `}`")?;
         }
-        Ok(Value::Map(entries))
+        Ok(ParameterValue::Map(entries))
     }
 
     /// Goes to the next item or the end.

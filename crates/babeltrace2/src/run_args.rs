@@ -1,6 +1,6 @@
 //! `run` arguments as text: `--run-args` and `--run-args-0`.
 
-use crate::value::Value;
+use crate::value::ParameterValue;
 
 /// Text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ fn shell_quoted(word: &str) -> String {
 }
 
 /// Appends an option with a parameter.
-pub(crate) fn push_parameter(arguments: &mut Vec<String>, name: &str, value: &Value) {
+pub(crate) fn push_parameter(arguments: &mut Vec<String>, name: &str, value: &ParameterValue) {
     let mut parameter = format!("{name}=");
     push_value(&mut parameter, value);
     arguments.extend(["--params".to_owned(), parameter]);
@@ -40,38 +40,41 @@ pub(crate) fn push_parameter(arguments: &mut Vec<String>, name: &str, value: &Va
 
 /// Appends an option with a parameter that is a text.
 pub(crate) fn push_text_parameter(arguments: &mut Vec<String>, name: &str, text: &str) {
-    push_parameter(arguments, name, &Value::Text(text.to_owned()));
+    push_parameter(arguments, name, &ParameterValue::Text(text.to_owned()));
 }
 
 /// Appends a value in the parameter language.
-fn push_value(parameter: &mut String, value: &Value) {
-    let mut push_items = |begin: char, items: &mut dyn Iterator<Item = (Option<&str>, &Value)>, end: char| {
-        parameter.push(begin);
-        for (index, (name, item)) in items.enumerate() {
-            if index > 0 {
-                parameter.push_str(", ");
+fn push_value(parameter: &mut String, value: &ParameterValue) {
+    let mut push_items =
+        |begin: char, items: &mut dyn Iterator<Item = (Option<&str>, &ParameterValue)>, end: char| {
+            parameter.push(begin);
+            for (index, (name, item)) in items.enumerate() {
+                if index > 0 {
+                    parameter.push_str(", ");
+                }
+                if let Some(name) = name {
+                    parameter.push_str(name);
+                    parameter.push('=');
+                }
+                push_value(parameter, item);
             }
-            if let Some(name) = name {
-                parameter.push_str(name);
-                parameter.push('=');
-            }
-            push_value(parameter, item);
-        }
-        parameter.push(end);
-    };
+            parameter.push(end);
+        };
     match value {
-        Value::Array(items) => push_items('[', &mut items.iter().map(|item| (None, item)), ']'),
-        Value::Map(map) => push_items('{', &mut map.iter().map(|(name, item)| (Some(name), item)), '}'),
-        Value::Null => parameter.push_str("null"),
-        Value::Boolean(value) => parameter.push_str(if *value { "yes" } else { "no" }),
-        Value::Unsigned(value) => *parameter += &format!("+{value}"),
-        Value::Signed(value) => *parameter += &value.to_string(),
+        ParameterValue::Array(items) => push_items('[', &mut items.iter().map(|item| (None, item)), ']'),
+        ParameterValue::Map(map) => {
+            push_items('{', &mut map.iter().map(|(name, item)| (Some(name), item)), '}')
+        }
+        ParameterValue::Null => parameter.push_str("null"),
+        ParameterValue::Boolean(value) => parameter.push_str(if *value { "yes" } else { "no" }),
+        ParameterValue::Unsigned(value) => *parameter += &format!("+{value}"),
+        ParameterValue::Signed(value) => *parameter += &value.to_string(),
         // The language has numbers that are too large, but not infinity.
-        Value::Real(value) if value.is_infinite() => {
+        ParameterValue::Real(value) if value.is_infinite() => {
             parameter.push_str(if value.is_sign_negative() { "-1e999" } else { "1e999" });
         }
-        Value::Real(value) => *parameter += &format!("{value:e}"),
-        Value::Text(text) => {
+        ParameterValue::Real(value) => *parameter += &format!("{value:e}"),
+        ParameterValue::Text(text) => {
             parameter.push('"');
             for character in text.chars() {
                 if matches!(character, '"' | '\\') {

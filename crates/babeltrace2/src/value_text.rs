@@ -1,12 +1,12 @@
 //! Values as text: query results.
 
 use crate::paint::Paint;
-use crate::value::{Map, Value};
+use crate::value::{Map, ParameterValue};
 
 /// Returns a value as lines. Arrays and maps are indented, and map entries are sorted by name.
-pub(crate) fn value_text(value: &Value, indent: usize, paint: Paint) -> String {
+pub(crate) fn value_text(value: &ParameterValue, indent: usize, paint: Paint) -> String {
     let mut text = String::new();
-    if !matches!(value, Value::Array(_) | Value::Map(_)) {
+    if !matches!(value, ParameterValue::Array(_) | ParameterValue::Map(_)) {
         push_indent(&mut text, indent);
     }
     push_value(&mut text, value, indent, paint);
@@ -17,24 +17,24 @@ fn push_indent(text: &mut String, indent: usize) {
     text.extend(std::iter::repeat_n(' ', indent));
 }
 
-fn push_value(text: &mut String, value: &Value, indent: usize, paint: Paint) {
+fn push_value(text: &mut String, value: &ParameterValue, indent: usize, paint: Paint) {
     let number = paint.bright_red();
     let (color, scalar) = match value {
-        Value::Null => (paint.bold(), "null".to_owned()),
-        Value::Boolean(true) => (paint.bright_cyan(), "yes".to_owned()),
-        Value::Boolean(false) => (paint.bright_cyan(), "no".to_owned()),
-        Value::Unsigned(value) => (number, value.to_string()),
-        Value::Signed(value) => (number, value.to_string()),
-        Value::Real(value) if value.is_nan() => (number, "nan".to_owned()),
-        Value::Real(value) => (number, format!("{value:.6}")),
-        Value::Text(value) => (paint.bright_green(), value.clone()),
-        Value::Array(items) => return push_array(text, items, indent, paint),
-        Value::Map(map) => return push_map(text, map, indent, paint),
+        ParameterValue::Null => (paint.bold(), "null".to_owned()),
+        ParameterValue::Boolean(true) => (paint.bright_cyan(), "yes".to_owned()),
+        ParameterValue::Boolean(false) => (paint.bright_cyan(), "no".to_owned()),
+        ParameterValue::Unsigned(value) => (number, value.to_string()),
+        ParameterValue::Signed(value) => (number, value.to_string()),
+        ParameterValue::Real(value) if value.is_nan() => (number, "nan".to_owned()),
+        ParameterValue::Real(value) => (number, format!("{value:.6}")),
+        ParameterValue::Text(value) => (paint.bright_green(), value.clone()),
+        ParameterValue::Array(items) => return push_array(text, items, indent, paint),
+        ParameterValue::Map(map) => return push_map(text, map, indent, paint),
     };
     *text += &format!("{color}{scalar}{}\n", paint.reset());
 }
 
-fn push_array(text: &mut String, items: &[Value], indent: usize, paint: Paint) {
+fn push_array(text: &mut String, items: &[ParameterValue], indent: usize, paint: Paint) {
     if items.is_empty() {
         push_indent(text, indent);
         text.push_str("[ ]\n");
@@ -47,7 +47,7 @@ fn push_array(text: &mut String, items: &[Value], indent: usize, paint: Paint) {
 }
 
 fn push_map(text: &mut String, map: &Map, indent: usize, paint: Paint) {
-    let mut entries: Vec<(&str, &Value)> = map.iter().collect();
+    let mut entries: Vec<(&str, &ParameterValue)> = map.iter().collect();
     entries.sort_by_key(|(name, _)| *name);
     if entries.is_empty() {
         push_indent(text, indent);
@@ -61,11 +61,11 @@ fn push_map(text: &mut String, map: &Map, indent: usize, paint: Paint) {
 }
 
 /// Appends a value after a dash or a name: on the same line if it is a scalar or empty.
-fn push_nested(text: &mut String, value: &Value, indent: usize, paint: Paint) {
+fn push_nested(text: &mut String, value: &ParameterValue, indent: usize, paint: Paint) {
     match value {
-        Value::Array(items) if items.is_empty() => text.push_str("[ ]\n"),
-        Value::Map(map) if map.iter().next().is_none() => text.push_str("{ }\n"),
-        Value::Array(_) | Value::Map(_) => {
+        ParameterValue::Array(items) if items.is_empty() => text.push_str("[ ]\n"),
+        ParameterValue::Map(map) if map.iter().next().is_none() => text.push_str("{ }\n"),
+        ParameterValue::Array(_) | ParameterValue::Map(_) => {
             text.push('\n');
             push_value(text, value, indent.saturating_add(2), paint);
         }
@@ -90,15 +90,15 @@ mod tests {
             ("a={c=[x],b={d=1}}", "a: \n  b: \n    d: 1\n  c: \n    - x\n"),
         ];
         for (parameters, expected) in cases {
-            let value = Value::Map(parse_parameters(parameters).unwrap());
+            let value = ParameterValue::Map(parse_parameters(parameters).unwrap());
             assert_eq!(value_text(&value, 0, Paint::off()), expected, "{parameters}");
         }
         let alone = [
-            (Value::Array(vec![]), "  [ ]\n"),
-            (Value::Map(Map::default()), "  { }\n"),
-            (Value::Signed(1), "  1\n"),
-            (Value::Array(vec![Value::Null]), "  - null\n"),
-            (Value::Real(f64::NAN), "  nan\n"),
+            (ParameterValue::Array(vec![]), "  [ ]\n"),
+            (ParameterValue::Map(Map::default()), "  { }\n"),
+            (ParameterValue::Signed(1), "  1\n"),
+            (ParameterValue::Array(vec![ParameterValue::Null]), "  - null\n"),
+            (ParameterValue::Real(f64::NAN), "  nan\n"),
         ];
         for (value, expected) in alone {
             assert_eq!(value_text(&value, 2, Paint::off()), expected);

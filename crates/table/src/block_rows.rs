@@ -6,7 +6,7 @@ use ichnos_model::{Event, Scope};
 
 use crate::cell_type::CellType;
 use crate::column_values::ColumnValues;
-use crate::table_plan::{FieldColumn, FieldTarget, ScopeTargets};
+use crate::field_targets::{FieldColumn, FieldTarget, ScopeTargets};
 
 /// Columns for a tagged value.
 #[derive(Clone, Copy, Debug)]

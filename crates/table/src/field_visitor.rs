@@ -10,7 +10,8 @@ use ichnos_model::{Scope, Visitor};
 
 use crate::block_rows::ColumnLoads;
 use crate::column_values::ColumnValues;
-use crate::table_plan::{FieldTarget, ScopeTargets, TablePlan};
+use crate::field_targets::{FieldTarget, ScopeTargets};
+use crate::table_plan::TablePlan;
 
 /// Maximum size of a row's array items, without texts and BLOBs, in bytes. An item can have very many columns and take
 /// no space in the trace.

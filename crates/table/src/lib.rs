@@ -62,6 +62,7 @@ mod cell_type;
 mod column_values;
 mod dataset_names;
 mod encoders;
+mod field_targets;
 mod field_visitor;
 mod file_encoder;
 mod fingerprint;

@@ -11,11 +11,12 @@ use ichnos_model::stack::StackTable;
 use ichnos_model::{Event, Scope};
 
 use crate::column_values::ColumnValues;
+use crate::field_targets::{FieldColumn, ScopeTargets};
 use crate::field_visitor::FieldVisitor;
 use crate::place_columns::{PlaceColumns, RowPlace};
 use crate::stack_hashes::StackHashes;
 use crate::table_options::TimestampUnit;
-use crate::table_plan::{FieldColumn, MeaningSource, ScopeTargets, TIME, TablePlan};
+use crate::table_plan::{MeaningSource, TIME, TablePlan};
 
 /// Maximum number of rows in a batch.
 pub const BATCH_ROWS: usize = 8_192;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::command::{ComponentClass, ComponentKind, FoundSource};
 use crate::paint::Paint;
-use crate::value::Value;
+use crate::value::ParameterValue;
 
 /// Parses a line with words between spaces. Sources are found below inputs whose names begin with `t`.
 fn parse_in(line: &str, variables: &[(&str, &str)]) -> Result<Command, Refusal> {
@@ -20,7 +20,7 @@ fn parse_in(line: &str, variables: &[(&str, &str)]) -> Result<Command, Refusal> 
         let found = inputs.iter().enumerate().filter(|(_, path)| path.starts_with('t'));
         let source = |(index, path): (usize, &String)| FoundSource {
             class: class(),
-            inputs: vec![Value::Text(path.clone())],
+            inputs: vec![ParameterValue::Text(path.clone())],
             original_inputs: vec![index],
         };
         Ok(found.map(source).collect())

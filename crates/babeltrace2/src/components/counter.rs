@@ -120,14 +120,14 @@ impl<W: Write> Sink for Counter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::value::ParameterValue;
     use ichnos::model::message::Damage;
     use ichnos::model::message::DamageKind;
 
     #[test]
     fn nothing_is_printed_once() {
         let mut map = Map::default();
-        map.insert("hide-zero", Value::Boolean(true));
+        map.insert("hide-zero", ParameterValue::Boolean(true));
         let mut text = Vec::new();
         let mut counter = Counter::new(&mut text, &map);
         counter.paint = Paint::off();

@@ -183,7 +183,7 @@ pub(crate) fn normalized(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::value::ParameterValue;
 
     const LTTNG: &str = "hello-lttng/trace/ust/uid/65534/64-bit";
 
@@ -193,7 +193,7 @@ mod tests {
 
     fn parameters(input: &str) -> Map {
         let mut map = Map::default();
-        map.insert("inputs", Value::Array(vec![Value::Text(input.to_owned())]));
+        map.insert("inputs", ParameterValue::Array(vec![ParameterValue::Text(input.to_owned())]));
         map
     }
 

@@ -53,11 +53,6 @@ impl CtfFsSink {
         })
     }
 
-    /// Returns `true` if it writes CTF 1.8.
-    pub(crate) fn is_ctf_1(&self) -> bool {
-        self.is_ctf_1
-    }
-
     /// Prepares the output directory.
     ///
     /// # Errors
@@ -135,17 +130,17 @@ fn create_directories(directory: &Path, what: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::value::ParameterValue;
 
     #[test]
     fn versions_are_read() {
         let sink = |version: Option<&str>| {
             let mut map = Map::default();
-            map.insert("path", Value::Text("out".to_owned()));
+            map.insert("path", ParameterValue::Text("out".to_owned()));
             if let Some(version) = version {
-                map.insert("ctf-version", Value::Text(version.to_owned()));
+                map.insert("ctf-version", ParameterValue::Text(version.to_owned()));
             }
-            CtfFsSink::new(&map).map(|sink| sink.is_ctf_1())
+            CtfFsSink::new(&map).map(|sink| sink.is_ctf_1)
         };
         let cases =
             [(None, false), (Some("1"), true), (Some("1.8"), true), (Some("2"), false), (Some("2.0"), false)];

@@ -60,11 +60,6 @@ pub(crate) fn parse_metadata(directory: &Path) -> Result<Option<Metadata>, Failu
     }
 }
 
-/// Returns `true` if metadata is CTF 1.8.
-pub(crate) fn is_ctf_1(metadata: &Metadata) -> bool {
-    metadata.dialect == Dialect::Ctf18
-}
-
 /// Reads the text of the metadata stream of a trace directory, without its packets.
 ///
 /// # Errors
@@ -115,7 +110,7 @@ mod tests {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
         let directory = examples.join(LTTNG);
         let metadata = parse_metadata(&directory).unwrap().unwrap();
-        assert!(is_ctf_1(&metadata));
+        assert_eq!(metadata.dialect, Dialect::Ctf18);
         let group = TraceIdentity::of_class(&metadata.trace).unwrap().group();
         assert!(group.starts_with("namespace: lttng.org,2009, name: , uid: "), "{group}");
         let text = metadata_text(&directory).unwrap();

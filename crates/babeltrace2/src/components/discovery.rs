@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::{ComponentClass, ComponentKind, Failure, FoundSource};
 use crate::components::query::{ctf_support, is_live_address};
-use crate::value::Value;
+use crate::value::ParameterValue;
 
 /// Source for inputs of the same group.
 struct Found {
@@ -35,7 +35,7 @@ pub(crate) fn find_sources(inputs: &[String]) -> Result<Vec<FoundSource>, Failur
             plugin: "ctf".to_owned(),
             name: found.class.to_owned(),
         },
-        inputs: found.inputs.into_iter().map(Value::Text).collect(),
+        inputs: found.inputs.into_iter().map(ParameterValue::Text).collect(),
         original_inputs: found.original_inputs,
     });
     Ok(sources.collect())
@@ -106,7 +106,7 @@ mod tests {
         let found = find_sources(&inputs).unwrap();
         assert_eq!(found[0].class.name, "fs");
         assert_eq!(found[0].original_inputs, [0, 2]);
-        assert_eq!(found[0].inputs[0], Value::Text(trace));
+        assert_eq!(found[0].inputs[0], ParameterValue::Text(trace));
         assert_eq!(
             (found[1].class.name.as_str(), found[1].original_inputs.as_slice()),
             ("lttng-live", &[1][..])

@@ -1,6 +1,6 @@
 //! Values of checked parameters.
 
-use crate::value::{Map, Value};
+use crate::value::{Map, ParameterValue};
 
 /// Parameters of a component, whose names and types were checked.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Parameters<'a>(pub(crate) &'a Map);
 impl<'a> Parameters<'a> {
     pub(crate) fn boolean(self, name: &str) -> Option<bool> {
         match self.0.get(name) {
-            Some(Value::Boolean(value)) => Some(*value),
+            Some(ParameterValue::Boolean(value)) => Some(*value),
             _ => None,
         }
     }
@@ -21,21 +21,21 @@ impl<'a> Parameters<'a> {
 
     pub(crate) fn unsigned(self, name: &str) -> Option<u64> {
         match self.0.get(name) {
-            Some(Value::Unsigned(value)) => Some(*value),
+            Some(ParameterValue::Unsigned(value)) => Some(*value),
             _ => None,
         }
     }
 
     pub(crate) fn signed(self, name: &str) -> Option<i64> {
         match self.0.get(name) {
-            Some(Value::Signed(value)) => Some(*value),
+            Some(ParameterValue::Signed(value)) => Some(*value),
             _ => None,
         }
     }
 
     pub(crate) fn text(self, name: &str) -> Option<&'a str> {
         match self.0.get(name) {
-            Some(Value::Text(text)) => Some(text),
+            Some(ParameterValue::Text(text)) => Some(text),
             _ => None,
         }
     }
@@ -47,9 +47,9 @@ impl<'a> Parameters<'a> {
 
     /// Returns the texts of an array.
     pub(crate) fn texts(self, name: &str) -> Vec<&'a str> {
-        let Some(Value::Array(elements)) = self.0.get(name) else { return Vec::new() };
-        let text = |element: &'a Value| match element {
-            Value::Text(text) => Some(text.as_str()),
+        let Some(ParameterValue::Array(elements)) = self.0.get(name) else { return Vec::new() };
+        let text = |element: &'a ParameterValue| match element {
+            ParameterValue::Text(text) => Some(text.as_str()),
             _ => None,
         };
         elements.iter().filter_map(text).collect()

@@ -10,7 +10,7 @@ use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
 use crate::components::{ctf_fs, ctf_identity::TraceIdentity, ctf_metadata};
 use crate::parameter_check::check_parameters;
-use crate::value::{Map, Value};
+use crate::value::{Map, ParameterValue};
 
 /// Parameters of queries.
 static METADATA_INFO: ClassInfo = query_object("metadata-info", &[text("path")]);
@@ -31,7 +31,11 @@ const CTF_WEIGHT: f64 = 0.75;
 ///
 /// # Errors
 /// If the component class or the object is unknown, or if a parameter is invalid.
-pub(crate) fn query(class: &ComponentClass, object: &str, parameters: &Map) -> Result<Value, Failure> {
+pub(crate) fn query(
+    class: &ComponentClass,
+    object: &str,
+    parameters: &Map,
+) -> Result<ParameterValue, Failure> {
     let Some(info) = class_info(class) else { return Err(Failure::from_cause(missing_class(class))) };
     let is_source = class.kind == ComponentKind::Source;
     let answer = match (class.plugin.as_str(), class.name.as_str(), object) {
@@ -56,18 +60,18 @@ pub(crate) fn query(class: &ComponentClass, object: &str, parameters: &Map) -> R
     })
 }
 
-fn metadata_info(parameters: &Map) -> Result<Value, Failure> {
+fn metadata_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     check_parameters(&METADATA_INFO, parameters).map_err(Failure::from_cause)?;
     let parameters = Parameters(parameters);
     let path = ctf_fs::normalized(Path::new(parameters.text("path").unwrap_or_default()));
     let metadata = ctf_metadata::metadata_text(&path)?;
     let mut answer = Map::default();
-    answer.insert("text", Value::Text(metadata.text));
-    answer.insert("is-packetized", Value::Boolean(metadata.is_packetized));
-    Ok(Value::Map(answer))
+    answer.insert("text", ParameterValue::Text(metadata.text));
+    answer.insert("is-packetized", ParameterValue::Boolean(metadata.is_packetized));
+    Ok(ParameterValue::Map(answer))
 }
 
-fn support_info(parameters: &Map) -> Result<Value, Failure> {
+fn support_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     check_parameters(&SUPPORT_INFO, parameters).map_err(Failure::from_cause)?;
     let parameters = Parameters(parameters);
     if parameters.text("type") != Some("directory") {
@@ -76,11 +80,11 @@ fn support_info(parameters: &Map) -> Result<Value, Failure> {
     let support = ctf_support(Path::new(parameters.text("input").unwrap_or_default()))?;
     let Some(group) = support else { return Ok(weight(0.0)) };
     let mut answer = Map::default();
-    answer.insert("weight", Value::Real(CTF_WEIGHT));
+    answer.insert("weight", ParameterValue::Real(CTF_WEIGHT));
     if let Some(group) = group {
-        answer.insert("group", Value::Text(group));
+        answer.insert("group", ParameterValue::Text(group));
     }
-    Ok(Value::Map(answer))
+    Ok(ParameterValue::Map(answer))
 }
 
 /// Returns the group of the trace in a directory, if it has an identity. Returns `None` without a trace.
@@ -92,7 +96,7 @@ pub(crate) fn ctf_support(directory: &Path) -> Result<Option<Option<String>>, Fa
     Ok(metadata.map(|metadata| TraceIdentity::of_class(&metadata.trace).map(|identity| identity.group())))
 }
 
-fn live_support_info(parameters: &Map) -> Result<Value, Failure> {
+fn live_support_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     check_parameters(&SUPPORT_INFO, parameters).map_err(Failure::from_cause)?;
     let parameters = Parameters(parameters);
     let input = parameters.text("input").unwrap_or_default();
@@ -105,16 +109,16 @@ pub(crate) fn is_live_address(input: &str) -> bool {
     ["net://", "net4://", "net6://"].iter().any(|scheme| input.starts_with(scheme))
 }
 
-fn weight(weight: f64) -> Value {
+fn weight(weight: f64) -> ParameterValue {
     let mut answer = Map::default();
-    answer.insert("weight", Value::Real(weight));
-    Value::Map(answer)
+    answer.insert("weight", ParameterValue::Real(weight));
+    ParameterValue::Map(answer)
 }
 
-fn trace_infos(class: &ClassInfo, parameters: &Map) -> Result<Value, Failure> {
+fn trace_infos(class: &ClassInfo, parameters: &Map) -> Result<ParameterValue, Failure> {
     check_parameters(class, parameters).map_err(Failure::from_cause)?;
     let source = ctf_fs::open(parameters, &|_| {})?;
-    Ok(Value::Array(vec![Value::Map(trace_info(&source)?)]))
+    Ok(ParameterValue::Array(vec![ParameterValue::Map(trace_info(&source)?)]))
 }
 
 fn trace_info(source: &OpenedSource) -> Result<Map, Failure> {
@@ -128,15 +132,15 @@ fn trace_info(source: &OpenedSource) -> Result<Map, Failure> {
         let mut info = Map::default();
         if let Some((begin, end)) = summary(port).and_then(packet_range) {
             let mut range = Map::default();
-            range.insert("begin", Value::Signed(begin));
-            range.insert("end", Value::Signed(end));
-            info.insert("range-ns", Value::Map(range));
+            range.insert("begin", ParameterValue::Signed(begin));
+            range.insert("end", ParameterValue::Signed(end));
+            info.insert("range-ns", ParameterValue::Map(range));
         }
-        info.insert("port-name", Value::Text(port.name.clone()));
-        Value::Map(info)
+        info.insert("port-name", ParameterValue::Text(port.name.clone()));
+        ParameterValue::Map(info)
     });
     let mut info = Map::default();
-    info.insert("stream-infos", Value::Array(streams.collect()));
+    info.insert("stream-infos", ParameterValue::Array(streams.collect()));
     Ok(info)
 }
 
@@ -162,44 +166,47 @@ mod tests {
         ComponentClass { kind: ComponentKind::Source, plugin: "ctf".to_owned(), name: name.to_owned() }
     }
 
-    fn example(name: &str) -> Value {
-        Value::Text(format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR")))
+    fn example(name: &str) -> ParameterValue {
+        ParameterValue::Text(format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR")))
     }
 
-    fn ask(object: &str, parameters: &[(&str, Value)]) -> Result<Value, Failure> {
+    fn ask(object: &str, parameters: &[(&str, ParameterValue)]) -> Result<ParameterValue, Failure> {
         let mut map = Map::default();
         parameters.iter().for_each(|(name, value)| map.insert(*name, value.clone()));
         query(&class("fs"), object, &map)
     }
 
-    fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-        let Value::Map(map) = value else { panic!("{value:?}") };
+    fn member<'a>(value: &'a ParameterValue, name: &str) -> Option<&'a ParameterValue> {
+        let ParameterValue::Map(map) = value else { panic!("{value:?}") };
         map.get(name)
     }
 
     #[test]
     fn support_depends_on_metadata() {
-        let kind = |kind: &str| Value::Text(kind.to_owned());
+        let kind = |kind: &str| ParameterValue::Text(kind.to_owned());
         let weight_of = |input: &str, of: &str| {
             let answer =
                 ask("babeltrace.support-info", &[("input", example(input)), ("type", kind(of))]).unwrap();
             member(&answer, "weight").cloned()
         };
-        assert_eq!(weight_of(LTTNG, "directory"), Some(Value::Real(0.75)));
-        assert_eq!(weight_of(LTTNG, "file"), Some(Value::Real(0.0)));
-        assert_eq!(weight_of("", "directory"), Some(Value::Real(0.0)));
+        assert_eq!(weight_of(LTTNG, "directory"), Some(ParameterValue::Real(0.75)));
+        assert_eq!(weight_of(LTTNG, "file"), Some(ParameterValue::Real(0.0)));
+        assert_eq!(weight_of("", "directory"), Some(ParameterValue::Real(0.0)));
         let failure = ask("babeltrace.support-info", &[]).unwrap_err();
         assert!(failure.causes[1].contains("missing mandatory entry `type`"), "{failure:?}");
     }
 
     #[test]
     fn traces_have_streams_with_ports() {
-        let answer = ask("babeltrace.trace-infos", &[("inputs", Value::Array(vec![example(LTTNG)]))]);
-        let Value::Array(traces) = answer.unwrap() else { panic!("expected an array") };
-        let Some(Value::Array(streams)) = member(&traces[0], "stream-infos") else { panic!("{traces:?}") };
+        let answer =
+            ask("babeltrace.trace-infos", &[("inputs", ParameterValue::Array(vec![example(LTTNG)]))]);
+        let ParameterValue::Array(traces) = answer.unwrap() else { panic!("expected an array") };
+        let Some(ParameterValue::Array(streams)) = member(&traces[0], "stream-infos") else {
+            panic!("{traces:?}")
+        };
         for stream in streams {
-            assert!(matches!(member(stream, "port-name"), Some(Value::Text(_))));
-            assert!(matches!(member(stream, "range-ns"), Some(Value::Map(_))));
+            assert!(matches!(member(stream, "port-name"), Some(ParameterValue::Text(_))));
+            assert!(matches!(member(stream, "range-ns"), Some(ParameterValue::Map(_))));
         }
         assert!(!streams.is_empty());
     }
@@ -211,6 +218,6 @@ mod tests {
         let failure = query(&class("sundial"), "babeltrace.trace-infos", &Map::default()).unwrap_err();
         assert!(failure.causes[0].starts_with("Cannot find component class"), "{failure:?}");
         let answer = ask("metadata-info", &[("path", example(LTTNG))]).unwrap();
-        assert!(matches!(member(&answer, "is-packetized"), Some(Value::Boolean(_))));
+        assert!(matches!(member(&answer, "is-packetized"), Some(ParameterValue::Boolean(_))));
     }
 }

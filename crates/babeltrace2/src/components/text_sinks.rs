@@ -95,15 +95,15 @@ impl TextSink {
         }
         let kind = TerminalText::Lines { colors: self.has_colors };
         let mut destination = match is_terminal {
-            true => Destination::Terminal(TerminalWriter::new(file, kind)),
-            false => Destination::Plain(file),
+            true => TextDestination::Terminal(TerminalWriter::new(file, kind)),
+            false => TextDestination::Plain(file),
         };
         let result = read(&*self.output(&mut destination));
         destination.finish()?;
         result
     }
 
-    fn output<'o>(self, destination: &'o mut Destination) -> Box<dyn Output + 'o> {
+    fn output<'o>(self, destination: &'o mut TextDestination) -> Box<dyn Output + 'o> {
         match self.style {
             TextStyle::Pretty(options) => {
                 let make = move |writer| Pretty::new(writer, options.clone());
@@ -118,12 +118,12 @@ impl TextSink {
 }
 
 /// Destination of text. A terminal receives only printable characters.
-enum Destination {
+enum TextDestination {
     Plain(OutputFile),
     Terminal(TerminalWriter<OutputFile>),
 }
 
-impl Destination {
+impl TextDestination {
     fn finish(self) -> io::Result<()> {
         match self {
             Self::Plain(file) => file.finish(),
@@ -132,7 +132,7 @@ impl Destination {
     }
 }
 
-impl Write for Destination {
+impl Write for TextDestination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(file) => file.write(bytes),
@@ -207,9 +207,9 @@ pub(crate) fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::value::ParameterValue;
 
-    fn map(entries: &[(&str, Value)]) -> Map {
+    fn map(entries: &[(&str, ParameterValue)]) -> Map {
         let mut map = Map::default();
         entries.iter().for_each(|(name, value)| map.insert(*name, value.clone()));
         map
@@ -217,9 +217,9 @@ mod tests {
 
     #[test]
     fn parameters_become_options() {
-        let (yes, no) = (Value::Boolean(true), Value::Boolean(false));
-        let hide = Value::Text("hide".to_owned());
-        let pretty = |entries: &[(&str, Value)]| match TextSink::pretty(&map(entries)).style {
+        let (yes, no) = (ParameterValue::Boolean(true), ParameterValue::Boolean(false));
+        let hide = ParameterValue::Text("hide".to_owned());
+        let pretty = |entries: &[(&str, ParameterValue)]| match TextSink::pretty(&map(entries)).style {
             TextStyle::Pretty(options) => options,
             TextStyle::Details(_) => panic!("expected pretty"),
         };
@@ -229,7 +229,7 @@ mod tests {
         let fields = pretty(&[("field-default", hide), ("field-trace:vpid", yes.clone())]).fields;
         assert_eq!(fields, PrettyFields { vpid: true, ..PrettyFields::NONE });
         assert!(pretty(&[("no-delta", yes.clone())]).no_delta);
-        let details = |entries: &[(&str, Value)]| match TextSink::details(&map(entries)).style {
+        let details = |entries: &[(&str, ParameterValue)]| match TextSink::details(&map(entries)).style {
             TextStyle::Details(options) => options,
             TextStyle::Pretty(_) => panic!("expected details"),
         };

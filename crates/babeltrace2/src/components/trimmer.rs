@@ -164,14 +164,14 @@ fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::value::ParameterValue;
 
     fn trimmer(begin: Option<&str>, end: Option<&str>) -> Result<Trimmer, Failure> {
         let mut parameters = Map::default();
-        parameters.insert("gmt", Value::Boolean(true));
+        parameters.insert("gmt", ParameterValue::Boolean(true));
         for (name, time) in [("begin", begin), ("end", end)] {
             if let Some(time) = time {
-                parameters.insert(name, Value::Text(time.to_owned()));
+                parameters.insert(name, ParameterValue::Text(time.to_owned()));
             }
         }
         Trimmer::new(&parameters)

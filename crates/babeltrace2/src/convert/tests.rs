@@ -11,7 +11,7 @@ fn find(inputs: &[String]) -> Result<Vec<FoundSource>, Failure> {
             plugin: plugin.to_owned(),
             name: name.to_owned(),
         },
-        inputs: inputs.into_iter().map(Value::Text).collect(),
+        inputs: inputs.into_iter().map(ParameterValue::Text).collect(),
         original_inputs,
     };
     let mut found = Vec::new();

@@ -1,57 +1,57 @@
 use super::*;
 
-fn text(value: &str) -> Value {
-    Value::Text(value.to_owned())
+fn text(value: &str) -> ParameterValue {
+    ParameterValue::Text(value.to_owned())
 }
 
 #[test]
 fn values() {
-    let array = |items: &[Value]| Value::Array(items.to_vec());
-    let map = |entries: &[(&str, Value)]| {
+    let array = |items: &[ParameterValue]| ParameterValue::Array(items.to_vec());
+    let map = |entries: &[(&str, ParameterValue)]| {
         let mut map = Map::default();
         for (name, value) in entries {
             map.insert(*name, value.clone());
         }
-        Value::Map(map)
+        ParameterValue::Map(map)
     };
     let cases = [
-        ("null", Value::Null),
-        ("nul", Value::Null),
-        ("NULL", Value::Null),
+        ("null", ParameterValue::Null),
+        ("nul", ParameterValue::Null),
+        ("NULL", ParameterValue::Null),
         ("Null", text("Null")),
-        ("true", Value::Boolean(true)),
-        ("TRUE", Value::Boolean(true)),
-        ("yes", Value::Boolean(true)),
-        ("YES", Value::Boolean(true)),
-        ("false", Value::Boolean(false)),
-        ("FALSE", Value::Boolean(false)),
-        ("no", Value::Boolean(false)),
-        ("NO", Value::Boolean(false)),
-        ("0", Value::Signed(0)),
-        ("23", Value::Signed(23)),
-        ("022", Value::Signed(18)),
-        ("0b110", Value::Signed(6)),
-        ("0B110", Value::Signed(6)),
-        ("0x22", Value::Signed(0x22)),
-        ("0XfF", Value::Signed(0xff)),
-        ("0xe5", Value::Signed(0xe5)),
-        ("-0x22", Value::Signed(-0x22)),
-        ("- 5", Value::Signed(-5)),
-        ("+022", Value::Unsigned(18)),
-        ("+18446744073709551616", Value::Unsigned(u64::MAX)),
-        ("9223372036854775807", Value::Signed(i64::MAX)),
-        ("-9223372036854775808", Value::Signed(i64::MIN)),
-        ("1.234", Value::Real(1.234)),
-        ("17.", Value::Real(17.0)),
-        (".28", Value::Real(0.28)),
-        ("-18.28", Value::Real(-18.28)),
-        ("0.5", Value::Real(0.5)),
-        ("10.5e6", Value::Real(10.5e6)),
-        ("10.5E-6", Value::Real(10.5e-6)),
-        ("1e+2", Value::Real(100.0)),
-        ("00.5", Value::Real(0.5)),
-        (".", Value::Real(0.0)),
-        ("1e400", Value::Real(f64::INFINITY)),
+        ("true", ParameterValue::Boolean(true)),
+        ("TRUE", ParameterValue::Boolean(true)),
+        ("yes", ParameterValue::Boolean(true)),
+        ("YES", ParameterValue::Boolean(true)),
+        ("false", ParameterValue::Boolean(false)),
+        ("FALSE", ParameterValue::Boolean(false)),
+        ("no", ParameterValue::Boolean(false)),
+        ("NO", ParameterValue::Boolean(false)),
+        ("0", ParameterValue::Signed(0)),
+        ("23", ParameterValue::Signed(23)),
+        ("022", ParameterValue::Signed(18)),
+        ("0b110", ParameterValue::Signed(6)),
+        ("0B110", ParameterValue::Signed(6)),
+        ("0x22", ParameterValue::Signed(0x22)),
+        ("0XfF", ParameterValue::Signed(0xff)),
+        ("0xe5", ParameterValue::Signed(0xe5)),
+        ("-0x22", ParameterValue::Signed(-0x22)),
+        ("- 5", ParameterValue::Signed(-5)),
+        ("+022", ParameterValue::Unsigned(18)),
+        ("+18446744073709551616", ParameterValue::Unsigned(u64::MAX)),
+        ("9223372036854775807", ParameterValue::Signed(i64::MAX)),
+        ("-9223372036854775808", ParameterValue::Signed(i64::MIN)),
+        ("1.234", ParameterValue::Real(1.234)),
+        ("17.", ParameterValue::Real(17.0)),
+        (".28", ParameterValue::Real(0.28)),
+        ("-18.28", ParameterValue::Real(-18.28)),
+        ("0.5", ParameterValue::Real(0.5)),
+        ("10.5e6", ParameterValue::Real(10.5e6)),
+        ("10.5E-6", ParameterValue::Real(10.5e-6)),
+        ("1e+2", ParameterValue::Real(100.0)),
+        ("00.5", ParameterValue::Real(0.5)),
+        (".", ParameterValue::Real(0.0)),
+        ("1e400", ParameterValue::Real(f64::INFINITY)),
         ("a-b.c:d_2", text("a-b.c:d_2")),
         ("_", text("_")),
         ("\"\"", text("")),
@@ -61,7 +61,7 @@ fn values() {
         (r#""a\0b""#, text("a")),
         ("\"é\"", text("é")),
         ("[]", array(&[])),
-        ("[1, [[\"hi\",]]]", array(&[Value::Signed(1), array(&[array(&[text("hi")])])])),
+        ("[1, [[\"hi\",]]]", array(&[ParameterValue::Signed(1), array(&[array(&[text("hi")])])])),
         ("{}", map(&[])),
         ("{a=1,b={c=x},a=[],}", map(&[("a", array(&[])), ("b", map(&[("c", text("x"))]))])),
     ];
@@ -74,7 +74,7 @@ fn values() {
 #[test]
 fn several_parameters() {
     let parameters = parse_parameters(" a = 1 ,\n\tb.c:d-e=x,a=2").unwrap();
-    let expected = [("a", Value::Signed(2)), ("b.c:d-e", text("x"))];
+    let expected = [("a", ParameterValue::Signed(2)), ("b.c:d-e", text("x"))];
     assert!(parameters.iter().eq(expected.iter().map(|(name, value)| (*name, value))));
     let mut all = parse_parameters("a=1,b=2").unwrap();
     extend(&mut all, parse_parameters("c=4,b=3").unwrap());
