@@ -227,10 +227,10 @@ fn read_stream(
         let kind = head.class_index().and_then(|class| kinds.get(class).copied().flatten());
         let Some(kind) = kind else { continue };
         let Some(Message::Event(event)) = cursor.current() else { continue };
-        if let (Some(process), Some(change)) = (kind.process(&event), kind.change(&event, has_unload)) {
-            if !changes.push(head.nanoseconds().unwrap_or_default(), process, change) {
-                return;
-            }
+        if let (Some(process), Some(change)) = (kind.process(&event), kind.change(&event, has_unload))
+            && !changes.push(head.nanoseconds().unwrap_or_default(), process, change)
+        {
+            return;
         }
     }
 }
