@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use ichnos::ctf::metadata::{Dialect, Metadata, MetadataOptions, Problems, packetized, parse};
+use ichnos::ctf::metadata::{Metadata, MetadataOptions, Problems, packetized, parse};
 use ichnos::model::trace::{FileDiagnostic, Limits};
 
 use crate::command::Failure;
@@ -100,6 +100,8 @@ pub(crate) fn metadata_text(directory: &Path) -> Result<MetadataText, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use ichnos::ctf::metadata::Dialect;
+
     use super::*;
     use crate::components::ctf_identity::TraceIdentity;
 
