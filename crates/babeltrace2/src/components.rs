@@ -6,6 +6,7 @@ pub(crate) mod ctf_fs;
 pub(crate) mod ctf_fs_sink;
 mod ctf_identity;
 mod ctf_metadata;
+pub(crate) mod debug_info;
 pub(crate) mod discovery;
 pub(crate) mod dmesg;
 pub(crate) mod lttng_live;

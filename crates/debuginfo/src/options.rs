@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// DebugInfoLimits for debug information.
+/// Limits for debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DebugInfoLimits {

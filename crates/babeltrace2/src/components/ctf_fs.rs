@@ -1,7 +1,9 @@
 //! `source.ctf.fs`: CTF traces on disk.
 
 use std::path::{Component as PathPart, Path, PathBuf};
+use std::sync::Arc;
 
+use ichnos::debug_info::DebugInfo;
 use ichnos::io::BabeltraceRules;
 use ichnos::model::OpenedTrace;
 use ichnos::model::class::Role;
@@ -19,11 +21,15 @@ use crate::value::Map;
 /// Nanoseconds in a second.
 const BILLION: i128 = 1_000_000_000;
 
-/// Opens the traces of a component. `warn` receives warnings.
+/// Opens the traces of a component. Events get the debug information, if any. `warn` receives warnings.
 ///
 /// # Errors
 /// If a trace cannot be read.
-pub(crate) fn open(parameters: &Map, warn: &dyn Fn(&str)) -> Result<OpenedSource, Failure> {
+pub(crate) fn open(
+    parameters: &Map,
+    debug_info: Option<&Arc<DebugInfo>>,
+    warn: &dyn Fn(&str),
+) -> Result<OpenedSource, Failure> {
     let parameters = Parameters(parameters);
     let mut inputs: Vec<PathBuf> =
         parameters.texts("inputs").into_iter().map(|input| normalized(Path::new(input))).collect();
@@ -36,7 +42,7 @@ pub(crate) fn open(parameters: &Map, warn: &dyn Fn(&str)) -> Result<OpenedSource
             )));
         }
     }
-    let session = open_session(&inputs, options(parameters))?;
+    let session = open_session(&inputs, options(parameters, debug_info))?;
     for trace in session.traces() {
         check(trace.as_ref(), warn)?;
     }
@@ -45,8 +51,9 @@ pub(crate) fn open(parameters: &Map, warn: &dyn Fn(&str)) -> Result<OpenedSource
     Ok(OpenedSource { session, ports })
 }
 
-fn options(parameters: Parameters<'_>) -> OpenOptions {
+fn options(parameters: Parameters<'_>, debug_info: Option<&Arc<DebugInfo>>) -> OpenOptions {
     let mut options = OpenOptions::default();
+    options.debug_info = debug_info.cloned();
     let offset = |name| i128::from(parameters.signed(name).unwrap_or(0));
     options.read.clock_offsets.all =
         offset("clock-class-offset-s") * BILLION + offset("clock-class-offset-ns");
@@ -199,7 +206,7 @@ mod tests {
 
     #[test]
     fn traces_are_opened() {
-        let source = open(&parameters(&example(LTTNG)), &|_| {}).unwrap();
+        let source = open(&parameters(&example(LTTNG)), None, &|_| {}).unwrap();
         assert_eq!(source.session.traces().len(), 1);
         assert_eq!(source.ports.len(), source.session.traces()[0].data_streams().len());
         let trace = source.session.traces()[0].path();
@@ -211,7 +218,7 @@ mod tests {
 
     #[test]
     fn other_directories_are_refused() {
-        let failure = open(&parameters(&example("")), &|_| {}).err().unwrap();
+        let failure = open(&parameters(&example("")), None, &|_| {}).err().unwrap();
         assert!(failure.causes[0].starts_with("Path is not a CTF trace"), "{failure:?}");
     }
 

@@ -117,7 +117,7 @@ fn weight(weight: f64) -> ParameterValue {
 
 fn trace_infos(class: &ClassInfo, parameters: &Map) -> Result<ParameterValue, Failure> {
     check_parameters(class, parameters).map_err(Failure::from_cause)?;
-    let source = ctf_fs::open(parameters, &|_| {})?;
+    let source = ctf_fs::open(parameters, None, &|_| {})?;
     Ok(ParameterValue::Array(vec![ParameterValue::Map(trace_info(&source)?)]))
 }
 

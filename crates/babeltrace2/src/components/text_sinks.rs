@@ -79,6 +79,14 @@ impl TextSink {
         }
     }
 
+    /// Shows debug information at the end of the common context.
+    pub(crate) fn show_debug_info(&mut self) {
+        match &mut self.style {
+            TextStyle::Pretty(options) => options.resource_in_context = true,
+            TextStyle::Details(options) => options.resource_in_context = true,
+        }
+    }
+
     /// Prints the messages that `read` passes to an output.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::components::ctf_fs_sink::CtfFsSink;
 use crate::components::source::OpenedSource;
 use crate::components::text_sinks::TextSink;
 use crate::components::trimmer::{Trimmer, check_range};
-use crate::components::{ctf_fs, query};
+use crate::components::{ctf_fs, debug_info, query};
 use crate::graph::sink_run::{PortInput, PreparedSink, narrowed, run_sink};
 use crate::graph::sources::Sources;
 use crate::graph::wiring::{self, SinkInput};
@@ -44,7 +44,16 @@ pub(crate) fn run(graph: &Graph, log_level: Option<LogLevel>) -> Result<u8, Fail
         for input in &sink.inputs {
             inputs.push(opened.port_input(input, windows.get(&input.source).copied())?);
         }
-        let Some(prepared) = opened.sinks.remove(&sink.sink) else { continue };
+        let Some(mut prepared) = opened.sinks.remove(&sink.sink) else { continue };
+        if let PreparedSink::Text(text) = &mut prepared
+            && sink
+                .inputs
+                .iter()
+                .flat_map(|input| &input.filters)
+                .any(|filter| opened.adds_debug_info(*filter))
+        {
+            text.show_debug_info();
+        }
         let failed = |failure: Failure| failure.in_context("Graph failed to complete successfully");
         let code = run_sink(&mut opened.sources, prepared, &inputs).map_err(failed)?;
         if code != 0 {
@@ -82,7 +91,7 @@ impl<'g> OpenedGraph<'g> {
             (ComponentKind::Filter, "trimmer") => {
                 self.trimmers.insert(index, Trimmer::new(parameters)?);
             }
-            // A muxer is the merge of the engine. `filter.lttng-utils.debug-info` passes everything on.
+            // A muxer is the merge of the engine, and sources add debug information.
             (ComponentKind::Filter, _) => {}
             (ComponentKind::Sink, "pretty") => {
                 self.sinks.insert(index, PreparedSink::Text(TextSink::pretty(parameters)));
@@ -137,11 +146,15 @@ impl<'g> OpenedGraph<'g> {
         Ok(windows)
     }
 
+    /// Returns `true` if a filter adds debug information.
+    fn adds_debug_info(&self, filter: usize) -> bool {
+        self.graph.components.get(filter).is_some_and(debug_info::is_filter)
+    }
+
     /// Returns a port with the time window of the filters after it.
     fn port_input(&mut self, input: &SinkInput, window: Option<Window>) -> Result<PortInput, Failure> {
         let mut window = window.unwrap_or_default();
         for filter in &input.filters {
-            // A place for `filter.lttng-utils.debug-info`: it adds fields to the events of this port.
             let Some(trimmer) = self.trimmers.get(filter) else { continue };
             let first = match (trimmer.needs_date(), self.sources.get(input.source)) {
                 (true, Some(source)) => source.first_time(),

@@ -1,24 +1,31 @@
 //! Source components of a graph.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use ichnos::debug_info::DebugInfo;
 use ichnos::export::printable;
 
 use crate::command::{Component, Failure, Graph, LogLevel};
 use crate::components::source::OpenedSource;
-use crate::components::{ctf_fs, dmesg, lttng_live};
+use crate::components::{ctf_fs, debug_info, dmesg, lttng_live};
 
 /// Sources by their index in [`Graph::components`]. A sink that merges several sources closes them.
 pub(crate) struct Sources<'g> {
     graph: &'g Graph,
     log_level: LogLevel,
     opened: HashMap<usize, OpenedSource>,
+    /// Debug information of the graph's `filter.lttng-utils.debug-info`. Events of all sources get it, because it is
+    /// known only later which of them reach the filter. Sinks without the filter do not show it.
+    debug_info: Option<Arc<DebugInfo>>,
 }
 
 impl<'g> Sources<'g> {
     /// Creates the list without sources.
     pub(crate) fn new(graph: &'g Graph, log_level: LogLevel) -> Self {
-        Self { graph, log_level, opened: HashMap::new() }
+        let filter = graph.components.iter().find(|component| debug_info::is_filter(component));
+        let debug_info = filter.map(|component| debug_info::create(&component.parameters));
+        Self { graph, log_level, opened: HashMap::new(), debug_info }
     }
 
     /// Opens a source, and reports warnings.
@@ -69,7 +76,7 @@ impl<'g> Sources<'g> {
             }
         };
         match class.name.as_str() {
-            "fs" => ctf_fs::open(parameters, &warn),
+            "fs" => ctf_fs::open(parameters, self.debug_info.as_ref(), &warn),
             "dmesg" => dmesg::open(parameters),
             _ => Err(lttng_live::refusal()),
         }
