@@ -70,7 +70,7 @@ pub(crate) struct Cat {
     ///
     /// Events with the contexts `vpid` and `ip` get `debug_info = { bin = ..., func = ..., src = ... }`. State dumps and
     /// library loads in the trace tell which binary was at the address.
-    #[arg(long, help_heading = "Debug information")]
+    #[arg(long, help_heading = "Debug information", hide_short_help = true)]
     pub(crate) debug_info: bool,
     #[command(flatten)]
     pub(crate) debug_info_paths: DebugInfoPaths,
