@@ -73,7 +73,7 @@ pub(crate) struct StacksArgs {
     /// Look up function names in symbol tables (perf)
     ///
     /// For traces that list mapped files: `perf data convert --to-ctf --all`.
-    #[arg(long, help_heading = "Debug information")]
+    #[arg(long, help_heading = "Debug information", hide_short_help = true)]
     pub(crate) debug_info: bool,
     #[command(flatten)]
     pub(crate) debug_info_paths: DebugInfoPaths,
