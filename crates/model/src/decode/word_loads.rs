@@ -113,6 +113,7 @@ enum LoadKind {
     BigU32,
     BigI32,
     BigU64,
+    BigI64,
     Unsigned(Word),
     Signed(Word),
     Text,
@@ -158,8 +159,8 @@ impl FieldLoad {
     /// Returns `true` if negative numbers are possible.
     #[must_use]
     pub fn is_signed(&self) -> bool {
-        use LoadKind::{BigI16, BigI32, I8, I16, I32, Signed};
-        matches!(self.kind, I8 | I16 | I32 | BigI16 | BigI32 | Signed(_))
+        use LoadKind::{BigI16, BigI32, BigI64, I8, I16, I32, Signed};
+        matches!(self.kind, I8 | I16 | I32 | BigI16 | BigI32 | BigI64 | Signed(_))
     }
 
     /// Returns the number of bytes in each element, if the field is an array.
@@ -208,6 +209,7 @@ impl FieldLoad {
             LoadKind::BigU32 => append!(u32, from_be_bytes),
             LoadKind::BigI32 => append!(i32, from_be_bytes),
             LoadKind::BigU64 => append!(u64, from_be_bytes),
+            LoadKind::BigI64 => append!(i64, from_be_bytes),
             LoadKind::Unsigned(word) => words.extend(blocks.map(|block| word.unsigned(block, self.byte))),
             LoadKind::Signed(word) => words.extend(blocks.map(|block| word.signed(block, self.byte) as u64)),
             LoadKind::Text | LoadKind::Integers(_) => {}
@@ -251,7 +253,8 @@ fn of_big_word(word: Word, signed: bool) -> Option<(usize, LoadKind)> {
         (16, true) => LoadKind::BigI16,
         (32, false) => LoadKind::BigU32,
         (32, true) => LoadKind::BigI32,
-        (64, _) => LoadKind::BigU64,
+        (64, false) => LoadKind::BigU64,
+        (64, true) => LoadKind::BigI64,
         _ => return None,
     };
     Some((word.length() as usize / 8, kind))

@@ -176,20 +176,44 @@ fn loads_and_visits_make_equal_rows() {
         for _ in 0..1 + random.index(30) {
             members.iter().for_each(|member| member.push(random, &mut bytes));
         }
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("metadata"), metadata).unwrap();
-        std::fs::write(directory.path().join("stream"), bytes).unwrap();
-        let session = ichnos::open([directory.path()], &OpenOptions::default()).unwrap();
-        let trace = &session.traces()[0];
         let mut options = TableOptions::default();
         if random.is_one_in(3) {
             let some = members.iter().step_by(2).map(|member| member.name.as_str());
             options = options.with_columns(Projection::named(some));
         }
-        let mut rows = RowComparison { options, rows: None, count: 0 };
-        pump(&mut Merge::new(trace.cursors(Window::default())), &mut rows).unwrap();
-        let streams = trace.data_streams();
-        with_loads += u64::from(rows.compare(streams[0].stacks().table));
+        with_loads += u64::from(has_equal_rows(&metadata, &bytes, options));
     });
     assert!(with_loads > count / 3, "{with_loads} of {count}");
+}
+
+/// Compares the rows of a trace. Returns `true` if there were loads.
+fn has_equal_rows(metadata: &str, bytes: &[u8], options: TableOptions) -> bool {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("metadata"), metadata).unwrap();
+    std::fs::write(directory.path().join("stream"), bytes).unwrap();
+    let session = ichnos::open([directory.path()], &OpenOptions::default()).unwrap();
+    let trace = &session.traces()[0];
+    let mut rows = RowComparison { options, rows: None, count: 0 };
+    pump(&mut Merge::new(trace.cursors(Window::default())), &mut rows).unwrap();
+    rows.compare(trace.data_streams()[0].stacks().table)
+}
+
+#[test]
+fn negative_numbers_have_their_labels() {
+    for (order, size) in [("le", 16), ("be", 16), ("le", 32), ("be", 32), ("le", 64), ("be", 64)] {
+        let metadata = format!(
+            "/* CTF 1.8 */\ntrace {{ major = 1; minor = 8; byte_order = {order}; }};\nstream {{ }};\n\
+            event {{ name = \"e\"; fields := struct {{ \
+            enum : integer {{ size = {size}; align = 8; signed = true; }} {{ LESS = -9 ... -1, MORE = 0 ... 9 }} e; \
+            }}; }};\n"
+        );
+        let bytes: Vec<u8> = (-3..=3_i64)
+            .flat_map(|value| {
+                let bytes = if order == "le" { value.to_le_bytes() } else { value.to_be_bytes() };
+                let begin = if order == "le" { 0 } else { 8 - size / 8 };
+                bytes[begin..begin + size / 8].to_vec()
+            })
+            .collect();
+        assert!(has_equal_rows(&metadata, &bytes, TableOptions::default()), "{order} {size}");
+    }
 }
