@@ -129,7 +129,9 @@ impl Binary {
     /// Returns the number of bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         let files = [&self.program, &self.debug_file].into_iter().flatten();
-        files.map(Elf::bytes).sum::<usize>() + self.dwarf.as_ref().map_or(0, Dwarf::bytes)
+        let functions = self.functions.iter().flatten();
+        let names: usize = functions.map(|(.., name)| size_of::<(u64, u64, Arc<str>)>() + name.len()).sum();
+        files.map(Elf::bytes).sum::<usize>() + self.dwarf.as_ref().map_or(0, Dwarf::bytes) + names
     }
 
     /// Finds the location of an address, relative to the address for which the binary was linked.

@@ -23,8 +23,10 @@ impl Budget {
 
     /// Takes steps from the budget.
     pub(crate) fn charge(&mut self, steps: usize) -> Result<(), Exhausted> {
-        self.0 = self.0.checked_sub(steps as u64).ok_or(Exhausted)?;
-        Ok(())
+        let left = self.0.checked_sub(steps as u64);
+        // After the first error, there is nothing left for smaller parts, either.
+        self.0 = left.unwrap_or_default();
+        left.map(|_| ()).ok_or(Exhausted)
     }
 }
 

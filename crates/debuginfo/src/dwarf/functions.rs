@@ -7,6 +7,9 @@ use super::units::{DebugEntry, Unit};
 use crate::budget::{Budget, check_room};
 use crate::error::DwarfProblem;
 
+/// Maximum number of inlined functions around an address.
+const MOST_INLINED: u32 = 256;
+
 /// Functions of a unit.
 #[derive(Debug, Default)]
 pub(super) struct FunctionTable {
@@ -172,7 +175,7 @@ impl FunctionTable {
         let range = self.ranges.get(first..behind)?.iter().find(|range| address < range.end)?;
         let function = self.functions.get(range.function as usize)?;
         let mut inlined = Vec::new();
-        for depth in 1.. {
+        for depth in 1..=MOST_INLINED {
             let Some(inner) = self.inlined_at(range.function, depth, address) else { break };
             inlined.push(inner.call);
         }

@@ -58,6 +58,9 @@ const MOST_COMPARED: usize = 64;
 /// Maximum number of address ranges of an entry.
 const MOST_RANGES: usize = 1 << 20;
 
+/// Maximum number of units without ranges, which are all searched for an address.
+const MOST_RANGELESS: usize = 1 << 10;
+
 /// Steps that a unit costs in addition to its parts.
 const UNIT_STEPS: usize = 8;
 
@@ -101,6 +104,8 @@ impl Units {
             }
             budget.charge(entry.attrs.len())?;
             let unit = Unit::new(sections, &header, offset, &entry, Arc::clone(&abbreviations))?;
+            // Units can share the text of their directories.
+            budget.charge(unit.directory.len())?;
             let index = self.units.len();
             let before = self.ranges.len();
             // A unit with invalid ranges is searched like a unit without.
@@ -112,7 +117,8 @@ impl Units {
                 return Err(DwarfProblem::Exhausted);
             }
             let is_compiled = entry.tag() != gimli::DW_TAG_partial_unit;
-            if self.ranges.len() == before && is_compiled && unit.line_program.is_some() {
+            let is_rangeless = self.ranges.len() == before && is_compiled && unit.line_program.is_some();
+            if is_rangeless && self.rangeless.len() < MOST_RANGELESS {
                 self.rangeless.push(index);
             }
             self.units.push(unit);
@@ -151,7 +157,8 @@ impl Units {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.units.len() * size_of::<Unit>() + self.ranges.len() * size_of::<UnitRange>()
+        let directories: usize = self.units.iter().map(|unit| unit.directory.len()).sum();
+        self.units.len() * size_of::<Unit>() + self.ranges.len() * size_of::<UnitRange>() + directories
     }
 }
 
