@@ -1,5 +1,7 @@
 //! Failures: how they grow on the way up, and how they are printed.
 
+use ichnos::export::printable;
+
 use crate::command::Failure;
 use crate::paint::Paint;
 
@@ -33,15 +35,19 @@ pub(crate) fn error_stack(failure: &Failure, paint: Paint) -> String {
         let (file, line) = PLACE;
         text += &format!("({}{file}{}:", paint.bright_magenta(), paint.reset());
         text += &format!("{}{line}{})\n", paint.green(), paint.reset());
-        text += &indented(cause);
+        text += &indented(cause, paint);
         text.push('\n');
     }
     text
 }
 
-/// Returns a text whose lines are indented by two spaces.
-fn indented(text: &str) -> String {
-    let indent = |line: &str| if line.is_empty() { String::new() } else { format!("  {line}") };
+/// Returns a text whose lines are indented by two spaces. In colors, its own control characters are escaped.
+fn indented(text: &str, paint: Paint) -> String {
+    let indent = |line: &str| match line {
+        "" => String::new(),
+        line if paint.is_on() => format!("  {}", printable(line)),
+        line => format!("  {line}"),
+    };
     let lines: Vec<String> = text.trim_end_matches('\n').split('\n').map(indent).collect();
     lines.join("\n")
 }

@@ -1,5 +1,9 @@
 //! Values as text: query results.
 
+use std::borrow::Cow;
+
+use ichnos::export::printable;
+
 use crate::paint::Paint;
 use crate::value::{Map, ParameterValue};
 
@@ -27,7 +31,7 @@ fn push_value(text: &mut String, value: &ParameterValue, indent: usize, paint: P
         ParameterValue::Signed(value) => (number, value.to_string()),
         ParameterValue::Real(value) if value.is_nan() => (number, "nan".to_owned()),
         ParameterValue::Real(value) => (number, format!("{value:.6}")),
-        ParameterValue::Text(value) => (paint.bright_green(), value.clone()),
+        ParameterValue::Text(value) => (paint.bright_green(), shown(value, paint).into_owned()),
         ParameterValue::Array(items) => return push_array(text, items, indent, paint),
         ParameterValue::Map(map) => return push_map(text, map, indent, paint),
     };
@@ -55,9 +59,14 @@ fn push_map(text: &mut String, map: &Map, indent: usize, paint: Paint) {
     }
     for (name, value) in entries {
         push_indent(text, indent);
-        *text += &format!("{name}: ");
+        *text += &format!("{}: ", shown(name, paint));
         push_nested(text, value, indent, paint);
     }
+}
+
+/// Returns a text that changes no terminal, if it is printed in colors. Otherwise, whoever prints it takes care of that.
+fn shown(text: &str, paint: Paint) -> Cow<'_, str> {
+    if paint.is_on() { printable(text) } else { text.into() }
 }
 
 /// Appends a value after a dash or a name: on the same line if it is a scalar or empty.

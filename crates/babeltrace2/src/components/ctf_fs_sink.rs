@@ -32,7 +32,7 @@ impl CtfFsSink {
     /// Creates a sink from parameters.
     ///
     /// # Errors
-    /// If the version is unknown.
+    /// If the version is unknown, or the path is empty.
     pub(crate) fn new(parameters: &Map) -> Result<Self, Failure> {
         let parameters = Parameters(parameters);
         let is_ctf_1 = match parameters.text("ctf-version") {
@@ -44,8 +44,12 @@ impl CtfFsSink {
                 )));
             }
         };
+        let path = PathBuf::from(parameters.text("path").unwrap_or_default());
+        if path.as_os_str().is_empty() {
+            return Err(Failure::from_cause("The output path is empty: output-path=\"\""));
+        }
         Ok(Self {
-            path: PathBuf::from(parameters.text("path").unwrap_or_default()),
+            path,
             is_single: parameters.is_set("assume-single-trace"),
             is_quiet: parameters.is_set("quiet"),
             is_ctf_1,

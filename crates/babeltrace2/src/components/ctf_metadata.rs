@@ -1,6 +1,6 @@
 //! Metadata streams of CTF traces.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use ichnos::ctf::metadata::{Metadata, MetadataOptions, Problems, packetized, parse};
@@ -29,16 +29,25 @@ fn read(directory: &Path) -> Result<Option<Vec<u8>>, Failure> {
         Failure::from_cause(format!("{reason}: path=\"{path}\"")).in_context("Error reading metadata file")
     };
     let length = match std::fs::metadata(&path) {
-        Ok(metadata) if metadata.is_dir() => return Ok(None),
+        Ok(metadata) if !metadata.is_file() => return Ok(None),
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failure(error.to_string())),
     };
     let most = Limits::default().metadata_bytes;
+    let too_large =
+        |length: u64| failure(format!("The metadata has {length} bytes, more than the limit of {most}"));
     if length > most {
-        return Err(failure(format!("The metadata has {length} bytes, more than the limit of {most}")));
+        return Err(too_large(length));
     }
-    std::fs::read(&path).map(Some).map_err(|error| failure(error.to_string()))
+    // The file can grow, or be replaced.
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(&path).map_err(|error| failure(error.to_string()))?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| failure(error.to_string()))?;
+    if bytes.len() as u64 > most {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(Some(bytes))
 }
 
 /// Parses the metadata stream of a trace directory. Returns `None` if there is none.

@@ -101,7 +101,8 @@ fn live_support_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     let parameters = Parameters(parameters);
     let input = parameters.text("input").unwrap_or_default();
     let is_address = parameters.text("type") == Some("string") && is_live_address(input);
-    Ok(weight(if is_address { CTF_WEIGHT } else { 0.0 }))
+    // Unlike for `source.ctf.fs`, the answer is only the weight.
+    Ok(ParameterValue::Real(if is_address { CTF_WEIGHT } else { 0.0 }))
 }
 
 /// Returns `true` for addresses of LTTng live sessions.

@@ -135,7 +135,9 @@ fn time_of_day(text: &str) -> Option<TimeOfDay> {
             (number(second)?, fraction.map_or(Some(0), nanoseconds)?)
         }
     };
-    Some((number(hour)?, number(minute)?, second, nanosecond))
+    let (hour, minute) = (number(hour)?, number(minute)?);
+    let is_valid = hour < 24 && minute < 60 && second < 60;
+    is_valid.then_some((hour, minute, second, nanosecond))
 }
 
 fn seconds(text: &str) -> Option<i128> {
@@ -206,7 +208,7 @@ mod tests {
         let texts = "2012-10-29 17:48:17.1231231231|2012-10-29 17:48:17.|2012-10-29 17:48:123|2012-10-29 17:48:1|\
             2012-10-29 17:489:17|2012-10-29 17:4:17|2012-10-29 123:48:17|2012-10-29 2:48:17|2012-10-29 17:48:|\
             2012-10-29 17:|2012-10-29 17|2012-10-29 |2012-10-291|2012-10-2|2012-101-29|2012-1-29|20121-10-29|\
-            12-10-29|2012-10-|2012-10|1351532898.1231231231|1351532898.||-|+1|1.2.3|2012-02-30|17:48:17:1|\
+            12-10-29|2012-10-|2012-10|1351532898.1231231231|1351532898.||-|+1|1.2.3|2012-02-30|25:00|01:61|17:48:17:1|\
             2012-10-29T17:48:17|99999999999999999999|\u{660}1|2012-1\u{e9}-29";
         for text in texts.split('|') {
             let failure = trimmer(Some(text), None).expect_err(text);

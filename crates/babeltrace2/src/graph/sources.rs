@@ -1,6 +1,7 @@
 //! Source components of a graph.
 
 use std::collections::HashMap;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use ichnos::debug_info::DebugInfo;
@@ -72,7 +73,8 @@ impl<'g> Sources<'g> {
         let warns = warns && log_level.unwrap_or(self.log_level) <= LogLevel::Warning;
         let warn = |text: &str| {
             if warns {
-                eprintln!("WARNING: {}", printable(text));
+                // Nobody may read warnings.
+                let _ = writeln!(io::stderr(), "WARNING: {}", printable(text));
             }
         };
         match class.name.as_str() {
