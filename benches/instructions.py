@@ -78,7 +78,9 @@ def main():
             # The difference of the two has no starting up in it.
             found[name] = (two - one) // EVENTS
     if "--write" in sys.argv[1:]:
-        known = read_known()[1]
+        before, known = read_known()
+        if before != compiler:
+            known = {}
         for name, number in found.items():
             known.setdefault(name, ["-", "-"])[BUILD] = str(number)
         with open(KNOWN, "w") as file:
