@@ -1,6 +1,6 @@
 //! Babeltrace 2's command line on ichnos.
 //!
-//! `arguments` turns a command line into a [`Command`](command::Command), and `run` executes it.
+//! `arguments` turns a command line into a `Command`, and `execute` executes it.
 #![forbid(unsafe_code)]
 
 mod arguments;
