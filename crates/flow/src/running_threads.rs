@@ -106,6 +106,10 @@ impl OpenedTrace for RunningThreads {
         self.trace.diagnostics()
     }
 
+    fn auxiliary_files(&self) -> &[String] {
+        self.trace.auxiliary_files()
+    }
+
     fn quirks(&self) -> Vec<TracerQuirk> {
         self.trace.quirks()
     }
