@@ -50,6 +50,8 @@ pub struct PassCounts {
     pub discarded_packets: u64,
     /// Number of undecodable places.
     pub damages: u64,
+    /// Number of events of live input that came after later events of other inputs.
+    pub late_events: u64,
 }
 
 impl std::ops::AddAssign for PassCounts {
@@ -58,6 +60,7 @@ impl std::ops::AddAssign for PassCounts {
         self.discarded_events = self.discarded_events.saturating_add(other.discarded_events);
         self.discarded_packets = self.discarded_packets.saturating_add(other.discarded_packets);
         self.damages += other.damages;
+        self.late_events += other.late_events;
     }
 }
 
@@ -311,7 +314,7 @@ impl Pass {
         Self { mapping: Some(EventMapping::new(map)), ..self }
     }
 
-    /// Follows live input: checks for interruption and writes all pending output at each message.
+    /// Follows live input: writes all pending output when no further message is ready, and counts late events.
     #[must_use]
     pub fn live(self) -> Self {
         Self { is_live: true, stride: 0, ..self }
@@ -400,6 +403,7 @@ impl Pass {
             counted: 0,
             rejected: 0,
             counts: PassCounts::default(),
+            latest: None,
             ended: Ok(PassEnd::Over),
         }
     }
@@ -422,6 +426,8 @@ struct PassRun<'p, S> {
     /// Number of rejected events since the last check.
     rejected: u32,
     counts: PassCounts,
+    /// Latest event time so far, for live input.
+    latest: Option<i128>,
     ended: io::Result<PassEnd>,
 }
 
@@ -494,16 +500,17 @@ impl<S: Sink> PassRun<'_, S> {
         if self.pass.is_stopped() {
             return self.end(Ok(PassEnd::Interrupted));
         }
+        if let Message::Inactivity(_) = message {
+            // The next message can take a long time to arrive.
+            return match self.sink.flush() {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => self.fail(error),
+            };
+        }
         if self.is_skipped(message) || !self.wants(message)? {
             return ControlFlow::Continue(());
         }
         self.pass_on(message)?;
-        // The next message can take a long time to arrive.
-        if self.pass.is_live
-            && let Err(error) = self.sink.flush()
-        {
-            return self.fail(error);
-        }
         if self.counts.events >= self.pass.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -528,9 +535,22 @@ impl<S: Sink> PassRun<'_, S> {
         true
     }
 
+    /// Selects messages of data streams that are unknown before reading, and counts late events.
+    fn wants_live(&mut self, message: &Message<'_>) -> bool {
+        if !self.pass.is_live {
+            return true;
+        }
+        if let Message::Event(event) = message {
+            let time = event.clock.map(|clock| clock.nanoseconds);
+            self.counts.late_events += u64::from(time.is_some() && time < self.latest);
+            self.latest = self.latest.max(time);
+        }
+        message.stream().is_none_or(|stream| self.selection.wants_stream(&stream.name))
+    }
+
     /// Counts a message. Returns `true` if it is passed to the sink.
     fn wants(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
-        if !self.selection.wants(message) {
+        if !self.selection.wants(message) || !self.wants_live(message) {
             return ControlFlow::Continue(false);
         }
         let counts = &mut self.counts;

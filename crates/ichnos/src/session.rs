@@ -253,12 +253,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
     let found = options.formats().find_map(|format| format.info().listen);
     let listen = found.ok_or_else(|| no_trace("the format does not support datagrams"))?;
     let trace = listen(datagrams, &options.reading()).map_err(|error| no_trace(&error.to_string()))?;
-    Ok(Session {
-        traces: vec![trace],
-        is_live: true,
-        placements: vec![Placement::default()],
-        ..Session::new(options)
-    })
+    Ok(Session::of_live(vec![trace], options))
 }
 
 /// Adds data to the events of a trace that their records lack.
@@ -419,6 +414,14 @@ impl Session {
     #[must_use]
     pub fn of_trace(trace: Box<dyn OpenedTrace>, options: &OpenOptions) -> Self {
         Self { traces: vec![trace], placements: vec![Placement::default()], ..Self::new(options) }
+    }
+
+    /// Creates a session of live traces, for example [`LiveTrace`](ichnos_model::live::LiveTrace). They can be read
+    /// once.
+    #[must_use]
+    pub fn of_live(traces: Vec<Box<dyn OpenedTrace>>, options: &OpenOptions) -> Self {
+        let placements = traces.iter().map(|_| Placement::default()).collect();
+        Self { traces, placements, is_live: true, ..Self::new(options) }
     }
 
     /// Joins sessions that were opened with different options. Traces are sorted by their identities. Also returns, for

@@ -63,6 +63,12 @@ impl Datagrams {
         self.dropped.swap(0, Ordering::Relaxed)
     }
 
+    /// Returns the next datagram if it has arrived.
+    #[must_use]
+    pub fn try_datagram(&self) -> Option<Datagram> {
+        self.waiting.try_recv().ok()
+    }
+
     /// Waits for the next datagram. `None` if the socket fails, or if `stop` is set and all datagrams that had arrived
     /// by then were received.
     #[must_use]

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | Describe traces | [`class`], [`clock`], [`log`], [`meaning`], [`stack`], [`trace`] |
 //! | Read events and their values | [`cursor`], [`event`], [`field`], [`message`], [`running_thread`] |
-//! | Add a format | [`source`], [`plan`], [`decode`], [`memory`] |
+//! | Add a format | [`source`], [`live`], [`plan`], [`decode`], [`memory`] |
 //! | Write a format | [`lower`], [`digest`] |
 //! | Code shared by all crates | [`locks`], [`mod@named_enum`], and the macros |
 #![forbid(unsafe_code)]
@@ -32,6 +32,7 @@ pub mod digest;
 pub mod event;
 pub mod field;
 pub mod key_hash;
+pub mod live;
 pub mod locks;
 pub mod log;
 pub mod lower;

@@ -35,6 +35,9 @@ pub enum Message<'a> {
     DiscardedPackets(Discarded<'a>),
     /// Unreadable data.
     Damage(&'a Damage),
+    /// A live input has no further messages now. None will be earlier than this time, in nanoseconds from the origin,
+    /// except late ones. A pass does not give it to sinks: it flushes them.
+    Inactivity(Option<i128>),
 }
 
 impl<'a> Message<'a> {
@@ -46,12 +49,14 @@ impl<'a> Message<'a> {
             Self::PacketBegin(packet) => packet.begin,
             Self::PacketEnd(packet) => packet.end,
             Self::DiscardedEvents(discarded) | Self::DiscardedPackets(discarded) => discarded.begin,
+            Self::Inactivity(until) => return *until,
             Self::StreamBegin(_) | Self::StreamEnd(_) | Self::Damage(_) => None,
         };
         value.map(|value| value.nanoseconds)
     }
 
-    /// Returns the data stream of the message, or `None` for damage outside all data streams.
+    /// Returns the data stream of the message, or `None` for damage outside all data streams, and for
+    /// inactivity.
     #[must_use]
     pub fn stream(&self) -> Option<&'a DataStream> {
         match self {
@@ -59,7 +64,7 @@ impl<'a> Message<'a> {
             Self::PacketBegin(packet) | Self::PacketEnd(packet) => Some(packet.stream),
             Self::Event(event) => Some(event.stream),
             Self::DiscardedEvents(discarded) | Self::DiscardedPackets(discarded) => Some(discarded.stream),
-            Self::Damage(_) => None,
+            Self::Damage(_) | Self::Inactivity(_) => None,
         }
     }
 }

@@ -44,6 +44,8 @@ struct LogInput {
     bytes: Bytes,
     /// Source of further datagrams for a live log.
     live: Option<Datagrams>,
+    /// `true` after reporting that no datagram has arrived.
+    is_inactive: bool,
     /// Number of input bytes before `bytes`, including datagram lengths.
     base: u64,
     framing: Framing,
@@ -115,6 +117,7 @@ impl LogSource {
             input: LogInput {
                 bytes: bytes.clone(),
                 live: None,
+                is_inactive: false,
                 base: 0,
                 framing,
                 quick_framing: match framing {
@@ -160,7 +163,16 @@ impl LogSource {
     fn receive(&mut self, current: &mut CurrentRecord) -> bool {
         let input = &mut self.input;
         let Some(live) = &input.live else { return false };
-        let next = live.next_datagram();
+        let mut next = live.try_datagram();
+        if next.is_none() {
+            if !std::mem::replace(&mut input.is_inactive, true) {
+                let time = (self.records > 0).then_some(self.clock.nanoseconds);
+                current.messages.push(QueuedMessage::Inactivity, time);
+                return true;
+            }
+            next = live.next_datagram();
+        }
+        input.is_inactive = false;
         let dropped = next.as_ref().map_or_else(|| live.dropped(), |next| next.dropped);
         if dropped > 0 {
             let begin = (self.records > 0).then_some(self.clock);

@@ -13,6 +13,7 @@ pub enum MessageKind {
     DiscardedEvents,
     DiscardedPackets,
     Damage,
+    Inactivity,
 }
 
 /// Message data for the merge, without borrowing the message.

@@ -27,6 +27,8 @@ pub enum QueuedMessage {
     DiscardedPackets(Box<StreamLoss>),
     /// Unreadable data.
     Damage(Box<Damage>),
+    /// A live source has no further messages now: see [`Message::Inactivity`](crate::Message::Inactivity).
+    Inactivity,
 }
 
 impl QueuedMessage {
@@ -42,6 +44,7 @@ impl QueuedMessage {
             Self::DiscardedEvents(_) => MessageKind::DiscardedEvents,
             Self::DiscardedPackets(_) => MessageKind::DiscardedPackets,
             Self::Damage(_) => MessageKind::Damage,
+            Self::Inactivity => MessageKind::Inactivity,
         }
     }
 }

@@ -116,7 +116,8 @@ impl<S: Source> SourceCursor<S> {
     #[inline(never)]
     fn queued_message(&self) -> Option<Message<'_>> {
         let stream = &*self.record.stream;
-        Some(match &self.queued()?.0 {
+        let (message, nanoseconds) = self.queued()?;
+        Some(match message {
             QueuedMessage::StreamBegin => Message::StreamBegin(stream),
             QueuedMessage::StreamEnd => Message::StreamEnd(stream),
             QueuedMessage::PacketBegin => Message::PacketBegin(self.source.packet(&self.record)?),
@@ -125,6 +126,7 @@ impl<S: Source> SourceCursor<S> {
             QueuedMessage::DiscardedEvents(loss) => Message::DiscardedEvents(loss.in_stream(stream)),
             QueuedMessage::DiscardedPackets(loss) => Message::DiscardedPackets(loss.in_stream(stream)),
             QueuedMessage::Damage(damage) => Message::Damage(damage),
+            QueuedMessage::Inactivity => Message::Inactivity(*nanoseconds),
         })
     }
 
