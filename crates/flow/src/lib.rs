@@ -10,6 +10,6 @@ mod running_threads;
 mod thread_list;
 
 pub use call_chains::with_call_chains;
-pub use chunks::{ChunkSender, in_order};
+pub use chunks::{ChunkItems, ChunkSender, in_order};
 pub use merge::{DamageCursor, Merge, pump};
 pub use running_threads::RunningThreads;
