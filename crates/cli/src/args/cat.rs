@@ -32,7 +32,7 @@ pub(crate) struct Cat {
     /// Bytes of trace data read as one chunk
     ///
     /// The default is 16M for the format `null`, and 2M for all others (less with more than two threads). Text
-    /// waiting for earlier chunks is kept in memory, up to 24M for all threads.
+    /// waiting for earlier chunks is kept in memory, up to 48M for all threads.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
     /// Print the call stack below each event, innermost frame first
