@@ -1,0 +1,4 @@
+//! Live inputs.
+
+#[cfg(feature = "lttng-live")]
+pub mod lttng;
