@@ -41,6 +41,7 @@ mod examples;
 pub(crate) mod format_flags;
 mod json;
 pub(crate) mod limits;
+pub(crate) mod live;
 mod number;
 #[cfg(feature = "view")]
 mod option_texts;

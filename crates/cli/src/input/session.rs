@@ -12,7 +12,7 @@ use ichnos::model::running_thread::RunningParts;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
 use super::manifest::Manifest;
-use super::{check_reading, event_map, failure};
+use super::{check_reading, event_map, failure, live};
 use crate::args::format_flags::flag;
 use crate::args::{self, Reading};
 use crate::exit::Failure;
@@ -61,7 +61,7 @@ impl<'a> OpenRequest<'a> {
             [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
             _ => Ok(session),
         };
-        let opened = self.try_open(scan_progress::show(console))?;
+        let opened = self.try_open(scan_progress::show(console), console)?;
         let session = opened.and_then(refuse_all).map_err(|error| {
             let was_refused = matches!(error, OpenError::Refused(_));
             let failure = failure(&error);
@@ -77,7 +77,11 @@ impl<'a> OpenRequest<'a> {
     }
 
     /// Opens the traces. The inner error is about the traces, the outer error about the options.
-    pub(crate) fn try_open(self, progress: ScanProgress) -> Result<Result<Session, OpenError>, Failure> {
+    pub(crate) fn try_open(
+        self,
+        progress: ScanProgress,
+        console: Console,
+    ) -> Result<Result<Session, OpenError>, Failure> {
         let reading = self.reading;
         if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err(Failure::new("the standard input (`-`) can be read only once"));
@@ -96,7 +100,19 @@ impl<'a> OpenRequest<'a> {
                 Err(error) => Err(error.into()),
             });
         }
-        let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
+        let addresses: Vec<&str> = reading.paths.iter().filter_map(|path| live::address(path)).collect();
+        let files = reading.paths.iter().filter(|path| live::address(path).is_none());
+        let files: Vec<_> = files.chain(&manifest.paths).collect();
+        if !addresses.is_empty() {
+            let live = live::open(&addresses, &reading.live, &options, console)?;
+            if files.is_empty() {
+                return Ok(Ok(live));
+            }
+            return Ok(
+                ichnos::open(files, &options).map(|session| Session::join([session, live], &options).0)
+            );
+        }
+        let opened = ichnos::open(files, &options);
         if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
             && let Some(place) = manifest.place_of_clock(clock)
         {
