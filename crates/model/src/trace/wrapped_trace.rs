@@ -88,6 +88,10 @@ impl OpenedTrace for WrappedTrace {
         self.trace.has_dynamic_classes()
     }
 
+    fn has_dynamic_streams(&self) -> bool {
+        self.trace.has_dynamic_streams()
+    }
+
     fn shares_stacks(&self) -> bool {
         self.shares_stacks
     }
