@@ -16,7 +16,7 @@ use crate::lttng::Lttng;
 /// Longest time without an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes of data streams and metadata by their path in the session's directory.
+/// Data stream and metadata bytes, by path in the session directory.
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// Result of a session that was read.
