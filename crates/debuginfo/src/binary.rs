@@ -277,7 +277,7 @@ mod tests {
         let form = ElfForm::ALL[7];
         let (stripped, debug) = (elf_library(form, false), elf_library(form, true));
         std::fs::write(directory.path().join("lib.so"), &stripped).unwrap();
-        let crc = crate::crc::crc32(&debug);
+        let crc = crc32fast::hash(&debug);
         let link = |crc| BinaryId { debug_link: Some(("lib.debug".into(), crc)), ..BinaryId::new("/lib.so") };
         let inlined = |id| shown(&mut open(directory.path(), id), 0x1010);
         assert_eq!(inlined(link(crc)), "main +Some(16)");

@@ -121,7 +121,7 @@ impl Elf {
 
     /// Returns the checksum of the file.
     pub(crate) fn crc(&self) -> u32 {
-        crate::crc::crc32(&self.data)
+        crc32fast::hash(&self.data)
     }
 
     /// Finds the last function that begins at an address or before, and its first address.

@@ -27,7 +27,6 @@ mod binary;
 mod binary_id;
 mod budget;
 mod class;
-mod crc;
 mod dwarf;
 mod elf;
 mod error;
