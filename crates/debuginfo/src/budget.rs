@@ -1,9 +1,9 @@
-//! Limits of work and memory for damaged or hostile files.
+//! Work and memory limits for damaged or hostile files.
 
 /// Steps that reading a file may still take.
 ///
-/// Valid files need a few steps for each byte. A hostile file can refer to the same bytes any number of times, so that
-/// reading would take forever.
+/// Valid files need a few steps for each byte. A hostile file can refer to the same bytes any number of times. Without
+/// a budget, reading such a file would take forever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget(u64);
 
@@ -15,6 +15,9 @@ impl Budget {
     /// Steps for each byte of a file, and for a file without bytes.
     const STEPS_PER_BYTE: u64 = 16;
     const LEAST: u64 = 1 << 20;
+
+    /// Bytes of memory that one step pays for.
+    const BYTES_PER_STEP: usize = 8;
 
     /// Creates the budget for a file with this size in bytes.
     pub(crate) fn for_size(bytes: usize) -> Self {
@@ -28,9 +31,14 @@ impl Budget {
         self.0 = left.unwrap_or_default();
         left.map(|_| ()).ok_or(Exhausted)
     }
+
+    /// Takes the steps for data that stay in memory.
+    pub(crate) fn charge_memory(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.charge(bytes.div_ceil(Self::BYTES_PER_STEP))
+    }
 }
 
-/// Maximum length of the list of units, and of the lists of functions, inlined functions and lines in a unit.
+/// Maximum number of units in a file, and of functions, inlined functions and lines in a unit.
 const MOST_ITEMS: usize = 1 << 22;
 
 /// Checks that a list may have another item.
@@ -48,5 +56,13 @@ mod tests {
         assert_eq!(budget.charge(1 << 20), Ok(()));
         assert_eq!(budget.charge(0), Ok(()));
         assert_eq!(budget.charge(1), Err(Exhausted));
+    }
+
+    #[test]
+    fn memory_costs_steps() {
+        let mut budget = Budget::for_size(0);
+        assert_eq!(budget.charge_memory(8 << 20), Ok(()));
+        assert_eq!(budget.charge_memory(0), Ok(()));
+        assert_eq!(budget.charge_memory(1), Err(Exhausted));
     }
 }

@@ -3,18 +3,24 @@
 //! Entries are read once, unit by unit, when an address of the unit is looked up. The number of steps is bounded by the
 //! size of the sections.
 
+mod abbreviations;
 mod functions;
 mod lines;
 mod names;
 mod sections;
+#[cfg(test)]
+mod tests;
 mod units;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use gimli::UnitOffset;
+
 use self::functions::FunctionTable;
 use self::lines::LineTable;
 pub use self::lines::SourceLine;
+use self::names::FunctionNames;
 use self::sections::{Sections, sections};
 use self::units::{Unit, Units};
 use crate::budget::Budget;
@@ -47,12 +53,14 @@ pub(crate) struct Dwarf {
     units: Units,
     /// Tables by unit, once an address of the unit was looked up.
     tables: HashMap<usize, UnitTables>,
+    /// Number of bytes in the tables.
+    table_bytes: usize,
+    names: FunctionNames,
     budget: Budget,
     problem: Option<DwarfProblem>,
-    bytes: usize,
 }
 
-/// Maximum size of all tables of a file. Beyond it, they are read again when they are needed.
+/// Maximum memory size of all tables in a file, in bytes. Beyond it, they are read again when they are needed.
 const MOST_TABLE_BYTES: usize = 512 << 20;
 
 /// Tables of a unit.
@@ -79,8 +87,14 @@ impl Dwarf {
     pub(crate) fn new(elf: &Elf) -> Self {
         let mut budget = crate::elf::budget(elf);
         let (units, problem) = Units::new(&sections(elf), &mut budget);
-        let bytes = units.bytes();
-        Self { units, tables: HashMap::new(), budget, problem, bytes }
+        Self {
+            units,
+            tables: HashMap::new(),
+            table_bytes: 0,
+            names: FunctionNames::default(),
+            budget,
+            problem,
+        }
     }
 
     /// Returns the first problem with the data.
@@ -88,9 +102,9 @@ impl Dwarf {
         self.problem
     }
 
-    /// Returns the number of bytes of all tables.
+    /// Returns the number of bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.units.bytes() + self.table_bytes + self.names.bytes()
     }
 
     /// Finds functions and lines of an address. `elf` is the file of the units.
@@ -113,12 +127,12 @@ impl Dwarf {
         if !self.tables.contains_key(&index) {
             let (tables, problem) = UnitTables::new(sections, unit, &mut self.budget);
             self.problem = self.problem.or(problem);
-            self.bytes += tables.bytes();
-            if self.bytes > MOST_TABLE_BYTES {
+            if self.table_bytes + tables.bytes() > MOST_TABLE_BYTES {
                 self.tables.clear();
-                self.units.forget_names();
-                self.bytes = self.units.bytes() + tables.bytes();
+                self.names.clear();
+                self.table_bytes = 0;
             }
+            self.table_bytes += tables.bytes();
             self.tables.insert(index, tables);
         }
         let tables = self.tables.get(&index)?;
@@ -135,10 +149,18 @@ impl Dwarf {
         }
         frames.push((found.entry, source));
         let begin = found.begin;
-        let frames = frames.into_iter().map(|(entry, source)| CodeFrame {
-            name: names::find(sections, &mut self.units, (index, entry), &mut self.budget),
-            source,
-        });
-        Some(DwarfLocation { frames: frames.collect(), begin, is_line_start })
+        let frames = frames
+            .into_iter()
+            .map(|(entry, source)| CodeFrame { name: self.name(sections, (index, entry)), source })
+            .collect();
+        Some(DwarfLocation { frames, begin, is_line_start })
+    }
+
+    /// Finds the name of the function with an entry in a unit.
+    fn name(&mut self, sections: &Sections<'_>, place: (usize, UnitOffset)) -> Option<Arc<str>> {
+        self.names.find(sections, &self.units, place, &mut self.budget).unwrap_or_else(|exhausted| {
+            self.problem.get_or_insert(exhausted.into());
+            None
+        })
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gimli::{AttributeValue, LineProgramHeader, LineRow};
+use gimli::{
+    AttributeValue, DebugLineOffset, LineInstruction, LineProgramHeader, LineRow, Reader as _, Section as _,
+};
 
 use super::functions::FunctionTable;
 use super::sections::{Sections, Slice};
 use super::units::Unit;
-use crate::budget::{Budget, check_room};
+use crate::budget::{Budget, Exhausted, check_room};
 use crate::error::DwarfProblem;
 
 /// Source file and line number.
@@ -25,7 +27,20 @@ pub struct SourceLine {
 pub(super) struct LineTable {
     rows: Vec<Row>,
     files: HashMap<u64, Option<Arc<str>>>,
+    /// Length of all paths, in bytes.
+    path_bytes: usize,
 }
+
+/// Maximum size of a line program's header, in bytes. Its file list needs up to 100 times as much memory.
+const MOST_HEADER: usize = 4 << 20;
+
+/// Maximum number of files that the instructions of a line program define, and the smallest size of such an
+/// instruction.
+const MOST_DEFINED_FILES: usize = 1 << 20;
+const LEAST_DEFINITION: usize = 7;
+
+/// Maximum length of all paths in a unit, in bytes.
+const MOST_PATH_BYTES: usize = 64 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -59,14 +74,13 @@ impl LineTable {
         budget: &mut Budget,
     ) -> Result<(), DwarfProblem> {
         let Some(offset) = unit.line_program else { return Ok(()) };
+        charge_program(sections, offset, budget)?;
         let program = sections.debug_line.program(offset, unit.encoding.address_size, None, None)?;
-        // Headers of several units can be the same.
-        budget.charge(program.header().header_length())?;
+        check_defined_files(program.header())?;
         self.add_files(sections, unit, program.header(), functions.call_files(), budget)?;
         let mut rows = program.rows();
         let mut sequence = Vec::new();
         while let Some((header, row)) = rows.next_row()? {
-            budget.charge(1)?;
             check_room(&self.rows)?;
             check_room(&sequence)?;
             sequence.push(Row::new(row));
@@ -90,7 +104,7 @@ impl LineTable {
         sequence.clear();
     }
 
-    /// Adds the paths of files.
+    /// Adds file paths.
     fn add_files(
         &mut self,
         sections: &Sections<'_>,
@@ -104,7 +118,12 @@ impl LineTable {
                 continue;
             }
             let path = path(sections, unit, header, file);
-            budget.charge(1 + path.as_ref().map_or(0, String::len))?;
+            let bytes = path.as_ref().map_or(0, String::len);
+            budget.charge(1 + bytes)?;
+            self.path_bytes += bytes;
+            if self.path_bytes > MOST_PATH_BYTES {
+                return Err(Exhausted.into());
+            }
             self.files.insert(file, path.map(Arc::from));
         }
         Ok(())
@@ -131,8 +150,8 @@ impl LineTable {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let paths = self.files.values().flatten().map(|path| path.len());
-        self.rows.len() * size_of::<Row>() + paths.sum::<usize>()
+        let files = self.files.len() * size_of::<(u64, Option<Arc<str>>)>();
+        self.rows.len() * size_of::<Row>() + files + self.path_bytes
     }
 }
 
@@ -141,6 +160,42 @@ impl Row {
         let line = (!row.end_sequence()).then(|| row.line().map_or(0, u64::from));
         Self { address: row.address(), line, file: row.file_index() }
     }
+}
+
+/// Charges for a line program before it is read. Several units can have the same program.
+///
+/// Each byte costs a step: not only instructions that add lines take time.
+fn charge_program(
+    sections: &Sections<'_>,
+    offset: DebugLineOffset,
+    budget: &mut Budget,
+) -> Result<(), DwarfProblem> {
+    let mut input = *sections.debug_line.reader();
+    input.skip(offset.0)?;
+    let (length, format) = input.read_initial_length()?;
+    let mut program = input.split(length)?;
+    budget.charge(length)?;
+    let version = program.read_u16()?;
+    if version >= 5 {
+        // Sizes of addresses and segment selectors.
+        program.skip(2)?;
+    }
+    let header_length = program.read_length(format)?;
+    if header_length <= MOST_HEADER { Ok(()) } else { Err(Exhausted.into()) }
+}
+
+/// Checks that the instructions of a line program do not define too many files, which stay in memory.
+fn check_defined_files(header: &LineProgramHeader<Slice<'_>>) -> Result<(), Exhausted> {
+    if header.raw_program_buf().len() / LEAST_DEFINITION <= MOST_DEFINED_FILES {
+        return Ok(());
+    }
+    let mut instructions = header.instructions();
+    let mut files = 0;
+    // An invalid instruction is reported when the program runs.
+    while let Ok(Some(instruction)) = instructions.next_instruction(header) {
+        files += usize::from(matches!(instruction, LineInstruction::DefineFile(_)));
+    }
+    if files <= MOST_DEFINED_FILES { Ok(()) } else { Err(Exhausted) }
 }
 
 /// Returns the path of a file, with its directories.
