@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+/// Maximum length of a build id in bytes. Longer build ids are cut.
+pub(crate) const MOST_BUILD_ID: usize = 64;
+
 /// Identity of a binary in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

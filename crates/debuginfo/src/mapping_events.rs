@@ -8,7 +8,7 @@ use ichnos_model::field::{FieldRef, FieldValue};
 use ichnos_model::{Event, Message, OpenedTrace, Scope, TraceClass, Window};
 
 use crate::address_spaces::{AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary};
-use crate::binary_id::MappingBase;
+use crate::binary_id::{MOST_BUILD_ID, MappingBase};
 use crate::class::PROCESS;
 
 /// Maximum number of events and of bytes in their texts. Later events are dropped.
@@ -17,9 +17,6 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// Maximum length of a text in bytes.
 const MOST_TEXT: usize = 4096;
-
-/// Maximum number of bytes of a build id.
-const MOST_BUILD_ID: usize = 64;
 
 /// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,268 @@
+//! Sections and notes of an ELF file.
+//!
+//! A file can have many section headers, which refer to the same names and notes. So each header is read only once, and
+//! names are read only as far as they are compared.
+
+use gimli::SectionId;
+use object::read::elf::{
+    ElfFile, FileHeader, NoteIterator, ProgramHeader as _, SectionHeader as _, SectionTable,
+};
+use object::{CompressionFormat, Endianness, Object as _, ObjectSection as _, SectionIndex};
+
+use super::{DebugLink, MOST_NAME, SECTIONS, Section};
+use crate::binary_id::MOST_BUILD_ID;
+use crate::budget::{Budget, Exhausted};
+use crate::options::{Compression, Decompress};
+
+/// Maximum ratio of the decompressed to the compressed size of a section, unless the section is small.
+const MOST_RATIO: u64 = 64;
+const FEW_BYTES: u64 = 1 << 20;
+
+/// An ELF file, and the places of its sections.
+pub(super) struct SectionReader<'f, 'd, E: FileHeader<Endian = Endianness>> {
+    elf: &'f ElfFile<'d, E>,
+    data: &'d [u8],
+    /// Sections with debug information, in the order of [`SECTIONS`].
+    plain: SectionPlaces,
+    /// The same sections with the names `.zdebug_...`, which they had before compression was standardized.
+    packed: SectionPlaces,
+    debug_link: Option<SectionIndex>,
+}
+
+type SectionPlaces = [Option<SectionIndex>; SECTIONS.len()];
+
+impl<'f, 'd, E: FileHeader<Endian = Endianness>> SectionReader<'f, 'd, E> {
+    /// Finds the sections. The first section with a name counts.
+    pub(super) fn new(elf: &'f ElfFile<'d, E>, data: &'d [u8]) -> Self {
+        let (plain, packed) = (SectionPlaces::default(), SectionPlaces::default());
+        let mut reader = Self { elf, data, plain, packed, debug_link: None };
+        let sections = elf.elf_section_table();
+        let Some(names) = section_names(elf, data, sections) else { return reader };
+        for (index, section) in sections.enumerate() {
+            let start = usize::try_from(section.sh_name(elf.endian())).ok();
+            let Some(name) = start.and_then(|start| names.get(start..)) else { continue };
+            if let Some(place) = reader.place(name) {
+                place.get_or_insert(index);
+            }
+        }
+        reader
+    }
+
+    /// Returns the place for a section whose name is at the start of these bytes.
+    fn place(&mut self, name: &[u8]) -> Option<&mut Option<SectionIndex>> {
+        if is_name(name, ".gnu_debuglink") {
+            return Some(&mut self.debug_link);
+        }
+        let (rest, places) = match name.strip_prefix(b".z") {
+            Some(rest) => (rest, &mut self.packed),
+            None => (name.strip_prefix(b".")?, &mut self.plain),
+        };
+        let is_same = |id: &SectionId| is_name(rest, id.name().trim_start_matches('.'));
+        places.get_mut(SECTIONS.iter().position(is_same)?)
+    }
+
+    /// Reads the sections with debug information. Decompressed sections may have `limit` bytes together.
+    pub(super) fn read(&self, decompress: Option<Decompress>, limit: u64) -> Vec<(SectionId, Section)> {
+        let mut left = limit;
+        let places = self.plain.iter().zip(&self.packed);
+        let sections = SECTIONS.into_iter().zip(places).filter_map(|(id, (plain, packed))| {
+            let section = self.section((*plain).or(*packed)?, decompress, &mut left)?;
+            Some((id, section))
+        });
+        sections.collect()
+    }
+
+    /// Reads a section. `left` is the number of bytes that decompressed sections may still have.
+    fn section(
+        &self,
+        index: SectionIndex,
+        decompress: Option<Decompress>,
+        left: &mut u64,
+    ) -> Option<Section> {
+        let range = self.elf.section_by_index(index).ok()?.compressed_file_range().ok()?;
+        let (begin, packed_size) =
+            (usize::try_from(range.offset).ok()?, usize::try_from(range.compressed_size).ok()?);
+        let bytes = begin..begin.checked_add(packed_size)?;
+        let packed = self.data.get(bytes.clone())?;
+        let compression = match range.format {
+            CompressionFormat::None => return Some(Section::InFile(bytes)),
+            CompressionFormat::Zlib => Compression::Zlib,
+            CompressionFormat::Zstandard => Compression::Zstandard,
+            _ => return None,
+        };
+        let size = range.uncompressed_size;
+        // Real debug information has at most a few times the compressed size.
+        let most = range.compressed_size.saturating_mul(MOST_RATIO).max(FEW_BYTES);
+        let rest = left.checked_sub(size).filter(|_| size <= most)?;
+        let unpacked = decompress?(compression, packed, usize::try_from(size).ok()?)?;
+        *left = rest;
+        Some(Section::Decompressed(unpacked))
+    }
+
+    /// Reads the debug link: a file name, padding and a checksum.
+    pub(super) fn debug_link(&self) -> Option<DebugLink> {
+        let section = self.elf.elf_section_table().section(self.debug_link?).ok()?;
+        let bytes = section.data(self.elf.endian(), self.data).ok()?;
+        let length = bytes.iter().take(MOST_NAME).position(|byte| *byte == 0)?;
+        let crc = bytes.get((length + 1).next_multiple_of(4)..)?.first_chunk()?;
+        let crc = match self.elf.is_little_endian() {
+            true => u32::from_le_bytes(*crc),
+            false => u32::from_be_bytes(*crc),
+        };
+        let name = String::from_utf8_lossy(bytes.get(..length)?).into_owned();
+        Some(DebugLink { name, crc })
+    }
+
+    /// Finds the build id in the notes. Files without section headers have notes in segments.
+    pub(super) fn build_id(&self) -> Result<Option<Vec<u8>>, Exhausted> {
+        let (endian, data) = (self.elf.endian(), self.data);
+        // Programs have a few thousand notes at most.
+        let mut budget = Budget::for_size(0);
+        let sections = self.elf.elf_section_table();
+        let found = if sections.is_empty() {
+            let segments = self.elf.elf_program_headers().iter();
+            let lists = segments.filter_map(|segment| segment.notes(endian, data).ok().flatten());
+            build_id_in(endian, lists, &mut budget)?
+        } else {
+            let lists = sections.iter().filter_map(|section| section.notes(endian, data).ok().flatten());
+            build_id_in(endian, lists, &mut budget)?
+        };
+        Ok(found.map(|id| id.get(..MOST_BUILD_ID).unwrap_or(id).to_vec()))
+    }
+}
+
+fn build_id_in<'d, E: FileHeader<Endian = Endianness>>(
+    endian: Endianness,
+    lists: impl Iterator<Item = NoteIterator<'d, E>>,
+    budget: &mut Budget,
+) -> Result<Option<&'d [u8]>, Exhausted> {
+    for mut notes in lists {
+        budget.charge(1)?;
+        // The rest of a damaged list is ignored.
+        while let Ok(Some(note)) = notes.next() {
+            budget.charge(1)?;
+            let is_build_id = note.n_type(endian) == object::elf::NT_GNU_BUILD_ID;
+            if is_build_id && matches!(note.name_bytes(), b"GNU" | b"GNU\0") {
+                return Ok(Some(note.desc()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the section names, each with a NUL after it.
+fn section_names<'d, E: FileHeader<Endian = Endianness>>(
+    elf: &ElfFile<'d, E>,
+    data: &'d [u8],
+    sections: &SectionTable<'d, E>,
+) -> Option<&'d [u8]> {
+    let index = elf.elf_header().section_strings_index(elf.endian(), data).ok()?;
+    sections.section(index).ok()?.data(elf.endian(), data).ok()
+}
+
+/// Returns `true` if bytes start with a name and a NUL.
+fn is_name(bytes: &[u8], name: &str) -> bool {
+    bytes.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ichnos_testing::{ElfForm, elf_with_sections, in_cpu_time};
+
+    use super::super::Elf;
+    use super::*;
+    use crate::error::DebugInfoError;
+
+    fn open(file: Vec<u8>) -> Result<Elf, DebugInfoError> {
+        Elf::new("/a.so".to_owned(), file, None, 0)
+    }
+
+    /// Returns a note, with 32-bit little-endian numbers.
+    fn note(name: &str, kind: u32, description: &[u8]) -> Vec<u8> {
+        let sizes = [name.len() as u32, description.len() as u32, kind];
+        let mut note = sizes.map(u32::to_le_bytes).concat();
+        for part in [name.as_bytes(), description] {
+            note.extend(part);
+            note.resize(note.len().next_multiple_of(4), 0);
+        }
+        note
+    }
+
+    const FORM: ElfForm = ElfForm { is_64: true, is_big_endian: false, dwarf: 4 };
+
+    /// Adds copies of the header of section 1 to a file with [`FORM`], and makes section 1 the section with names if
+    /// `has_names` is true.
+    fn with_many_sections(mut file: Vec<u8>, copies: usize, has_names: bool) -> Vec<u8> {
+        const HEADER: usize = 64;
+        let headers = u64::from_le_bytes(*file[0x28..].first_chunk().unwrap()) as usize;
+        let count = u16::from_le_bytes(*file[0x3c..].first_chunk().unwrap()) as usize;
+        let section = file[headers + HEADER..][..HEADER].to_vec();
+        assert_eq!(file.len(), headers + count * HEADER);
+        file.extend(section.repeat(copies));
+        file[0x3c..0x3e].copy_from_slice(&u16::try_from(count + copies).unwrap().to_le_bytes());
+        if has_names {
+            file[0x3e..0x40].copy_from_slice(&1_u16.to_le_bytes());
+        }
+        file
+    }
+
+    #[test]
+    fn sections_with_the_same_notes_are_limited() {
+        let file = elf_with_sections(FORM, &[(".note.many", &note("", 0, &[]).repeat(200_000))]);
+        assert_eq!(open(file.clone()).unwrap().build_id, None);
+        let file = with_many_sections(file, 60_000, false);
+        in_cpu_time(Duration::from_secs(10), "notes", || {
+            let limit = DebugInfoError::Limit { path: "/a.so".to_owned() };
+            assert_eq!(open(file).unwrap_err(), limit);
+        });
+    }
+
+    #[test]
+    fn sections_with_the_same_long_name_take_limited_time() {
+        let file = elf_with_sections(FORM, &[(".debug_str", &[b'a'; 8 << 20])]);
+        let file = with_many_sections(file, 60_000, true);
+        in_cpu_time(Duration::from_secs(10), "section names", || {
+            let elf = open(file).unwrap();
+            assert_eq!(elf.section(SectionId::DebugStr), b"");
+        });
+    }
+
+    #[test]
+    fn build_ids_are_found_among_other_notes() {
+        let id = [7; 20];
+        let long = [7; 100];
+        let damaged = [&note("GNU\0", 3, &id)[..14], &[0xff; 20]].concat();
+        let others = [note("GNU\0", 1, &[1; 16]), note("stapsdt\0", 3, &[2; 5])].concat();
+        for (first, second, expected) in [
+            (&others[..], &note("GNU\0", 3, &id)[..], Some(&id[..])),
+            (&damaged, &note("GNU", 3, &id), Some(&id)),
+            (&damaged, &others, None),
+            (&others, &note("GNU\0", 3, &long), Some(&long[..64])),
+        ] {
+            let file = elf_with_sections(FORM, &[(".note.a", first), (".note.gnu.build-id", second)]);
+            assert_eq!(open(file).unwrap().build_id.as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn debug_links_are_read() {
+        for form in ElfForm::ALL {
+            let crc = if form.is_big_endian { [1, 2, 3, 4] } else { [4, 3, 2, 1] };
+            let link = |bytes: &[u8]| {
+                let file =
+                    elf_with_sections(form, &[(".gnu_debuglink", bytes), (".gnu_debuglink", b"b\0\0\0")]);
+                open(file).unwrap().debug_link
+            };
+            for name in ["", "a", "abc", "abcd", "a.debug"] {
+                let mut bytes = [name.as_bytes(), &[0]].concat();
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+                let expected = Some(DebugLink { name: name.to_owned(), crc: 0x0102_0304 });
+                assert_eq!(link(&[&bytes[..], &crc].concat()), expected, "{name}");
+                assert_eq!(link(&[&bytes[..], &crc[..3]].concat()), None, "{name}");
+            }
+            assert_eq!(link(&[b'a'; 10_000]), None);
+        }
+    }
+}
