@@ -20,6 +20,8 @@ pub(crate) struct Binaries {
 #[derive(Debug, Default)]
 struct Opened {
     binaries: HashMap<BinaryId, OpenedBinary>,
+    /// Problems with closed binaries.
+    problems: Vec<DebugInfoError>,
     /// Number of uses of any binary.
     uses: u64,
 }
@@ -84,12 +86,14 @@ impl Binaries {
         result
     }
 
-    /// Returns the problems of all opened binaries, sorted by path.
+    /// Returns the problems with all binaries so far, sorted by message.
     pub(crate) fn problems(&self) -> Vec<DebugInfoError> {
         let opened = self.opened.lock().ignore_poison();
-        let mut entries: Vec<_> = opened.binaries.iter().collect();
-        entries.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
-        entries.into_iter().filter_map(|(_, entry)| entry.binary.problem()).collect()
+        let open = opened.binaries.values().filter_map(|entry| entry.binary.problem());
+        let mut problems: Vec<_> = open.chain(opened.problems.iter().cloned()).collect();
+        problems.sort_by_cached_key(ToString::to_string);
+        problems.dedup();
+        problems
     }
 }
 
@@ -104,7 +108,35 @@ impl Opened {
             let Some(oldest) = oldest.map(|(id, _)| id.clone()) else { return };
             if let Some(entry) = self.binaries.remove(&oldest) {
                 bytes = bytes.saturating_sub(entry.binary.bytes());
+                self.keep_problem(&entry.binary);
             }
         }
+    }
+
+    fn keep_problem(&mut self, binary: &Binary) {
+        /// Maximum number of problems. Later problems are forgotten with their binaries.
+        const MOST: usize = 256;
+        if self.problems.len() < MOST
+            && let Some(problem) = binary.problem()
+            && !self.problems.contains(&problem)
+        {
+            self.problems.push(problem);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_with_closed_binaries_are_kept() {
+        let limits = DebugInfoLimits { open_binaries: 1, ..DebugInfoLimits::default() };
+        let binaries = Binaries::new(OpenSettings { limits, ..OpenSettings::default() });
+        for path in ["b", "a", "b", "c"] {
+            binaries.find(&BinaryId::new(path), (0, MappingBase::Absolute), 0);
+        }
+        let problems: Vec<String> = binaries.problems().iter().map(ToString::to_string).collect();
+        assert_eq!(problems, ["a", "b", "c"].map(|path| format!("{path}: not an absolute path")));
     }
 }

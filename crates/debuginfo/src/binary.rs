@@ -50,7 +50,7 @@ pub(crate) struct OpenSettings {
 }
 
 /// An opened binary.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Binary {
     /// File of the binary, if it exists.
     program: Option<Elf>,
@@ -59,14 +59,15 @@ pub(crate) struct Binary {
     dwarf: Option<Dwarf>,
     /// Functions of the symbol table, once they were needed.
     functions: Option<Vec<(u64, u64, Arc<str>)>>,
+    /// Number of bytes in these functions and their names.
+    function_bytes: usize,
     problem: Option<DebugInfoError>,
 }
 
 impl Binary {
     /// Opens a binary.
     pub(crate) fn open(id: &BinaryId, settings: &OpenSettings) -> Self {
-        let mut binary =
-            Self { program: None, debug_file: None, dwarf: None, functions: None, problem: None };
+        let mut binary = Self::default();
         let place = settings.directories.binary(&id.path);
         match place
             .as_ref()
@@ -78,7 +79,9 @@ impl Binary {
         }
         let program = binary.program.as_ref();
         if !program.is_some_and(Elf::has_dwarf) {
-            binary.debug_file = find_debug_file(place.as_ref().ok(), id, program, settings);
+            let (found, limit) = find_debug_file(place.as_ref().ok(), id, program, settings);
+            binary.debug_file = found;
+            binary.problem = binary.problem.or(limit);
         }
         let with_dwarf = binary.debug_file.as_ref().or(binary.program.as_ref()).filter(|elf| elf.has_dwarf());
         binary.dwarf = with_dwarf.map(Dwarf::new);
@@ -113,7 +116,10 @@ impl Binary {
         self.functions.get_or_insert_with(|| {
             let all = files.into_iter().flatten().map(Elf::functions).find(|found| !found.is_empty());
             let exported = || self.program.as_ref().map(Elf::exported_functions);
-            all.or_else(exported).unwrap_or_default()
+            let functions = all.or_else(exported).unwrap_or_default();
+            let names: usize = functions.iter().map(|(.., name)| name.len()).sum();
+            self.function_bytes = functions.len() * size_of::<(u64, u64, Arc<str>)>() + names;
+            functions
         })
     }
 
@@ -129,9 +135,8 @@ impl Binary {
     /// Returns the number of bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         let files = [&self.program, &self.debug_file].into_iter().flatten();
-        let functions = self.functions.iter().flatten();
-        let names: usize = functions.map(|(.., name)| size_of::<(u64, u64, Arc<str>)>() + name.len()).sum();
-        files.map(Elf::bytes).sum::<usize>() + self.dwarf.as_ref().map_or(0, Dwarf::bytes) + names
+        let dwarf = self.dwarf.as_ref().map_or(0, Dwarf::bytes);
+        files.map(Elf::bytes).sum::<usize>() + dwarf + self.function_bytes
     }
 
     /// Finds the location of an address, relative to the address for which the binary was linked.
@@ -195,17 +200,37 @@ fn open_elf(place: &FilePath<'_>, settings: &OpenSettings) -> Result<Elf, DebugI
     Elf::new(place.shown(), place.read(limit)?, settings.decompress, limit)
 }
 
-/// Finds the separate debug file: by the build id, then by the debug link.
+/// Finds the separate debug file: by the build id, then by the debug link. Without such a file, returns the first error
+/// about a file that exceeds a limit.
 fn find_debug_file(
     place: Option<&FilePath<'_>>,
     id: &BinaryId,
     program: Option<&Elf>,
     settings: &OpenSettings,
+) -> (Option<Elf>, Option<DebugInfoError>) {
+    let mut limit = None;
+    let open = |place: &FilePath<'_>| match open_elf(place, settings) {
+        Ok(elf) => Some(elf).filter(Elf::has_dwarf),
+        Err(error) => {
+            limit = limit.take().or(Some(error).filter(DebugInfoError::is_limit));
+            None
+        }
+    };
+    let found = search_debug_file(place, id, program, &settings.directories, open);
+    let limit = limit.filter(|_| found.is_none());
+    (found, limit)
+}
+
+fn search_debug_file(
+    place: Option<&FilePath<'_>>,
+    id: &BinaryId,
+    program: Option<&Elf>,
+    directories: &Directories,
+    mut open: impl FnMut(&FilePath<'_>) -> Option<Elf>,
 ) -> Option<Elf> {
-    let open = |place: &FilePath<'_>| open_elf(place, settings).ok().filter(Elf::has_dwarf);
     let own_id = || program?.build_id.as_deref();
     if let Some(build_id) = id.build_id.as_deref().or_else(own_id)
-        && let Some(place) = settings.directories.build_id(build_id)
+        && let Some(place) = directories.build_id(build_id)
         && let Some(elf) = open(&place)
         && elf.build_id.as_deref().is_none_or(|actual| actual == build_id)
     {
@@ -214,7 +239,7 @@ fn find_debug_file(
     // A link names a file of the same build only if the binary itself is of that build.
     let recorded = id.debug_link.as_ref().map(|(name, crc)| DebugLink { name: name.to_string(), crc: *crc });
     let link = recorded.or_else(|| program?.debug_link.clone())?;
-    let places = settings.directories.debug_link(place?, &link.name);
+    let places = directories.debug_link(place?, &link.name);
     places.iter().find_map(|place| open(place).filter(|elf| elf.crc() == link.crc))
 }
 
@@ -228,11 +253,15 @@ mod tests {
     use super::*;
 
     fn open(directory: &Path, id: BinaryId) -> Binary {
+        open_within(directory, id, DebugInfoLimits::default())
+    }
+
+    fn open_within(directory: &Path, id: BinaryId, limits: DebugInfoLimits) -> Binary {
         let directories = Directories {
             target_prefix: Some(directory.to_owned()),
             debug_info: Some(directory.join("debug")),
         };
-        Binary::open(&id, &OpenSettings { directories, ..OpenSettings::default() })
+        Binary::open(&id, &OpenSettings { directories, limits, decompress: None })
     }
 
     /// Returns functions and lines of an address as text.
@@ -311,6 +340,21 @@ mod tests {
         let mut text = open(directory.path(), BinaryId::new("/text"));
         assert_eq!(shown(&mut text, 0x1010), " +None");
         assert!(matches!(text.problem(), Some(DebugInfoError::Elf { .. })));
+    }
+
+    #[test]
+    fn debug_files_above_a_limit_are_reported() {
+        let directory = tempfile::tempdir().unwrap();
+        let (stripped, debug) = (elf_library(ElfForm::ALL[7], false), elf_library(ElfForm::ALL[7], true));
+        std::fs::create_dir_all(directory.path().join("debug/.build-id/ab")).unwrap();
+        std::fs::write(directory.path().join("lib.so"), &stripped).unwrap();
+        std::fs::write(directory.path().join("debug/.build-id/ab/010203.debug"), &debug).unwrap();
+        for (limit, is_reported) in [(debug.len(), false), (debug.len() - 1, true)] {
+            let limits = DebugInfoLimits { file_bytes: limit as u64, ..DebugInfoLimits::default() };
+            let binary = open_within(directory.path(), BinaryId::new("/lib.so"), limits);
+            let problem = binary.problem();
+            assert_eq!(problem.as_ref().is_some_and(DebugInfoError::is_limit), is_reported, "{problem:?}");
+        }
     }
 
     #[test]

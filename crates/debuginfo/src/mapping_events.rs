@@ -157,8 +157,8 @@ pub(crate) fn is_from_perf(trace: &TraceClass) -> bool {
     classes.any(|class| MappingEvent::new(class).is_some_and(MappingEvent::is_from_perf))
 }
 
-/// Reads the address spaces of all processes in a trace.
-pub(crate) fn read(trace: &dyn OpenedTrace) -> AddressSpaces {
+/// Reads the address spaces of all processes in a trace, with at most `most` mappings.
+pub(crate) fn read(trace: &dyn OpenedTrace, most: usize) -> AddressSpaces {
     let streams = trace.data_streams();
     let kinds: Vec<Vec<_>> = streams
         .iter()
@@ -174,7 +174,7 @@ pub(crate) fn read(trace: &dyn OpenedTrace) -> AddressSpaces {
         }
     }
     changes.list.sort_by_key(|(time, ..)| *time);
-    let mut builder = AddressSpacesBuilder::default();
+    let mut builder = AddressSpacesBuilder::new(most);
     builder.set_incomplete(changes.is_incomplete);
     for (time, process, change) in changes.list {
         builder.add(time, process, change);

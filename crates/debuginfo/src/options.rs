@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::address_spaces::AddressSpacesBuilder;
+
 /// Limits for debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -12,12 +14,20 @@ pub struct DebugInfoLimits {
     pub open_binaries: usize,
     /// Maximum number of bytes of all opened binaries. At least one binary is open, even if it is larger.
     pub open_bytes: usize,
+    /// Maximum number of places and times in a trace at which binaries are mapped, and of thread names.
+    pub mappings: usize,
 }
 
 impl Default for DebugInfoLimits {
-    /// 2 GiB for a file, 256 binaries, 2 GiB for all of them.
+    /// 2 GiB for a file, 256 binaries, 2 GiB for all of them,
+    /// [`MOST_MAPPINGS`](AddressSpacesBuilder::MOST_MAPPINGS).
     fn default() -> Self {
-        Self { file_bytes: 2 << 30, open_binaries: 256, open_bytes: 2 << 30 }
+        Self {
+            file_bytes: 2 << 30,
+            open_binaries: 256,
+            open_bytes: 2 << 30,
+            mappings: AddressSpacesBuilder::MOST_MAPPINGS,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use ichnos_model::stack::Symbols;
 use ichnos_model::trace::WrappedTrace;
 use ichnos_model::{Cursor as _, OpenedTrace};
 
+use crate::address_spaces::AddressSpacesBuilder;
 use crate::binary::CodeLocation;
 use crate::binary_id::{BinaryId, MappingBase};
 use crate::error::DebugInfoError;
@@ -63,7 +64,7 @@ impl DebugInfo {
         self.maker.binaries().find(binary, (0, MappingBase::Absolute), address).location
     }
 
-    /// Returns `true` if a trace has so many events about binaries that the last of them were ignored.
+    /// Returns `true` if a trace has so many binaries, functions or thread names that the last of them were ignored.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.maker.is_incomplete()
@@ -76,8 +77,8 @@ impl DebugInfo {
     }
 }
 
-/// Names the modules and threads of a perf trace, and with debug information also the functions. Returns other traces
-/// unchanged.
+/// Names the modules and threads in a perf trace, and with debug information also the functions. Returns other traces
+/// unchanged. [`Symbols::is_incomplete`] tells if there are too many of them.
 #[must_use]
 pub fn with_symbols(
     trace: Box<dyn OpenedTrace>,
@@ -92,10 +93,13 @@ pub fn with_symbols(
     let maker = debug_info.map(|debug_info| Arc::clone(&debug_info.maker));
     trace.trace().set_symbols(move || {
         let Some(input) = input.upgrade() else { return Symbols::default() };
-        mapping_events::read(&*input).symbols(|mapped| match &maker {
-            Some(maker) => maker.binaries().functions(mapped.binary, (mapped.base, mapped.kind)),
-            None => Vec::new(),
-        })
+        match &maker {
+            Some(maker) => maker.symbols(&*input),
+            None => {
+                let spaces = mapping_events::read(&*input, AddressSpacesBuilder::MOST_MAPPINGS);
+                spaces.symbols(|_| Vec::new())
+            }
+        }
     });
     Box::new(WrappedTrace::new(trace, |_, cursor| cursor))
 }
