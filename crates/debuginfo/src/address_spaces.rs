@@ -23,7 +23,7 @@ use crate::binary_id::{BinaryId, MappingBase};
 /// ```
 #[derive(Debug, Default)]
 pub struct AddressSpaces {
-    /// Modules. The number of an address space is the number of its process.
+    /// Modules. An address space has the number of its process.
     symbols: Symbols,
     thread_names: ThreadNames,
     mappings: HashMap<MappingKey, BinaryMapping>,
@@ -50,7 +50,7 @@ pub struct MappedBinary<'a> {
     pub binary: &'a Arc<BinaryId>,
     /// Address at which the binary was loaded.
     pub base: u64,
-    /// Meaning of that address.
+    /// Meaning of this address.
     pub kind: MappingBase,
 }
 
@@ -81,11 +81,11 @@ impl LoadedBinary {
     }
 }
 
-/// A change of an address space.
+/// Change in an address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressSpaceEvent {
-    /// A list of all binaries follows. Earlier binaries are forgotten.
+    /// Other events list all binaries again. Earlier binaries are forgotten.
     Clear,
     /// A binary was loaded, or was loaded before.
     Load(LoadedBinary),
@@ -99,21 +99,21 @@ pub enum AddressSpaceEvent {
         /// The other process.
         parent: i64,
     },
-    /// Name of a thread.
+    /// A thread has a name.
     ThreadName {
         /// The thread.
         thread: u64,
         /// Its name.
         name: Arc<str>,
     },
-    /// Build id of the binary at an address.
+    /// The binary at an address has a build id.
     BuildId {
         /// First address.
         base: u64,
         /// Build id.
         id: Arc<[u8]>,
     },
-    /// Separate debug file of the binary at an address.
+    /// The binary at an address has a separate debug file.
     DebugLink {
         /// First address.
         base: u64,
@@ -156,7 +156,7 @@ impl AddressSpacesBuilder {
     pub const MOST_MAPPINGS: usize = 1 << 20;
 
     /// Creates a builder for at most this number of mappings, and at most this number of thread names. Later mappings
-    /// and names are dropped, which [`AddressSpaces::is_incomplete`] tells.
+    /// and names are dropped. Then [`AddressSpaces::is_incomplete`] returns `true`.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
@@ -169,7 +169,7 @@ impl AddressSpacesBuilder {
         }
     }
 
-    /// Adds a change in the address space of a process at a time, in nanoseconds from the clock origin.
+    /// Adds a change in a process. The time is in nanoseconds from the clock origin.
     pub fn add(&mut self, time: i128, process: i64, event: AddressSpaceEvent) {
         match event {
             AddressSpaceEvent::Clear => {
@@ -290,9 +290,9 @@ impl AddressSpacesBuilder {
         spaces
     }
 
-    /// Returns the end addresses of mappings without a size: each ends at the next mapping in its process.
+    /// Returns end addresses for mappings without a size. Each ends at the next mapping in its process.
     fn ends(&self) -> HashMap<(i64, u64), u64> {
-        /// Maximum size of a mapping.
+        /// Maximum mapping size in bytes.
         const MOST: u64 = 1 << 30;
         let mut bases: Vec<(i64, u64)> =
             self.closed.iter().map(|(process, mapping, _)| (*process, mapping.loaded.base)).collect();
@@ -308,13 +308,14 @@ impl AddressSpacesBuilder {
     }
 }
 
-/// Returns the address space number of a process. Negative numbers are at the end: the kernel is -1.
+/// Returns the address space number for a process. Negative numbers, for example -1 for the kernel, become the largest
+/// numbers.
 fn address_space(process: i64) -> u32 {
     process as u32
 }
 
 impl AddressSpaces {
-    /// Finds the binary at an address of a process, at a time in nanoseconds from the clock origin.
+    /// Finds the binary at an address in a process, at a time in nanoseconds from the clock origin.
     #[must_use]
     pub fn find(&self, process: i64, address: u64, time: i128) -> Option<MappedBinary<'_>> {
         let space = address_space(process);
@@ -330,7 +331,7 @@ impl AddressSpaces {
     }
 
     /// Returns module and thread names, and the functions that `functions` finds in a binary: first address, end and
-    /// name. If there are too many functions, the last ones are dropped, and the symbols are
+    /// name. If there are too many functions, later functions are dropped, and the symbols are
     /// [incomplete](Symbols::is_incomplete).
     pub fn symbols(&self, functions: impl FnMut(MappedBinary<'_>) -> Vec<(u64, u64, Arc<str>)>) -> Symbols {
         /// Maximum number of functions, and of bytes in their names.

@@ -1,4 +1,4 @@
-//! Opened binaries. Their number and their memory are bounded.
+//! Opened binaries. Their number and memory are limited.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ struct Opened {
     binaries: HashMap<BinaryId, OpenedBinary>,
     /// Problems with closed binaries.
     problems: Vec<DebugInfoError>,
-    /// Number of uses of any binary.
+    /// Number of lookups so far, in any binary.
     uses: u64,
 }
 
@@ -32,14 +32,14 @@ struct OpenedBinary {
     last_use: u64,
 }
 
-/// Result of looking up an address in a binary.
+/// Result of an address lookup in a binary.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
-    /// Address relative to the address for which the binary was linked, if it can be loaded at any address.
+    /// `true` if the address is relative to the start of the binary.
     pub(crate) is_relative: bool,
     pub(crate) address: u64,
     pub(crate) location: CodeLocation,
-    /// `true` if the file of the binary was found.
+    /// `true` if the binary's file was found.
     pub(crate) is_found: bool,
 }
 
@@ -48,7 +48,7 @@ impl Binaries {
         Self { settings, opened: Mutex::default() }
     }
 
-    /// Returns the functions of a binary that was loaded at `base`: first address, end and name.
+    /// Returns the functions in a binary that was loaded at `base`: first address, end and name.
     pub(crate) fn functions(
         &self,
         id: &BinaryId,
@@ -98,7 +98,7 @@ impl Binaries {
 }
 
 impl Opened {
-    /// Closes the binaries that were not used for the longest time, until the limits hold.
+    /// Closes the least recently used binaries until the limits hold.
     fn close_old(&mut self, limits: &DebugInfoLimits) {
         let mut bytes: usize = self.binaries.values().map(|entry| entry.binary.bytes()).sum();
         while self.binaries.len() > 1

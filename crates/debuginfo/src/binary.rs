@@ -1,4 +1,4 @@
-//! A traced binary: its file, its separate debug file, and locations in it.
+//! Traced binaries: file, separate debug file, and code locations.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::error::DebugInfoError;
 use crate::files::{Directories, FilePath};
 use crate::options::{DebugInfoLimits, Decompress};
 
-/// Location of an address in a binary.
+/// Code location in a binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CodeLocation {
     /// Functions at the address, innermost first. All but the last are inlined. Empty if nothing is known.
     pub frames: Vec<CodeFrame>,
-    /// Bytes between the start of the last function and the address. `None` without a function.
+    /// Offset in the last function, in bytes. `None` without a function.
     pub offset: Option<u64>,
     /// Origin of the last function's name.
     pub name_source: NameSource,
-    /// `true` if the address is the first of its source line.
+    /// `true` if the source line starts at this address.
     pub is_line_start: bool,
 }
 
@@ -30,7 +30,7 @@ pub enum NameSource {
     /// DWARF data.
     #[default]
     Dwarf,
-    /// Symbol table of a binary without DWARF data.
+    /// Symbol table, because the binary lacks DWARF data.
     SymbolTable,
     /// Symbol table, because the DWARF data lack the function.
     OtherSymbolTable,
@@ -38,7 +38,7 @@ pub enum NameSource {
     Exports,
 }
 
-/// Suffix that compilers add to the name of a function's rarely used part.
+/// Suffix for the rarely used part of a function.
 const COLD: &str = ".cold";
 
 /// Options for opening binaries.
@@ -52,12 +52,12 @@ pub(crate) struct OpenSettings {
 /// An opened binary.
 #[derive(Debug, Default)]
 pub(crate) struct Binary {
-    /// File of the binary, if it exists.
+    /// The binary's file, if it exists.
     program: Option<Elf>,
     /// Separate debug file, if the binary needs one.
     debug_file: Option<Elf>,
     dwarf: Option<Dwarf>,
-    /// Functions of the symbol table, once they were needed.
+    /// Functions in the symbol table, once they were needed.
     functions: Option<Vec<(u64, u64, Arc<str>)>>,
     /// Number of bytes in these functions and their names.
     function_bytes: usize,
@@ -96,8 +96,8 @@ impl Binary {
         self.program.is_some()
     }
 
-    /// Returns the address in memory of the address 0 of the file. `None` if addresses in memory and in the file are the
-    /// same.
+    /// Returns the memory address that corresponds to the address 0 in the file. `None` if addresses in memory and in
+    /// the file are equal.
     pub(crate) fn origin(&self, base: u64, kind: MappingBase) -> Option<u64> {
         let elf = self.program.as_ref().or(self.debug_file.as_ref());
         let is_fixed = elf.is_some_and(|elf| !elf.is_position_independent);
@@ -110,7 +110,7 @@ impl Binary {
         }
     }
 
-    /// Returns the functions of the symbol table, sorted by address: first address, end and name.
+    /// Returns the functions in the symbol table, sorted by address: first address, end and name.
     pub(crate) fn functions(&mut self) -> &[(u64, u64, Arc<str>)] {
         let files = [&self.program, &self.debug_file];
         self.functions.get_or_insert_with(|| {
@@ -139,7 +139,7 @@ impl Binary {
         files.map(Elf::bytes).sum::<usize>() + dwarf + self.function_bytes
     }
 
-    /// Finds the location of an address, relative to the address for which the binary was linked.
+    /// Finds the code location at an address in the file.
     pub(crate) fn find(&mut self, address: u64) -> CodeLocation {
         let elf = self.debug_file.as_ref().or(self.program.as_ref());
         let found = match (&mut self.dwarf, elf) {
@@ -159,7 +159,7 @@ impl Binary {
         location
     }
 
-    /// Names the last function of a location by the symbol table.
+    /// Names a location's last function by the symbol table.
     fn add_symbol(&self, address: u64, location: &mut CodeLocation) {
         let files = [&self.program, &self.debug_file];
         let mut files = files.into_iter().flatten();
@@ -172,7 +172,7 @@ impl Binary {
             location.frames.push(CodeFrame::default());
         }
         if let Some(last) = location.frames.last_mut() {
-            // A part of a function has a mangled name in the symbol table.
+            // The rarely used part has a mangled name in the symbol table.
             last.name = Some(match &last.name {
                 Some(own) if name.ends_with(COLD) => format!("{own}{COLD}").into(),
                 _ => name.into(),
@@ -182,7 +182,7 @@ impl Binary {
     }
 }
 
-/// Opens the file of a binary, and compares its build id.
+/// Opens a binary's file, and compares the build id.
 fn open_program(place: &FilePath<'_>, id: &BinaryId, settings: &OpenSettings) -> Result<Elf, DebugInfoError> {
     let elf = open_elf(place, settings)?;
     match &id.build_id {
@@ -236,7 +236,7 @@ fn search_debug_file(
     {
         return Some(elf);
     }
-    // A link names a file of the same build only if the binary itself is of that build.
+    // The debug link of another build names another build's debug file.
     let recorded = id.debug_link.as_ref().map(|(name, crc)| DebugLink { name: name.to_string(), crc: *crc });
     let link = recorded.or_else(|| program?.debug_link.clone())?;
     let places = directories.debug_link(place?, &link.name);
@@ -264,7 +264,7 @@ mod tests {
         Binary::open(&id, &OpenSettings { directories, limits, decompress: None })
     }
 
-    /// Returns functions and lines of an address as text.
+    /// Returns the functions and lines at an address as text.
     fn shown(binary: &mut Binary, address: u64) -> String {
         let location = binary.find(address);
         let frames = location.frames.iter().map(|frame| {

@@ -7,16 +7,16 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget(u64);
 
-/// Error of a file that needs more steps than its budget.
+/// Error: a file needs more steps than its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exhausted;
 
 impl Budget {
-    /// Steps for each byte of a file, and for a file without bytes.
+    /// Steps for each byte in a file, and in addition for each file.
     const STEPS_PER_BYTE: u64 = 16;
     const LEAST: u64 = 1 << 20;
 
-    /// Bytes of memory that one step pays for.
+    /// Memory bytes per step.
     const BYTES_PER_STEP: usize = 8;
 
     /// Creates the budget for a file with this size in bytes.

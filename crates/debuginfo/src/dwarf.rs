@@ -1,7 +1,6 @@
-//! DWARF data: function, source line and inlined functions of an address.
+//! DWARF data: function, source line and inlined functions by address.
 //!
-//! Entries are read once, unit by unit, when an address of the unit is looked up. The number of steps is bounded by the
-//! size of the sections.
+//! A unit is read when one of its addresses is first looked up. The section sizes limit the number of steps.
 
 mod abbreviations;
 mod functions;
@@ -27,7 +26,7 @@ use crate::budget::Budget;
 use crate::elf::Elf;
 use crate::error::DwarfProblem;
 
-/// A function at an address. It is an inlined function, unless it is the last of the address.
+/// Function at an address. All functions but the last are inlined into it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeFrame {
     /// Function name.
@@ -43,15 +42,15 @@ pub(crate) struct DwarfLocation {
     pub(crate) frames: Vec<CodeFrame>,
     /// Start of the last function. `None` if the function has several parts, and the address is not in the first one.
     pub(crate) begin: Option<u64>,
-    /// `true` if the address is the first of its source line.
+    /// `true` if the source line starts at this address.
     pub(crate) is_line_start: bool,
 }
 
-/// DWARF data of a file, as far as they were read.
+/// DWARF data in a file, as far as they were read.
 #[derive(Debug)]
 pub(crate) struct Dwarf {
     units: Units,
-    /// Tables by unit, once an address of the unit was looked up.
+    /// Tables by unit, for units in which an address was looked up.
     tables: HashMap<usize, UnitTables>,
     /// Number of bytes in the tables.
     table_bytes: usize,
@@ -63,7 +62,7 @@ pub(crate) struct Dwarf {
 /// Maximum memory size of all tables in a file, in bytes. Beyond it, they are read again when they are needed.
 const MOST_TABLE_BYTES: usize = 512 << 20;
 
-/// Tables of a unit.
+/// Tables for a unit.
 #[derive(Debug)]
 struct UnitTables {
     functions: FunctionTable,
@@ -83,7 +82,7 @@ impl UnitTables {
 }
 
 impl Dwarf {
-    /// Reads the list of units.
+    /// Reads the unit list.
     pub(crate) fn new(elf: &Elf) -> Self {
         let mut budget = crate::elf::budget(elf);
         let (units, problem) = Units::new(&sections(elf), &mut budget);
@@ -107,13 +106,13 @@ impl Dwarf {
         self.units.bytes() + self.table_bytes + self.names.bytes()
     }
 
-    /// Finds functions and lines of an address. `elf` is the file of the units.
+    /// Finds the functions and lines at an address. `elf` is the file that contains the units.
     pub(crate) fn find(&mut self, elf: &Elf, address: u64) -> Option<DwarfLocation> {
         let sections = sections(elf);
         let mut found = None;
         for index in self.units.candidates(address) {
             let location = self.find_in(&sections, index, address);
-            // Code of other units can be between the parts of a unit.
+            // Between the parts of a unit, there can be code from other units.
             if location.as_ref().is_some_and(|location| location.begin.is_some()) {
                 return location;
             }

@@ -15,7 +15,7 @@ use crate::budget::{Budget, Exhausted};
 use crate::error::DebugInfoError;
 use crate::options::Decompress;
 
-/// An ELF file in memory.
+/// ELF file in memory.
 #[derive(Debug)]
 pub(crate) struct Elf {
     pub(crate) path: String,
@@ -114,7 +114,7 @@ impl Elf {
         self.data.len() + decompressed.sum::<usize>() + symbols * size_of::<FunctionSymbol>()
     }
 
-    /// Returns the checksum of the file.
+    /// Returns the file's checksum, as in `.gnu_debuglink` sections.
     pub(crate) fn crc(&self) -> u32 {
         crc32fast::hash(&self.data)
     }
@@ -125,7 +125,7 @@ impl Elf {
         Some((self.symbols.name(symbol, &self.data)?, symbol.address))
     }
 
-    /// Returns the functions of the symbol table: first address, end and name.
+    /// Returns the functions in the symbol table: first address, end and name.
     pub(crate) fn functions(&self) -> Vec<(u64, u64, Arc<str>)> {
         self.symbols.list(&self.data)
     }
@@ -143,7 +143,7 @@ impl Elf {
     }
 }
 
-/// Contents of an ELF file.
+/// Parsed ELF file.
 #[derive(Default)]
 struct Parsed {
     is_big_endian: bool,
@@ -189,11 +189,11 @@ fn code_address<E: FileHeader<Endian = Endianness>>(elf: &ElfFile<'_, E>) -> u64
     code.map_or(0, |header| header.p_vaddr(endian).into() / PAGE * PAGE)
 }
 
-/// Functions of a symbol table, sorted by address.
+/// Functions in a symbol table, sorted by address.
 #[derive(Debug, Default)]
 struct Functions {
     symbols: Vec<FunctionSymbol>,
-    /// File range of the names.
+    /// File range with the names.
     names: Range<usize>,
 }
 
@@ -201,11 +201,11 @@ struct Functions {
 struct FunctionSymbol {
     address: u64,
     size: u64,
-    /// Start of the name in the names.
+    /// Offset in the names.
     name: u32,
 }
 
-/// Maximum length of names in bytes.
+/// Maximum length of a name in bytes.
 const MOST_NAME: usize = 4096;
 
 impl Functions {
@@ -226,7 +226,7 @@ impl Functions {
                 name: symbol.st_name(endian),
             })
             .collect();
-        // The first of several names for the same address counts.
+        // Of several names for the same address, the first counts.
         symbols.sort_by_key(|symbol| symbol.address);
         symbols.dedup_by_key(|symbol| symbol.address);
         Self { symbols, names: names.unwrap_or_default() }
@@ -264,7 +264,7 @@ impl Functions {
     }
 }
 
-/// Returns the work budget for the DWARF data of a file.
+/// Returns the budget for the DWARF data in a file.
 pub(crate) fn budget(elf: &Elf) -> Budget {
     Budget::for_size(SECTIONS.iter().map(|id| elf.section(*id).len()).sum())
 }

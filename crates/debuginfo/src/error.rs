@@ -2,7 +2,7 @@
 
 use crate::budget::Exhausted;
 
-/// Reason why the debug information of a file cannot be used.
+/// Reason why a file's debug information cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DebugInfoError {
@@ -14,7 +14,7 @@ pub enum DebugInfoError {
         /// Message of the operating system.
         message: String,
     },
-    /// The path is not a path of a regular file that may be read.
+    /// The path does not lead to a regular file, or the file must not be read.
     #[error("{path}: {reason}")]
     Path {
         /// The path.
@@ -50,7 +50,7 @@ pub enum DebugInfoError {
         /// Build id in the trace.
         expected: Vec<u8>,
     },
-    /// The DWARF data of the file are invalid.
+    /// The DWARF data in the file are invalid.
     #[error("{path}: invalid DWARF: {message}")]
     Dwarf {
         /// Path of the file.

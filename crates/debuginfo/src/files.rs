@@ -30,7 +30,7 @@ impl Directories {
         self.debug_info.as_deref().unwrap_or(Path::new(DEBUG_DIRECTORY))
     }
 
-    /// Returns the place of a binary, from its path in the traced system.
+    /// Returns a binary's place, from its path in the traced system.
     pub(crate) fn binary(&self, path: &str) -> Result<FilePath<'_>, DebugInfoError> {
         let refuse = |reason| DebugInfoError::Path { path: path.to_owned(), reason };
         let inner = Path::new(path);
@@ -49,7 +49,7 @@ impl Directories {
         Ok(FilePath { path, root })
     }
 
-    /// Returns the place of the separate debug file for a build id.
+    /// Returns the place for the separate debug file with a build id.
     pub(crate) fn build_id(&self, id: &[u8]) -> Option<FilePath<'_>> {
         let (first, rest) = id.split_at_checked(1).filter(|(_, rest)| !rest.is_empty())?;
         let directory = self.debug_info();
@@ -58,7 +58,7 @@ impl Directories {
         Some(FilePath { path, root: Some(directory) })
     }
 
-    /// Returns the places of the separate debug file that a debug link names, for a binary.
+    /// Returns the places where a binary's separate debug file can be, from the name in its debug link.
     pub(crate) fn debug_link<'d>(&'d self, binary: &FilePath<'d>, name: &str) -> Vec<FilePath<'d>> {
         let mut components = Path::new(name).components();
         let is_name = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
@@ -139,12 +139,12 @@ impl OpenedFile {
     }
 }
 
-/// Place of a file or a directory, which is not opened for reading yet: opening a device or a pipe can block, or have
+/// A file or a directory that is not opened for reading yet. Opening a device or a pipe for reading can block, or have
 /// side effects.
 #[cfg(target_os = "linux")]
 struct Place {
     place: File,
-    /// Link to the place.
+    /// Link to the file, even if its path changes.
     link: PathBuf,
 }
 
@@ -172,7 +172,7 @@ impl Place {
     }
 }
 
-/// Place of a file or a directory. On this system, another file can take its place before it is opened.
+/// Path of a file or a directory. On this system, another file can get this path before it is opened.
 #[cfg(not(target_os = "linux"))]
 struct Place(PathBuf);
 

@@ -8,13 +8,13 @@ use crate::address_spaces::AddressSpacesBuilder;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DebugInfoLimits {
-    /// Maximum size of a file in bytes.
+    /// Maximum file size in bytes.
     pub file_bytes: u64,
     /// Maximum number of opened binaries.
     pub open_binaries: usize,
-    /// Maximum number of bytes of all opened binaries. At least one binary is open, even if it is larger.
+    /// Maximum memory for all opened binaries, in bytes. One binary is opened even if it is larger.
     pub open_bytes: usize,
-    /// Maximum number of places and times in a trace at which binaries are mapped, and of thread names.
+    /// Maximum number of mappings in a trace, and of thread names. A binary in ten processes has ten mappings.
     pub mappings: usize,
 }
 
@@ -31,7 +31,7 @@ impl Default for DebugInfoLimits {
     }
 }
 
-/// Compression of a section.
+/// Section compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
@@ -41,7 +41,7 @@ pub enum Compression {
     Zstandard,
 }
 
-/// Decompresses a section to a buffer of a known size. Returns `None` if that fails.
+/// Decompresses a section with a known size. Returns `None` if that fails.
 pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
 
 /// Options for debug information.
@@ -50,7 +50,7 @@ pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
 pub struct DebugInfoOptions {
     /// Directory for separate debug files, `/usr/lib/debug` by default.
     pub debug_info_dir: Option<PathBuf>,
-    /// Root directory of the traced system. Without it, paths in the trace are paths of this system.
+    /// Root directory of the traced system. Without it, the trace was recorded on this system.
     pub target_prefix: Option<PathBuf>,
     /// Name of the structure that is added to events, `debug_info` by default.
     pub field_name: String,
@@ -58,9 +58,9 @@ pub struct DebugInfoOptions {
     pub full_path: bool,
     /// Show only what Babeltrace shows.
     ///
-    /// It shows nothing for a binary whose build id is recorded, but whose file is missing or from another build. It
-    /// shows a line only for an inlined function, or at the first address of the line. It uses the symbol table only
-    /// if DWARF data are missing, and never the names that a stripped library exports.
+    /// Babeltrace shows nothing for a binary with a recorded build id if the file is missing or from another build. It
+    /// shows a line only for an inlined function, or at the line's first address. It uses the symbol table only if
+    /// DWARF data are missing, and never the names that a stripped library exports.
     pub as_babeltrace: bool,
     /// Limits.
     pub limits: DebugInfoLimits,

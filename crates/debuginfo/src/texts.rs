@@ -13,7 +13,7 @@ use crate::files::Directories;
 use crate::mapping_events;
 use crate::options::DebugInfoOptions;
 
-/// Writer of texts.
+/// Writes the texts.
 #[derive(Debug)]
 pub(crate) struct TextMaker {
     binaries: Binaries,
@@ -22,7 +22,7 @@ pub(crate) struct TextMaker {
     as_babeltrace: bool,
     /// Maximum number of mappings in a trace.
     most_mappings: usize,
-    /// `true` if the symbols or the binaries in a trace are known only in part.
+    /// `true` if some symbols or binaries in a trace are missing, because there are too many.
     is_incomplete: AtomicBool,
 }
 

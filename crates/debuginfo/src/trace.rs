@@ -17,7 +17,7 @@ use crate::options::DebugInfoOptions;
 use crate::texts::TextMaker;
 use crate::{class, mapping_events};
 
-/// Debug information for the events of traces. Traces share the opened binaries.
+/// Debug information for the events in one or more traces, which share the opened binaries.
 #[derive(Debug)]
 pub struct DebugInfo {
     maker: Arc<TextMaker>,
@@ -36,7 +36,7 @@ impl DebugInfo {
         class::declare(stream, &self.field_name);
     }
 
-    /// Adds debug information to the events of a trace. Returns the trace unchanged if its classes do not
+    /// Adds debug information to the events in a trace. Returns the trace unchanged if its classes do not
     /// [declare](Self::declare) it.
     ///
     /// Reading the first event scans the trace for events about binaries.
@@ -57,8 +57,8 @@ impl DebugInfo {
         }))
     }
 
-    /// Finds the functions and source lines at an address of a binary. Addresses are relative to the address for which
-    /// the binary was linked: for a library or a position-independent program, relative to the start of its mapping.
+    /// Finds the functions and source lines at an address in a binary, as its linker counts addresses. For a library or
+    /// a position-independent program, this is the distance from the start of its mapping.
     #[must_use]
     pub fn locate(&self, binary: &BinaryId, address: u64) -> CodeLocation {
         self.maker.binaries().find(binary, (0, MappingBase::Absolute), address).location
@@ -70,7 +70,7 @@ impl DebugInfo {
         self.maker.is_incomplete()
     }
 
-    /// Returns the reasons why opened binaries lack debug information, or have only a part of it.
+    /// Returns the reasons why opened binaries lack some or all debug information.
     #[must_use]
     pub fn problems(&self) -> Vec<DebugInfoError> {
         self.maker.binaries().problems()

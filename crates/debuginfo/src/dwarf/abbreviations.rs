@@ -23,7 +23,7 @@ pub(super) struct AbbreviationTables {
 }
 
 impl AbbreviationTables {
-    /// Returns the table of a unit.
+    /// Returns a unit's table.
     pub(super) fn get(
         &mut self,
         sections: &Sections<'_>,
@@ -44,15 +44,15 @@ impl AbbreviationTables {
         Ok(table)
     }
 
-    /// Returns the number of bytes in memory.
+    /// Returns the memory size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// Charges for a table before it is read. Returns its number of bytes in memory.
+/// Charges for a table before it is read. Returns its memory size in bytes.
 ///
-/// Tables can overlap: each offset in a long table is the start of a shorter table.
+/// Tables can overlap: a unit can refer to any abbreviation in a long table as the start of its own table.
 fn charge(sections: &Sections<'_>, offset: usize, budget: &mut Budget) -> Result<usize, DwarfProblem> {
     let mut input = *sections.debug_abbrev.reader();
     input.skip(offset)?;

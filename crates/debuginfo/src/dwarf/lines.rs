@@ -1,4 +1,4 @@
-//! Source lines of a unit.
+//! Source lines in a unit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,30 +16,29 @@ use crate::error::DwarfProblem;
 /// Source file and line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// Path of the file, as the compiler recorded it.
+    /// File path, as the compiler recorded it.
     pub path: Arc<str>,
     /// Line number.
     pub line: u64,
 }
 
-/// Lines of a unit, sorted by address, and paths of its files.
+/// Lines in a unit, sorted by address, and file paths.
 #[derive(Debug, Default)]
 pub(super) struct LineTable {
     rows: Vec<Row>,
     files: HashMap<u64, Option<Arc<str>>>,
-    /// Length of all paths, in bytes.
+    /// Total path length in bytes.
     path_bytes: usize,
 }
 
-/// Maximum size of a line program's header, in bytes. Its file list needs up to 100 times as much memory.
+/// Maximum header size of a line program, in bytes. While it is read, it takes up to 100 times as much memory.
 const MOST_HEADER: usize = 4 << 20;
 
-/// Maximum number of files that the instructions of a line program define, and the smallest size of such an
-/// instruction.
+/// Maximum number of files that instructions define, and the minimum size of such an instruction in bytes.
 const MOST_DEFINED_FILES: usize = 1 << 20;
 const LEAST_DEFINITION: usize = 7;
 
-/// Maximum length of all paths in a unit, in bytes.
+/// Maximum total path length in a unit, in bytes.
 const MOST_PATH_BYTES: usize = 64 << 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +50,7 @@ struct Row {
 }
 
 impl LineTable {
-    /// Runs the line program of a unit. After a problem, the table has the lines before it.
+    /// Runs a unit's line program. After a problem, the table has the lines before it.
     pub(super) fn new(
         sections: &Sections<'_>,
         unit: &Unit,
@@ -92,9 +91,9 @@ impl LineTable {
         Ok(())
     }
 
-    /// Adds the rows of a sequence, unless its code was not linked.
+    /// Adds the rows in a sequence, unless its code was not linked.
     fn add_sequence(&mut self, sequence: &mut Vec<Row>) {
-        // Unlinked code has the address 0, or one at the end of the address space.
+        // Unlinked code has the address 0, or an address at the end of the address space.
         const TOMBSTONES: u64 = 0xffff_ffff_ffff_fff0;
         let begin = sequence.first().map_or(0, |row| row.address);
         let end = sequence.last().map_or(0, |row| row.address);
@@ -129,21 +128,21 @@ impl LineTable {
         Ok(())
     }
 
-    /// Finds the source line of an address.
+    /// Finds the source line at an address.
     pub(super) fn find(&self, address: u64) -> Option<SourceLine> {
         let behind = self.rows.partition_point(|row| row.address <= address);
         let row = self.rows.get(behind.checked_sub(1)?)?;
         self.source(row.file, row.line?)
     }
 
-    /// Returns `true` for the first address of a line.
+    /// Returns `true` if a line starts at an address.
     pub(super) fn is_start(&self, address: u64) -> bool {
         let behind = self.rows.partition_point(|row| row.address <= address);
         let row = behind.checked_sub(1).and_then(|index| self.rows.get(index));
         row.is_some_and(|row| row.address == address && row.line.is_some())
     }
 
-    /// Returns a line of a file. `None` for line 0, which means an unknown line.
+    /// Returns a line in a file. `None` for line 0, which means an unknown line.
     pub(super) fn source(&self, file: u64, line: u64) -> Option<SourceLine> {
         let path = Arc::clone(self.files.get(&file)?.as_ref()?);
         (line != 0).then_some(SourceLine { path, line })
@@ -177,14 +176,14 @@ fn charge_program(
     budget.charge(length)?;
     let version = program.read_u16()?;
     if version >= 5 {
-        // Sizes of addresses and segment selectors.
+        // Address size and segment selector size.
         program.skip(2)?;
     }
     let header_length = program.read_length(format)?;
     if header_length <= MOST_HEADER { Ok(()) } else { Err(Exhausted.into()) }
 }
 
-/// Checks that the instructions of a line program do not define too many files, which stay in memory.
+/// Checks that instructions do not define too many files, which stay in memory.
 fn check_defined_files(header: &LineProgramHeader<Slice<'_>>) -> Result<(), Exhausted> {
     if header.raw_program_buf().len() / LEAST_DEFINITION <= MOST_DEFINED_FILES {
         return Ok(());
@@ -198,7 +197,7 @@ fn check_defined_files(header: &LineProgramHeader<Slice<'_>>) -> Result<(), Exha
     if files <= MOST_DEFINED_FILES { Ok(()) } else { Err(Exhausted) }
 }
 
-/// Returns the path of a file, with its directories.
+/// Returns a file path with its directories.
 fn path(
     sections: &Sections<'_>,
     unit: &Unit,
@@ -210,7 +209,7 @@ fn path(
     let file = header.file(file)?;
     let name = text(&file.path_name())?;
     let directory = file.directory(header).and_then(|value| text(&value));
-    // Relative directories begin at the directory of the unit. Since version 5, it is also directory 0.
+    // Relative directories start in the unit's directory. Since version 5, it is also directory 0.
     let is_outer = header.version() >= 5 && file.directory_index() == 0;
     let outer = (!is_outer).then(|| unit.directory.clone());
     let mut path = String::new();

@@ -16,7 +16,7 @@ const MOST_STEPS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct FunctionNames {
     names: HashMap<(usize, UnitOffset), Option<Arc<str>>>,
-    /// Number of bytes in memory.
+    /// Memory size in bytes.
     bytes: usize,
 }
 
@@ -24,10 +24,10 @@ impl FunctionNames {
     /// Maximum memory size in bytes. Beyond it, all names are forgotten.
     const MOST_BYTES: usize = 64 << 20;
 
-    /// Bytes of a name in addition to its text.
+    /// Memory size of a name without its text, in bytes.
     const ENTRY_BYTES: usize = size_of::<((usize, UnitOffset), Option<Arc<str>>)>() + 2 * size_of::<usize>();
 
-    /// Finds the name of the function with an entry in a unit.
+    /// Finds the name of a function, from its unit and entry.
     pub(super) fn find(
         &mut self,
         sections: &Sections<'_>,
@@ -40,7 +40,7 @@ impl FunctionNames {
         }
         let name: Option<Arc<str>> = search(sections, units, place, budget)?.map(Arc::from);
         let bytes = Self::ENTRY_BYTES + name.as_ref().map_or(0, |name| name.len());
-        // Functions can share the text of their names.
+        // Functions can share the text with the name.
         budget.charge_memory(bytes)?;
         if self.bytes + bytes > Self::MOST_BYTES {
             self.clear();
@@ -83,7 +83,7 @@ fn search(
     Ok(linkage_name)
 }
 
-/// Returns the entry that an entry is an instance of.
+/// Returns the entry with more properties of the same function.
 fn origin(units: &Units, index: usize, unit: &Unit, entry: &DebugEntry<'_>) -> Option<(usize, UnitOffset)> {
     let attribute = entry
         .attr_value(gimli::DW_AT_abstract_origin)

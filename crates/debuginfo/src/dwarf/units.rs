@@ -15,7 +15,7 @@ use crate::error::DwarfProblem;
 
 pub(super) type DebugEntry<'a> = DebuggingInformationEntry<Slice<'a>>;
 
-/// A unit: a compiled source file.
+/// Unit: a compiled source file.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) offset: usize,
@@ -36,9 +36,9 @@ pub(super) struct Units {
     ranges: Vec<UnitRange>,
     /// Units with code, but without ranges.
     rangeless: Vec<usize>,
-    /// Number of bytes in units without their ranges and abbreviations.
+    /// Memory size of the units without ranges and abbreviations, in bytes.
     own_bytes: usize,
-    /// Number of bytes in memory.
+    /// Memory size in bytes.
     bytes: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Units {
 struct UnitRange {
     begin: u64,
     end: u64,
-    /// Largest end of this and all earlier ranges.
+    /// Largest end so far.
     most_end: u64,
     unit: usize,
 }
@@ -54,13 +54,13 @@ struct UnitRange {
 /// Maximum number of units that are tried for an address.
 const MOST_CANDIDATES: usize = 16;
 
-/// Maximum memory size of the list of units, in bytes.
+/// Maximum memory size of all units, in bytes.
 const MOST_BYTES: usize = 1 << 30;
 
 /// Maximum number of ranges that are compared with an address.
 const MOST_COMPARED: usize = 64;
 
-/// Maximum number of entries in the range list of an entry.
+/// Maximum number of entries in a range list.
 const MOST_RANGES: usize = 1 << 20;
 
 /// Maximum number of units without ranges, which are all searched for an address.
@@ -70,7 +70,7 @@ const MOST_RANGELESS: usize = 1 << 10;
 const UNIT_STEPS: usize = 8;
 
 impl Units {
-    /// Reads the first entry of all units. After a problem, the list has the units before it.
+    /// Reads the first entry in each unit. After a problem, the list has the units before it.
     pub(super) fn new(sections: &Sections<'_>, budget: &mut Budget) -> (Self, Option<DwarfProblem>) {
         let mut units = Self::default();
         let problem = units.read(sections, budget).err();
@@ -102,7 +102,7 @@ impl Units {
             }
             budget.charge(entry.attrs.len())?;
             let unit = Unit::new(sections, &header, offset, &entry, Arc::clone(&abbreviations))?;
-            // Units can share the text of their directories.
+            // Units can share the text with the directory.
             budget.charge_memory(size_of::<Unit>() + unit.directory.len())?;
             let index = self.units.len();
             let before = self.ranges.len();
@@ -205,7 +205,7 @@ impl Unit {
         sections.unit_header(DebugInfoOffset(self.offset))
     }
 
-    /// Returns the text of an attribute, without its end if it is too long.
+    /// Returns the text in an attribute. Long texts are cut.
     pub(super) fn text(&self, sections: &Sections<'_>, value: &AttributeValue<Slice<'_>>) -> Option<String> {
         /// Maximum length in bytes.
         const MOST: usize = 4096;
@@ -241,7 +241,7 @@ impl Unit {
         }
     }
 
-    /// Passes the address ranges of an entry to `take`. Returns the first address if the entry names it.
+    /// Passes an entry's address ranges to `take`. Returns the first address if the entry has it.
     pub(super) fn for_each_range(
         &self,
         sections: &Sections<'_>,

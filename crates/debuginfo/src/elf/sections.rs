@@ -1,4 +1,4 @@
-//! Sections and notes of an ELF file.
+//! Sections and notes in an ELF file.
 //!
 //! A file can have many section headers, which refer to the same names and notes. So each header is read only once, and
 //! names are read only as far as they are compared.
@@ -14,11 +14,11 @@ use crate::binary_id::MOST_BUILD_ID;
 use crate::budget::{Budget, Exhausted};
 use crate::options::{Compression, Decompress};
 
-/// Maximum ratio of the decompressed to the compressed size of a section, unless the section is small.
+/// Maximum ratio between decompressed and compressed section size. Small sections can have any ratio.
 const MOST_RATIO: u64 = 64;
 const FEW_BYTES: u64 = 1 << 20;
 
-/// An ELF file, and the places of its sections.
+/// An ELF file with the indexes of its sections.
 pub(super) struct SectionReader<'f, 'd, E: FileHeader<Endian = Endianness>> {
     elf: &'f ElfFile<'d, E>,
     data: &'d [u8],
