@@ -1,6 +1,8 @@
 //! ELF files: sections, function symbols, build ids, debug links.
 
 mod sections;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,7 +12,8 @@ use gimli::{RunTimeEndian, SectionId};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader as _, Sym as _, SymbolTable};
 use object::{Endianness, Object as _, ObjectSection as _};
 
-use self::sections::SectionReader;
+pub(crate) use self::sections::DebugLink;
+use self::sections::{MOST_NAME, SECTIONS, Section, SectionReader};
 use crate::budget::{Budget, Exhausted};
 use crate::error::DebugInfoError;
 use crate::options::Decompress;
@@ -32,32 +35,6 @@ pub(crate) struct Elf {
     /// Functions that a stripped file still offers to others.
     exports: Functions,
 }
-
-/// Name and checksum of a separate debug file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct DebugLink {
-    pub(crate) name: String,
-    pub(crate) crc: u32,
-}
-
-#[derive(Debug)]
-enum Section {
-    InFile(Range<usize>),
-    Decompressed(Vec<u8>),
-}
-
-/// Sections with debug information that are read.
-const SECTIONS: [SectionId; 9] = [
-    SectionId::DebugAbbrev,
-    SectionId::DebugAddr,
-    SectionId::DebugInfo,
-    SectionId::DebugLine,
-    SectionId::DebugLineStr,
-    SectionId::DebugRanges,
-    SectionId::DebugRngLists,
-    SectionId::DebugStr,
-    SectionId::DebugStrOffsets,
-];
 
 impl Elf {
     /// Reads an ELF file. Decompressed sections may have `limit` bytes together.
@@ -204,9 +181,6 @@ struct FunctionSymbol {
     /// Offset in the names.
     name: u32,
 }
-
-/// Maximum length of a name in bytes.
-const MOST_NAME: usize = 4096;
 
 impl Functions {
     fn new<'d, E: FileHeader<Endian = Endianness>>(elf: &ElfFile<'d, E>, table: &SymbolTable<'d, E>) -> Self {
