@@ -16,10 +16,10 @@ use crate::processes::find_in_tree;
 use crate::session::Session;
 use crate::timeouts::Timeouts;
 
-/// Time between two looks at a starting program.
+/// Polling interval while a program starts.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Time that a runtime has for connecting to the port after it has made its own socket. .NET Core 3 never connects.
+/// Longest time from the creation of a runtime's own socket to its connection to the port. .NET Core 3 never connects.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Options for [`launch`].
@@ -31,7 +31,7 @@ pub struct LaunchOptions {
     pub timeouts: Timeouts,
     /// Time until a runtime must connect.
     pub patience: Duration,
-    /// Further .NET programs that the program starts.
+    /// Handling of .NET programs that the program starts.
     pub others: OtherRuntimes,
 }
 
@@ -46,7 +46,7 @@ impl Default for LaunchOptions {
     }
 }
 
-/// Treatment of further .NET programs. They wait until they are resumed.
+/// Handling of .NET programs that the program starts. They wait until they are resumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OtherRuntimes {
     /// Resume them at once, without a session.
@@ -61,7 +61,7 @@ pub enum OtherRuntimes {
 pub struct Runtime {
     /// Process id in the process's own PID namespace.
     pub pid: u64,
-    /// Way to the runtime.
+    /// Endpoint of the runtime.
     pub endpoint: Endpoint,
     /// The runtime waits until it is resumed. .NET Core 3 never waits.
     pub is_suspended: bool,
@@ -89,13 +89,13 @@ struct Program(Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Fails if it has ended.
+        // Fails if the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Starts a program, and a session in its first .NET runtime before that runs any code of the program.
+/// Starts a program, and starts a session in its first .NET runtime before the program's code runs.
 ///
 /// .NET Core 3 cannot wait: its session starts about a second after the program.
 ///

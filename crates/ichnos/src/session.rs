@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_filter::{Expression, Filter, FilterError, FilterScope};
-use ichnos_flow::{Merge, RunningThreads, with_call_chains};
+use ichnos_flow::{Merge, with_call_chains, with_running_threads};
 use ichnos_io::{
     Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, RefusedTrace,
     Tree, TreeProblem,
@@ -262,7 +262,7 @@ fn complete(trace: Box<dyn OpenedTrace>, options: &OpenOptions) -> Box<dyn Opene
         Some(debug_info) => debug_info.wrap(trace),
         None => ichnos_debuginfo::with_symbols(trace, None),
     };
-    with_call_chains(RunningThreads::wrap(trace))
+    with_call_chains(with_running_threads(trace))
 }
 
 /// Returns the error for a tree without traces.

@@ -34,7 +34,7 @@ mod trace_processor;
 pub use chunked_body::join_chunks;
 pub use cpu_time::in_cpu_time;
 pub use document_table::compare_table;
-pub use elf_file::{ELF_BUILD_ID, ElfForm, elf_library};
+pub use elf_file::{ELF_BUILD_ID, ElfForm, elf_library, elf_with_sections};
 pub use kernel_queries::{DuckDb, KernelQuery};
 #[cfg(unix)]
 pub use lttng::Lttng;

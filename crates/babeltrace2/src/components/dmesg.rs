@@ -16,6 +16,7 @@ use ichnos::{OpenOptions, Session};
 use crate::command::Failure;
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
+use crate::components::trimmer::number;
 use crate::value::Map;
 
 /// Maximum size of a log in bytes.
@@ -138,7 +139,7 @@ fn time_of(line: &[u8]) -> Option<(u64, &[u8])> {
 /// Reads `SECONDS.MICROSECONDS`.
 fn time_since_boot(stamp: &str) -> Option<u64> {
     let (seconds, microseconds) = stamp.split_once('.')?;
-    let (seconds, microseconds): (u64, u64) = (digits(seconds)?, digits(microseconds)?);
+    let (seconds, microseconds): (u64, u64) = (number(seconds)?, number(microseconds)?);
     seconds.checked_mul(1_000_000)?.checked_add(microseconds)?.checked_mul(1_000)
 }
 
@@ -146,20 +147,15 @@ fn time_since_boot(stamp: &str) -> Option<u64> {
 fn date(stamp: &str) -> Option<u64> {
     let (date, time) = stamp.split_once(' ')?;
     let mut date = date.split('-');
-    let date_parts = (digits(date.next()?)?, digits(date.next()?)?, digits(date.next()?)?);
+    let date_parts = (number(date.next()?)?, number(date.next()?)?, number(date.next()?)?);
     let (time, milliseconds) = time.trim_start().split_once('.')?;
     let mut time = time.split(':');
-    let time_parts = (digits(time.next()?)?, digits(time.next()?)?, digits(time.next()?)?, 0);
+    let time_parts = (number(time.next()?)?, number(time.next()?)?, number(time.next()?)?, 0);
     if date.next().is_some() || time.next().is_some() {
         return None;
     }
     let seconds = u64::try_from(calendar_nanoseconds(date_parts, time_parts, true)?).ok()?;
-    seconds.checked_add(digits::<u64>(milliseconds)?.checked_mul(1_000_000)?)
-}
-
-fn digits<T: std::str::FromStr>(text: &str) -> Option<T> {
-    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| is_plain)
+    seconds.checked_add(number::<u64>(milliseconds)?.checked_mul(1_000_000)?)
 }
 
 #[cfg(test)]

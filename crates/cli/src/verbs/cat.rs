@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
             console.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    report_debug_info(debug_info.as_deref(), console);
+    report_debug_info(debug_info.as_deref(), false, console);
     opened.explain_no_match();
     let is_empty = opened.events == 0 && opened.selection.is_some();
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
