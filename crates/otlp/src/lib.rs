@@ -1,8 +1,8 @@
-//! OpenTelemetry requests (OTLP) as ichnos traces.
+//! OpenTelemetry requests (OTLP) as ichnos traces, from files and over HTTP.
 //!
 //! | OTLP | model |
 //! |---|---|
-//! | directory or file with requests | trace |
+//! | directory or file with requests, receiver | trace |
 //! | resource | data stream. Its attributes are the [resource](ichnos_model::Scope::Resource) of each event |
 //! | scope: name, version, attributes | specific context |
 //! | identifiers of trace, span, parent and links of the same trace | common context |
@@ -51,6 +51,7 @@ mod input;
 mod log_record;
 mod origin;
 mod placed_events;
+pub mod receiver;
 mod request;
 mod rule;
 mod schema;
