@@ -124,7 +124,7 @@
 //! | [`export`] | text sinks |
 //! | [`analysis`] | statistics, thread states, call stack profiles, task graphs |
 //! | [`viewers`] | files for viewers, and the timeline of `ichnos view` |
-//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `xtrace` | format features beyond reading and writing |
+//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `otlp`, `xtrace` | format features beyond reading and writing |
 //! | `table` | Arrow record batches, Parquet datasets |
 //!
 //! # Files truncated by other programs
@@ -185,6 +185,8 @@ pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;
 #[cfg(feature = "nettrace")]
 pub use ichnos_nettrace as nettrace;
+#[cfg(feature = "otlp")]
+pub use ichnos_otlp as otlp;
 #[cfg(feature = "table")]
 pub use ichnos_table as table;
 pub use ichnos_viewers as viewers;

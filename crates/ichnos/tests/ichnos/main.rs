@@ -82,6 +82,16 @@ mod perfetto_samples;
 mod proposals;
 #[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
 mod random_spans;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "otlp",
+    feature = "xtrace"
+))]
+mod read_otlp;
 #[cfg(feature = "ctf")]
 mod render;
 #[cfg(all(
