@@ -19,6 +19,8 @@ pub(crate) use self::json::JsonReport;
 pub(crate) use self::option_texts::{OptionText, option_texts};
 pub(crate) use self::output_file::OutputArgs;
 pub(crate) use self::reading::{Reading, quirks};
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+pub(crate) use self::record::RecordArgs;
 pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::StacksArgs;
 pub(crate) use self::stats::StatsArgs;
@@ -46,7 +48,11 @@ mod number;
 #[cfg(feature = "view")]
 mod option_texts;
 mod output_file;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+mod providers;
 mod reading;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+mod record;
 pub(crate) mod schema_language;
 mod selecting;
 mod size;
@@ -153,6 +159,9 @@ pub(crate) enum Verb {
     View(Box<ViewVerb>),
     /// Collect reports from programs over UDP and TCP into a directory
     Collect(Box<CollectArgs>),
+    /// Record the events of a .NET program into a file
+    #[cfg(all(feature = "dotnet", target_os = "linux"))]
+    Record(Box<RecordArgs>),
     /// Run a babeltrace2 command line
     ///
     /// A link to this program with the name `babeltrace2` does the same.

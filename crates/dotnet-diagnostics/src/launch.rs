@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ const TICK: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Options for [`launch`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct LaunchOptions {
     /// Contents of the session.
     pub session: SessionOptions,
@@ -33,6 +34,8 @@ pub struct LaunchOptions {
     pub patience: Duration,
     /// Handling of .NET programs that the program starts.
     pub others: OtherRuntimes,
+    /// Set when the launch should end early.
+    pub cancel: Option<&'static AtomicBool>,
 }
 
 impl Default for LaunchOptions {
@@ -42,6 +45,7 @@ impl Default for LaunchOptions {
             timeouts: Timeouts::default(),
             patience: Duration::from_secs(30),
             others: OtherRuntimes::default(),
+            cancel: None,
         }
     }
 }
@@ -101,7 +105,7 @@ impl Drop for Program {
 ///
 /// # Errors
 /// If the program cannot be started, ends early, starts no .NET runtime, or if the session fails. The program is killed
-/// then.
+/// then. Also if the launch is [cancelled](LaunchOptions::cancel).
 pub fn launch(command: &mut Command, options: &LaunchOptions) -> Result<Launched, DiagnosticsError> {
     let port = DiagnosticPort::create()?;
     let inherited = inherited_ports(command);
@@ -109,7 +113,7 @@ pub fn launch(command: &mut Command, options: &LaunchOptions) -> Result<Launched
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.spawn().map_err(|error| DiagnosticsError::Spawn { program: name.clone(), error })?;
     let mut program = Program(child);
-    let runtime = first_runtime(&mut program.0, &name, &port, options.patience)?;
+    let runtime = first_runtime(&mut program.0, &name, &port, options)?;
     let session = Session::start(&runtime.endpoint, &options.session, options.timeouts)?;
     if runtime.is_suspended {
         runtime.endpoint.resume(options.timeouts.reply)?;
@@ -132,11 +136,15 @@ fn first_runtime(
     child: &mut Child,
     name: &str,
     port: &DiagnosticPort,
-    patience: Duration,
+    options: &LaunchOptions,
 ) -> Result<Runtime, DiagnosticsError> {
+    let patience = options.patience;
     let start = Instant::now();
     let mut socket_seen: Option<Instant> = None;
     loop {
+        if options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(DiagnosticsError::Cancelled);
+        }
         // A program that has ended can have connected before.
         let ended = child.try_wait().map_err(|error| DiagnosticsError::System { action: "wait", error })?;
         if let Some(arrival) = port.next_runtime(TICK) {

@@ -169,6 +169,8 @@ pub use format::{FORMATS, formats};
 pub use ichnos_analysis as analysis;
 #[cfg(feature = "ctf")]
 pub use ichnos_ctf as ctf;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+pub use ichnos_dotnet_diagnostics as dotnet_diagnostics;
 pub use ichnos_export as export;
 pub use ichnos_filter as filter;
 pub use ichnos_filter::{

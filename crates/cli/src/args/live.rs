@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::choice::{self, Choice};
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+use super::providers;
 use crate::args::time;
 
 /// Options for reading live inputs.
@@ -29,6 +31,18 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s", hide_default_value = true,
           hide_short_help = true, help_heading = "Live")]
     pub(crate) retry: Duration,
+    /// Read these profiles of live .NET processes, comma-separated
+    #[cfg(all(feature = "dotnet", target_os = "linux"))]
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = providers::profiles(),
+          hide_short_help = true, help_heading = "Live")]
+    pub(crate) profile: Vec<String>,
+    /// Read these providers of live .NET processes: NAME[:KEYWORDS[:LEVEL[:ARGUMENTS]]],...
+    ///
+    /// `ichnos help record` describes them.
+    #[cfg(all(feature = "dotnet", target_os = "linux"))]
+    #[arg(long, value_name = "PROVIDERS", value_parser = providers::check, hide_short_help = true,
+          help_heading = "Live")]
+    pub(crate) providers: Vec<String>,
 }
 
 /// First events of a live session.

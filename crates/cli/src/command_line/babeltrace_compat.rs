@@ -53,7 +53,8 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
         }
         _ => return Ok(words),
     };
-    if verb == "babeltrace2" {
+    // They contain the command line of another program.
+    if matches!(verb.as_str(), "babeltrace2" | "record") {
         return Ok(words);
     }
     match command.find_subcommand(&verb) {

@@ -1,5 +1,8 @@
 //! Live inputs.
 
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+mod dotnet;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +13,8 @@ use ichnos::model::OpenedTrace;
 use ichnos::model::live::{LiveObserver, LiveOptions};
 use ichnos::{OpenOptions, Session};
 
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+use self::dotnet::open as open_dotnet;
 use crate::args::live::{AttachAt, LiveArgs};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt};
@@ -38,8 +43,22 @@ pub(crate) fn open(
     console: Console,
 ) -> Result<Session, Failure> {
     let live = live_options(args, console);
-    let traces = addresses.iter().map(|address| open_lttng(address, args, options, &live));
+    let traces = addresses.iter().map(|address| match address.strip_prefix("dotnet:") {
+        Some(target) => open_dotnet(target, args, options, &live),
+        None => open_lttng(address, args, options, &live),
+    });
     Ok(Session::of_live(traces.collect::<Result<_, _>>()?, options))
+}
+
+/// Refuses a .NET process.
+#[cfg(not(all(feature = "dotnet", target_os = "linux")))]
+fn open_dotnet(
+    target: &str,
+    _: &LiveArgs,
+    _: &OpenOptions,
+    _: &LiveOptions,
+) -> Result<Box<dyn OpenedTrace>, Failure> {
+    Err(Failure::new(format!("dotnet:{target}: .NET processes are read on Linux only")))
 }
 
 /// Opens a live session of LTTng.

@@ -74,6 +74,8 @@ mod private_files;
 #[cfg(unix)]
 mod queued_reports;
 mod quirks;
+#[cfg(target_os = "linux")]
+mod record;
 mod recorded;
 mod repaired_mutants;
 mod repaired_records;

@@ -43,6 +43,8 @@ mod formats;
 mod jsonl;
 #[cfg(all(feature = "ctf", unix))]
 mod killed;
+#[cfg(all(feature = "dotnet", feature = "nettrace", target_os = "linux"))]
+mod live_dotnet;
 #[cfg(all(
     feature = "ctf",
     feature = "fuchsia-log",
