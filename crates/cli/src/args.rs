@@ -43,6 +43,7 @@ mod examples;
 pub(crate) mod format_flags;
 mod json;
 pub(crate) mod limits;
+pub(crate) mod listen;
 pub(crate) mod live;
 mod number;
 #[cfg(feature = "view")]

@@ -3,6 +3,7 @@
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 mod dotnet;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +12,13 @@ use std::time::Duration;
 use ichnos::live::lttng::{LttngFeed, LttngLiveOptions, RelayAddress, SeekPosition};
 use ichnos::model::OpenedTrace;
 use ichnos::model::live::{LiveObserver, LiveOptions};
+use ichnos::otlp::receiver::{OtlpReceiver, ReceiverOptions};
 use ichnos::{OpenOptions, Session};
 
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 use self::dotnet::open as open_dotnet;
+use crate::args::Reading;
+use crate::args::listen::ListenAddress;
 use crate::args::live::{AttachAt, LiveArgs};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt};
@@ -35,19 +39,47 @@ pub(crate) fn has_failed() -> bool {
     HAS_FAILED.load(Ordering::Relaxed)
 }
 
-/// Opens live inputs. They end at a signal, or after the duration in the arguments.
+/// Opens live inputs, if there are any. They end at a signal, or after the duration in the arguments.
 pub(crate) fn open(
-    addresses: &[&str],
-    args: &LiveArgs,
+    reading: &Reading,
     options: &OpenOptions,
     console: Console,
-) -> Result<Session, Failure> {
+) -> Result<Option<Session>, Failure> {
+    let args = &reading.live;
+    let addresses: Vec<&str> = reading.paths.iter().filter_map(|path| address(path)).collect();
+    let receiver = match &reading.listen {
+        Some(ListenAddress::Otlp(address)) => Some(address),
+        _ => None,
+    };
+    if addresses.is_empty() && receiver.is_none() {
+        return Ok(None);
+    }
     let live = live_options(args, console);
-    let traces = addresses.iter().map(|address| match address.strip_prefix("dotnet:") {
-        Some(target) => open_dotnet(target, args, options, &live),
-        None => open_lttng(address, args, options, &live),
-    });
-    Ok(Session::of_live(traces.collect::<Result<_, _>>()?, options))
+    let mut traces = Vec::new();
+    for address in addresses {
+        traces.push(match address.strip_prefix("dotnet:") {
+            Some(target) => open_dotnet(target, args, options, &live)?,
+            None => open_lttng(address, args, options, &live)?,
+        });
+    }
+    if let Some(address) = receiver {
+        traces.push(receive_otlp(address, options, &live, console)?);
+    }
+    Ok(Some(Session::of_live(traces, options)))
+}
+
+/// Listens for OpenTelemetry requests.
+fn receive_otlp(
+    address: &str,
+    options: &OpenOptions,
+    live: &LiveOptions,
+    console: Console,
+) -> Result<Box<dyn OpenedTrace>, Failure> {
+    let failure = |error: io::Error| Failure::new(format!("--listen {address}: {error}"));
+    let receiver = ReceiverOptions::from_address(address).map_err(failure)?;
+    let receiver = OtlpReceiver::bind(&receiver, &options.read, live.arrivals.clone()).map_err(failure)?;
+    console.note(&format!("listening on http://{}", receiver.address()));
+    Ok(Box::new(receiver.into_trace(live.clone())))
 }
 
 /// Refuses a .NET process.

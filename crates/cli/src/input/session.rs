@@ -14,6 +14,7 @@ use ichnos::{OpenError, OpenOptions, OptionError, Session};
 use super::manifest::Manifest;
 use super::{check_reading, event_map, failure, live};
 use crate::args::format_flags::flag;
+use crate::args::listen::ListenAddress;
 use crate::args::{self, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt, scan_progress};
@@ -93,18 +94,19 @@ impl<'a> OpenRequest<'a> {
         }
         let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
         let options = self.options(&manifest, progress)?;
-        if let Some(path) = &reading.listen {
+        if let Some(ListenAddress::Socket(path)) = &reading.listen {
+            if !reading.paths.is_empty() || reading.manifest.is_some() {
+                return Err(Failure::new("--listen unixgram:PATH cannot be combined with other inputs"));
+            }
             interrupt::watch();
             return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
                 Ok(datagrams) => ichnos::listen(datagrams, &options),
                 Err(error) => Err(error.into()),
             });
         }
-        let addresses: Vec<&str> = reading.paths.iter().filter_map(|path| live::address(path)).collect();
         let files = reading.paths.iter().filter(|path| live::address(path).is_none());
         let files: Vec<_> = files.chain(&manifest.paths).collect();
-        if !addresses.is_empty() {
-            let live = live::open(&addresses, &reading.live, &options, console)?;
+        if let Some(live) = live::open(reading, &options, console)? {
             if files.is_empty() {
                 return Ok(Ok(live));
             }

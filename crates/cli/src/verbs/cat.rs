@@ -34,6 +34,9 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     let debug_info = args.has_debug_info().then(|| args.debug_info_paths.create(args.full_path));
     let session = open(args, debug_info.as_ref(), &selection, console)?;
     output_path.check_apart(&session)?;
+    if session.is_live() && (args.tail.is_some() || args.around.is_some()) {
+        return Err(Failure::new("--tail and --around read twice, but live input can be read only once"));
+    }
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     if let Some((around, anchors)) = around.zip(anchors) {
         select_around(around, anchors, &mut opened)?;

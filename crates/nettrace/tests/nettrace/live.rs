@@ -165,7 +165,7 @@ fn events_wait_for_a_promise_or_for_the_caller() {
     parts.push(part(&[number(3, 1_020).sorted(), number(4, 1_040)]));
     parts.push(part(&[number(5, 1_035)]));
     let mut live = LiveNettrace::new("file", &NettraceOptions::default(), Vec::new());
-    let mut feed = |live: &mut LiveNettrace, number: usize| {
+    let feed = |live: &mut LiveNettrace, number: usize| {
         live.feed(&parts[number]);
         ready(live)
     };
