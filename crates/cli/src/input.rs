@@ -3,7 +3,6 @@
 #[cfg(feature = "view")]
 mod debug_info;
 pub(crate) mod event_map;
-mod file_state;
 mod manifest;
 mod open_failure;
 mod problems;
@@ -14,7 +13,7 @@ mod toml_text;
 
 #[cfg(feature = "view")]
 pub(crate) use self::debug_info::report_debug_info;
-pub(crate) use self::file_state::InputState;
+pub(crate) use ichnos::live::follow::InputState;
 pub(crate) use self::open_failure::failure;
 pub(crate) use self::problems::{print_notices, problems, report_empty_traces, report_problems};
 pub(crate) use self::reading_options::check_reading;

@@ -150,6 +150,7 @@ mod events;
 mod foreign_formats;
 mod format;
 pub mod index;
+pub mod live;
 mod open_options;
 mod pass;
 mod reader;

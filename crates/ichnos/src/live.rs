@@ -1,0 +1,3 @@
+//! Live inputs: traces that are read while they are recorded.
+
+pub mod follow;
