@@ -2,8 +2,8 @@
 //!
 //! [`Ctf`] is the format. [`metadata`] parses trace metadata in any dialect into a
 //! [`TraceClass`](ichnos_model::TraceClass). [`trace`] opens traces and finds their packets ([`packet`],
-//! [`packet_entry`]). [`source`] reads a data stream. [`rule`] lists the CTF rules that data can break. [`quirks`]
-//! lists known tracer bugs with workarounds.
+//! [`packet_entry`]). [`source`] reads a data stream. [`live`] reads traces while they are recorded. [`rule`] lists the
+//! CTF rules that data can break. [`quirks`] lists known tracer bugs with workarounds.
 //!
 //! | ichnos | CTF |
 //! |---|---|
@@ -13,6 +13,7 @@
 //! | event record class | event record class |
 #![forbid(unsafe_code)]
 
+mod class_additions;
 mod ctf_options;
 mod data_limits;
 mod dump;
@@ -24,6 +25,7 @@ mod format;
 mod index;
 mod known_events;
 mod late_begin;
+pub mod live;
 mod log_role;
 mod loss;
 mod lost_files;

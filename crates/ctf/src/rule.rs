@@ -153,6 +153,15 @@ rules! {
             /// Cycles at its end.
             end: u64,
         }: "packet-end", true, remedy::CLOCK;
+        /// A recording program must deliver its packets.
+        #[error("a packet of {bytes} bytes was not received: {reason}")]
+        NotReceived {
+            /// Packet size in bytes.
+            bytes: u64,
+            /// Reason in the words of the sender or of the connection.
+            reason: String,
+        }: "packet-received", true,
+            "the sender no longer has the packet: let it keep more of them, or read them earlier";
         /// A tracer's packet index must match the packet. If they differ, the packet is right.
         #[error("the packet index does not match the packet")]
         FalseIndex: "index-packet", true, REMOVE_INDEX;

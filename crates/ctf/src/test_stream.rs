@@ -8,7 +8,7 @@ use crate::stream_input::StreamInput;
 use crate::trace::{CtfOptions, open};
 
 /// All fields are bytes, except the sizes and the texts. The clock has 1 GHz and starts at 0.
-const METADATA: &str = r#"/* CTF 1.8 */
+pub(crate) const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; } := u8;
 typealias integer { size = 16; align = 8; } := u16;
 typealias integer { size = 8; map = clock.c.value; } := time;

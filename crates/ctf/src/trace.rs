@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_io::{Entry, PacketIndex, PacketIndexes, Tree};
-use ichnos_model::class::Value;
 use ichnos_model::cursor::{BoxedCursor, SharedCursorState, SmallCursor};
 use ichnos_model::message::Damage;
 use ichnos_model::plan::PlanError;
@@ -15,10 +14,9 @@ use ichnos_model::trace::{
 };
 use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, TraceClass, Window};
 
+use crate::class_additions::{add_clock_offsets, complete_class, correct_quirks, trace_name};
 pub use crate::ctf_options::CtfOptions;
 use crate::data_limits::DataLimits;
-use crate::known_events::add_known_events;
-use crate::log_role::add_log_roles;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions, packetized};
 use crate::metadata_directory::{MetadataDirectory, directories, index_of, is_metadata, shown};
@@ -200,11 +198,7 @@ impl<'a> MetadataDirectory<'a> {
             )),
             None => TraceError { path: self.path.clone(), diagnostics: self.in_metadata(error.diagnostics) },
         })?;
-        for clock in &mut parsed.trace.clocks {
-            if !options.clock_offsets.add_to(clock) {
-                return Err(self.problem(format!("the offset of the clock `{}` is out of range", clock.id)));
-            }
-        }
+        add_clock_offsets(&mut parsed.trace, options).map_err(|message| self.problem(message))?;
         metadata_options.limits.description_bytes = parsed.left;
         let mut description = TraceDescription {
             class: parsed.trace,
@@ -261,9 +255,7 @@ impl<'a> TraceDescription<'a> {
 
     /// Finds known tracer bugs, and corrects their effects on the class.
     fn correct(&mut self, options: &CtfOptions) {
-        self.quirks = Quirk::for_trace(&self.class);
-        self.quirks.retain(|quirk| !options.without_quirks.contains(quirk));
-        self.quirks.iter().for_each(|quirk| quirk.correct(&mut self.class));
+        self.quirks = correct_quirks(&mut self.class, options);
     }
 
     fn join(&mut self, mut other: Self) {
@@ -281,14 +273,12 @@ impl<'a> TraceDescription<'a> {
     /// Returns Babeltrace's name for the trace: its host, and the given name or its path below the opened path. Parts
     /// in several directories have no path.
     fn name(&self, given: Option<&str>) -> String {
-        let host = self.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
         let below = match (given, self.directories.as_slice()) {
             (Some(given), _) => given,
             (None, [only]) => &*only.relative,
             (None, _) => "",
         };
-        let separator = if host.is_empty() || below.is_empty() { "" } else { "/" };
-        format!("{host}{separator}{below}")
+        trace_name(&self.class, below)
     }
 
     /// Returns the limits for its data streams.
@@ -337,11 +327,7 @@ impl<'a> TraceDescription<'a> {
     }
 
     fn open(mut self, options: &CtfOptions) -> Result<CtfTrace, TraceError> {
-        if !options.without_annotations {
-            metadata::take_over_annotations(&mut self.class, &self.limits);
-        }
-        add_known_events(&mut self.class);
-        add_log_roles(&mut self.class);
+        complete_class(&mut self.class, options, &self.limits);
         let path = match self.directories.as_slice() {
             [only] => only.path.clone(),
             several => common_directory(several.iter().map(|directory| directory.path.as_str())),

@@ -175,6 +175,19 @@ impl LiveClient {
         self.send_next();
     }
 
+    /// Returns `true` if the relay daemon is being asked for new streams, or will be asked next. It may have streams
+    /// whose events are earlier than what other streams have reached.
+    #[must_use]
+    pub fn may_lack_streams(&self) -> bool {
+        let is_list = |reply: &ExpectedReply| {
+            matches!(
+                reply.part,
+                ReplyPart::Attach { .. } | ReplyPart::NewStreams { .. } | ReplyPart::Stream { .. }
+            )
+        };
+        self.sessions.values().any(|session| session.is_due) || self.replies.iter().any(is_list)
+    }
+
     /// Returns the next event.
     pub fn next_event(&mut self) -> Option<LiveEvent> {
         self.events.pop_front()

@@ -2,7 +2,7 @@
 //! depend on the machine load, [memory use](PrivateMemory) of other processes, a [bit encoder](encoder), [traces with
 //! one construct](constructs), [random traces](proposals) for the two CTF 2 proposals, [ELF
 //! files](elf_library), [recorded traces](recorded()) and [selections](is_like_another) of them, [document tables](compare_table), [HTTP
-//! bodies](join_chunks), and programs that read what ichnos writes: [Google's trace processor](TraceProcessor),
+//! bodies](join_chunks), LTTng's daemons (`Lttng`), and programs that read what ichnos writes: [Google's trace processor](TraceProcessor),
 //! [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python) and [DuckDB](DuckDb).
 #![forbid(unsafe_code)]
 // Test helpers may panic like tests.
@@ -18,6 +18,9 @@ pub mod encoder;
 #[allow(missing_docs)]
 pub mod fxt_file;
 mod kernel_queries;
+// LTTng's daemons need Unix.
+#[cfg(unix)]
+mod lttng;
 #[allow(missing_docs)]
 pub mod nettrace_file;
 mod private_memory;
@@ -33,6 +36,8 @@ pub use cpu_time::in_cpu_time;
 pub use document_table::compare_table;
 pub use elf_file::{ELF_BUILD_ID, ElfForm, elf_library};
 pub use kernel_queries::{DuckDb, KernelQuery};
+#[cfg(unix)]
+pub use lttng::Lttng;
 pub use private_memory::{PrivateMemory, private_memory};
 pub use python::find_python;
 pub use random::{Random, cases};

@@ -13,6 +13,7 @@ mod json_errors;
 mod json_fixtures;
 mod json_suite;
 mod large_descriptions;
+mod live;
 mod metadata_suite;
 mod nested_classes;
 mod other_suites;

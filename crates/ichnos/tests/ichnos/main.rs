@@ -52,6 +52,10 @@ mod killed;
     feature = "xtrace"
 ))]
 mod lost_spans;
+#[cfg(all(feature = "lttng-live", unix))]
+mod lttng_relay;
+#[cfg(all(feature = "lttng-live", unix))]
+mod lttng_session;
 #[cfg(all(
     feature = "ctf",
     feature = "fuchsia-log",

@@ -6,6 +6,4 @@
 mod connections;
 // LTTng's daemons need Unix.
 #[cfg(unix)]
-mod lttng;
-#[cfg(unix)]
 mod recordings;

@@ -10,8 +10,7 @@ use ichnos_lttng_live::{
     ConnectionError, ConnectionOptions, LiveEvent, RelayAddress, RelayConnection, SeekPosition,
     SessionEndReason,
 };
-
-use crate::lttng::Lttng;
+use ichnos_testing::Lttng;
 
 /// Longest time without an event.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,7 +29,8 @@ struct Recording {
 }
 
 /// Reads a session until it ends, in a thread.
-fn read(address: RelayAddress, seek: SeekPosition) -> JoinHandle<Recording> {
+fn read(address: String, seek: SeekPosition) -> JoinHandle<Recording> {
+    let address: RelayAddress = address.parse().unwrap();
     thread::spawn(move || {
         let mut recording = Recording::default();
         recording.error = recording.read(&address, seek).err();
@@ -143,21 +143,10 @@ fn find_files(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// Creates a live session with the channels `small` and `large`, and starts it.
-fn start(lttng: &Lttng, session: &str, options: &str) {
-    lttng.create(session, 100_000);
-    for (channel, size, events) in [("small", "4K", "hello:tick"), ("large", "64K", "hello:greeting")] {
-        let buffers = format!("--blocking-timeout=inf --subbuf-size={size} --num-subbuf=8");
-        lttng.lttng(&format!("enable-channel --userspace {options} {buffers} {channel}"));
-        lttng.lttng(&format!("enable-event --userspace --channel={channel} {events}"));
-    }
-    lttng.lttng("start");
-}
-
 #[test]
 fn all_packets_of_a_session() {
     let Some(lttng) = Lttng::start() else { return };
-    start(&lttng, "whole", "--buffers-uid");
+    lttng.start_session("whole", "--buffers-uid");
     let reader = read(lttng.address("whole"), SeekPosition::Beginning);
     lttng.hello(20_000, 2);
     lttng.lttng("stop");
@@ -173,7 +162,7 @@ fn all_packets_of_a_session() {
 fn both_positions_of_a_session() {
     let Some(lttng) = Lttng::start() else { return };
     for (session, seek) in [("first", SeekPosition::Beginning), ("last", SeekPosition::Last)] {
-        start(&lttng, session, "--buffers-uid");
+        lttng.start_session(session, "--buffers-uid");
         lttng.hello(4_000, 2);
         thread::sleep(Duration::from_millis(500));
         let reader = read(lttng.address(session), seek);
@@ -199,7 +188,7 @@ fn both_positions_of_a_session() {
 #[test]
 fn rotated_files() {
     let Some(lttng) = Lttng::start() else { return };
-    start(&lttng, "files", "--buffers-uid --tracefile-size=131072 --tracefile-count=50");
+    lttng.start_session("files", "--buffers-uid --tracefile-size=131072 --tracefile-count=50");
     let reader = read(lttng.address("files"), SeekPosition::Beginning);
     lttng.hello(20_000, 2);
     lttng.lttng("stop");
@@ -213,7 +202,7 @@ fn rotated_files() {
 #[test]
 fn a_cleared_session() {
     let Some(lttng) = Lttng::start() else { return };
-    start(&lttng, "cleared", "--buffers-uid");
+    lttng.start_session("cleared", "--buffers-uid");
     let reader = read(lttng.address("cleared"), SeekPosition::Beginning);
     for _ in 0..2 {
         lttng.hello(2_000, 2);
@@ -236,7 +225,7 @@ fn a_cleared_session() {
 #[test]
 fn processes_with_their_own_buffers() {
     let Some(lttng) = Lttng::start() else { return };
-    start(&lttng, "processes", "--buffers-pid");
+    lttng.start_session("processes", "--buffers-pid");
     let reader = read(lttng.address("processes"), SeekPosition::Beginning);
     for _ in 0..3 {
         lttng.hello(100_000, 2);
@@ -255,7 +244,7 @@ fn processes_with_their_own_buffers() {
 #[test]
 fn a_relay_daemon_that_is_killed() {
     let Some(mut lttng) = Lttng::start() else { return };
-    start(&lttng, "killed", "--buffers-uid");
+    lttng.start_session("killed", "--buffers-uid");
     let reader = read(lttng.address("killed"), SeekPosition::Beginning);
     lttng.hello(2_000, 2);
     thread::sleep(Duration::from_millis(1_000));

@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ichnos_lttng_live::RelayAddress;
-
 /// User and group `nobody`. LTTng's daemons of root are visible to all of the machine, so root becomes this user.
 const NOBODY: u32 = 65534;
 
 /// LTTng's daemons and a traced program in a temporary directory.
-pub(crate) struct Lttng {
+#[derive(Debug)]
+pub struct Lttng {
     home: PathBuf,
     is_root: bool,
     ports: [u16; 3],
@@ -25,7 +24,8 @@ pub(crate) struct Lttng {
 
 impl Lttng {
     /// Starts a relay daemon and a session daemon. Prints a reason and returns `None` if this machine cannot.
-    pub(crate) fn start() -> Option<Self> {
+    #[must_use]
+    pub fn start() -> Option<Self> {
         if let Some(reason) = missing() {
             eprintln!("skipped: {reason}");
             return None;
@@ -52,7 +52,7 @@ impl Lttng {
     }
 
     /// Gives a directory to the user of the daemons.
-    pub(crate) fn own(&self, directory: &Path) {
+    pub fn own(&self, directory: &Path) {
         if self.is_root {
             chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
         }
@@ -103,31 +103,45 @@ impl Lttng {
     }
 
     /// Address of a session on the relay daemon.
-    pub(crate) fn address(&self, session: &str) -> RelayAddress {
+    #[must_use]
+    pub fn address(&self, session: &str) -> String {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-        format!("net://127.0.0.1:{}/host/{}/{session}", self.ports[2], host.trim()).parse().unwrap()
+        format!("net://127.0.0.1:{}/host/{}/{session}", self.ports[2], host.trim())
     }
 
     /// Directory in which the relay daemon writes traces.
-    pub(crate) fn traces(&self) -> PathBuf {
+    #[must_use]
+    pub fn traces(&self) -> PathBuf {
         self.home.join("traces")
     }
 
     /// Runs `lttng`.
-    pub(crate) fn lttng(&self, arguments: &str) {
+    pub fn lttng(&self, arguments: &str) {
         let mut command = self.command("lttng");
         command.arg("--no-sessiond").args(arguments.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
         expect_success(&command.output().unwrap(), arguments);
     }
 
-    /// Creates a live session.
-    pub(crate) fn create(&self, session: &str, live_timer: u32) {
+    /// Creates a live session. Idle data streams report their time once per `live_timer`, in microseconds.
+    pub fn create(&self, session: &str, live_timer: u32) {
         let [control, data, _] = self.ports.map(|port| format!("tcp://127.0.0.1:{port}"));
         self.lttng(&format!("create {session} --live={live_timer} -C {control} -D {data}"));
     }
 
-    /// Runs the traced program.
-    pub(crate) fn hello(&self, events: u32, threads: u32) {
+    /// Creates a live session with the channels `small` and `large`, which lose nothing, and starts it. `options` are
+    /// for both channels.
+    pub fn start_session(&self, session: &str, options: &str) {
+        self.create(session, 100_000);
+        for (channel, size, events) in [("small", "4K", "hello:tick"), ("large", "64K", "hello:greeting")] {
+            let buffers = format!("--blocking-timeout=inf --subbuf-size={size} --num-subbuf=8");
+            self.lttng(&format!("enable-channel --userspace {options} {buffers} {channel}"));
+            self.lttng(&format!("enable-event --userspace --channel={channel} {events}"));
+        }
+        self.lttng("start");
+    }
+
+    /// Runs the traced program: `events` events on each of its threads.
+    pub fn hello(&self, events: u32, threads: u32) {
         let mut command = self.command("./hello");
         command.args([events.to_string(), threads.to_string()]);
         command.env("LTTNG_UST_ALLOW_BLOCKING", "1").env("LTTNG_UST_REGISTER_TIMEOUT", "10000");
@@ -135,7 +149,7 @@ impl Lttng {
     }
 
     /// Kills the relay daemon.
-    pub(crate) fn kill_relay(&mut self) {
+    pub fn kill_relay(&mut self) {
         if let Some(mut relay) = self.relay.take() {
             relay.kill().unwrap();
             relay.wait().unwrap();

@@ -1,0 +1,178 @@
+//! Live sessions of LTTng.
+//!
+//! A relay daemon (`lttng-relayd`) receives sessions that were created with `lttng create --live`, and lets one program
+//! read each of them. [`LttngFeed`] is that program: it receives packets on a thread, and delivers their messages.
+
+mod attachment;
+mod connect;
+mod received_queue;
+mod receiver;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ichnos_ctf::live::{CtfOptions, LiveReader};
+use ichnos_io::ReadOptions;
+pub use ichnos_lttng_live::{
+    AddressError, ConnectionError, ConnectionOptions, RelayAddress, RelayConnection, RelaySession,
+    SeekPosition,
+};
+use ichnos_model::class::{DataStreamClass, TraceClass};
+use ichnos_model::clock::ClockClass;
+use ichnos_model::live::{Arrivals, LiveFeed, LiveOptions, LivePoll, LiveTrace};
+use ichnos_model::trace::Limits;
+use ichnos_model::{DataStream, Message, Trace};
+
+use self::connect::connect;
+pub use self::connect::{LttngLiveError, LttngLiveOptions};
+use self::received_queue::{Received, ReceivedQueue};
+use self::receiver::{Receiver, start};
+
+/// Lists the sessions of a relay daemon.
+///
+/// # Errors
+/// Returns an error if the relay daemon does not answer.
+pub fn sessions(
+    address: &RelayAddress,
+    options: &LttngLiveOptions,
+) -> Result<Vec<RelaySession>, ConnectionError> {
+    RelayConnection::open(address, &options.connection)?.sessions()
+}
+
+/// Messages of a live session. It ends when the session is destroyed.
+#[derive(Debug)]
+pub struct LttngFeed {
+    sessions: Vec<RelaySession>,
+    reader: LiveReader,
+    queue: Arc<ReceivedQueue>,
+    /// Since when metadata cannot be read.
+    blocked: Option<Instant>,
+    metadata_timeout: Duration,
+    /// Error to report after all messages.
+    failure: Option<String>,
+}
+
+impl LttngFeed {
+    /// Connects to a relay daemon, and attaches to the session that the address names. `arrivals` signals new data.
+    ///
+    /// # Errors
+    /// Returns an error if the session cannot be read, even after the time in the options.
+    pub fn open(
+        address: &RelayAddress,
+        options: &LttngLiveOptions,
+        read: &ReadOptions,
+        arrivals: &Arrivals,
+    ) -> Result<Self, LttngLiveError> {
+        let connected = connect(address, options, &|| false)?;
+        let sessions = connected.sessions.clone();
+        let queue = Arc::new(ReceivedQueue::default());
+        let receiver = Receiver::new(address.clone(), *options, Arc::clone(&queue), arrivals.clone());
+        start(receiver, connected).map_err(LttngLiveError::Thread)?;
+        Ok(Self {
+            sessions,
+            reader: LiveReader::new(CtfOptions::from(read)),
+            queue,
+            blocked: None,
+            metadata_timeout: options.metadata_timeout,
+            failure: None,
+        })
+    }
+
+    /// Returns the sessions: one for each tracing domain.
+    #[must_use]
+    pub fn sessions(&self) -> &[RelaySession] {
+        &self.sessions
+    }
+
+    /// Returns the trace of the feed, for a [`Session`](crate::Session).
+    ///
+    /// Before anything is read, it has an empty data stream with LTTng's clock.
+    #[must_use]
+    pub fn into_trace(self, address: &RelayAddress, live: LiveOptions) -> Option<LiveTrace> {
+        let clock = ClockClass::since_unix_epoch("monotonic");
+        let class = TraceClass::new("", [clock], [DataStreamClass::new(Some(0), [])]);
+        let trace = Trace::new(class, address.to_string(), &Limits::default()).ok()?;
+        let stream = DataStream::new(Arc::new(trace), 0, None, "")?;
+        Some(LiveTrace::new("ctf", address.to_string(), Arc::new(stream), Box::new(self), live))
+    }
+
+    /// Gives the reader what was received. Returns `false` if nothing was.
+    fn take_received(&mut self) -> bool {
+        let items = self.queue.take();
+        let has_news = !items.is_empty();
+        for item in items {
+            match item {
+                Received::TraceBegin { trace, path } => self.reader.begin_trace(trace, &path),
+                Received::Metadata { trace, bytes } => self.reader.add_metadata(trace, &bytes),
+                Received::TraceEnd { trace } => self.reader.end_trace(trace),
+                Received::StreamBegin { stream, trace, file } => {
+                    self.reader.begin_stream(stream, trace, &file)
+                }
+                Received::Packet { stream, offset, bytes } => self.reader.add_packet(stream, offset, bytes),
+                Received::PacketLost { stream, place, reason } => {
+                    self.reader.lose_packet(stream, place, reason)
+                }
+                Received::Inactive { stream, class_id, time } => {
+                    self.reader.set_inactive(stream, class_id.into(), time)
+                }
+                Received::StreamEnd { stream } => self.reader.end_stream(stream),
+                Received::End(error) => {
+                    self.failure = error;
+                    self.reader.end();
+                }
+            }
+        }
+        has_news
+    }
+
+    /// Returns an error if metadata cannot be read for a long time.
+    fn metadata_failure(&mut self) -> Option<String> {
+        let Some(problem) = self.reader.metadata_problem() else {
+            self.blocked = None;
+            return None;
+        };
+        let since = *self.blocked.get_or_insert_with(Instant::now);
+        (since.elapsed() >= self.metadata_timeout).then_some(problem)
+    }
+}
+
+impl LiveFeed for LttngFeed {
+    fn poll(&mut self) -> LivePoll {
+        loop {
+            let poll = self.reader.poll();
+            let read = self.reader.take_consumed();
+            if !read.is_empty() {
+                self.queue.note_read(&read);
+            }
+            match poll {
+                LivePoll::Pending(_) if self.take_received() => {}
+                LivePoll::Pending(until) => {
+                    return self.metadata_failure().map_or(LivePoll::Pending(until), LivePoll::Failed);
+                }
+                LivePoll::End => return self.failure.clone().map_or(LivePoll::End, LivePoll::Failed),
+                LivePoll::Failed(error) => return LivePoll::Failed(self.failure.clone().unwrap_or(error)),
+                poll => return poll,
+            }
+        }
+    }
+
+    fn current(&self) -> Option<Message<'_>> {
+        self.reader.current()
+    }
+
+    fn stop(&mut self) {
+        self.queue.stop();
+    }
+
+    fn sign_interval(&self) -> Duration {
+        let timers = self.sessions.iter().map(|session| u64::from(session.live_timer));
+        Duration::from_micros(timers.max().unwrap_or(0))
+    }
+}
+
+/// The receiving thread ends soon after the feed.
+impl Drop for LttngFeed {
+    fn drop(&mut self) {
+        self.queue.stop();
+    }
+}
