@@ -1,0 +1,299 @@
+//! Files that grow while they are read: everything that is printed equals the text of the finished files.
+
+use std::fs::{self, File, OpenOptions as FileOptions};
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ichnos::export::{Details, DetailsOptions};
+use ichnos::live::follow::{FollowFeed, FollowOptions};
+use ichnos::model::live::{LiveFeed as _, LiveOptions, LivePoll};
+use ichnos::model::{Message, Sink};
+use ichnos::{OpenOptions, Pass, Session};
+
+/// Follows paths on a thread.
+struct Follower {
+    stop: &'static AtomicBool,
+    events: Arc<Mutex<Vec<String>>>,
+    thread: JoinHandle<String>,
+}
+
+/// Passes messages to a sink for text, and keeps the names of the events.
+struct Both<S>(S, Arc<Mutex<Vec<String>>>);
+
+impl<S: Sink> Sink for Both<S> {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>> {
+        let flow = self.0.message(message)?;
+        if let Message::Event(event) = message {
+            self.1.lock().unwrap().push(format!("{:?} {}", event.nanoseconds(), event.name()));
+        }
+        Ok(flow)
+    }
+
+    fn finish(&mut self) -> std::io::Result<()> {
+        self.0.finish()
+    }
+}
+
+fn follow_options() -> FollowOptions {
+    let mut options = FollowOptions::default();
+    options.interval = Duration::from_millis(1);
+    options
+}
+
+impl Follower {
+    fn new(paths: &[&Path]) -> Self {
+        let stop: &'static AtomicBool = Box::leak(Box::default());
+        let events = Arc::<Mutex<Vec<String>>>::default();
+        let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
+        let kept = Arc::clone(&events);
+        let thread = std::thread::spawn(move || {
+            let mut live = LiveOptions::default();
+            live.stop = Some(stop);
+            let feed = FollowFeed::open(paths, &OpenOptions::default(), &follow_options(), &live).unwrap();
+            let session =
+                Session::of_live(vec![Box::new(feed.into_trace(live))], &OpenOptions::default());
+            let mut text = Vec::new();
+            let details = Details::new(&mut text, DetailsOptions::default());
+            let pass = Pass::default().live();
+            session.reader().unwrap().pass().with(pass).run(&mut Both(details, kept)).unwrap();
+            String::from_utf8(text).unwrap()
+        });
+        Self { stop, events, thread }
+    }
+
+    fn events(&self) -> usize {
+        self.events.lock().unwrap().len()
+    }
+
+    /// Waits until there are this many events.
+    fn wait_for(&self, events: usize) {
+        let begin = Instant::now();
+        while self.events() < events {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", self.events.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Ends the input and returns the text.
+    fn finish(self) -> String {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Returns the text of finished files.
+fn text_of(path: &Path) -> String {
+    let mut options = OpenOptions::default();
+    options.read.unsorted = true;
+    let session = ichnos::open([path], &options).unwrap();
+    let mut text = Vec::new();
+    let mut details = Details::new(&mut text, DetailsOptions::default());
+    session.reader().unwrap().pass().run(&mut details).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+fn example(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(path)
+}
+
+/// Appends bytes to a file.
+fn append(path: &Path, bytes: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    FileOptions::new().create(true).append(true).open(path).unwrap().write_all(bytes).unwrap();
+}
+
+/// Lists the files of a directory, or a file itself, by relative path. Metadata come first.
+fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut left = vec![path.to_owned()];
+    while let Some(next) = left.pop() {
+        if next.is_dir() {
+            left.extend(fs::read_dir(&next).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            files.push((next.strip_prefix(path).unwrap().to_owned(), fs::read(&next).unwrap()));
+        }
+    }
+    files.sort_by_key(|(path, _)| (!path.ends_with("metadata"), path.clone()));
+    files
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Lets an example grow in pieces of `size` bytes, and compares the text.
+fn grow(name: &str, size: usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("followed");
+    let from = example(name);
+    let follower = Follower::new(&[&path]);
+    let files = files(&from);
+    for (file, bytes) in &files {
+        let target = if file.as_os_str().is_empty() { path.clone() } else { path.join(file) };
+        for piece in bytes.chunks(size) {
+            append(&target, piece);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let text = follower.finish();
+    let expected = text_of(&path);
+    match files.len() > 2 {
+        true => assert_eq!(sorted(&text), sorted(&expected), "{name}, {size} bytes"),
+        false => assert_eq!(text, expected, "{name}, {size} bytes"),
+    }
+    assert!(!text.is_empty());
+}
+
+#[test]
+fn growing_files_of_all_formats() {
+    for name in [
+        "hello-jsonl/requests.jsonl",
+        "hello-xtrace/proxy.reports",
+        "hello-fuchsia/boot.log",
+        "hello-fxt/frames.fxt",
+        "hello-ctf2/trace",
+        "hello-proposals/prop1",
+    ] {
+        for size in [1, 7, 100, 1000] {
+            grow(name, size);
+        }
+    }
+}
+
+#[test]
+fn growing_directories_with_several_data_streams() {
+    for size in [37, 512, 4096] {
+        grow("hello-lttng/trace", size);
+    }
+}
+
+fn line(time: u32, text: &str) -> String {
+    format!("{{\"ts\": {time}, \"name\": \"tick\", \"text\": \"{text}\"}}\n")
+}
+
+#[test]
+fn events_come_while_files_grow() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    let follower = Follower::new(&[&path]);
+    for time in 1..=20 {
+        append(&path, line(time, "a").as_bytes());
+        follower.wait_for(time as usize);
+    }
+    // A line that is not whole is not an event yet, even if it could be read.
+    append(&path, line(21, "a").trim_end().as_bytes());
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(follower.events(), 20);
+    append(&path, b"\n");
+    follower.wait_for(21);
+    // At the end, it is.
+    append(&path, line(22, "a").trim_end().as_bytes());
+    let text = follower.finish();
+    assert_eq!(text, text_of(&path));
+    assert_eq!(text.matches("tick").count(), 22);
+}
+
+#[test]
+fn files_that_are_truncated_and_rotated() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    let follower = Follower::new(&[directory.path()]);
+    append(&path, (line(1, "a") + &line(2, "a")).as_bytes());
+    follower.wait_for(2);
+    // Truncated, and shorter than before.
+    File::create(&path).unwrap().write_all(line(3, "b").as_bytes()).unwrap();
+    follower.wait_for(3);
+    append(&path, line(4, "b").as_bytes());
+    follower.wait_for(4);
+    // Renamed: its events are not delivered again, but new ones are.
+    let old = directory.path().join("log.1.jsonl");
+    fs::rename(&path, &old).unwrap();
+    append(&old, line(5, "b").as_bytes());
+    append(&path, line(6, "c").as_bytes());
+    follower.wait_for(6);
+    append(&path, line(7, "c").as_bytes());
+    follower.wait_for(7);
+    let events = Arc::clone(&follower.events);
+    follower.finish();
+    let events = events.lock().unwrap();
+    let mut times: Vec<_> = events.iter().map(|event| event.split(' ').next().unwrap()).collect();
+    times.sort_unstable();
+    assert_eq!(times.len(), 7, "{events:?}");
+    times.dedup();
+    assert_eq!(times.len(), 7, "{events:?}");
+}
+
+#[test]
+fn new_files_with_earlier_data_streams() {
+    let directory = tempfile::tempdir().unwrap();
+    let follower = Follower::new(&[directory.path()]);
+    for file in 0..5 {
+        let path = directory.path().join(format!("{}.jsonl", 9 - file));
+        append(&path, line(10 * file + 1, "a").as_bytes());
+        follower.wait_for(file as usize * 3 + 1);
+        append(&path, (line(10 * file + 2, "a") + &line(10 * file + 3, "a")).as_bytes());
+        follower.wait_for(file as usize * 3 + 3);
+    }
+    let text = follower.finish();
+    assert_eq!(sorted(&text), sorted(&text_of(directory.path())));
+}
+
+#[test]
+fn damage_waits_until_it_is_certain() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    let follower = Follower::new(&[&path]);
+    append(&path, line(1, "a").as_bytes());
+    follower.wait_for(1);
+    append(&path, ("{\"ts\": broken}\n".to_owned() + &line(2, "a")).as_bytes());
+    follower.wait_for(2);
+    append(&path, b"{\"ts\": 3, \"na");
+    let text = follower.finish();
+    assert_eq!(text, text_of(&path));
+}
+
+#[test]
+fn waiting_ends_when_it_is_stopped() {
+    static STOP: AtomicBool = AtomicBool::new(true);
+    let directory = tempfile::tempdir().unwrap();
+    let mut live = LiveOptions::default();
+    live.stop = Some(&STOP);
+    let missing = vec![directory.path().join("missing")];
+    let opened = FollowFeed::open(missing, &OpenOptions::default(), &follow_options(), &live);
+    assert_eq!(opened.err().unwrap().to_string(), "stopped before there was a trace");
+}
+
+#[test]
+fn classes_and_data_streams_stay_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    append(&path, line(1, "a").as_bytes());
+    let live = LiveOptions::default();
+    let options = (&OpenOptions::default(), &follow_options());
+    let mut feed = FollowFeed::open(vec![path.clone()], options.0, options.1, &live).unwrap();
+    let mut found = Vec::new();
+    let begin = Instant::now();
+    while found.len() < 5 && begin.elapsed() < Duration::from_secs(60) {
+        match feed.poll() {
+            LivePoll::Message(_) => {
+                if let Some(Message::Event(event)) = feed.current() {
+                    let stream = std::ptr::from_ref(event.stream).addr();
+                    let class = std::ptr::from_ref(event.class).addr();
+                    found.push((stream, class, event.class_index()));
+                    append(&path, line(found.len() as u32 + 1, "a").as_bytes());
+                }
+            }
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    assert_eq!(found.len(), 5);
+    found.dedup();
+    assert_eq!(found.len(), 1);
+}
