@@ -12,9 +12,9 @@ use ichnos::model::running_thread::RunningParts;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
 use super::manifest::Manifest;
-use super::{check_reading, event_map, failure};
+use super::{check_reading, event_map, failure, following};
 use crate::args::format_flags::flag;
-use crate::args::{self, Reading};
+use crate::args::{self, FollowArgs, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt, scan_progress};
 
@@ -26,12 +26,13 @@ pub(crate) struct OpenRequest<'a> {
     running: RunningParts,
     debug_info: Option<&'a Arc<DebugInfo>>,
     all_problems: bool,
+    follow: Option<(&'a FollowArgs, Console)>,
 }
 
 impl<'a> OpenRequest<'a> {
     pub(crate) fn new(reading: &'a Reading) -> Self {
         let (arithmetic, running) = (ClockArithmetic::Exact, RunningParts::Nothing);
-        Self { reading, arithmetic, running, debug_info: None, all_problems: false }
+        Self { reading, arithmetic, running, debug_info: None, all_problems: false, follow: None }
     }
 
     /// Sets the default clock arithmetic.
@@ -52,6 +53,11 @@ impl<'a> OpenRequest<'a> {
     /// Reports even harmless problems if `all_problems` is set.
     pub(crate) fn all_problems(self, all_problems: bool) -> Self {
         Self { all_problems, ..self }
+    }
+
+    /// Reads the files while they grow, if the arguments say so.
+    pub(crate) fn follow(self, args: &'a FollowArgs, console: Console) -> Self {
+        Self { follow: args.follow.then_some((args, console)), ..self }
     }
 
     /// Opens the traces.
@@ -95,6 +101,10 @@ impl<'a> OpenRequest<'a> {
                 Ok(datagrams) => ichnos::listen(datagrams, &options),
                 Err(error) => Err(error.into()),
             });
+        }
+        if let Some((follow, console)) = self.follow {
+            let paths = reading.paths.iter().cloned().chain(manifest.paths);
+            return following::open(paths.collect(), follow, &options, console);
         }
         let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
         if let Err(error @ OpenError::NoClock { clock, .. }) = &opened

@@ -107,7 +107,16 @@ impl FollowFeed {
             .spawn(move || watcher.run())
             .map_err(FollowError::Thread)?;
         let has_dates = stream.clock().is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch);
-        Ok(Self { name, format, stream, deliveries, current: Some(first), control, has_dates, has_ended: false })
+        Ok(Self {
+            name,
+            format,
+            stream,
+            deliveries,
+            current: Some(first),
+            control,
+            has_dates,
+            has_ended: false,
+        })
     }
 
     /// Returns the trace of the feed.

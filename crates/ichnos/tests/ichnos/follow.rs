@@ -9,8 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ichnos::create::{CreateOptions, create};
 use ichnos::export::{Details, DetailsOptions};
 use ichnos::live::follow::{FollowFeed, FollowOptions};
+use ichnos::model::class::{FieldClass, Member};
+use ichnos::model::clock::ClockClass;
 use ichnos::model::live::{LiveFeed as _, LiveOptions, LivePoll};
 use ichnos::model::{Message, Sink};
 use ichnos::{OpenOptions, Pass, Session};
@@ -55,8 +58,7 @@ impl Follower {
             let mut live = LiveOptions::default();
             live.stop = Some(stop);
             let feed = FollowFeed::open(paths, &OpenOptions::default(), &follow_options(), &live).unwrap();
-            let session =
-                Session::of_live(vec![Box::new(feed.into_trace(live))], &OpenOptions::default());
+            let session = Session::of_live(vec![Box::new(feed.into_trace(live))], &OpenOptions::default());
             let mut text = Vec::new();
             let details = Details::new(&mut text, DetailsOptions::default());
             let pass = Pass::default().live();
@@ -296,4 +298,51 @@ fn classes_and_data_streams_stay_the_same() {
     assert_eq!(found.len(), 5);
     found.dedup();
     assert_eq!(found.len(), 1);
+}
+
+/// Metadata grow, and data streams appear, while the trace is followed.
+#[test]
+fn a_trace_that_is_being_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let follower = Follower::new(&[&path]);
+    let mut options = CreateOptions::default();
+    options.packet_size = Some(300);
+    let trace = create(&path, &options).unwrap();
+    let clock = trace.clock(ClockClass::since_unix_epoch("wall")).unwrap();
+    let mut time = 0u64;
+    for number in 0..10 {
+        let stream = trace.stream(&format!("stream{number}"), Some(&clock)).unwrap();
+        let members = [Member::new("n", FieldClass::unsigned(64)), Member::new("s", FieldClass::string())];
+        let mut event = stream.declare(&format!("e{number}"), members).unwrap();
+        for count in 0..30 {
+            event.set("n", time).unwrap().set("s", "some text").unwrap().write(time / 3).unwrap();
+            time += 1;
+            if count % 4 == 0 {
+                trace.flush().unwrap();
+                follower.wait_for(usize::try_from(time).unwrap());
+            }
+        }
+    }
+    trace.finish().unwrap();
+    follower.wait_for(usize::try_from(time).unwrap());
+    let events = Arc::clone(&follower.events);
+    let text = follower.finish();
+    let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
+    let mut expected = Vec::new();
+    let mut cursor = session.events().unwrap();
+    while let Some(event) = cursor.next_event() {
+        expected.push(format!("{:?} {}", event.nanoseconds(), event.name()));
+    }
+    expected.sort();
+    let mut events = events.lock().unwrap();
+    events.sort();
+    assert_eq!(*events, expected);
+    // All values, and each data stream begins and ends once.
+    for number in 0..time {
+        assert_eq!(text.matches(&format!(" n: {number}\n")).count(), 1, "{number}:\n{text}");
+    }
+    for word in ["Stream beginning", "Stream end"] {
+        assert_eq!(text.matches(word).count(), 10, "{text}");
+    }
 }

@@ -32,13 +32,7 @@ mod examples;
 mod fields;
 #[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
 mod firefox;
-#[cfg(all(
-    feature = "ctf",
-    feature = "fuchsia-log",
-    feature = "fxt",
-    feature = "jsonl",
-    feature = "xtrace"
-))]
+#[cfg(all(feature = "ctf", feature = "fuchsia-log", feature = "fxt", feature = "jsonl", feature = "xtrace"))]
 mod follow;
 mod formats;
 #[cfg(all(

@@ -60,11 +60,7 @@ fn identity(_: &Metadata) -> (u64, u64) {
 }
 
 impl StreamKey {
-    pub(super) fn new(
-        trace: &dyn OpenedTrace,
-        summary: &StreamSummary,
-        file: Option<&FollowedFile>,
-    ) -> Self {
+    pub(super) fn new(trace: &dyn OpenedTrace, summary: &StreamSummary, file: Option<&FollowedFile>) -> Self {
         let stream: &DataStream = &summary.stream;
         let has_packets = summary.packets > 0 || stream.class().packet_context.is_some();
         let is_of_file = summary.files.first().is_some_and(|file| file.ends_with(&*stream.name));

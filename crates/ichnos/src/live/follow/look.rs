@@ -87,10 +87,10 @@ impl Delivered {
             let key = (trace.path().to_owned(), *number);
             *number += 1;
             // Wrapped traces have data streams with other classes.
-            let own = trace.data_streams().first().map_or_else(
-                || Arc::clone(trace.trace()),
-                |stream| Arc::clone(&stream.trace),
-            );
+            let own = trace
+                .data_streams()
+                .first()
+                .map_or_else(|| Arc::clone(trace.trace()), |stream| Arc::clone(&stream.trace));
             let home = self.traces.entry(key).or_insert_with(|| Arc::clone(&own));
             if !is_same(home, &own) {
                 self.former.push(std::mem::replace(home, own));

@@ -41,7 +41,15 @@ impl Inputs {
         options.read.unsorted = true;
         options.read.progress = ScanProgress::default();
         let (state, reported) = (None, HashSet::new());
-        Self { paths, options, follow: follow.clone(), state, is_again: false, took: Duration::ZERO, reported }
+        Self {
+            paths,
+            options,
+            follow: follow.clone(),
+            state,
+            is_again: false,
+            took: Duration::ZERO,
+            reported,
+        }
     }
 
     /// Returns the paths for display.
