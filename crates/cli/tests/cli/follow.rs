@@ -46,7 +46,7 @@ fn append(path: &Path, text: &str) {
 }
 
 fn tick(time: u64) -> String {
-    format!("{{\"ts\": {time}, \"name\": \"tick\", \"n\": {time}}}\n")
+    format!("{{\"ts\": {time}, \"name\": \"tick\", \"payload\": {{\"n\": {time}}}}}\n")
 }
 
 #[test]

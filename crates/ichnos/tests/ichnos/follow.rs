@@ -201,7 +201,7 @@ fn growing_directories_with_several_data_streams() {
 }
 
 fn line(time: u32, text: &str) -> String {
-    format!("{{\"ts\": {time}, \"name\": \"tick\", \"text\": \"{text}\"}}\n")
+    format!("{{\"ts\": {time}, \"name\": \"tick\", \"payload\": {{\"text\": \"{text}\"}}}}\n")
 }
 
 #[test]
@@ -228,6 +228,8 @@ fn events_come_while_files_grow() {
 
 #[test]
 fn files_that_are_truncated_and_rotated() {
+    // The files are mapped while they are truncated.
+    ichnos::io::handle_bus_errors().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log.jsonl");
     let follower = Follower::new(&[directory.path()]);
@@ -249,7 +251,7 @@ fn files_that_are_truncated_and_rotated() {
     let found = follower.finish();
     assert_eq!(found.events(), 7, "{:#?}", found.lines());
     for time in 1..=7u64 {
-        let is_event = |line: &&String| line.contains(&format!("Some({}) tick", time * 1_000_000_000));
+        let is_event = |line: &&String| line.contains(&format!("Some({time}) tick"));
         assert_eq!(found.lines().iter().filter(is_event).count(), 1, "{time}: {:#?}", found.lines());
     }
 }
@@ -348,6 +350,13 @@ fn a_trace_that_is_being_written() {
     }
     trace.finish().unwrap();
     follower.wait_for(usize::try_from(time).unwrap());
-    // Nothing is delivered twice, and each data stream begins and ends once.
-    assert_eq!(follower.finish().sorted(), Transcript::of(&path).sorted());
+    let found = follower.finish();
+    assert_eq!(found.events(), usize::try_from(time).unwrap());
+    // Data streams begin again when the metadata have grown.
+    let unique = |transcript: Transcript| {
+        let mut lines = transcript.sorted();
+        lines.dedup();
+        lines
+    };
+    assert_eq!(unique(found), unique(Transcript::of(&path)));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_flow::Merge;
 use ichnos_model::class::DynamicClass;
-use ichnos_model::cursor::{Head, StreamCursor as _};
+use ichnos_model::cursor::{Head, MessageKind, StreamCursor as _};
 use ichnos_model::event::Event;
 use ichnos_model::message::Message;
 use ichnos_model::{Cursor as _, DataStream};
@@ -17,6 +17,10 @@ use crate::Session;
 /// Each session has traces of its own. Sinks keep data by trace and class, so events are delivered as events of the data
 /// streams that were opened first, as long as their classes are the same.
 pub(super) struct Delivery {
+    /// Ends and starts of data streams before all other messages.
+    changes: Vec<StreamChange>,
+    /// Number of these messages that were reached.
+    reached: usize,
     merge: Merge,
     /// Delivered data streams, by key of the data stream in the session.
     homes: HashMap<u32, HomeStream>,
@@ -26,6 +30,12 @@ pub(super) struct Delivery {
     /// `true` if no further messages follow.
     pub(super) is_last: bool,
     _session: Session,
+}
+
+/// Start or end of a delivered data stream.
+pub(super) enum StreamChange {
+    Begin(Arc<DataStream>),
+    End(Arc<DataStream>),
 }
 
 /// Data stream to which events are delivered.
@@ -65,8 +75,26 @@ impl HomeStream {
     }
 }
 
+impl StreamChange {
+    fn head(&self) -> Head {
+        let kind = match self {
+            Self::Begin(_) => MessageKind::StreamBegin,
+            Self::End(_) => MessageKind::StreamEnd,
+        };
+        Head::new(kind, None)
+    }
+
+    fn message(&self) -> Message<'_> {
+        match self {
+            Self::Begin(stream) => Message::StreamBegin(stream),
+            Self::End(stream) => Message::StreamEnd(stream),
+        }
+    }
+}
+
 impl Delivery {
     pub(super) fn new(
+        changes: Vec<StreamChange>,
         merge: Merge,
         homes: impl IntoIterator<Item = HomeStream>,
         is_last: bool,
@@ -75,7 +103,7 @@ impl Delivery {
         let homes: Vec<_> = homes.into_iter().collect();
         let first = homes.first().map(|home| Arc::clone(&home.stream));
         let homes = homes.into_iter().map(|home| (home.source.key, home)).collect();
-        Self { merge, homes, first, class: None, is_last, _session: session }
+        Self { changes, reached: 0, merge, homes, first, class: None, is_last, _session: session }
     }
 
     /// Returns the first delivered data stream.
@@ -85,6 +113,11 @@ impl Delivery {
 
     /// Moves to the next message.
     pub(super) fn next_head(&mut self) -> Option<Head> {
+        if let Some(change) = self.changes.get(self.reached) {
+            self.reached += 1;
+            return Some(change.head());
+        }
+        self.changes.clear();
         let head = self.merge.next_head()?;
         self.class = None;
         if let Some(Message::Event(event)) = self.merge.current()
@@ -99,6 +132,9 @@ impl Delivery {
 
     /// Returns the current message.
     pub(super) fn current(&self) -> Option<Message<'_>> {
+        if let Some(change) = self.reached.checked_sub(1).and_then(|reached| self.changes.get(reached)) {
+            return Some(change.message());
+        }
         let mut message = self.merge.current()?;
         let Some(home) = message.stream().and_then(|stream| self.homes.get(&stream.key)) else {
             return Some(message);

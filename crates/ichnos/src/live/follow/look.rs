@@ -1,6 +1,6 @@
 //! Looks at growing files: finds what was not delivered yet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
@@ -9,7 +9,7 @@ use ichnos_model::cursor::BoxedCursor;
 use ichnos_model::message::{Damage, DamageKind};
 use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace};
 
-use super::delivery::{Delivery, HomeStream};
+use super::delivery::{Delivery, HomeStream, StreamChange};
 use super::follow_cursor::FollowCursor;
 use super::known_stream::{FollowedFile, StreamKey, StreamPosition};
 use super::new_events::NewEvents;
@@ -21,6 +21,7 @@ pub(super) struct Delivered {
     positions: HashMap<StreamKey, StreamPosition>,
     /// Traces of the delivered data streams, by path and number.
     traces: HashMap<(String, usize), Arc<Trace>>,
+    /// Delivered data streams that have begun.
     streams: HashMap<StreamKey, Arc<DataStream>>,
     /// Former traces. Sinks identify classes by address, so none may be used twice.
     former: Vec<Arc<Trace>>,
@@ -48,7 +49,7 @@ impl Delivered {
     /// Finds the messages of a session that were not delivered yet. With `is_last`, nothing is held back.
     pub(super) fn look(&mut self, session: Session, is_last: bool) -> Found {
         let mut has_more = false;
-        let mut found = Vec::new();
+        let (mut found, mut changes) = (Vec::new(), Vec::new());
         let mut ordinals: HashMap<StreamKey, usize> = HashMap::new();
         for (index, trace) in session.traces().iter().enumerate() {
             let mut number = 0;
@@ -61,6 +62,8 @@ impl Delivered {
                 let position = self.positions.entry(key.clone()).or_default();
                 if position.is_obsolete(trace.as_ref(), number, &summary, file) {
                     *position = StreamPosition::default();
+                    // It begins again.
+                    changes.extend(self.streams.remove(&key).map(StreamChange::End));
                 }
                 position.file = file;
                 let (cursor, more) = new_messages(trace.as_ref(), number, position, is_last);
@@ -70,51 +73,74 @@ impl Delivered {
             });
         }
         let damage = if is_last { damage_outside_streams(&session) } else { Vec::new() };
-        let has_messages = !damage.is_empty() || found.iter().any(|stream| stream.cursor.is_some());
-        let homes = self.homes(session.traces(), &found);
-        let cursors = found.into_iter().filter_map(|stream| stream.cursor);
+        let homes = self.homes(session.traces(), &found, &mut changes);
+        if is_last {
+            let present: HashSet<&StreamKey> = found.iter().map(|stream| &stream.key).collect();
+            let gone = self.streams.iter().filter(|(key, _)| !present.contains(key));
+            changes.extend(gone.map(|(_, stream)| StreamChange::End(Arc::clone(stream))));
+        }
+        let cursors: Vec<_> = found.into_iter().filter_map(|stream| stream.cursor).collect();
+        let has_messages = !(changes.is_empty() && damage.is_empty() && cursors.is_empty());
         let cursors = [DamageCursor::new(damage).boxed()].into_iter().chain(cursors).collect();
-        let delivery = Delivery::new(Merge::new(cursors), homes, is_last, session);
+        let delivery = Delivery::new(changes, Merge::new(cursors), homes, is_last, session);
         Found { delivery, has_messages, has_more }
     }
 
-    /// Returns the delivered data streams.
-    fn homes(&mut self, traces: &[Box<dyn OpenedTrace>], found: &[FoundStream]) -> Vec<HomeStream> {
+    /// Returns the trace to which each trace of a session is delivered.
+    fn home_traces(&mut self, traces: &[Box<dyn OpenedTrace>]) -> Vec<Arc<Trace>> {
         let mut numbers: HashMap<&str, usize> = HashMap::new();
-        let mut homes: Vec<Arc<Trace>> = Vec::new();
+        let mut homes = Vec::new();
         for trace in traces {
             let number = numbers.entry(trace.path()).or_default();
             let key = (trace.path().to_owned(), *number);
             *number += 1;
             // Wrapped traces have data streams with other classes.
-            let own = trace
-                .data_streams()
-                .first()
-                .map_or_else(|| Arc::clone(trace.trace()), |stream| Arc::clone(&stream.trace));
-            let home = self.traces.entry(key).or_insert_with(|| Arc::clone(&own));
-            if !is_same(home, &own) {
-                self.former.push(std::mem::replace(home, own));
+            let streams = trace.data_streams();
+            let own = streams.first().map_or_else(|| trace.trace(), |stream| &stream.trace);
+            let home = self.traces.entry(key).or_insert_with(|| Arc::clone(own));
+            if !is_same(home, own) {
+                self.former.push(std::mem::replace(home, Arc::clone(own)));
             }
             homes.push(Arc::clone(home));
         }
-        found
-            .iter()
-            .filter_map(|found| {
-                let home = homes.get(found.trace)?;
-                let source = &found.data;
-                let make = || match Arc::ptr_eq(home, &source.trace) {
-                    true => Some(Arc::clone(source)),
-                    false => {
-                        let (trace, name) = (Arc::clone(home), Arc::clone(&source.name));
-                        DataStream::new(trace, source.class_index, source.id, name).map(Arc::new)
-                    }
-                };
-                let known = self.streams.get(&found.key).filter(|known| Arc::ptr_eq(&known.trace, home));
-                let stream = known.map(Arc::clone).or_else(make)?;
-                self.streams.insert(found.key.clone(), Arc::clone(&stream));
-                Some(HomeStream::new(stream, Arc::clone(source)))
-            })
-            .collect()
+        homes
+    }
+
+    /// Returns the delivered data streams. If the classes of a trace have grown, its data streams end, and go on as new
+    /// data streams.
+    fn homes(
+        &mut self,
+        traces: &[Box<dyn OpenedTrace>],
+        found: &[FoundStream],
+        changes: &mut Vec<StreamChange>,
+    ) -> Vec<HomeStream> {
+        let traces = self.home_traces(traces);
+        let mut homes = Vec::new();
+        for FoundStream { trace, data, key, cursor } in found {
+            let Some(trace) = traces.get(*trace) else { continue };
+            let known = self.streams.get(key);
+            let stream = match known.filter(|known| Arc::ptr_eq(&known.trace, trace)) {
+                Some(known) => Arc::clone(known),
+                None if Arc::ptr_eq(trace, &data.trace) => Arc::clone(data),
+                None => {
+                    let name = Arc::clone(&data.name);
+                    let Some(new) = DataStream::new(Arc::clone(trace), data.class_index, data.id, name)
+                    else {
+                        continue;
+                    };
+                    Arc::new(new)
+                }
+            };
+            if cursor.is_some() {
+                if let Some(known) = known.filter(|known| !Arc::ptr_eq(known, &stream)) {
+                    changes.push(StreamChange::End(Arc::clone(known)));
+                    changes.push(StreamChange::Begin(Arc::clone(&stream)));
+                }
+                self.streams.insert(key.clone(), Arc::clone(&stream));
+            }
+            homes.push(HomeStream::new(stream, Arc::clone(data)));
+        }
+        homes
     }
 }
 
