@@ -43,6 +43,7 @@ mod follow;
 pub(crate) mod format_flags;
 mod json;
 pub(crate) mod limits;
+pub(crate) mod live;
 mod number;
 #[cfg(feature = "view")]
 mod option_texts;

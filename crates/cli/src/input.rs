@@ -4,6 +4,7 @@
 mod debug_info;
 pub(crate) mod event_map;
 mod following;
+pub(crate) mod live;
 mod manifest;
 mod open_failure;
 mod problems;

@@ -112,6 +112,10 @@ impl<'a> OpenedRun<'a> {
             _ => {}
         }
         self.events = summary.counts.events;
+        if summary.counts.late_events > 0 {
+            let late = count(summary.counts.late_events, "event");
+            self.console.note(&format!("{late} came late: their times are before those of earlier lines"));
+        }
         self.is_damaged |= summary.counts.damages > 0;
         Ok(summary.counts)
     }
@@ -150,6 +154,7 @@ impl<'a> OpenedRun<'a> {
     /// Returns the exit code after reading. `is_empty` is `true` if the result is empty.
     pub(crate) fn exit(&self, is_empty: bool) -> Exit {
         match (self.is_damaged, is_empty) {
+            _ if input::live::has_failed() => Exit::Failure,
             (true, _) => Exit::Damaged,
             (_, true) => Exit::Nothing,
             _ => Exit::Success,

@@ -11,6 +11,7 @@ use ichnos::model::trace::TracerQuirk;
 use super::choice::{self, Choice};
 use crate::args::format_flags::FormatFlags;
 use crate::args::limits::{Limits, Maximum};
+use crate::args::live::LiveArgs;
 use crate::args::time;
 use crate::args::time::Offset;
 
@@ -128,6 +129,8 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) temp_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
 }
 
 impl Reading {

@@ -4,51 +4,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos::live::follow::{FollowError, FollowFeed, FollowOptions};
+use ichnos::model::OpenedTrace;
 use ichnos::model::live::{LiveObserver, LiveOptions};
-use ichnos::{OpenError, OpenOptions, Session};
+use ichnos::{OpenError, OpenOptions};
 
 use crate::args::FollowArgs;
 use crate::exit::Failure;
-use crate::progress::{Console, interrupt};
+use crate::progress::Console;
 
-/// Opens growing files. The inner error is about the traces, the outer error about the options.
+/// Opens growing files. The inner error is about the traces, the outer error about the options. Returns no trace if the
+/// program should end before there is one.
 pub(super) fn open(
     paths: Vec<PathBuf>,
     args: &FollowArgs,
     options: &OpenOptions,
+    mut live: LiveOptions,
     console: Console,
-) -> Result<Result<Session, OpenError>, Failure> {
+) -> Result<Result<Option<Box<dyn OpenedTrace>>, OpenError>, Failure> {
     if let Some(path) = paths.iter().find(|path| is_pipe(path)) {
         return Err(Failure::new(format!("--follow: {} is a pipe, not a file", path.display()))
             .help("without --follow, it is read to its end"));
     }
-    let live = live_options(console);
+    live.observer = Arc::new(QuietFiles(live.observer));
     let mut follow = FollowOptions::default();
     follow.interval = args.interval;
     follow.waiting = Arc::new(move |error| console.notice(&format!("waiting: {error}")));
     Ok(match FollowFeed::open(paths, options, &follow, &live) {
-        Ok(feed) => Ok(Session::of_live(vec![Box::new(feed.into_trace(live))], options)),
+        Ok(feed) => Ok(Some(Box::new(feed.into_trace(live)))),
+        Err(FollowError::Stopped) => Ok(None),
         Err(FollowError::Open(error)) => Err(error),
-        Err(FollowError::Stopped) => Ok(Session::of_live(Vec::new(), options)),
         Err(error) => return Err(Failure::new(format!("--follow: {error}"))),
     })
 }
 
-/// Returns the options of an input that ends at a signal.
-fn live_options(console: Console) -> LiveOptions {
-    interrupt::watch();
-    let mut live = LiveOptions::default();
-    live.stop = Some(interrupt::flag());
-    live.observer = Arc::new(FollowReporter(console));
-    live
-}
+/// Observer that reports errors only: quiet files are normal.
+struct QuietFiles(Arc<dyn LiveObserver>);
 
-/// Reports the end of an input because of an error. Quiet files are normal.
-struct FollowReporter(Console);
-
-impl LiveObserver for FollowReporter {
+impl LiveObserver for QuietFiles {
     fn failed(&self, name: &str, error: &str) {
-        self.0.error(&format!("{name}: {error}"));
+        self.0.failed(name, error);
     }
 }
 

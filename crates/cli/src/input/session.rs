@@ -11,8 +11,9 @@ use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
+use super::live::{self, LiveInputs};
 use super::manifest::Manifest;
-use super::{check_reading, event_map, failure, following};
+use super::{check_reading, event_map, failure};
 use crate::args::format_flags::flag;
 use crate::args::{self, FollowArgs, Reading};
 use crate::exit::Failure;
@@ -26,7 +27,7 @@ pub(crate) struct OpenRequest<'a> {
     running: RunningParts,
     debug_info: Option<&'a Arc<DebugInfo>>,
     all_problems: bool,
-    follow: Option<(&'a FollowArgs, Console)>,
+    follow: Option<&'a FollowArgs>,
 }
 
 impl<'a> OpenRequest<'a> {
@@ -56,8 +57,8 @@ impl<'a> OpenRequest<'a> {
     }
 
     /// Reads the files while they grow, if the arguments say so.
-    pub(crate) fn follow(self, args: &'a FollowArgs, console: Console) -> Self {
-        Self { follow: args.follow.then_some((args, console)), ..self }
+    pub(crate) fn follow(self, args: &'a FollowArgs) -> Self {
+        Self { follow: Some(args).filter(|args| args.follow), ..self }
     }
 
     /// Opens the traces.
@@ -67,7 +68,7 @@ impl<'a> OpenRequest<'a> {
             [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
             _ => Ok(session),
         };
-        let opened = self.try_open(scan_progress::show(console))?;
+        let opened = self.try_open(scan_progress::show(console), console)?;
         let session = opened.and_then(refuse_all).map_err(|error| {
             let was_refused = matches!(error, OpenError::Refused(_));
             let failure = failure(&error);
@@ -83,7 +84,11 @@ impl<'a> OpenRequest<'a> {
     }
 
     /// Opens the traces. The inner error is about the traces, the outer error about the options.
-    pub(crate) fn try_open(self, progress: ScanProgress) -> Result<Result<Session, OpenError>, Failure> {
+    pub(crate) fn try_open(
+        self,
+        progress: ScanProgress,
+        console: Console,
+    ) -> Result<Result<Session, OpenError>, Failure> {
         let reading = self.reading;
         if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err(Failure::new("the standard input (`-`) can be read only once"));
@@ -102,11 +107,14 @@ impl<'a> OpenRequest<'a> {
                 Err(error) => Err(error.into()),
             });
         }
-        if let Some((follow, console)) = self.follow {
-            let paths = reading.paths.iter().cloned().chain(manifest.paths);
-            return following::open(paths.collect(), follow, &options, console);
+        let addresses: Vec<&str> = reading.paths.iter().filter_map(|path| live::address(path)).collect();
+        let files = reading.paths.iter().filter(|path| live::address(path).is_none());
+        let files: Vec<_> = files.chain(&manifest.paths).cloned().collect();
+        if !addresses.is_empty() || self.follow.is_some() {
+            let inputs = LiveInputs { addresses: &addresses, files, follow: self.follow };
+            return live::open(inputs, &reading.live, &options, console);
         }
-        let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
+        let opened = ichnos::open(files, &options);
         if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
             && let Some(place) = manifest.place_of_clock(clock)
         {

@@ -73,7 +73,7 @@ fn open(
     selection: &Selection,
     console: Console,
 ) -> Result<Session, Failure> {
-    let request = open_request(args).debug_info(debug_info).follow(&args.following, console);
+    let request = open_request(args).debug_info(debug_info).follow(&args.following);
     // The columns can depend on all events.
     let needs_all = args.following.follow
         || selection.times.needs_end()

@@ -134,7 +134,8 @@ fn export(
 
 /// Opens the traces again.
 fn open_again(reading: &Reading, selecting: &Selecting, console: Console) -> Result<ViewSource, Failure> {
-    let opened = running_threads::open_request(reading, selecting).try_open(ScanProgress::default())?;
+    let opened =
+        running_threads::open_request(reading, selecting).try_open(ScanProgress::default(), console)?;
     let session = opened.map_err(|error| input::failure(&error))?;
     select(selecting, &Arc::new(session), console)
 }
