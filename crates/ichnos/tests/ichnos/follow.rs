@@ -170,9 +170,10 @@ fn grow(name: &str, size: usize) {
         }
     }
     let (found, expected) = (follower.finish(), Transcript::of(&path));
-    match files.len() > 2 {
-        true => assert_eq!(found.sorted(), expected.sorted(), "{name}, {size} bytes"),
-        false => assert_eq!(found.lines(), expected.lines(), "{name}, {size} bytes"),
+    assert_eq!(found.sorted(), expected.sorted(), "{name}, {size} bytes");
+    let streams = found.lines().iter().filter(|line| line.ends_with("stream begin")).count();
+    if streams == 1 {
+        assert_eq!(found.lines(), expected.lines(), "{name}, {size} bytes");
     }
     assert!(found.events() > 0);
 }

@@ -4,8 +4,9 @@ use std::fs::{self, Metadata};
 use std::path::Path;
 use std::sync::Arc;
 
+use ichnos_model::cursor::MessageKind;
 use ichnos_model::trace::StreamSummary;
-use ichnos_model::{DataStream, OpenedTrace};
+use ichnos_model::{DataStream, OpenedTrace, Window};
 
 /// Identity of a data stream in all sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -77,6 +78,18 @@ impl StreamKey {
     }
 }
 
+/// Returns `true` if a data stream has an event at `begin` or later.
+fn has_event_from(trace: &dyn OpenedTrace, stream: usize, begin: i128) -> bool {
+    let Some(mut cursor) = trace.cursor_from(stream, Window::default(), begin) else { return false };
+    while let Some(head) = cursor.head() {
+        if head.kind == MessageKind::Event {
+            return true;
+        }
+        cursor.advance();
+    }
+    false
+}
+
 /// Position after the last delivered event of a data stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamPosition {
@@ -108,7 +121,9 @@ impl StreamPosition {
         file: Option<FollowedFile>,
     ) -> bool {
         if let Some((time, _)) = self.time(trace, stream) {
-            return summary.time_range.is_some_and(|(_, end)| end < time);
+            // The time range can lack the events of the last packet.
+            let ends_before = summary.time_range.is_some_and(|(_, end)| end < time);
+            return ends_before && !has_event_from(trace, stream, time);
         }
         self.file.zip(file).is_some_and(|(before, now)| {
             (before.device, before.number) != (now.device, now.number) || now.bytes < before.bytes

@@ -1,6 +1,7 @@
 //! Thread that looks at growing files.
 
 use std::collections::HashSet;
+use std::mem::{Discriminant, discriminant};
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex};
@@ -19,6 +20,9 @@ use crate::{OpenError, OpenOptions, Session};
 /// Share of the time that opening may take.
 const SHARE: u32 = 10;
 
+/// Maximum number of reported reasons for waiting.
+const MOST_REPORTS: usize = 100;
+
 /// Paths that are opened again and again.
 pub(super) struct Inputs {
     paths: Vec<PathBuf>,
@@ -30,8 +34,8 @@ pub(super) struct Inputs {
     is_again: bool,
     /// Duration of the last opening.
     took: Duration,
-    /// Reported reasons for waiting.
-    reported: HashSet<String>,
+    /// Kinds of the reported reasons for waiting, and reported paths.
+    reported: HashSet<(Discriminant<OpenError>, String)>,
 }
 
 impl Inputs {
@@ -77,20 +81,21 @@ impl Inputs {
         self.took = begin.elapsed();
         match opened {
             Ok(session) => {
-                session.left_out().iter().for_each(|error| self.report(error));
+                session.left_out().iter().for_each(|error| self.report(error, error.to_string()));
                 Ok(Some(session))
             }
             Err(error) if can_vanish(&error) => {
-                self.report(&error);
+                // The text can change with each byte of a file.
+                self.report(&error, String::new());
                 Ok(None)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Reports a reason for waiting, once.
-    fn report(&mut self, error: &OpenError) {
-        if self.reported.insert(error.to_string()) {
+    /// Reports a reason for waiting, once for each kind and text.
+    fn report(&mut self, error: &OpenError, text: String) {
+        if self.reported.len() < MOST_REPORTS && self.reported.insert((discriminant(error), text)) {
             (self.follow.waiting)(error);
         }
     }
