@@ -28,7 +28,7 @@ pub(super) struct Delivered {
 }
 
 /// New messages, and what a later look can still find in the same files.
-pub(super) struct Found {
+pub(super) struct FoundMessages {
     pub(super) delivery: Delivery,
     /// `true` if there is a message.
     pub(super) has_messages: bool,
@@ -47,7 +47,7 @@ struct FoundStream {
 
 impl Delivered {
     /// Finds the messages of a session that were not delivered yet. With `is_last`, nothing is held back.
-    pub(super) fn look(&mut self, session: Session, is_last: bool) -> Found {
+    pub(super) fn look(&mut self, session: Session, is_last: bool) -> FoundMessages {
         let mut has_more = false;
         let (mut found, mut changes) = (Vec::new(), Vec::new());
         let mut ordinals: HashMap<StreamKey, usize> = HashMap::new();
@@ -83,7 +83,7 @@ impl Delivered {
         let has_messages = !(changes.is_empty() && damage.is_empty() && cursors.is_empty());
         let cursors = [DamageCursor::new(damage).boxed()].into_iter().chain(cursors).collect();
         let delivery = Delivery::new(changes, Merge::new(cursors), homes, is_last, session);
-        Found { delivery, has_messages, has_more }
+        FoundMessages { delivery, has_messages, has_more }
     }
 
     /// Returns the trace to which each trace of a session is delivered.

@@ -14,7 +14,7 @@ use ichnos_model::locks::IgnorePoison as _;
 use super::delivery::Delivery;
 use super::follow_options::FollowOptions;
 use super::input_state::InputState;
-use super::look::{Delivered, Found};
+use super::look::{Delivered, FoundMessages};
 use crate::{OpenError, OpenOptions, Session};
 
 /// Share of the time that opening may take.
@@ -218,7 +218,7 @@ impl Watcher {
         self.find(session, is_last).delivery
     }
 
-    fn find(&mut self, session: Session, is_last: bool) -> Found {
+    fn find(&mut self, session: Session, is_last: bool) -> FoundMessages {
         let begin = Instant::now();
         let found = self.delivered.look(session, is_last);
         self.inputs.took += begin.elapsed();
