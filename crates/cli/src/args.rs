@@ -14,6 +14,7 @@ pub(crate) use self::convert::{
     Align, Convert, Cut, FilterArgs, SplitArgs, SplitBy, Writing, written_formats,
 };
 pub(crate) use self::examples::command;
+pub(crate) use self::follow::FollowArgs;
 pub(crate) use self::json::JsonReport;
 #[cfg(feature = "view")]
 pub(crate) use self::option_texts::{OptionText, option_texts};
@@ -40,6 +41,7 @@ mod color;
 mod convert;
 mod debug_info;
 mod examples;
+mod follow;
 pub(crate) mod format_flags;
 mod json;
 pub(crate) mod limits;

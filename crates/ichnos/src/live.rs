@@ -2,5 +2,6 @@
 
 #[cfg(all(feature = "dotnet", feature = "nettrace", target_os = "linux"))]
 pub mod dotnet;
+pub mod follow;
 #[cfg(feature = "lttng-live")]
 pub mod lttng;

@@ -181,6 +181,8 @@ pub struct ReadOptions {
     /// Deliver events in file order if the format has one that differs from the time order; see
     /// [`FormatInfo::has_file_order`].
     pub unsorted: bool,
+    /// Leave out a record at the end of a file if more bytes could change it, because the file is still being written.
+    pub growing: bool,
     /// Read classes as the files declare them, without ichnos annotations.
     pub without_annotations: bool,
     /// Change of event record classes, for example by rules in a file.

@@ -313,7 +313,7 @@ fn missing_option(option: &str) -> Option<&'static str> {
         }
         "--dialect" => "--from-dialect names the dialect of the input",
         "--max" => "--resource-limit NAME=VALUE sets limits, --max-events N stops after N events",
-        "--follow" => "--listen reads live datagrams; ichnos does not wait for files to grow",
+        "--follow" => "`ichnos cat`, `ichnos stats` and `ichnos view` follow growing files",
         "--text" | "--pretty" => "`--format pretty` is the default of `ichnos cat`",
         _ => return None,
     })

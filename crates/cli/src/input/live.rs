@@ -4,7 +4,7 @@
 mod dotnet;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,11 +13,12 @@ use ichnos::live::lttng::{LttngFeed, LttngLiveOptions, RelayAddress, SeekPositio
 use ichnos::model::OpenedTrace;
 use ichnos::model::live::{LiveObserver, LiveOptions};
 use ichnos::otlp::receiver::{OtlpReceiver, ReceiverOptions};
-use ichnos::{OpenOptions, Session};
+use ichnos::{OpenError, OpenOptions, Session};
 
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 use self::dotnet::open as open_dotnet;
-use crate::args::Reading;
+use super::following;
+use crate::args::{FollowArgs, Reading};
 use crate::args::listen::ListenAddress;
 use crate::args::live::{AttachAt, LiveArgs};
 use crate::exit::Failure;
@@ -39,33 +40,66 @@ pub(crate) fn has_failed() -> bool {
     HAS_FAILED.load(Ordering::Relaxed)
 }
 
-/// Opens live inputs, if there are any. They end at a signal, or after the duration in the arguments.
+/// Inputs to read together.
+pub(crate) struct LiveInputs<'a> {
+    /// Addresses of live inputs, and options.
+    pub(crate) reading: &'a Reading,
+    pub(crate) files: Vec<PathBuf>,
+    /// Options for growing files. `None` for files that do not grow.
+    pub(crate) follow: Option<&'a FollowArgs>,
+}
+
+impl LiveInputs<'_> {
+    /// Returns `true` if at least one input is live.
+    pub(crate) fn is_any(&self) -> bool {
+        self.follow.is_some() || self.addresses().next().is_some() || self.receiver().is_some()
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = &str> {
+        self.reading.paths.iter().filter_map(|path| address(path))
+    }
+
+    /// Returns the address for OpenTelemetry requests.
+    fn receiver(&self) -> Option<&str> {
+        match &self.reading.listen {
+            Some(ListenAddress::Otlp(address)) => Some(address),
+            _ => None,
+        }
+    }
+}
+
+/// Opens live inputs. They end at a signal, or after the duration in the arguments. The inner error is about the files,
+/// the outer error about the options and the other inputs.
 pub(crate) fn open(
-    reading: &Reading,
+    inputs: LiveInputs<'_>,
     options: &OpenOptions,
     console: Console,
-) -> Result<Option<Session>, Failure> {
-    let args = &reading.live;
-    let addresses: Vec<&str> = reading.paths.iter().filter_map(|path| address(path)).collect();
-    let receiver = match &reading.listen {
-        Some(ListenAddress::Otlp(address)) => Some(address),
-        _ => None,
-    };
-    if addresses.is_empty() && receiver.is_none() {
-        return Ok(None);
-    }
+) -> Result<Result<Session, OpenError>, Failure> {
+    let args = &inputs.reading.live;
     let live = live_options(args, console);
     let mut traces = Vec::new();
-    for address in addresses {
+    for address in inputs.addresses() {
         traces.push(match address.strip_prefix("dotnet:") {
             Some(target) => open_dotnet(target, args, options, &live)?,
             None => open_lttng(address, args, options, &live)?,
         });
     }
-    if let Some(address) = receiver {
+    if let Some(address) = inputs.receiver() {
         traces.push(receive_otlp(address, options, &live, console)?);
     }
-    Ok(Some(Session::of_live(traces, options)))
+    let LiveInputs { files, follow, .. } = inputs;
+    if let Some(follow) = follow.filter(|_| !files.is_empty()) {
+        match following::open(files, follow, options, live, console)? {
+            Ok(trace) => traces.extend(trace),
+            Err(error) => return Ok(Err(error)),
+        }
+        return Ok(Ok(Session::of_live(traces, options)));
+    }
+    let session = Session::of_live(traces, options);
+    if files.is_empty() {
+        return Ok(Ok(session));
+    }
+    Ok(ichnos::open(files, options).map(|files| Session::join([files, session], options).0))
 }
 
 /// Listens for OpenTelemetry requests.

@@ -11,11 +11,12 @@ use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
+use super::live::{self, LiveInputs};
 use super::manifest::Manifest;
-use super::{check_reading, event_map, failure, live};
+use super::{check_reading, event_map, failure};
 use crate::args::format_flags::flag;
 use crate::args::listen::ListenAddress;
-use crate::args::{self, Reading};
+use crate::args::{self, FollowArgs, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt, scan_progress};
 
@@ -27,12 +28,13 @@ pub(crate) struct OpenRequest<'a> {
     running: RunningParts,
     debug_info: Option<&'a Arc<DebugInfo>>,
     all_problems: bool,
+    follow: Option<&'a FollowArgs>,
 }
 
 impl<'a> OpenRequest<'a> {
     pub(crate) fn new(reading: &'a Reading) -> Self {
         let (arithmetic, running) = (ClockArithmetic::Exact, RunningParts::Nothing);
-        Self { reading, arithmetic, running, debug_info: None, all_problems: false }
+        Self { reading, arithmetic, running, debug_info: None, all_problems: false, follow: None }
     }
 
     /// Sets the default clock arithmetic.
@@ -53,6 +55,11 @@ impl<'a> OpenRequest<'a> {
     /// Reports even harmless problems if `all_problems` is set.
     pub(crate) fn all_problems(self, all_problems: bool) -> Self {
         Self { all_problems, ..self }
+    }
+
+    /// Reads the files while they grow, if the arguments say so.
+    pub(crate) fn follow(self, args: &'a FollowArgs) -> Self {
+        Self { follow: Some(args).filter(|args| args.follow), ..self }
     }
 
     /// Opens the traces.
@@ -105,15 +112,12 @@ impl<'a> OpenRequest<'a> {
             });
         }
         let files = reading.paths.iter().filter(|path| live::address(path).is_none());
-        let files: Vec<_> = files.chain(&manifest.paths).collect();
-        if let Some(live) = live::open(reading, &options, console)? {
-            if files.is_empty() {
-                return Ok(Ok(live));
-            }
-            return Ok(
-                ichnos::open(files, &options).map(|session| Session::join([session, live], &options).0)
-            );
+        let files: Vec<_> = files.chain(&manifest.paths).cloned().collect();
+        let inputs = LiveInputs { reading, files, follow: self.follow };
+        if inputs.is_any() {
+            return live::open(inputs, &options, console);
         }
+        let files = inputs.files;
         let opened = ichnos::open(files, &options);
         if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
             && let Some(place) = manifest.place_of_clock(clock)

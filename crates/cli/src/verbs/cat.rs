@@ -76,9 +76,10 @@ fn open(
     selection: &Selection,
     console: Console,
 ) -> Result<Session, Failure> {
-    let request = open_request(args).debug_info(debug_info);
+    let request = open_request(args).debug_info(debug_info).follow(&args.following);
     // The columns can depend on all events.
-    let needs_all = selection.times.needs_end()
+    let needs_all = args.following.follow
+        || selection.times.needs_end()
         || selection.filter.is_some()
         || args.tail.is_some()
         || args.around.is_some()
@@ -155,9 +156,6 @@ fn print(
 /// Returns the pass over the printed events.
 fn pass(args: &Cat, opened: &OpenedRun<'_>) -> Pass {
     let mut pass = opened.pass();
-    if opened.session.is_live() {
-        pass = pass.live();
-    }
     if let Some(limit) = args.max_events {
         pass = pass.limit(limit);
     }

@@ -34,6 +34,7 @@ mod babeltrace_compat;
 #[path = "../../../ctf/tests/ctf/fault_trace.rs"]
 mod fault_trace;
 mod filter;
+mod follow;
 mod foreign_files;
 mod generated;
 #[cfg(target_os = "linux")]

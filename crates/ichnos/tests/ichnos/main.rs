@@ -32,6 +32,8 @@ mod examples;
 mod fields;
 #[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
 mod firefox;
+#[cfg(all(feature = "ctf", feature = "fuchsia-log", feature = "fxt", feature = "jsonl", feature = "xtrace"))]
+mod follow;
 mod formats;
 #[cfg(all(
     feature = "ctf",
