@@ -224,8 +224,9 @@ fn of_trees(
 fn identity(trace: &dyn OpenedTrace) -> [(bool, Option<String>); 3] {
     let class = &trace.trace().class;
     let namespace = class.namespace.clone().or_else(|| class.implied_namespace.clone());
+    let name = trace.trace().given_name.clone().or_else(|| class.name.clone());
     let uid = class.uid.clone().or_else(|| class.uuid.map(|uuid| uuid.to_string()));
-    [namespace, class.name.clone(), uid].map(|part| (part.is_none(), part))
+    [namespace, name, uid].map(|part| (part.is_none(), part))
 }
 
 /// Compares traces by their order on the timeline.

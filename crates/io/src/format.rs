@@ -164,8 +164,8 @@ pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn OpenedTrace>, Pl
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BabeltraceRules {
-    /// Name that follows the host name in trace names, in place of the name in the metadata.
-    pub trace_name: String,
+    /// Name that follows the host name in trace names, in place of the name in the metadata. It can be empty.
+    pub trace_name: Option<String>,
 }
 
 /// Reading options for all formats.

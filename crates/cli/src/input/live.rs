@@ -18,9 +18,9 @@ use ichnos::{OpenError, OpenOptions, Session};
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 use self::dotnet::open as open_dotnet;
 use super::following;
-use crate::args::{FollowArgs, Reading};
 use crate::args::listen::ListenAddress;
 use crate::args::live::{AttachAt, LiveArgs};
+use crate::args::{FollowArgs, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt};
 
