@@ -25,10 +25,24 @@ pub(crate) fn execute(command: Command, paint: Paint) -> Result<u8, Failure> {
             print(&value_text(&answer, 0, paint), paint)
         }
         Action::PrintMetadata { path, output } => print_metadata(Path::new(&path), output.as_deref()),
-        Action::PrintLiveSessions { .. } => {
-            Err(lttng_live::refusal().in_context("Failed to query `sessions` object"))
+        Action::PrintLiveSessions { url, output } => {
+            let text = lttng_live::sessions_text(&url)
+                .map_err(|failure| failure.in_context("Failed to query `sessions` object"))?;
+            match output {
+                Some(output) => write_text(&text, Path::new(&output)),
+                None => print(&text, paint),
+            }
         }
     }
+}
+
+/// Writes a text to a file.
+fn write_text(text: &str, output: &Path) -> Result<u8, Failure> {
+    let cannot = |error: io::Error| {
+        Failure::from_cause(format!("Cannot open file for writing: path=\"{}\": {error}", output.display()))
+    };
+    let mut file = ichnos::io::create(Some(output), ExistingOutput::Replace).map_err(cannot)?;
+    exit_code(file.write_all(text.as_bytes()).and_then(|()| file.finish()))
 }
 
 fn print_metadata(path: &Path, output: Option<&str>) -> Result<u8, Failure> {

@@ -51,7 +51,8 @@ pub(crate) fn open(
     Ok(OpenedSource { session, ports })
 }
 
-fn options(parameters: Parameters<'_>, debug_info: Option<&Arc<DebugInfo>>) -> OpenOptions {
+/// Returns the options for traces of a component.
+pub(crate) fn options(parameters: Parameters<'_>, debug_info: Option<&Arc<DebugInfo>>) -> OpenOptions {
     let mut options = OpenOptions::default();
     options.debug_info = debug_info.cloned();
     let offset = |name| i128::from(parameters.signed(name).unwrap_or(0));

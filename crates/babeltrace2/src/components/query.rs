@@ -43,7 +43,9 @@ pub(crate) fn query(
         ("ctf", "fs", "babeltrace.trace-infos") if is_source => trace_infos(info, parameters),
         ("ctf", "fs", "babeltrace.support-info") if is_source => support_info(parameters),
         ("ctf", "lttng-live", "babeltrace.support-info") if is_source => live_support_info(parameters),
-        ("ctf", "lttng-live", "sessions") if is_source => Err(crate::components::lttng_live::refusal()),
+        ("ctf", "lttng-live", "sessions") if is_source => {
+            crate::components::lttng_live::sessions_value(parameters)
+        }
         _ => Err(Failure::from_cause(format!("Unknown query object `{object}`"))),
     };
     answer.map_err(|failure| {

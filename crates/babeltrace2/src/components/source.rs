@@ -29,6 +29,9 @@ impl OpenedSource {
     pub(crate) fn first_time(&self, port: usize) -> Option<i128> {
         let port = self.ports.get(port)?;
         let trace = self.session.traces().get(port.trace)?;
+        if self.session.is_live() {
+            return None;
+        }
         let begin = trace.streams().get(port.stream)?.time_range.map(|(begin, _)| begin);
         begin.or_else(|| {
             let mut cursor = trace.cursor(port.stream, Window::default())?;

@@ -151,6 +151,7 @@ fn with_reader<T>(
     let reader = session.reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
     let mut reader = reader.map_err(|error| Failure::from_cause(error.to_string()))?;
     let pass = Pass::new(restrict(&mut reader, session, &windows)).refuse(is_refused);
+    let pass = if session.is_live() { pass.live() } else { pass };
     Ok(run(&reader, pass, &streams))
 }
 

@@ -116,7 +116,7 @@ impl<'g> Sources<'g> {
         match class.name.as_str() {
             "fs" => ctf_fs::open(parameters, debug_info, &warn),
             "dmesg" => dmesg::open(parameters),
-            _ => Err(lttng_live::refusal()),
+            _ => lttng_live::open(parameters, debug_info),
         }
     }
 }
