@@ -14,11 +14,14 @@ pub(crate) use self::convert::{
     Align, Convert, Cut, FilterArgs, SplitArgs, SplitBy, Writing, written_formats,
 };
 pub(crate) use self::examples::command;
+pub(crate) use self::follow::FollowArgs;
 pub(crate) use self::json::JsonReport;
 #[cfg(feature = "view")]
 pub(crate) use self::option_texts::{OptionText, option_texts};
 pub(crate) use self::output_file::OutputArgs;
 pub(crate) use self::reading::{Reading, quirks};
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+pub(crate) use self::record::RecordArgs;
 pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::StacksArgs;
 pub(crate) use self::stats::StatsArgs;
@@ -38,14 +41,21 @@ mod color;
 mod convert;
 mod debug_info;
 mod examples;
+mod follow;
 pub(crate) mod format_flags;
 mod json;
 pub(crate) mod limits;
+pub(crate) mod listen;
+pub(crate) mod live;
 mod number;
 #[cfg(feature = "view")]
 mod option_texts;
 mod output_file;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+mod providers;
 mod reading;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+mod record;
 pub(crate) mod schema_language;
 mod selecting;
 mod size;
@@ -152,6 +162,9 @@ pub(crate) enum Verb {
     View(Box<ViewVerb>),
     /// Collect reports from programs over UDP and TCP into a directory
     Collect(Box<CollectArgs>),
+    /// Record the events of a .NET program into a file
+    #[cfg(all(feature = "dotnet", target_os = "linux"))]
+    Record(Box<RecordArgs>),
     /// Run a babeltrace2 command line
     ///
     /// A link to this program with the name `babeltrace2` does the same.

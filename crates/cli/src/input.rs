@@ -3,7 +3,8 @@
 #[cfg(feature = "view")]
 mod debug_info;
 pub(crate) mod event_map;
-mod file_state;
+mod following;
+pub(crate) mod live;
 mod manifest;
 mod open_failure;
 mod problems;
@@ -14,7 +15,6 @@ mod toml_text;
 
 #[cfg(feature = "view")]
 pub(crate) use self::debug_info::report_debug_info;
-pub(crate) use self::file_state::InputState;
 pub(crate) use self::open_failure::failure;
 pub(crate) use self::problems::{print_notices, problems, report_empty_traces, report_problems};
 pub(crate) use self::reading_options::check_reading;
@@ -22,3 +22,4 @@ pub(crate) use self::reading_options::check_reading;
 pub(crate) use self::session::paths;
 pub(crate) use self::session::{OpenRequest, check};
 pub(crate) use self::time_bounds::{end, start};
+pub(crate) use ichnos::live::follow::InputState;

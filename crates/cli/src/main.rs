@@ -21,6 +21,8 @@ use args::{Verb, time};
 use exit::{Exit, Failure};
 use input::event_map;
 use progress::Console;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+use verbs::record;
 #[cfg(feature = "view")]
 use verbs::view;
 use verbs::{
@@ -60,6 +62,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "view")]
         Verb::View(verb) => view::run(verb, console),
         Verb::Collect(verb) => collect::run(verb, console),
+        #[cfg(all(feature = "dotnet", target_os = "linux"))]
+        Verb::Record(verb) => record::run(verb, console),
         #[cfg(feature = "babeltrace2")]
         Verb::Babeltrace2(verb) => return ichnos_babeltrace2::run(verb.arguments.iter().cloned()),
         Verb::Check(verb) => check::run(verb, console),

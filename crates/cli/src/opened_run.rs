@@ -73,7 +73,7 @@ impl<'a> OpenedRun<'a> {
     pub(crate) fn pass(&self) -> Pass {
         let pass = Pass::new(self.selection.selected.clone()).strict(self.is_strict);
         // A signal ends the input of live traces itself.
-        if self.session.is_live() { pass } else { pass.stop(interrupt::flag()) }
+        if self.session.is_live() { pass.live() } else { pass.stop(interrupt::flag()) }
     }
 
     /// Creates a progress display. `data_on_terminal` is `true` if the terminal also shows data.
@@ -89,7 +89,7 @@ impl<'a> OpenedRun<'a> {
     /// For damage with `--strict`, and for interruption.
     pub(crate) fn collect<S: Sink>(&mut self, mut collector: S) -> Result<S, Failure> {
         let reader = self.reader()?;
-        let pass = if self.session.is_live() { self.pass().live() } else { self.pass() };
+        let pass = self.pass();
         let follower = Follower::new(self.progress(false), self.console, false);
         let summary = reader.pass().with(pass).observer(&follower).run(&mut collector)?;
         follower.into_progress().finish();
@@ -112,6 +112,10 @@ impl<'a> OpenedRun<'a> {
             _ => {}
         }
         self.events = summary.counts.events;
+        if summary.counts.late_events > 0 {
+            let late = count(summary.counts.late_events, "event");
+            self.console.note(&format!("{late} came late: their times are before those of earlier lines"));
+        }
         self.is_damaged |= summary.counts.damages > 0;
         Ok(summary.counts)
     }
@@ -150,6 +154,7 @@ impl<'a> OpenedRun<'a> {
     /// Returns the exit code after reading. `is_empty` is `true` if the result is empty.
     pub(crate) fn exit(&self, is_empty: bool) -> Exit {
         match (self.is_damaged, is_empty) {
+            _ if input::live::has_failed() => Exit::Failure,
             (true, _) => Exit::Damaged,
             (_, true) => Exit::Nothing,
             _ => Exit::Success,

@@ -12,5 +12,7 @@ mod write_progress;
 pub(crate) use self::console::Console;
 pub(crate) use self::damage::Damages;
 pub(crate) use self::follower::{Follower, ProgressSink};
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+pub(crate) use self::meter::Meter;
 pub(crate) use self::read_progress::ReadProgress;
 pub(crate) use self::write_progress::WriteProgress;

@@ -7,6 +7,8 @@ pub(crate) mod convert;
 pub(crate) mod formats;
 pub(crate) mod index;
 pub(crate) mod info;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+pub(crate) mod record;
 pub(crate) mod schema;
 pub(crate) mod split;
 pub(crate) mod stacks;

@@ -42,9 +42,9 @@ pub(crate) fn complete_class(class: &mut TraceClass, options: &CtfOptions, limit
     add_log_roles(class);
 }
 
-/// Returns Babeltrace's name for a trace: its host, and its path below the opened path.
-pub(crate) fn trace_name(class: &TraceClass, below: &str) -> String {
+/// Returns Babeltrace's name for a trace: its host, and a further name.
+pub(crate) fn trace_name(class: &TraceClass, further: Option<&str>) -> String {
     let host = class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
-    let separator = if host.is_empty() || below.is_empty() { "" } else { "/" };
-    format!("{host}{separator}{below}")
+    let separator = if host.is_empty() || further.is_none() { "" } else { "/" };
+    format!("{host}{separator}{}", further.unwrap_or_default())
 }

@@ -71,7 +71,9 @@ impl PacketCheck<'_> {
 
     /// Returns `true` if the packet matches its entry. Only entries from a tracer's index can differ.
     fn is_as_indexed(&self) -> bool {
-        self.info.is_none_or(|info| info.stream_id == self.stream.id && self.entry.matches(info))
+        // Data streams without an id in their packets can be numbered.
+        let is_of_stream = |info: &PacketInfo| info.stream_id.is_none_or(|id| self.stream.id == Some(id));
+        self.info.is_none_or(|info| is_of_stream(info) && self.entry.matches(info))
     }
 
     /// Returns begin and end if the packet ends before it begins.

@@ -121,10 +121,13 @@ pub fn open(trees: &[&Tree], options: &CtfOptions) -> OpenResult {
     all.sort_by(|a, b| a.path.cmp(&b.path));
     for directory in without_repetition(all, &mut notices) {
         match directory.describe(options) {
-            Ok(description) => match found.iter_mut().find(|other| other.is_same_trace(&description)) {
-                Some(other) => other.join(description),
-                None => found.push(description),
-            },
+            Ok(mut description) => {
+                let takes_offsets = options.babeltrace.is_some();
+                match found.iter_mut().find(|known| known.has_part(&mut description, takes_offsets)) {
+                    Some(known) => known.join(description),
+                    None => found.push(description),
+                }
+            }
             Err(error) => opened.errors.push(error),
         }
     }
@@ -253,6 +256,27 @@ impl<'a> TraceDescription<'a> {
         (same || given) && is_of_one_run && (extends(a, b) || extends(b, a))
     }
 
+    /// Returns `true` if the other directory is a further part of the same trace. With `takes_offsets`, the part may
+    /// have other clock offsets, because the clock was set while the trace was recorded. It then gets these offsets.
+    fn has_part(&self, other: &mut Self, takes_offsets: bool) -> bool {
+        if self.is_same_trace(other) {
+            return true;
+        }
+        if !takes_offsets || self.class.uid != other.class.uid || self.class.uuid != other.class.uuid {
+            return false;
+        }
+        let mut class = other.class.clone();
+        for (clock, known) in class.clocks.iter_mut().zip(&self.class.clocks) {
+            (clock.offset_seconds, clock.offset_cycles) = (known.offset_seconds, known.offset_cycles);
+        }
+        std::mem::swap(&mut class, &mut other.class);
+        let is_same = self.is_same_trace(other);
+        if !is_same {
+            other.class = class;
+        }
+        is_same
+    }
+
     /// Finds known tracer bugs, and corrects their effects on the class.
     fn correct(&mut self, options: &CtfOptions) {
         self.quirks = correct_quirks(&mut self.class, options);
@@ -270,15 +294,12 @@ impl<'a> TraceDescription<'a> {
         self.directories.append(&mut other.directories);
     }
 
-    /// Returns Babeltrace's name for the trace: its host, and the given name or its path below the opened path. Parts
-    /// in several directories have no path.
-    fn name(&self, given: Option<&str>) -> String {
-        let below = match (given, self.directories.as_slice()) {
-            (Some(given), _) => given,
-            (None, [only]) => &*only.relative,
-            (None, _) => "",
-        };
-        trace_name(&self.class, below)
+    /// Returns its path below the opened path. Parts in several directories have no path.
+    fn path_below(&self) -> Option<&str> {
+        match self.directories.as_slice() {
+            [only] => Some(&*only.relative).filter(|path| !path.is_empty()),
+            _ => None,
+        }
     }
 
     /// Returns the limits for its data streams.
@@ -332,8 +353,9 @@ impl<'a> TraceDescription<'a> {
             [only] => only.path.clone(),
             several => common_directory(several.iter().map(|directory| directory.path.as_str())),
         };
-        let name = self.name(None);
-        let given_name = options.babeltrace.as_ref().map(|rules| self.name(Some(&rules.trace_name)));
+        let name = trace_name(&self.class, self.path_below());
+        let given_name =
+            options.babeltrace.as_ref().map(|rules| trace_name(&self.class, rules.trace_name.as_deref()));
         let allowed = self.allowed();
         let trace = match Trace::with_class_map(self.class, name, &self.limits, options.class_map.as_ref()) {
             Ok(mut trace) => {

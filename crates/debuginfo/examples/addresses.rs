@@ -1,4 +1,4 @@
-//! Prints functions and source lines of addresses in a binary, innermost first: `addresses BINARY < ADDRESSES`.
+//! Prints the functions and source lines at addresses in a binary, innermost first: `addresses BINARY < ADDRESSES`.
 
 use std::io::{BufRead, BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@ use crate::binary_id::{BinaryId, MappingBase};
 /// ```
 #[derive(Debug, Default)]
 pub struct AddressSpaces {
-    /// Modules. The number of an address space is the number of its process.
+    /// Modules. An address space has the number of its process.
     symbols: Symbols,
     thread_names: ThreadNames,
     mappings: HashMap<MappingKey, BinaryMapping>,
@@ -50,7 +50,7 @@ pub struct MappedBinary<'a> {
     pub binary: &'a Arc<BinaryId>,
     /// Address at which the binary was loaded.
     pub base: u64,
-    /// Meaning of that address.
+    /// Meaning of this address.
     pub kind: MappingBase,
 }
 
@@ -81,11 +81,11 @@ impl LoadedBinary {
     }
 }
 
-/// A change of an address space.
+/// Change in an address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressSpaceEvent {
-    /// A list of all binaries follows. Earlier binaries are forgotten.
+    /// Other events list all binaries again. Earlier binaries are forgotten.
     Clear,
     /// A binary was loaded, or was loaded before.
     Load(LoadedBinary),
@@ -99,21 +99,21 @@ pub enum AddressSpaceEvent {
         /// The other process.
         parent: i64,
     },
-    /// Name of a thread.
+    /// A thread has a name.
     ThreadName {
         /// The thread.
         thread: u64,
         /// Its name.
         name: Arc<str>,
     },
-    /// Build id of the binary at an address.
+    /// The binary at an address has a build id.
     BuildId {
         /// First address.
         base: u64,
         /// Build id.
         id: Arc<[u8]>,
     },
-    /// Separate debug file of the binary at an address.
+    /// The binary at an address has a separate debug file.
     DebugLink {
         /// First address.
         base: u64,
@@ -125,8 +125,10 @@ pub enum AddressSpaceEvent {
 }
 
 /// Builder of [`AddressSpaces`]. Takes the events sorted by time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AddressSpacesBuilder {
+    /// Maximum number of mappings, and of thread names.
+    most: usize,
     open: HashMap<i64, BTreeMap<u64, OpenMapping>>,
     closed: Vec<(i64, OpenMapping, Option<i128>)>,
     /// Number of open and closed mappings.
@@ -143,11 +145,31 @@ struct OpenMapping {
     debug_link: Option<(Arc<str>, u32)>,
 }
 
+impl Default for AddressSpacesBuilder {
+    fn default() -> Self {
+        Self::new(Self::MOST_MAPPINGS)
+    }
+}
+
 impl AddressSpacesBuilder {
-    /// Maximum number of mappings. Later mappings are dropped.
+    /// Default maximum number of mappings.
     pub const MOST_MAPPINGS: usize = 1 << 20;
 
-    /// Adds a change in the address space of a process at a time, in nanoseconds from the clock origin.
+    /// Creates a builder for at most this number of mappings, and at most this number of thread names. Later mappings
+    /// and names are dropped. Then [`AddressSpaces::is_incomplete`] returns `true`.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            open: HashMap::new(),
+            closed: Vec::new(),
+            count: 0,
+            thread_names: ThreadNames::new(),
+            is_incomplete: false,
+        }
+    }
+
+    /// Adds a change in a process. The time is in nanoseconds from the clock origin.
     pub fn add(&mut self, time: i128, process: i64, event: AddressSpaceEvent) {
         match event {
             AddressSpaceEvent::Clear => {
@@ -163,8 +185,11 @@ impl AddressSpacesBuilder {
             }
             AddressSpaceEvent::Fork { parent } => self.fork(time, process, parent),
             AddressSpaceEvent::ThreadName { thread, name } => {
-                if self.thread_names.len() < Self::MOST_MAPPINGS {
-                    self.thread_names.insert((u64::try_from(process).ok(), thread), name);
+                let thread = (u64::try_from(process).ok(), thread);
+                if self.thread_names.len() < self.most || self.thread_names.contains_key(&thread) {
+                    self.thread_names.insert(thread, name);
+                } else {
+                    self.is_incomplete = true;
                 }
             }
             AddressSpaceEvent::BuildId { base, id } => {
@@ -186,7 +211,11 @@ impl AddressSpacesBuilder {
 
     fn fork(&mut self, time: i128, process: i64, parent: i64) {
         let Some(inherited) = self.open.get(&parent).filter(|_| parent != process) else { return };
-        if self.open.contains_key(&process) || self.count + inherited.len() > Self::MOST_MAPPINGS {
+        if self.open.contains_key(&process) {
+            return;
+        }
+        if self.count + inherited.len() > self.most {
+            self.is_incomplete = true;
             return;
         }
         let mut inherited = inherited.clone();
@@ -208,7 +237,7 @@ impl AddressSpacesBuilder {
             let known = open.remove(&loaded.base);
             self.closed.extend(known.map(|known| (process, known, Some(time))));
         }
-        if self.count >= Self::MOST_MAPPINGS {
+        if self.count >= self.most {
             self.is_incomplete = true;
             return;
         }
@@ -261,9 +290,9 @@ impl AddressSpacesBuilder {
         spaces
     }
 
-    /// Returns the end addresses of mappings without a size: each ends at the next mapping in its process.
+    /// Returns end addresses for mappings without a size. Each ends at the next mapping in its process.
     fn ends(&self) -> HashMap<(i64, u64), u64> {
-        /// Maximum size of a mapping.
+        /// Maximum mapping size in bytes.
         const MOST: u64 = 1 << 30;
         let mut bases: Vec<(i64, u64)> =
             self.closed.iter().map(|(process, mapping, _)| (*process, mapping.loaded.base)).collect();
@@ -279,13 +308,14 @@ impl AddressSpacesBuilder {
     }
 }
 
-/// Returns the address space number of a process. Negative numbers are at the end: the kernel is -1.
+/// Returns the address space number for a process. Negative numbers, for example -1 for the kernel, become the largest
+/// numbers.
 fn address_space(process: i64) -> u32 {
     process as u32
 }
 
 impl AddressSpaces {
-    /// Finds the binary at an address of a process, at a time in nanoseconds from the clock origin.
+    /// Finds the binary at an address in a process, at a time in nanoseconds from the clock origin.
     #[must_use]
     pub fn find(&self, process: i64, address: u64, time: i128) -> Option<MappedBinary<'_>> {
         let space = address_space(process);
@@ -301,27 +331,40 @@ impl AddressSpaces {
     }
 
     /// Returns module and thread names, and the functions that `functions` finds in a binary: first address, end and
-    /// name.
-    pub fn symbols(
+    /// name. If there are too many functions, later functions are dropped, and the symbols are
+    /// [incomplete](Symbols::is_incomplete).
+    pub fn symbols(&self, functions: impl FnMut(MappedBinary<'_>) -> Vec<(u64, u64, Arc<str>)>) -> Symbols {
+        /// Maximum number of functions, and of bytes in their names.
+        const MOST: usize = 1 << 22;
+        const MOST_NAME_BYTES: usize = 512 << 20;
+        self.limited_symbols((MOST, MOST_NAME_BYTES), functions)
+    }
+
+    fn limited_symbols(
         &self,
+        (mut functions_left, mut bytes_left): (usize, usize),
         mut functions: impl FnMut(MappedBinary<'_>) -> Vec<(u64, u64, Arc<str>)>,
     ) -> Symbols {
-        /// Maximum number of functions.
-        const MOST: usize = 1 << 22;
-        let (mut all, mut left) = (Vec::new(), MOST);
+        let (mut all, mut has_room, mut is_incomplete) = (Vec::new(), true, self.is_incomplete);
         for (space, module) in self.symbols.iter() {
-            let mapping = self.mappings.get(&(space, module.begin, module.from)).filter(|_| left > 0);
-            if let Some(mapping) = mapping {
+            let mapping = self.mappings.get(&(space, module.begin, module.from));
+            if let Some(mapping) = mapping.filter(|_| has_room) {
                 let mapped = MappedBinary { binary: &mapping.binary, base: module.begin, kind: mapping.base };
-                for (begin, end, name) in functions(mapped).into_iter().take(left) {
-                    left -= 1;
+                for (begin, end, name) in functions(mapped) {
+                    let left = (functions_left.checked_sub(1), bytes_left.checked_sub(name.len()));
+                    let (Some(fewer_functions), Some(fewer_bytes)) = left else {
+                        (has_room, is_incomplete) = (false, true);
+                        break;
+                    };
+                    (functions_left, bytes_left) = (fewer_functions, fewer_bytes);
                     all.push((space, Symbol { begin, end, name: Some(name), ..module.clone() }));
                 }
             }
             all.push((space, module.clone()));
         }
         let names = self.thread_names.iter().map(|(thread, name)| (*thread, Arc::clone(name)));
-        Symbols::new(all).with_thread_names(names)
+        let symbols = Symbols::new(all).with_thread_names(names);
+        if is_incomplete { symbols.incomplete() } else { symbols }
     }
 
     /// Returns `true` if no process has a binary.
@@ -330,7 +373,7 @@ impl AddressSpaces {
         self.mappings.is_empty()
     }
 
-    /// Returns `true` if mappings were dropped because there are too many.
+    /// Returns `true` if mappings or thread names were dropped because there are too many.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.is_incomplete
@@ -428,5 +471,41 @@ mod tests {
         assert_eq!((name(0x100f), name(0x1010), name(0)), (Some(Some("f")), Some(None), None));
         assert_eq!(symbols.resolve(u32::MAX, 1 << 63, 9).unwrap().module.unwrap().as_ref(), "[kernel]");
         assert_eq!(symbols.thread_name(Some(8), 9).map(|name| &**name), Some("worker"));
+    }
+
+    #[test]
+    fn dropped_mappings_and_names_are_reported() {
+        use AddressSpaceEvent::{Fork, Load, ThreadName};
+        let load = |base| Load(LoadedBinary::new(base, 10, "/a"));
+        let name = |thread, name: &str| ThreadName { thread, name: name.into() };
+        let is_incomplete = |events: &[(i64, AddressSpaceEvent)]| {
+            let mut builder = AddressSpacesBuilder::new(2);
+            events.iter().for_each(|(process, event)| builder.add(0, *process, event.clone()));
+            let spaces = builder.build();
+            assert_eq!(spaces.symbols(|_| Vec::new()).is_incomplete(), spaces.is_incomplete());
+            spaces.is_incomplete()
+        };
+        assert!(!is_incomplete(&[(7, load(0)), (7, load(10)), (7, load(10))]));
+        assert!(is_incomplete(&[(7, load(0)), (7, load(10)), (7, load(20))]));
+        assert!(!is_incomplete(&[(7, load(0)), (8, Fork { parent: 7 }), (8, Fork { parent: 7 })]));
+        assert!(is_incomplete(&[(7, load(0)), (7, load(10)), (8, Fork { parent: 7 })]));
+        assert!(!is_incomplete(&[(7, name(1, "a")), (7, name(2, "b")), (7, name(2, "c"))]));
+        assert!(is_incomplete(&[(7, name(1, "a")), (7, name(2, "b")), (7, name(3, "c"))]));
+    }
+
+    #[test]
+    fn dropped_functions_are_reported() {
+        let mut builder = AddressSpacesBuilder::default();
+        for process in 0..3 {
+            builder.add(0, process, AddressSpaceEvent::Load(LoadedBinary::new(0, 10, "/a")));
+        }
+        let spaces = builder.build();
+        for (limits, expected) in [((3, 15), None), ((2, 99), Some(2)), ((9, 14), Some(2)), ((0, 0), Some(0))]
+        {
+            let symbols = spaces.limited_symbols(limits, |_| vec![(0, 1, "names".into())]);
+            assert_eq!(symbols.is_incomplete(), expected.is_some(), "{limits:?}");
+            let functions = symbols.iter().filter(|(_, symbol)| symbol.name.is_some()).count();
+            assert_eq!((functions, symbols.len()), (expected.unwrap_or(3), functions + 3), "{limits:?}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Opened binaries. Their number and their memory are bounded.
+//! Opened binaries. Their number and memory are limited.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,9 @@ pub(crate) struct Binaries {
 #[derive(Debug, Default)]
 struct Opened {
     binaries: HashMap<BinaryId, OpenedBinary>,
-    /// Number of uses of any binary.
+    /// Problems with closed binaries.
+    problems: Vec<DebugInfoError>,
+    /// Number of lookups so far, in any binary.
     uses: u64,
 }
 
@@ -30,14 +32,14 @@ struct OpenedBinary {
     last_use: u64,
 }
 
-/// Result of looking up an address in a binary.
+/// Result of an address lookup in a binary.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
-    /// Address relative to the address for which the binary was linked, if it can be loaded at any address.
+    /// `true` if the address is relative to the start of the binary.
     pub(crate) is_relative: bool,
     pub(crate) address: u64,
     pub(crate) location: CodeLocation,
-    /// `true` if the file of the binary was found.
+    /// `true` if the binary's file was found.
     pub(crate) is_found: bool,
 }
 
@@ -46,7 +48,7 @@ impl Binaries {
         Self { settings, opened: Mutex::default() }
     }
 
-    /// Returns the functions of a binary that was loaded at `base`: first address, end and name.
+    /// Returns the functions in a binary that was loaded at `base`: first address, end and name.
     pub(crate) fn functions(
         &self,
         id: &BinaryId,
@@ -84,17 +86,19 @@ impl Binaries {
         result
     }
 
-    /// Returns the problems of all opened binaries, sorted by path.
+    /// Returns the problems with all binaries so far, sorted by message.
     pub(crate) fn problems(&self) -> Vec<DebugInfoError> {
         let opened = self.opened.lock().ignore_poison();
-        let mut entries: Vec<_> = opened.binaries.iter().collect();
-        entries.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
-        entries.into_iter().filter_map(|(_, entry)| entry.binary.problem()).collect()
+        let open = opened.binaries.values().filter_map(|entry| entry.binary.problem());
+        let mut problems: Vec<_> = open.chain(opened.problems.iter().cloned()).collect();
+        problems.sort_by_cached_key(ToString::to_string);
+        problems.dedup();
+        problems
     }
 }
 
 impl Opened {
-    /// Closes the binaries that were not used for the longest time, until the limits hold.
+    /// Closes the least recently used binaries until the limits hold.
     fn close_old(&mut self, limits: &DebugInfoLimits) {
         let mut bytes: usize = self.binaries.values().map(|entry| entry.binary.bytes()).sum();
         while self.binaries.len() > 1
@@ -104,7 +108,35 @@ impl Opened {
             let Some(oldest) = oldest.map(|(id, _)| id.clone()) else { return };
             if let Some(entry) = self.binaries.remove(&oldest) {
                 bytes = bytes.saturating_sub(entry.binary.bytes());
+                self.keep_problem(&entry.binary);
             }
         }
+    }
+
+    fn keep_problem(&mut self, binary: &Binary) {
+        /// Maximum number of problems. Later problems are forgotten with their binaries.
+        const MOST: usize = 256;
+        if self.problems.len() < MOST
+            && let Some(problem) = binary.problem()
+            && !self.problems.contains(&problem)
+        {
+            self.problems.push(problem);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_with_closed_binaries_are_kept() {
+        let limits = DebugInfoLimits { open_binaries: 1, ..DebugInfoLimits::default() };
+        let binaries = Binaries::new(OpenSettings { limits, ..OpenSettings::default() });
+        for path in ["b", "a", "b", "c"] {
+            binaries.find(&BinaryId::new(path), (0, MappingBase::Absolute), 0);
+        }
+        let problems: Vec<String> = binaries.problems().iter().map(ToString::to_string).collect();
+        assert_eq!(problems, ["a", "b", "c"].map(|path| format!("{path}: not an absolute path")));
     }
 }

@@ -1,4 +1,4 @@
-//! A traced binary: its file, its separate debug file, and locations in it.
+//! Traced binaries: file, separate debug file, and code locations.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::error::DebugInfoError;
 use crate::files::{Directories, FilePath};
 use crate::options::{DebugInfoLimits, Decompress};
 
-/// Location of an address in a binary.
+/// Code location in a binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CodeLocation {
     /// Functions at the address, innermost first. All but the last are inlined. Empty if nothing is known.
     pub frames: Vec<CodeFrame>,
-    /// Bytes between the start of the last function and the address. `None` without a function.
+    /// Offset in the last function, in bytes. `None` without a function.
     pub offset: Option<u64>,
     /// Origin of the last function's name.
     pub name_source: NameSource,
-    /// `true` if the address is the first of its source line.
+    /// `true` if the source line starts at this address.
     pub is_line_start: bool,
 }
 
@@ -30,7 +30,7 @@ pub enum NameSource {
     /// DWARF data.
     #[default]
     Dwarf,
-    /// Symbol table of a binary without DWARF data.
+    /// Symbol table, because the binary lacks DWARF data.
     SymbolTable,
     /// Symbol table, because the DWARF data lack the function.
     OtherSymbolTable,
@@ -38,7 +38,7 @@ pub enum NameSource {
     Exports,
 }
 
-/// Suffix that compilers add to the name of a function's rarely used part.
+/// Suffix for the rarely used part of a function.
 const COLD: &str = ".cold";
 
 /// Options for opening binaries.
@@ -50,23 +50,24 @@ pub(crate) struct OpenSettings {
 }
 
 /// An opened binary.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Binary {
-    /// File of the binary, if it exists.
+    /// The binary's file, if it exists.
     program: Option<Elf>,
     /// Separate debug file, if the binary needs one.
     debug_file: Option<Elf>,
     dwarf: Option<Dwarf>,
-    /// Functions of the symbol table, once they were needed.
+    /// Functions in the symbol table, once they were needed.
     functions: Option<Vec<(u64, u64, Arc<str>)>>,
+    /// Number of bytes in these functions and their names.
+    function_bytes: usize,
     problem: Option<DebugInfoError>,
 }
 
 impl Binary {
     /// Opens a binary.
     pub(crate) fn open(id: &BinaryId, settings: &OpenSettings) -> Self {
-        let mut binary =
-            Self { program: None, debug_file: None, dwarf: None, functions: None, problem: None };
+        let mut binary = Self::default();
         let place = settings.directories.binary(&id.path);
         match place
             .as_ref()
@@ -78,7 +79,9 @@ impl Binary {
         }
         let program = binary.program.as_ref();
         if !program.is_some_and(Elf::has_dwarf) {
-            binary.debug_file = find_debug_file(place.as_ref().ok(), id, program, settings);
+            let (found, limit) = find_debug_file(place.as_ref().ok(), id, program, settings);
+            binary.debug_file = found;
+            binary.problem = binary.problem.or(limit);
         }
         let with_dwarf = binary.debug_file.as_ref().or(binary.program.as_ref()).filter(|elf| elf.has_dwarf());
         binary.dwarf = with_dwarf.map(Dwarf::new);
@@ -93,8 +96,8 @@ impl Binary {
         self.program.is_some()
     }
 
-    /// Returns the address in memory of the address 0 of the file. `None` if addresses in memory and in the file are the
-    /// same.
+    /// Returns the memory address that corresponds to the address 0 in the file. `None` if addresses in memory and in
+    /// the file are equal.
     pub(crate) fn origin(&self, base: u64, kind: MappingBase) -> Option<u64> {
         let elf = self.program.as_ref().or(self.debug_file.as_ref());
         let is_fixed = elf.is_some_and(|elf| !elf.is_position_independent);
@@ -107,13 +110,16 @@ impl Binary {
         }
     }
 
-    /// Returns the functions of the symbol table, sorted by address: first address, end and name.
+    /// Returns the functions in the symbol table, sorted by address: first address, end and name.
     pub(crate) fn functions(&mut self) -> &[(u64, u64, Arc<str>)] {
         let files = [&self.program, &self.debug_file];
         self.functions.get_or_insert_with(|| {
             let all = files.into_iter().flatten().map(Elf::functions).find(|found| !found.is_empty());
             let exported = || self.program.as_ref().map(Elf::exported_functions);
-            all.or_else(exported).unwrap_or_default()
+            let functions = all.or_else(exported).unwrap_or_default();
+            let names: usize = functions.iter().map(|(.., name)| name.len()).sum();
+            self.function_bytes = functions.len() * size_of::<(u64, u64, Arc<str>)>() + names;
+            functions
         })
     }
 
@@ -129,12 +135,11 @@ impl Binary {
     /// Returns the number of bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         let files = [&self.program, &self.debug_file].into_iter().flatten();
-        let functions = self.functions.iter().flatten();
-        let names: usize = functions.map(|(.., name)| size_of::<(u64, u64, Arc<str>)>() + name.len()).sum();
-        files.map(Elf::bytes).sum::<usize>() + self.dwarf.as_ref().map_or(0, Dwarf::bytes) + names
+        let dwarf = self.dwarf.as_ref().map_or(0, Dwarf::bytes);
+        files.map(Elf::bytes).sum::<usize>() + dwarf + self.function_bytes
     }
 
-    /// Finds the location of an address, relative to the address for which the binary was linked.
+    /// Finds the code location at an address in the file.
     pub(crate) fn find(&mut self, address: u64) -> CodeLocation {
         let elf = self.debug_file.as_ref().or(self.program.as_ref());
         let found = match (&mut self.dwarf, elf) {
@@ -154,7 +159,7 @@ impl Binary {
         location
     }
 
-    /// Names the last function of a location by the symbol table.
+    /// Names a location's last function by the symbol table.
     fn add_symbol(&self, address: u64, location: &mut CodeLocation) {
         let files = [&self.program, &self.debug_file];
         let mut files = files.into_iter().flatten();
@@ -167,7 +172,7 @@ impl Binary {
             location.frames.push(CodeFrame::default());
         }
         if let Some(last) = location.frames.last_mut() {
-            // A part of a function has a mangled name in the symbol table.
+            // The rarely used part has a mangled name in the symbol table.
             last.name = Some(match &last.name {
                 Some(own) if name.ends_with(COLD) => format!("{own}{COLD}").into(),
                 _ => name.into(),
@@ -177,7 +182,7 @@ impl Binary {
     }
 }
 
-/// Opens the file of a binary, and compares its build id.
+/// Opens a binary's file, and compares the build id.
 fn open_program(place: &FilePath<'_>, id: &BinaryId, settings: &OpenSettings) -> Result<Elf, DebugInfoError> {
     let elf = open_elf(place, settings)?;
     match &id.build_id {
@@ -195,26 +200,46 @@ fn open_elf(place: &FilePath<'_>, settings: &OpenSettings) -> Result<Elf, DebugI
     Elf::new(place.shown(), place.read(limit)?, settings.decompress, limit)
 }
 
-/// Finds the separate debug file: by the build id, then by the debug link.
+/// Finds the separate debug file: by the build id, then by the debug link. Without such a file, returns the first error
+/// about a file that exceeds a limit.
 fn find_debug_file(
     place: Option<&FilePath<'_>>,
     id: &BinaryId,
     program: Option<&Elf>,
     settings: &OpenSettings,
+) -> (Option<Elf>, Option<DebugInfoError>) {
+    let mut limit = None;
+    let open = |place: &FilePath<'_>| match open_elf(place, settings) {
+        Ok(elf) => Some(elf).filter(Elf::has_dwarf),
+        Err(error) => {
+            limit = limit.take().or(Some(error).filter(DebugInfoError::is_limit));
+            None
+        }
+    };
+    let found = search_debug_file(place, id, program, &settings.directories, open);
+    let limit = limit.filter(|_| found.is_none());
+    (found, limit)
+}
+
+fn search_debug_file(
+    place: Option<&FilePath<'_>>,
+    id: &BinaryId,
+    program: Option<&Elf>,
+    directories: &Directories,
+    mut open: impl FnMut(&FilePath<'_>) -> Option<Elf>,
 ) -> Option<Elf> {
-    let open = |place: &FilePath<'_>| open_elf(place, settings).ok().filter(Elf::has_dwarf);
     let own_id = || program?.build_id.as_deref();
     if let Some(build_id) = id.build_id.as_deref().or_else(own_id)
-        && let Some(place) = settings.directories.build_id(build_id)
+        && let Some(place) = directories.build_id(build_id)
         && let Some(elf) = open(&place)
         && elf.build_id.as_deref().is_none_or(|actual| actual == build_id)
     {
         return Some(elf);
     }
-    // A link names a file of the same build only if the binary itself is of that build.
+    // The debug link of another build names another build's debug file.
     let recorded = id.debug_link.as_ref().map(|(name, crc)| DebugLink { name: name.to_string(), crc: *crc });
     let link = recorded.or_else(|| program?.debug_link.clone())?;
-    let places = settings.directories.debug_link(place?, &link.name);
+    let places = directories.debug_link(place?, &link.name);
     places.iter().find_map(|place| open(place).filter(|elf| elf.crc() == link.crc))
 }
 
@@ -228,14 +253,18 @@ mod tests {
     use super::*;
 
     fn open(directory: &Path, id: BinaryId) -> Binary {
+        open_within(directory, id, DebugInfoLimits::default())
+    }
+
+    fn open_within(directory: &Path, id: BinaryId, limits: DebugInfoLimits) -> Binary {
         let directories = Directories {
             target_prefix: Some(directory.to_owned()),
             debug_info: Some(directory.join("debug")),
         };
-        Binary::open(&id, &OpenSettings { directories, ..OpenSettings::default() })
+        Binary::open(&id, &OpenSettings { directories, limits, decompress: None })
     }
 
-    /// Returns functions and lines of an address as text.
+    /// Returns the functions and lines at an address as text.
     fn shown(binary: &mut Binary, address: u64) -> String {
         let location = binary.find(address);
         let frames = location.frames.iter().map(|frame| {
@@ -277,7 +306,7 @@ mod tests {
         let form = ElfForm::ALL[7];
         let (stripped, debug) = (elf_library(form, false), elf_library(form, true));
         std::fs::write(directory.path().join("lib.so"), &stripped).unwrap();
-        let crc = crate::crc::crc32(&debug);
+        let crc = crc32fast::hash(&debug);
         let link = |crc| BinaryId { debug_link: Some(("lib.debug".into(), crc)), ..BinaryId::new("/lib.so") };
         let inlined = |id| shown(&mut open(directory.path(), id), 0x1010);
         assert_eq!(inlined(link(crc)), "main +Some(16)");
@@ -311,6 +340,21 @@ mod tests {
         let mut text = open(directory.path(), BinaryId::new("/text"));
         assert_eq!(shown(&mut text, 0x1010), " +None");
         assert!(matches!(text.problem(), Some(DebugInfoError::Elf { .. })));
+    }
+
+    #[test]
+    fn debug_files_above_a_limit_are_reported() {
+        let directory = tempfile::tempdir().unwrap();
+        let (stripped, debug) = (elf_library(ElfForm::ALL[7], false), elf_library(ElfForm::ALL[7], true));
+        std::fs::create_dir_all(directory.path().join("debug/.build-id/ab")).unwrap();
+        std::fs::write(directory.path().join("lib.so"), &stripped).unwrap();
+        std::fs::write(directory.path().join("debug/.build-id/ab/010203.debug"), &debug).unwrap();
+        for (limit, is_reported) in [(debug.len(), false), (debug.len() - 1, true)] {
+            let limits = DebugInfoLimits { file_bytes: limit as u64, ..DebugInfoLimits::default() };
+            let binary = open_within(directory.path(), BinaryId::new("/lib.so"), limits);
+            let problem = binary.problem();
+            assert_eq!(problem.as_ref().is_some_and(DebugInfoError::is_limit), is_reported, "{problem:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,9 @@
-//! Identity of binaries, and the address where they are loaded.
+//! Binary identity and base address.
 
 use std::sync::Arc;
+
+/// Maximum length of a build id in bytes. Longer build ids are cut.
+pub(crate) const MOST_BUILD_ID: usize = 64;
 
 /// Identity of a binary in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,7 +18,7 @@ pub struct BinaryId {
 }
 
 impl BinaryId {
-    /// Creates the identity of a binary without build id and debug link.
+    /// Creates an identity without build id and debug link.
     pub fn new(path: impl Into<Arc<str>>) -> Self {
         Self { path: path.into(), ..Self::default() }
     }
@@ -38,6 +41,6 @@ pub enum MappingBase {
     PositionIndependent,
     /// Start of a binary that was loaded at the address for which it was linked.
     Absolute,
-    /// Start of the code of the binary.
+    /// Start of the binary's code.
     Code,
 }

@@ -1,20 +1,23 @@
-//! Limits of work and memory for damaged or hostile files.
+//! Work and memory limits for damaged or hostile files.
 
 /// Steps that reading a file may still take.
 ///
-/// Valid files need a few steps for each byte. A hostile file can refer to the same bytes any number of times, so that
-/// reading would take forever.
+/// Valid files need a few steps for each byte. A hostile file can refer to the same bytes any number of times. Without
+/// a budget, reading such a file would take forever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget(u64);
 
-/// Error of a file that needs more steps than its budget.
+/// Error: a file needs more steps than its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exhausted;
 
 impl Budget {
-    /// Steps for each byte of a file, and for a file without bytes.
+    /// Steps for each byte in a file, and in addition for each file.
     const STEPS_PER_BYTE: u64 = 16;
     const LEAST: u64 = 1 << 20;
+
+    /// Memory bytes per step.
+    const BYTES_PER_STEP: usize = 8;
 
     /// Creates the budget for a file with this size in bytes.
     pub(crate) fn for_size(bytes: usize) -> Self {
@@ -28,9 +31,14 @@ impl Budget {
         self.0 = left.unwrap_or_default();
         left.map(|_| ()).ok_or(Exhausted)
     }
+
+    /// Takes the steps for data that stay in memory.
+    pub(crate) fn charge_memory(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.charge(bytes.div_ceil(Self::BYTES_PER_STEP))
+    }
 }
 
-/// Maximum length of the list of units, and of the lists of functions, inlined functions and lines in a unit.
+/// Maximum number of units in a file, and of functions, inlined functions and lines in a unit.
 const MOST_ITEMS: usize = 1 << 22;
 
 /// Checks that a list may have another item.
@@ -48,5 +56,13 @@ mod tests {
         assert_eq!(budget.charge(1 << 20), Ok(()));
         assert_eq!(budget.charge(0), Ok(()));
         assert_eq!(budget.charge(1), Err(Exhausted));
+    }
+
+    #[test]
+    fn memory_costs_steps() {
+        let mut budget = Budget::for_size(0);
+        assert_eq!(budget.charge_memory(8 << 20), Ok(()));
+        assert_eq!(budget.charge_memory(0), Ok(()));
+        assert_eq!(budget.charge_memory(1), Err(Exhausted));
     }
 }

@@ -1,4 +1,4 @@
-//! Classes of events with debug information.
+//! Event classes with debug information.
 
 use std::sync::Arc;
 
@@ -44,12 +44,12 @@ pub(crate) fn is_in(stream: &DataStreamClass, name: &str) -> bool {
     matches!(members, Some([only]) if only.name == name && only.class.members().is_some())
 }
 
-/// Returns `true` if events in any data stream of a trace have debug information under this name.
+/// Returns `true` if any data stream in a trace has events with debug information under this name.
 pub(crate) fn is_in_any(trace: &TraceClass, name: &str) -> bool {
     trace.data_streams.iter().any(|stream| is_in(stream, name))
 }
 
-/// Sets the debug information of an event.
+/// Sets an event's debug information.
 pub(crate) fn set(values: &mut EventValues, texts: &DebugInfoTexts) {
     values.clear();
     values.begin(Scope::Resource);

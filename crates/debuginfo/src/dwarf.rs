@@ -1,27 +1,32 @@
-//! DWARF data: function, source line and inlined functions of an address.
+//! DWARF data: function, source line and inlined functions by address.
 //!
-//! Entries are read once, unit by unit, when an address of the unit is looked up. The number of steps is bounded by the
-//! size of the sections.
+//! A unit is read when one of its addresses is first looked up. The section sizes limit the number of steps.
 
+mod abbreviations;
 mod functions;
 mod lines;
 mod names;
 mod sections;
+#[cfg(test)]
+mod tests;
 mod units;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use gimli::UnitOffset;
+
 use self::functions::FunctionTable;
 use self::lines::LineTable;
 pub use self::lines::SourceLine;
+use self::names::FunctionNames;
 use self::sections::{Sections, sections};
 use self::units::{Unit, Units};
 use crate::budget::Budget;
 use crate::elf::Elf;
 use crate::error::DwarfProblem;
 
-/// A function at an address. It is an inlined function, unless it is the last of the address.
+/// Function at an address. All functions but the last are inlined into it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeFrame {
     /// Function name.
@@ -37,25 +42,27 @@ pub(crate) struct DwarfLocation {
     pub(crate) frames: Vec<CodeFrame>,
     /// Start of the last function. `None` if the function has several parts, and the address is not in the first one.
     pub(crate) begin: Option<u64>,
-    /// `true` if the address is the first of its source line.
+    /// `true` if the source line starts at this address.
     pub(crate) is_line_start: bool,
 }
 
-/// DWARF data of a file, as far as they were read.
+/// DWARF data in a file, as far as they were read.
 #[derive(Debug)]
 pub(crate) struct Dwarf {
     units: Units,
-    /// Tables by unit, once an address of the unit was looked up.
+    /// Tables by unit, for units in which an address was looked up.
     tables: HashMap<usize, UnitTables>,
+    /// Number of bytes in the tables.
+    table_bytes: usize,
+    names: FunctionNames,
     budget: Budget,
     problem: Option<DwarfProblem>,
-    bytes: usize,
 }
 
-/// Maximum size of all tables of a file. Beyond it, they are read again when they are needed.
+/// Maximum memory size of all tables in a file, in bytes. Beyond it, they are read again when they are needed.
 const MOST_TABLE_BYTES: usize = 512 << 20;
 
-/// Tables of a unit.
+/// Tables for a unit.
 #[derive(Debug)]
 struct UnitTables {
     functions: FunctionTable,
@@ -75,12 +82,18 @@ impl UnitTables {
 }
 
 impl Dwarf {
-    /// Reads the list of units.
+    /// Reads the unit list.
     pub(crate) fn new(elf: &Elf) -> Self {
         let mut budget = crate::elf::budget(elf);
         let (units, problem) = Units::new(&sections(elf), &mut budget);
-        let bytes = units.bytes();
-        Self { units, tables: HashMap::new(), budget, problem, bytes }
+        Self {
+            units,
+            tables: HashMap::new(),
+            table_bytes: 0,
+            names: FunctionNames::default(),
+            budget,
+            problem,
+        }
     }
 
     /// Returns the first problem with the data.
@@ -88,18 +101,18 @@ impl Dwarf {
         self.problem
     }
 
-    /// Returns the number of bytes of all tables.
+    /// Returns the number of bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.units.bytes() + self.table_bytes + self.names.bytes()
     }
 
-    /// Finds functions and lines of an address. `elf` is the file of the units.
+    /// Finds the functions and lines at an address. `elf` is the file that contains the units.
     pub(crate) fn find(&mut self, elf: &Elf, address: u64) -> Option<DwarfLocation> {
         let sections = sections(elf);
         let mut found = None;
         for index in self.units.candidates(address) {
             let location = self.find_in(&sections, index, address);
-            // Code of other units can be between the parts of a unit.
+            // Between the parts of a unit, there can be code from other units.
             if location.as_ref().is_some_and(|location| location.begin.is_some()) {
                 return location;
             }
@@ -113,12 +126,12 @@ impl Dwarf {
         if !self.tables.contains_key(&index) {
             let (tables, problem) = UnitTables::new(sections, unit, &mut self.budget);
             self.problem = self.problem.or(problem);
-            self.bytes += tables.bytes();
-            if self.bytes > MOST_TABLE_BYTES {
+            if self.table_bytes + tables.bytes() > MOST_TABLE_BYTES {
                 self.tables.clear();
-                self.units.forget_names();
-                self.bytes = self.units.bytes() + tables.bytes();
+                self.names.clear();
+                self.table_bytes = 0;
             }
+            self.table_bytes += tables.bytes();
             self.tables.insert(index, tables);
         }
         let tables = self.tables.get(&index)?;
@@ -135,10 +148,18 @@ impl Dwarf {
         }
         frames.push((found.entry, source));
         let begin = found.begin;
-        let frames = frames.into_iter().map(|(entry, source)| CodeFrame {
-            name: names::find(sections, &mut self.units, (index, entry), &mut self.budget),
-            source,
-        });
-        Some(DwarfLocation { frames: frames.collect(), begin, is_line_start })
+        let frames = frames
+            .into_iter()
+            .map(|(entry, source)| CodeFrame { name: self.name(sections, (index, entry)), source })
+            .collect();
+        Some(DwarfLocation { frames, begin, is_line_start })
+    }
+
+    /// Finds the name of the function with an entry in a unit.
+    fn name(&mut self, sections: &Sections<'_>, place: (usize, UnitOffset)) -> Option<Arc<str>> {
+        self.names.find(sections, &self.units, place, &mut self.budget).unwrap_or_else(|exhausted| {
+            self.problem.get_or_insert(exhausted.into());
+            None
+        })
     }
 }

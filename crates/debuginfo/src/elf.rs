@@ -1,18 +1,24 @@
 //! ELF files: sections, function symbols, build ids, debug links.
 
+mod sections;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use gimli::{RunTimeEndian, SectionId};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader as _, Sym as _, SymbolTable};
-use object::{CompressionFormat, Endianness, Object as _, ObjectSection as _};
+use object::{Endianness, Object as _, ObjectSection as _};
 
-use crate::budget::Budget;
+pub(crate) use self::sections::DebugLink;
+use self::sections::{MOST_NAME, SECTIONS, Section, SectionReader};
+use crate::budget::{Budget, Exhausted};
 use crate::error::DebugInfoError;
-use crate::options::{Compression, Decompress};
+use crate::options::Decompress;
 
-/// An ELF file in memory.
+/// ELF file in memory.
 #[derive(Debug)]
 pub(crate) struct Elf {
     pub(crate) path: String,
@@ -30,36 +36,6 @@ pub(crate) struct Elf {
     exports: Functions,
 }
 
-/// Name and checksum of a separate debug file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct DebugLink {
-    pub(crate) name: String,
-    pub(crate) crc: u32,
-}
-
-#[derive(Debug)]
-enum Section {
-    InFile(Range<usize>),
-    Decompressed(Vec<u8>),
-}
-
-/// Maximum ratio of the decompressed to the compressed size of a section, unless the section is small.
-const MOST_RATIO: u64 = 64;
-const FEW_BYTES: u64 = 1 << 20;
-
-/// Sections with debug information that are read.
-const SECTIONS: [SectionId; 9] = [
-    SectionId::DebugAbbrev,
-    SectionId::DebugAddr,
-    SectionId::DebugInfo,
-    SectionId::DebugLine,
-    SectionId::DebugLineStr,
-    SectionId::DebugRanges,
-    SectionId::DebugRngLists,
-    SectionId::DebugStr,
-    SectionId::DebugStrOffsets,
-];
-
 impl Elf {
     /// Reads an ELF file. Decompressed sections may have `limit` bytes together.
     pub(crate) fn new(
@@ -68,18 +44,14 @@ impl Elf {
         decompress: Option<Decompress>,
         limit: u64,
     ) -> Result<Self, DebugInfoError> {
-        let parsed = object::File::parse(&*data).and_then(|file| match &file {
-            object::File::Elf32(elf) => Parsed::new(elf, &data, decompress, limit),
-            object::File::Elf64(elf) => Parsed::new(elf, &data, decompress, limit),
+        let parsed = match object::File::parse(&*data) {
+            Ok(object::File::Elf32(elf)) => Parsed::new(&elf, &data, decompress, limit),
+            Ok(object::File::Elf64(elf)) => Parsed::new(&elf, &data, decompress, limit),
             // No other format is compiled in.
-            _ => Ok(Parsed::default()),
-        });
-        let parsed = match parsed {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                return Err(DebugInfoError::Elf { path, message: error.to_string() });
-            }
+            Ok(_) => Ok(Parsed::default()),
+            Err(error) => return Err(DebugInfoError::Elf { path, message: error.to_string() }),
         };
+        let Ok(parsed) = parsed else { return Err(DebugInfoError::Limit { path }) };
         Ok(Self {
             path,
             endian: if parsed.is_big_endian { RunTimeEndian::Big } else { RunTimeEndian::Little },
@@ -119,9 +91,9 @@ impl Elf {
         self.data.len() + decompressed.sum::<usize>() + symbols * size_of::<FunctionSymbol>()
     }
 
-    /// Returns the checksum of the file.
+    /// Returns the file's checksum, as in `.gnu_debuglink` sections.
     pub(crate) fn crc(&self) -> u32 {
-        crate::crc::crc32(&self.data)
+        crc32fast::hash(&self.data)
     }
 
     /// Finds the last function that begins at an address or before, and its first address.
@@ -130,7 +102,7 @@ impl Elf {
         Some((self.symbols.name(symbol, &self.data)?, symbol.address))
     }
 
-    /// Returns the functions of the symbol table: first address, end and name.
+    /// Returns the functions in the symbol table: first address, end and name.
     pub(crate) fn functions(&self) -> Vec<(u64, u64, Arc<str>)> {
         self.symbols.list(&self.data)
     }
@@ -148,7 +120,7 @@ impl Elf {
     }
 }
 
-/// Contents of an ELF file.
+/// Parsed ELF file.
 #[derive(Default)]
 struct Parsed {
     is_big_endian: bool,
@@ -167,56 +139,20 @@ impl Parsed {
         data: &'d [u8],
         decompress: Option<Decompress>,
         limit: u64,
-    ) -> object::Result<Self> {
-        let mut left = limit;
-        let section = |id| Some((id, read_section(elf, data, id, decompress, &mut left)?));
-        let sections = SECTIONS.into_iter().filter_map(section).collect();
-        // A damaged note or link is like a missing one.
-        let link = elf.gnu_debuglink().ok().flatten();
-        let link =
-            link.map(|(name, crc)| DebugLink { name: String::from_utf8_lossy(name).into_owned(), crc });
+    ) -> Result<Self, Exhausted> {
+        let sections = SectionReader::new(elf, data);
         Ok(Self {
             is_big_endian: !elf.is_little_endian(),
             is_position_independent: elf.elf_header().e_type(elf.endian()) == object::elf::ET_DYN,
             code_address: code_address(elf),
-            build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
-            debug_link: link,
-            sections,
+            // A damaged note or link is like a missing one.
+            build_id: sections.build_id()?,
+            debug_link: sections.debug_link(),
+            sections: sections.read(decompress, limit),
             symbols: Functions::new(elf, elf.elf_symbol_table()),
             exports: Functions::new(elf, elf.elf_dynamic_symbol_table()),
         })
     }
-}
-
-/// Reads a section. `left` is the number of bytes that decompressed sections may still have.
-fn read_section<'d, E: FileHeader<Endian = Endianness>>(
-    elf: &ElfFile<'d, E>,
-    data: &'d [u8],
-    id: SectionId,
-    decompress: Option<Decompress>,
-    left: &mut u64,
-) -> Option<Section> {
-    // Before compression was standardized, compressed sections had names of their own.
-    let packed_name = id.name().replacen(".debug_", ".zdebug_", 1);
-    let section = elf.section_by_name(id.name()).or_else(|| elf.section_by_name(&packed_name))?;
-    let range = section.compressed_file_range().ok()?;
-    let (begin, packed_size) =
-        (usize::try_from(range.offset).ok()?, usize::try_from(range.compressed_size).ok()?);
-    let bytes = begin..begin.checked_add(packed_size)?;
-    let packed = data.get(bytes.clone())?;
-    let compression = match range.format {
-        CompressionFormat::None => return Some(Section::InFile(bytes)),
-        CompressionFormat::Zlib => Compression::Zlib,
-        CompressionFormat::Zstandard => Compression::Zstandard,
-        _ => return None,
-    };
-    let size = range.uncompressed_size;
-    // Real debug information has at most a few times the compressed size.
-    let most = range.compressed_size.saturating_mul(MOST_RATIO).max(FEW_BYTES);
-    let rest = left.checked_sub(size).filter(|_| size <= most)?;
-    let unpacked = decompress?(compression, packed, usize::try_from(size).ok()?)?;
-    *left = rest;
-    Some(Section::Decompressed(unpacked))
 }
 
 /// Returns the first address of the memory page where the code begins, 0 without code.
@@ -230,11 +166,11 @@ fn code_address<E: FileHeader<Endian = Endianness>>(elf: &ElfFile<'_, E>) -> u64
     code.map_or(0, |header| header.p_vaddr(endian).into() / PAGE * PAGE)
 }
 
-/// Functions of a symbol table, sorted by address.
+/// Functions in a symbol table, sorted by address.
 #[derive(Debug, Default)]
 struct Functions {
     symbols: Vec<FunctionSymbol>,
-    /// File range of the names.
+    /// File range with the names.
     names: Range<usize>,
 }
 
@@ -242,12 +178,9 @@ struct Functions {
 struct FunctionSymbol {
     address: u64,
     size: u64,
-    /// Start of the name in the names.
+    /// Offset in the names.
     name: u32,
 }
-
-/// Maximum length of names in bytes.
-const MOST_NAME: usize = 4096;
 
 impl Functions {
     fn new<'d, E: FileHeader<Endian = Endianness>>(elf: &ElfFile<'d, E>, table: &SymbolTable<'d, E>) -> Self {
@@ -267,7 +200,7 @@ impl Functions {
                 name: symbol.st_name(endian),
             })
             .collect();
-        // The first of several names for the same address counts.
+        // Of several names for the same address, the first counts.
         symbols.sort_by_key(|symbol| symbol.address);
         symbols.dedup_by_key(|symbol| symbol.address);
         Self { symbols, names: names.unwrap_or_default() }
@@ -305,7 +238,7 @@ impl Functions {
     }
 }
 
-/// Returns the work budget for the DWARF data of a file.
+/// Returns the budget for the DWARF data in a file.
 pub(crate) fn budget(elf: &Elf) -> Budget {
     Budget::for_size(SECTIONS.iter().map(|id| elf.section(*id).len()).sum())
 }

@@ -2,7 +2,7 @@
 
 use crate::budget::Exhausted;
 
-/// Reason why the debug information of a file cannot be used.
+/// Reason why a file's debug information cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DebugInfoError {
@@ -14,7 +14,7 @@ pub enum DebugInfoError {
         /// Message of the operating system.
         message: String,
     },
-    /// The path is not a path of a regular file that may be read.
+    /// The path does not lead to a regular file, or the file must not be read.
     #[error("{path}: {reason}")]
     Path {
         /// The path.
@@ -50,7 +50,7 @@ pub enum DebugInfoError {
         /// Build id in the trace.
         expected: Vec<u8>,
     },
-    /// The DWARF data of the file are invalid.
+    /// The DWARF data in the file are invalid.
     #[error("{path}: invalid DWARF: {message}")]
     Dwarf {
         /// Path of the file.
@@ -58,12 +58,27 @@ pub enum DebugInfoError {
         /// Description of the problem.
         message: String,
     },
+    /// The file was read only in part, or not at all: it takes too much time or memory. For example, its entries refer
+    /// to the same data again and again.
+    #[error("{path}: incomplete debug information: reading takes too much time or memory")]
+    Limit {
+        /// Path of the file.
+        path: String,
+    },
     /// The file has neither DWARF data nor a separate debug file.
     #[error("{path}: no debug information")]
     Missing {
         /// Path of the file.
         path: String,
     },
+}
+
+impl DebugInfoError {
+    /// Returns `true` if debug information exists, but was not read because of a limit.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::Limit { .. })
+    }
 }
 
 /// Returns bytes as hexadecimal digits.
@@ -93,10 +108,10 @@ impl From<Exhausted> for DwarfProblem {
 impl DwarfProblem {
     /// Returns the error for a file.
     pub(crate) fn in_file(self, path: &str) -> DebugInfoError {
-        let message = match self {
-            Self::Invalid(error) => error.to_string(),
-            Self::Exhausted => "entries refer to the same data too often".to_owned(),
-        };
-        DebugInfoError::Dwarf { path: path.to_owned(), message }
+        let path = path.to_owned();
+        match self {
+            Self::Invalid(error) => DebugInfoError::Dwarf { path, message: error.to_string() },
+            Self::Exhausted => DebugInfoError::Limit { path },
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Access to files that a trace names. Such paths cannot be trusted.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{DebugInfoError, hexadecimal};
@@ -30,7 +30,7 @@ impl Directories {
         self.debug_info.as_deref().unwrap_or(Path::new(DEBUG_DIRECTORY))
     }
 
-    /// Returns the place of a binary, from its path in the traced system.
+    /// Returns a binary's place, from its path in the traced system.
     pub(crate) fn binary(&self, path: &str) -> Result<FilePath<'_>, DebugInfoError> {
         let refuse = |reason| DebugInfoError::Path { path: path.to_owned(), reason };
         let inner = Path::new(path);
@@ -49,7 +49,7 @@ impl Directories {
         Ok(FilePath { path, root })
     }
 
-    /// Returns the place of the separate debug file for a build id.
+    /// Returns the place for the separate debug file with a build id.
     pub(crate) fn build_id(&self, id: &[u8]) -> Option<FilePath<'_>> {
         let (first, rest) = id.split_at_checked(1).filter(|(_, rest)| !rest.is_empty())?;
         let directory = self.debug_info();
@@ -58,7 +58,7 @@ impl Directories {
         Some(FilePath { path, root: Some(directory) })
     }
 
-    /// Returns the places of the separate debug file that a debug link names, for a binary.
+    /// Returns the places where a binary's separate debug file can be, from the name in its debug link.
     pub(crate) fn debug_link<'d>(&'d self, binary: &FilePath<'d>, name: &str) -> Vec<FilePath<'d>> {
         let mut components = Path::new(name).components();
         let is_name = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
@@ -92,34 +92,107 @@ impl FilePath<'_> {
 
     /// Reads a regular file of at most `limit` bytes.
     pub(crate) fn read(&self, limit: u64) -> Result<Vec<u8>, DebugInfoError> {
-        let shown = || self.shown();
+        self.open()?.read(limit)
+    }
+
+    /// Opens a regular file in the root directory.
+    ///
+    /// Links can lead anywhere, and the path can change at any time. So the opened file is checked, not its path.
+    fn open(&self) -> Result<OpenedFile, DebugInfoError> {
         let failure =
-            |error: std::io::Error| DebugInfoError::Io { path: shown(), message: error.to_string() };
-        let refuse = |reason| DebugInfoError::Path { path: shown(), reason };
-        // Links may lead anywhere.
-        let path = self.path.canonicalize().map_err(failure)?;
+            |error: io::Error| DebugInfoError::Io { path: self.shown(), message: error.to_string() };
+        let refuse = |reason| DebugInfoError::Path { path: self.shown(), reason };
+        let place = Place::new(&self.path).map_err(failure)?;
         if let Some(root) = self.root
-            && !path.starts_with(root.canonicalize().map_err(failure)?)
+            && !place.path().map_err(failure)?.starts_with(root.canonicalize().map_err(failure)?)
         {
             return Err(refuse("a link leads out of the directory"));
         }
-        // Opening a device or a pipe can block, or have side effects.
-        if !std::fs::metadata(&path).map_err(failure)?.is_file() {
-            return Err(refuse("not a regular file"));
-        }
-        let file = File::open(&path).map_err(failure)?;
-        let metadata = file.metadata().map_err(failure)?;
+        let metadata = place.metadata().map_err(failure)?;
         // Kernel files lack a size, and reading them can block.
         if !metadata.is_file() || metadata.len() == 0 {
             return Err(refuse("not a regular file, or empty"));
         }
-        let size = metadata.len();
+        Ok(OpenedFile { shown: self.shown(), file: place.open().map_err(failure)?, size: metadata.len() })
+    }
+}
+
+/// A file that may be read.
+struct OpenedFile {
+    shown: String,
+    file: File,
+    size: u64,
+}
+
+impl OpenedFile {
+    /// Reads the file, unless it is larger than `limit`.
+    fn read(self, limit: u64) -> Result<Vec<u8>, DebugInfoError> {
+        let Self { shown: path, file, size } = self;
         if size > limit {
-            return Err(DebugInfoError::TooLarge { path: shown(), size, limit });
+            return Err(DebugInfoError::TooLarge { path, size, limit });
         }
         let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        file.take(size).read_to_end(&mut data).map_err(failure)?;
-        Ok(data)
+        match file.take(size).read_to_end(&mut data) {
+            Ok(_) => Ok(data),
+            Err(error) => Err(DebugInfoError::Io { path, message: error.to_string() }),
+        }
+    }
+}
+
+/// A file or a directory that is not opened for reading yet. Opening a device or a pipe for reading can block, or have
+/// side effects.
+#[cfg(target_os = "linux")]
+struct Place {
+    place: File,
+    /// Link to the file, even if its path changes.
+    link: PathBuf,
+}
+
+#[cfg(target_os = "linux")]
+impl Place {
+    fn new(path: &Path) -> io::Result<Self> {
+        use std::os::fd::AsRawFd as _;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let place = File::options().read(true).custom_flags(libc::O_PATH).open(path)?;
+        let link = format!("/proc/self/fd/{}", place.as_raw_fd()).into();
+        Ok(Self { place, link })
+    }
+
+    /// Returns the path without links.
+    fn path(&self) -> io::Result<PathBuf> {
+        self.link.read_link()
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.place.metadata()
+    }
+
+    fn open(&self) -> io::Result<File> {
+        File::open(&self.link)
+    }
+}
+
+/// Path of a file or a directory. On this system, another file can get this path before it is opened.
+#[cfg(not(target_os = "linux"))]
+struct Place(PathBuf);
+
+#[cfg(not(target_os = "linux"))]
+impl Place {
+    fn new(path: &Path) -> io::Result<Self> {
+        path.canonicalize().map(Self)
+    }
+
+    /// Returns the path without links.
+    fn path(&self) -> io::Result<PathBuf> {
+        Ok(self.0.clone())
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.0.metadata()
+    }
+
+    fn open(&self) -> io::Result<File> {
+        File::open(&self.0)
     }
 }
 
@@ -183,5 +256,43 @@ mod tests {
         assert!(matches!(limited, Err(DebugInfoError::TooLarge { limit: 10, .. })));
         let outside = FilePath { path: this.into(), root: Some(Path::new("/dev")) }.read(1 << 20);
         assert!(matches!(outside, Err(DebugInfoError::Path { .. })));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_checked_file_is_read_even_if_its_path_changes() {
+        use std::os::unix::fs::symlink;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("root");
+        let [inside, secret, other] =
+            ["root/inside", "secret", "root/other"].map(|name| directory.path().join(name));
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(&inside, "inside").unwrap();
+        std::fs::write(&secret, "secret").unwrap();
+        let place = FilePath { path: inside.clone(), root: Some(&root) };
+        let put_link = |target: &Path| {
+            symlink(target, &other).unwrap();
+            std::fs::rename(&other, &inside).unwrap();
+        };
+        let opened = place.open().unwrap();
+        put_link(&secret);
+        assert_eq!(opened.read(10).unwrap(), b"inside");
+        assert!(matches!(place.read(10), Err(DebugInfoError::Path { .. })));
+        // A link that leads in and out by turns.
+        std::fs::write(root.join("target"), "inside").unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    put_link(&secret);
+                    put_link(&root.join("target"));
+                }
+            });
+            let mut contents = (0..5000).filter_map(|_| place.read(10).ok());
+            let has_leaked = contents.any(|content| content != b"inside");
+            is_over.store(true, Ordering::Relaxed);
+            assert!(!has_leaked);
+        });
     }
 }

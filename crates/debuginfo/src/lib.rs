@@ -1,10 +1,10 @@
 //! Debug information for addresses in traces: which binary was mapped there, and its function and source line.
 //!
-//! LTTng-UST records the binaries of each process: state dumps list them, and later events report loaded and unloaded
-//! libraries. [`AddressSpaces`] is the table of them. [`DebugInfo::locate`] finds functions and source lines in the ELF
-//! file of a binary. DWARF data can be in that file or in a separate debug file.
+//! LTTng-UST records which binaries each process has: state dumps list them, and later events report loaded and
+//! unloaded libraries. [`AddressSpaces`] keeps them by process, address and time. [`DebugInfo::locate`] finds functions
+//! and source lines in a binary's ELF file. DWARF data can be in this file or in a separate debug file.
 //!
-//! [`DebugInfo::wrap`] adds the names to the events of a trace, as Babeltrace's filter `lttng-utils.debug-info` does.
+//! [`DebugInfo::wrap`] adds the names to the events in a trace, as Babeltrace's filter `lttng-utils.debug-info` does.
 //! Events whose common context has `vpid` and `ip` get a [resource](ichnos_model::Scope::Resource) with one structure:
 //!
 //! ```text
@@ -14,11 +14,11 @@
 //! | member | contents |
 //! |---|---|
 //! | `bin` | binary, and the address in it: `+0x...` relative to its base, `@0x...` absolute |
-//! | `func` | function, and the offset in it. Not inlined: the function whose code it is |
-//! | `src` | source file and line, for an inlined function the place of its call |
+//! | `func` | function, and the offset in it. Never an inlined function, but the function that contains its code |
+//! | `src` | source file and line. For an inlined function, the line that calls it |
 //!
-//! A text is empty if unknown. Paths in a trace are not trusted: only regular files of limited size are read, and only
-//! in the target prefix, if one is set. Reading damaged files takes limited time and memory.
+//! Unknown texts are empty. Paths in a trace are not trusted: only regular files up to a size limit are read, and with
+//! a target prefix only files in it. Damaged or hostile files take limited time and memory.
 #![forbid(unsafe_code)]
 
 mod address_spaces;
@@ -27,7 +27,6 @@ mod binary;
 mod binary_id;
 mod budget;
 mod class;
-mod crc;
 mod dwarf;
 mod elf;
 mod error;

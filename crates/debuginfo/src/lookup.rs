@@ -1,4 +1,4 @@
-//! Debug information of single events.
+//! Debug information for single events.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -29,7 +29,7 @@ struct KnownTexts {
 }
 
 impl AddressTexts {
-    /// Maximum number of addresses with known texts. Beyond it, all are forgotten.
+    /// Maximum number of addresses with known texts. Beyond it, all texts are forgotten.
     const MOST: usize = 1 << 14;
 
     pub(crate) fn new(trace: Arc<dyn OpenedTrace>, maker: Arc<TextMaker>) -> Self {
@@ -59,7 +59,7 @@ impl AddressTexts {
     }
 }
 
-/// Lookup of the debug information of events in a data stream.
+/// Looks up debug information for the events in a data stream.
 pub(crate) struct DebugInfoLookup {
     texts: Arc<AddressTexts>,
     /// Process and address fields by event class index.

@@ -1,4 +1,4 @@
-//! Events of LTTng-UST and perf that report binaries.
+//! LTTng-UST and perf events that report binaries.
 
 use std::sync::Arc;
 
@@ -8,20 +8,17 @@ use ichnos_model::field::{FieldRef, FieldValue};
 use ichnos_model::{Event, Message, OpenedTrace, Scope, TraceClass, Window};
 
 use crate::address_spaces::{AddressSpaceEvent, AddressSpaces, AddressSpacesBuilder, LoadedBinary};
-use crate::binary_id::MappingBase;
+use crate::binary_id::{MOST_BUILD_ID, MappingBase};
 use crate::class::PROCESS;
 
-/// Maximum number of events and of bytes in their texts. Later events are dropped.
+/// Maximum number of events, and of text bytes in them. Later events are dropped.
 const MOST_EVENTS: usize = 1 << 20;
 const MOST_BYTES: usize = 256 << 20;
 
 /// Maximum length of a text in bytes.
 const MOST_TEXT: usize = 4096;
 
-/// Maximum number of bytes of a build id.
-const MOST_BUILD_ID: usize = 64;
-
-/// Kind of an event.
+/// Event kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MappingEvent {
     /// A state dump starts.
@@ -38,7 +35,7 @@ enum MappingEvent {
     Close,
     BuildId,
     DebugLink,
-    /// perf: code of a file was mapped.
+    /// perf: code from a file was mapped.
     PerfMap,
     PerfFork,
     /// perf: a thread has a name.
@@ -137,7 +134,7 @@ fn text(value: &FieldValue<'_>) -> Option<Arc<str>> {
     Some(String::from_utf8_lossy(bytes.get(..MOST_TEXT).unwrap_or(bytes)).into())
 }
 
-/// Returns the name of a mapped file. The kernel's name is followed by the symbol at its start.
+/// Returns the file name in a mapping event. After the kernel's name, perf adds the symbol at its start.
 fn file_name(name: Arc<str>) -> Arc<str> {
     match name.split_once(']') {
         Some((kernel, "_text" | "_stext")) => format!("{kernel}]").into(),
@@ -154,14 +151,14 @@ fn build_id(event: &Event<'_>) -> Option<Arc<[u8]>> {
     (!bytes.is_empty()).then(|| bytes.into())
 }
 
-/// Returns `true` if a trace has events of perf that report binaries or threads.
+/// Returns `true` if a trace has perf events that report binaries or threads.
 pub(crate) fn is_from_perf(trace: &TraceClass) -> bool {
     let mut classes = trace.data_streams.iter().flat_map(|stream| &stream.event_records);
     classes.any(|class| MappingEvent::new(class).is_some_and(MappingEvent::is_from_perf))
 }
 
-/// Reads the address spaces of all processes in a trace.
-pub(crate) fn read(trace: &dyn OpenedTrace) -> AddressSpaces {
+/// Reads the address spaces of all processes in a trace, up to `most` mappings.
+pub(crate) fn read(trace: &dyn OpenedTrace, most: usize) -> AddressSpaces {
     let streams = trace.data_streams();
     let kinds: Vec<Vec<_>> = streams
         .iter()
@@ -177,7 +174,7 @@ pub(crate) fn read(trace: &dyn OpenedTrace) -> AddressSpaces {
         }
     }
     changes.list.sort_by_key(|(time, ..)| *time);
-    let mut builder = AddressSpacesBuilder::default();
+    let mut builder = AddressSpacesBuilder::new(most);
     builder.set_incomplete(changes.is_incomplete);
     for (time, process, change) in changes.list {
         builder.add(time, process, change);
@@ -189,7 +186,7 @@ pub(crate) fn read(trace: &dyn OpenedTrace) -> AddressSpaces {
 #[derive(Default)]
 struct Changes {
     list: Vec<(i128, i64, AddressSpaceEvent)>,
-    /// Bytes of all texts.
+    /// Number of text bytes.
     bytes: usize,
     is_incomplete: bool,
 }

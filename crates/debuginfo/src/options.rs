@@ -2,26 +2,36 @@
 
 use std::path::PathBuf;
 
+use crate::address_spaces::AddressSpacesBuilder;
+
 /// Limits for debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DebugInfoLimits {
-    /// Maximum size of a file in bytes.
+    /// Maximum file size in bytes.
     pub file_bytes: u64,
     /// Maximum number of opened binaries.
     pub open_binaries: usize,
-    /// Maximum number of bytes of all opened binaries. At least one binary is open, even if it is larger.
+    /// Maximum memory for all opened binaries, in bytes. One binary is opened even if it is larger.
     pub open_bytes: usize,
+    /// Maximum number of mappings in a trace, and of thread names. A binary in ten processes has ten mappings.
+    pub mappings: usize,
 }
 
 impl Default for DebugInfoLimits {
-    /// 2 GiB for a file, 256 binaries, 2 GiB for all of them.
+    /// 2 GiB for a file, 256 binaries, 2 GiB for all of them,
+    /// [`MOST_MAPPINGS`](AddressSpacesBuilder::MOST_MAPPINGS).
     fn default() -> Self {
-        Self { file_bytes: 2 << 30, open_binaries: 256, open_bytes: 2 << 30 }
+        Self {
+            file_bytes: 2 << 30,
+            open_binaries: 256,
+            open_bytes: 2 << 30,
+            mappings: AddressSpacesBuilder::MOST_MAPPINGS,
+        }
     }
 }
 
-/// Compression of a section.
+/// Section compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
@@ -31,7 +41,7 @@ pub enum Compression {
     Zstandard,
 }
 
-/// Decompresses a section to a buffer of a known size. Returns `None` if that fails.
+/// Decompresses a section with a known size. Returns `None` if that fails.
 pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
 
 /// Options for debug information.
@@ -40,7 +50,7 @@ pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
 pub struct DebugInfoOptions {
     /// Directory for separate debug files, `/usr/lib/debug` by default.
     pub debug_info_dir: Option<PathBuf>,
-    /// Root directory of the traced system. Without it, paths in the trace are paths of this system.
+    /// Root directory of the traced system. Without it, the trace was recorded on this system.
     pub target_prefix: Option<PathBuf>,
     /// Name of the structure that is added to events, `debug_info` by default.
     pub field_name: String,
@@ -48,9 +58,9 @@ pub struct DebugInfoOptions {
     pub full_path: bool,
     /// Show only what Babeltrace shows.
     ///
-    /// It shows nothing for a binary whose build id is recorded, but whose file is missing or from another build. It
-    /// shows a line only for an inlined function, or at the first address of the line. It uses the symbol table only
-    /// if DWARF data are missing, and never the names that a stripped library exports.
+    /// Babeltrace shows nothing for a binary with a recorded build id if the file is missing or from another build. It
+    /// shows a line only for an inlined function, or at the line's first address. It uses the symbol table only if
+    /// DWARF data are missing, and never the names that a stripped library exports.
     pub as_babeltrace: bool,
     /// Limits.
     pub limits: DebugInfoLimits,

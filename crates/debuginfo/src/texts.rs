@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_model::OpenedTrace;
+use ichnos_model::stack::Symbols;
 
 use crate::address_spaces::{AddressSpaces, MappedBinary};
 use crate::binaries::{Binaries, Lookup};
@@ -12,14 +13,16 @@ use crate::files::Directories;
 use crate::mapping_events;
 use crate::options::DebugInfoOptions;
 
-/// Writer of texts.
+/// Writes the texts.
 #[derive(Debug)]
 pub(crate) struct TextMaker {
     binaries: Binaries,
     target_prefix: String,
     full_path: bool,
     as_babeltrace: bool,
-    /// `true` if the binaries of a trace are known only in part.
+    /// Maximum number of mappings in a trace.
+    most_mappings: usize,
+    /// `true` if some symbols or binaries in a trace are missing, because there are too many.
     is_incomplete: AtomicBool,
 }
 
@@ -36,15 +39,25 @@ impl TextMaker {
             target_prefix: prefix.map(|prefix| prefix.display().to_string()).unwrap_or_default(),
             full_path: options.full_path,
             as_babeltrace: options.as_babeltrace,
+            most_mappings: options.limits.mappings,
             is_incomplete: AtomicBool::new(false),
         }
     }
 
     /// Reads the binaries of all processes in a trace.
     pub(crate) fn address_spaces(&self, trace: &dyn OpenedTrace) -> AddressSpaces {
-        let spaces = mapping_events::read(trace);
+        let spaces = mapping_events::read(trace, self.most_mappings);
         self.is_incomplete.fetch_or(spaces.is_incomplete(), Ordering::Relaxed);
         spaces
+    }
+
+    /// Reads the functions, modules and threads of all processes in a trace.
+    pub(crate) fn symbols(&self, trace: &dyn OpenedTrace) -> Symbols {
+        let spaces = mapping_events::read(trace, self.most_mappings);
+        let symbols =
+            spaces.symbols(|mapped| self.binaries.functions(mapped.binary, (mapped.base, mapped.kind)));
+        self.is_incomplete.fetch_or(symbols.is_incomplete(), Ordering::Relaxed);
+        symbols
     }
 
     pub(crate) fn is_incomplete(&self) -> bool {

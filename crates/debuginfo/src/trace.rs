@@ -8,6 +8,7 @@ use ichnos_model::stack::Symbols;
 use ichnos_model::trace::WrappedTrace;
 use ichnos_model::{Cursor as _, OpenedTrace};
 
+use crate::address_spaces::AddressSpacesBuilder;
 use crate::binary::CodeLocation;
 use crate::binary_id::{BinaryId, MappingBase};
 use crate::error::DebugInfoError;
@@ -16,7 +17,7 @@ use crate::options::DebugInfoOptions;
 use crate::texts::TextMaker;
 use crate::{class, mapping_events};
 
-/// Debug information for the events of traces. Traces share the opened binaries.
+/// Debug information for the events in one or more traces, which share the opened binaries.
 #[derive(Debug)]
 pub struct DebugInfo {
     maker: Arc<TextMaker>,
@@ -35,7 +36,7 @@ impl DebugInfo {
         class::declare(stream, &self.field_name);
     }
 
-    /// Adds debug information to the events of a trace. Returns the trace unchanged if its classes do not
+    /// Adds debug information to the events in a trace. Returns the trace unchanged if its classes do not
     /// [declare](Self::declare) it.
     ///
     /// Reading the first event scans the trace for events about binaries.
@@ -56,28 +57,28 @@ impl DebugInfo {
         }))
     }
 
-    /// Finds the functions and source lines at an address of a binary. Addresses are relative to the address for which
-    /// the binary was linked: for a library or a position-independent program, relative to the start of its mapping.
+    /// Finds the functions and source lines at an address in a binary, as its linker counts addresses. For a library or
+    /// a position-independent program, this is the distance from the start of its mapping.
     #[must_use]
     pub fn locate(&self, binary: &BinaryId, address: u64) -> CodeLocation {
         self.maker.binaries().find(binary, (0, MappingBase::Absolute), address).location
     }
 
-    /// Returns `true` if a trace has so many events about binaries that the last of them were ignored.
+    /// Returns `true` if a trace has so many binaries, functions or thread names that the last of them were ignored.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.maker.is_incomplete()
     }
 
-    /// Returns the reasons why opened binaries lack debug information, or have only a part of it.
+    /// Returns the reasons why opened binaries lack some or all debug information.
     #[must_use]
     pub fn problems(&self) -> Vec<DebugInfoError> {
         self.maker.binaries().problems()
     }
 }
 
-/// Names the modules and threads of a perf trace, and with debug information also the functions. Returns other traces
-/// unchanged.
+/// Names the modules and threads in a perf trace, and with debug information also the functions. Returns other traces
+/// unchanged. [`Symbols::is_incomplete`] tells if there are too many of them.
 #[must_use]
 pub fn with_symbols(
     trace: Box<dyn OpenedTrace>,
@@ -92,10 +93,13 @@ pub fn with_symbols(
     let maker = debug_info.map(|debug_info| Arc::clone(&debug_info.maker));
     trace.trace().set_symbols(move || {
         let Some(input) = input.upgrade() else { return Symbols::default() };
-        mapping_events::read(&*input).symbols(|mapped| match &maker {
-            Some(maker) => maker.binaries().functions(mapped.binary, (mapped.base, mapped.kind)),
-            None => Vec::new(),
-        })
+        match &maker {
+            Some(maker) => maker.symbols(&*input),
+            None => {
+                let spaces = mapping_events::read(&*input, AddressSpacesBuilder::MOST_MAPPINGS);
+                spaces.symbols(|_| Vec::new())
+            }
+        }
     });
     Box::new(WrappedTrace::new(trace, |_, cursor| cursor))
 }

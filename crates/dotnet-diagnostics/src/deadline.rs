@@ -1,4 +1,4 @@
-//! End of a wait.
+//! Deadlines.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ impl Deadline {
         Self(Instant::now().checked_add(duration))
     }
 
-    /// Returns the remaining time, at least a millisecond and at most an hour, or `None` if it is over. (A timeout of 0
-    /// means no timeout to sockets.)
+    /// Returns the remaining time, or `None` if it is over. The time is at most an hour. It is at least a millisecond,
+    /// because a socket timeout of 0 means no timeout.
     pub(crate) fn remaining(self) -> Option<Duration> {
         let hour = Duration::from_hours(1);
         let Some(end) = self.0 else { return Some(hour) };

@@ -1,4 +1,4 @@
-//! Way to a runtime.
+//! Endpoint of a runtime.
 
 use std::fmt;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::messages::{
 };
 use crate::port::{DiagnosticPort, PortState};
 
-/// Way to a runtime: its socket, or its connections to a [`DiagnosticPort`].
+/// Endpoint of a runtime: its socket, or its connections to a [`DiagnosticPort`].
 #[derive(Clone)]
 pub struct Endpoint(Kind);
 
@@ -62,7 +62,7 @@ impl Endpoint {
         exchange(&*self.connect(deadline)?, request, deadline)
     }
 
-    /// Returns the description of the process, as new as the runtime knows it.
+    /// Returns the process description, by the newest command that the runtime knows.
     ///
     /// # Errors
     /// If the runtime does not answer. .NET Core 3 refuses the command.

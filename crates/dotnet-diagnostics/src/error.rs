@@ -105,6 +105,9 @@ pub enum DiagnosticsError {
         /// Exit status.
         status: ExitStatus,
     },
+    /// The launch was cancelled.
+    #[error("cancelled")]
+    Cancelled,
     /// The command runs, but no .NET runtime connected.
     #[error("`{}`: no .NET runtime connected within {} s", program.escape_debug(), waited.as_secs_f32())]
     NoRuntime {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,14 +17,14 @@ use crate::processes::find_in_tree;
 use crate::session::Session;
 use crate::timeouts::Timeouts;
 
-/// Time between two looks at a starting program.
+/// Polling interval while a program starts.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Time that a runtime has for connecting to the port after it has made its own socket. .NET Core 3 never connects.
+/// Longest time from the creation of a runtime's own socket to its connection to the port. .NET Core 3 never connects.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Options for [`launch`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct LaunchOptions {
     /// Contents of the session.
     pub session: SessionOptions,
@@ -31,8 +32,10 @@ pub struct LaunchOptions {
     pub timeouts: Timeouts,
     /// Time until a runtime must connect.
     pub patience: Duration,
-    /// Further .NET programs that the program starts.
+    /// Handling of .NET programs that the program starts.
     pub others: OtherRuntimes,
+    /// Set when the launch should end early.
+    pub cancel: Option<&'static AtomicBool>,
 }
 
 impl Default for LaunchOptions {
@@ -42,11 +45,12 @@ impl Default for LaunchOptions {
             timeouts: Timeouts::default(),
             patience: Duration::from_secs(30),
             others: OtherRuntimes::default(),
+            cancel: None,
         }
     }
 }
 
-/// Treatment of further .NET programs. They wait until they are resumed.
+/// Handling of .NET programs that the program starts. They wait until they are resumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OtherRuntimes {
     /// Resume them at once, without a session.
@@ -61,7 +65,7 @@ pub enum OtherRuntimes {
 pub struct Runtime {
     /// Process id in the process's own PID namespace.
     pub pid: u64,
-    /// Way to the runtime.
+    /// Endpoint of the runtime.
     pub endpoint: Endpoint,
     /// The runtime waits until it is resumed. .NET Core 3 never waits.
     pub is_suspended: bool,
@@ -89,19 +93,19 @@ struct Program(Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Fails if it has ended.
+        // Fails if the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Starts a program, and a session in its first .NET runtime before that runs any code of the program.
+/// Starts a program, and starts a session in its first .NET runtime before the program's code runs.
 ///
 /// .NET Core 3 cannot wait: its session starts about a second after the program.
 ///
 /// # Errors
 /// If the program cannot be started, ends early, starts no .NET runtime, or if the session fails. The program is killed
-/// then.
+/// then. Also if the launch is [cancelled](LaunchOptions::cancel).
 pub fn launch(command: &mut Command, options: &LaunchOptions) -> Result<Launched, DiagnosticsError> {
     let port = DiagnosticPort::create()?;
     let inherited = inherited_ports(command);
@@ -109,7 +113,7 @@ pub fn launch(command: &mut Command, options: &LaunchOptions) -> Result<Launched
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.spawn().map_err(|error| DiagnosticsError::Spawn { program: name.clone(), error })?;
     let mut program = Program(child);
-    let runtime = first_runtime(&mut program.0, &name, &port, options.patience)?;
+    let runtime = first_runtime(&mut program.0, &name, &port, options)?;
     let session = Session::start(&runtime.endpoint, &options.session, options.timeouts)?;
     if runtime.is_suspended {
         runtime.endpoint.resume(options.timeouts.reply)?;
@@ -132,11 +136,15 @@ fn first_runtime(
     child: &mut Child,
     name: &str,
     port: &DiagnosticPort,
-    patience: Duration,
+    options: &LaunchOptions,
 ) -> Result<Runtime, DiagnosticsError> {
+    let patience = options.patience;
     let start = Instant::now();
     let mut socket_seen: Option<Instant> = None;
     loop {
+        if options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(DiagnosticsError::Cancelled);
+        }
         // A program that has ended can have connected before.
         let ended = child.try_wait().map_err(|error| DiagnosticsError::System { action: "wait", error })?;
         if let Some(arrival) = port.next_runtime(TICK) {

@@ -72,7 +72,7 @@ impl DiagnosticPort {
         self.state.next_arrival(Deadline::after(timeout))
     }
 
-    /// Resumes runtimes that connect from now on, and those that [`next_runtime`](Self::next_runtime) has not returned
+    /// Resumes runtimes that connect later, and runtimes that [`next_runtime`](Self::next_runtime) has not returned
     /// yet.
     pub fn resume_all(&self) {
         self.state.resume_arrivals.store(true, Ordering::SeqCst);
@@ -87,7 +87,7 @@ impl Drop for DiagnosticPort {
     fn drop(&mut self) {
         self.state.is_closing.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread changes nothing here.
+            // The port is dropped even if the thread panicked.
             let _ = thread.join();
         }
     }

@@ -37,7 +37,7 @@ pub struct Process {
     pub architecture: String,
     /// Runtime instance id. `None` for .NET Core 3.
     pub cookie: Option<RuntimeCookie>,
-    /// Error of a runtime that does not answer.
+    /// Error if the runtime does not answer.
     pub problem: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl Process {
         }
     }
 
-    /// Returns the way to the runtime.
+    /// Returns the endpoint of the runtime.
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         let own = rustix::process::geteuid();
@@ -91,7 +91,7 @@ impl Process {
         Endpoint::socket(&self.socket, user)
     }
 
-    /// Returns `true` for the assembly name and the executable name.
+    /// Returns `true` if a name is the assembly name or the executable name.
     #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
         let assembly = name.strip_suffix(".dll").unwrap_or(name);

@@ -238,7 +238,7 @@ impl Drop for Session {
     }
 }
 
-/// Returns the next older command that still makes sense for the options.
+/// Returns the next older command that fits the options.
 fn older(command: Command, options: &SessionOptions) -> Option<Command> {
     match command {
         Command::CollectTracing4 if options.stacks => Some(Command::CollectTracing2),

@@ -56,6 +56,8 @@ pub struct DetailsOptions {
     pub uuid: bool,
     /// Write unique identifiers.
     pub uid: bool,
+    /// Write unique identifiers of traces.
+    pub trace_uid: bool,
     /// Version of Babeltrace's message interchange protocol. With 0, namespaces, unique identifiers and properties that
     /// only CTF 2 has are not written.
     pub protocol_version: u64,
@@ -64,6 +66,10 @@ pub struct DetailsOptions {
     /// Also write discarded events and packets with an unknown number, for example those before the first kept
     /// packet. Off by default, as in babeltrace2.
     pub uncounted_losses: bool,
+    /// Part of the timeline that the messages come from.
+    pub part: Arc<DetailsPart>,
+    /// Returns `false` for traces without packets. `None` if all traces have packets.
+    pub has_packets: Option<fn(&Trace) -> bool>,
     /// Write the call stack frames of events.
     pub stacks: bool,
     /// Write the members of the [resource](Scope::Resource) at the end of the common context.
@@ -76,7 +82,31 @@ pub struct DetailsOptions {
     pub printable_only: bool,
 }
 
+/// Part of the timeline. The default is the whole timeline.
+#[derive(Clone, Debug, Default)]
+pub struct DetailsPart {
+    /// Times of the data streams that it cuts, by [`DataStream::key`]: they begin or end with it. The times of other
+    /// data streams are unknown.
+    pub times: HashMap<u32, StreamTimes>,
+    /// Data streams that have no messages in it. They must have an id.
+    pub further_streams: Vec<Arc<DataStream>>,
+}
+
+/// Times at which a data stream begins and ends, if known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamTimes {
+    /// Begin.
+    pub begin: Option<ClockValue>,
+    /// End.
+    pub end: Option<ClockValue>,
+}
+
 impl DetailsOptions {
+    /// Returns the times of a data stream.
+    fn times_of(&self, key: u32) -> StreamTimes {
+        self.part.times.get(&key).copied().unwrap_or_default()
+    }
+
     /// Returns a namespace, if namespaces are written.
     fn namespace<'a>(&self, namespace: Option<&'a str>) -> Option<&'a str> {
         namespace.filter(|_| self.protocol_version > 0)
@@ -105,9 +135,12 @@ impl Default for DetailsOptions {
             stream_name: true,
             uuid: true,
             uid: true,
+            trace_uid: true,
             protocol_version: 1,
             compact: false,
             uncounted_losses: false,
+            part: Arc::default(),
+            has_packets: None,
             stacks: false,
             resource_in_context: false,
             color: false,
@@ -278,7 +311,11 @@ impl<W: TextWriter> Details<W> {
     fn list(&mut self, stream: &DataStream) -> (usize, u128) {
         let index = *self.trace_indexes.entry(Arc::as_ptr(&stream.trace).addr()).or_insert_with(|| {
             let trace = Arc::clone(&stream.trace);
-            let streams = Vec::new();
+            let further =
+                self.options.part.further_streams.iter().filter(|other| Arc::ptr_eq(&other.trace, &trace));
+            let listed =
+                |other: &Arc<DataStream>| Some(ListedStream { id: other.id?, class_id: other.class().id });
+            let streams = further.filter_map(listed).collect();
             self.traces.push(DetailsTraceState { trace, streams, without_id: 0, written: false, listed: 0 });
             self.traces.len() - 1
         });
@@ -401,7 +438,7 @@ impl<W: TextWriter> Details<W> {
                 self.output.buffer.push(b'\n');
             }
             if has_clock {
-                self.push_time(None);
+                self.push_time(self.options.times_of(key).begin.as_ref());
             }
             self.push_tag(key);
             self.push_title("Stream beginning");
@@ -455,10 +492,11 @@ impl<W: TextWriter> Details<W> {
         if options.trace_name {
             lines.quoted_name(property::trace_name(trace));
         }
-        let uid = property::trace_uid(class).filter(|_| options.has_uids());
+        let trace_uid = property::trace_uid(class).filter(|_| options.trace_uid);
+        let uid = trace_uid.clone().filter(|_| options.has_uids());
         let namespace = options.namespace(property::trace_namespace(class));
         lines.identity(namespace, uid.as_deref(), None);
-        let uuid = property::trace_uid(class).filter(|_| options.has_uuids());
+        let uuid = trace_uid.filter(|_| options.has_uuids());
         if uuid.is_none() && class.environment.is_empty() && streams.is_empty() {
             lines.push("\n");
             return;
@@ -609,7 +647,7 @@ impl<W: TextWriter> Details<W> {
         if self.options.data {
             let bounds = self.begin();
             if self.streams.get(stream.key).is_some_and(|(_, class)| class.has_clock) {
-                self.push_time(None);
+                self.push_time(self.options.times_of(stream.key).end.as_ref());
             }
             self.push_tag(stream.key);
             self.push_title("Stream end\n");

@@ -1,7 +1,7 @@
 //! Sinks that write text (pretty, details, log lines, CSV), and [`Null`].
 
 pub use crate::csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
-pub use crate::details::{Details, DetailsOptions};
+pub use crate::details::{Details, DetailsOptions, DetailsPart, StreamTimes};
 pub use crate::integers::{Integers, with_integers};
 pub use crate::log::{FirstMessage, Log, LogForm, LogOptions, LogState};
 pub use crate::null::Null;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use ichnos_model::locks::IgnorePoison as _;
@@ -11,7 +11,7 @@ use ichnos_model::locks::IgnorePoison as _;
 /// Sender for the items of a chunk.
 pub struct ChunkSender<T> {
     chunk: usize,
-    items: SyncSender<T>,
+    items: Sender<T>,
     shared: Arc<SharedChunks<T>>,
 }
 
@@ -30,14 +30,39 @@ impl<T> Clone for ChunkSender<T> {
 impl<T> ChunkSender<T> {
     /// Sends an item. Waits until there is room. Returns `false` if the rest of this chunk is not needed.
     pub fn send(&self, item: T) -> bool {
-        match self.items.try_send(item) {
-            Ok(()) => true,
-            Err(TrySendError::Full(item)) => {
-                self.shared.mark_ready(self.chunk);
-                self.items.send(item).is_ok()
-            }
-            Err(TrySendError::Disconnected(_)) => false,
-        }
+        self.shared.reserve(self.chunk) && self.items.send(item).is_ok()
+    }
+}
+
+/// Items of a chunk, in order.
+pub struct ChunkItems<T> {
+    chunk: usize,
+    items: Receiver<T>,
+    shared: Arc<SharedChunks<T>>,
+}
+
+impl<T> fmt::Debug for ChunkItems<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChunkItems").field("chunk", &self.chunk).finish_non_exhaustive()
+    }
+}
+
+impl<T> Iterator for ChunkItems<T> {
+    type Item = T;
+
+    /// Waits for the next item. Returns `None` after the last one.
+    fn next(&mut self) -> Option<T> {
+        let item = self.items.recv().ok()?;
+        self.shared.release(self.chunk);
+        Some(item)
+    }
+}
+
+/// The rest of the chunk is not needed.
+impl<T> Drop for ChunkItems<T> {
+    fn drop(&mut self) {
+        self.shared.lock().waiting.remove(&self.chunk);
+        self.shared.changed.notify_all();
     }
 }
 
@@ -46,8 +71,12 @@ struct ChunkProgress<T> {
     next: usize,
     /// Number of completely taken chunks.
     taken: usize,
-    /// Chunks that were started and not yet taken completely.
+    /// Chunks that were started and are not being taken yet.
     started: HashMap<usize, StartedChunk<T>>,
+    /// Number of waiting items by chunk, for the chunks whose items are needed.
+    waiting: HashMap<usize, usize>,
+    /// Number of threads that wait for room.
+    blocked: usize,
     /// `true` if no further chunks are needed.
     is_over: bool,
 }
@@ -55,7 +84,7 @@ struct ChunkProgress<T> {
 /// Started chunk.
 struct StartedChunk<T> {
     items: Receiver<T>,
-    /// `true` if the chunk is complete or its queue is full.
+    /// `true` if the chunk is complete, or if no room is left.
     is_ready: bool,
 }
 
@@ -63,19 +92,54 @@ struct StartedChunk<T> {
 struct SharedChunks<T> {
     state: Mutex<ChunkProgress<T>>,
     changed: Condvar,
+    /// Maximum number of waiting items of the chunk that is taken next.
+    room: usize,
+    /// Maximum number of waiting items of all chunks, for items of later chunks.
+    later_room: usize,
 }
 
 impl<T> SharedChunks<T> {
-    /// Marks a chunk as ready to be taken.
-    fn mark_ready(&self, chunk: usize) {
+    /// Waits until there is room for an item of a chunk. Returns `false` if its items are not needed.
+    fn reserve(&self, chunk: usize) -> bool {
         let mut state = self.lock();
-        if let Some(started) = state.started.get_mut(&chunk) {
-            started.is_ready = true;
-            // The receiver waits only for the next chunk.
-            if chunk == state.taken {
-                drop(state);
-                self.changed.notify_all();
+        loop {
+            let Some(own) = state.waiting.get(&chunk).copied() else { return false };
+            let has_room = match chunk == state.taken {
+                true => own < self.room,
+                // The chunk that is taken next must never wait for later ones.
+                false => state.waiting.values().sum::<usize>() < self.later_room,
+            };
+            if has_room {
+                state.waiting.insert(chunk, own + 1);
+                return true;
             }
+            self.mark_ready(&mut state, chunk);
+            state.blocked += 1;
+            state = self.wait(state);
+            state.blocked -= 1;
+        }
+    }
+
+    /// Records that an item was taken.
+    fn release(&self, chunk: usize) {
+        let mut state = self.lock();
+        if let Some(waiting) = state.waiting.get_mut(&chunk) {
+            *waiting = waiting.saturating_sub(1);
+        }
+        if state.blocked > 0 {
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Marks a chunk as ready to be taken.
+    fn mark_ready(&self, state: &mut ChunkProgress<T>, chunk: usize) {
+        if let Some(started) = state.started.get_mut(&chunk)
+            && !std::mem::replace(&mut started.is_ready, true)
+            // The receiver waits only for the next chunk.
+            && chunk == state.taken
+        {
+            self.changed.notify_all();
         }
     }
 
@@ -95,8 +159,9 @@ impl<T> Drop for EndGuard<'_, T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_over = true;
-        // Threads that wait for room then find the receivers closed.
+        // Threads that wait for room then find that nothing is needed.
         state.started.clear();
+        state.waiting.clear();
         drop(state);
         self.0.changed.notify_all();
     }
@@ -107,18 +172,19 @@ struct ChunkGuard<'a, T>(&'a SharedChunks<T>, usize);
 
 impl<T> Drop for ChunkGuard<'_, T> {
     fn drop(&mut self) {
-        self.0.mark_ready(self.1);
+        self.0.mark_ready(&mut self.0.lock(), self.1);
     }
 }
 
 /// Produces `count` chunks on `threads` threads, and takes them in order on the calling thread.
 ///
 /// `make` produces a chunk on one of the threads and sends its items. `take` receives the chunk number and its items,
-/// and returns `false` to stop. It is called when the chunk is complete or its queue is full: waking the calling thread
+/// and returns `false` to stop. It is called when the chunk is complete or no room is left: waking the calling thread
 /// for each item would take its processor away from the others.
 ///
-/// Memory is bounded for any chunk length: the number of started chunks is at most the number of threads plus one, and
-/// each has at most `room` waiting items.
+/// Memory is bounded for any chunk length: the number of started chunks is at most the number of threads plus one. The
+/// chunk that is taken next has at most `room` waiting items (at least one). A later chunk waits while all chunks
+/// together have `room` items for each thread. So a long chunk can use the room of the others.
 ///
 /// If the system refuses some of the threads, the others do all of the work.
 ///
@@ -142,10 +208,14 @@ pub fn in_order<T: Send>(
     threads: usize,
     room: usize,
     make: impl Fn(usize, &ChunkSender<T>) + Sync,
-    mut take: impl FnMut(usize, Receiver<T>) -> bool,
+    mut take: impl FnMut(usize, ChunkItems<T>) -> bool,
 ) -> io::Result<()> {
-    let state = ChunkProgress { next: 0, taken: 0, started: HashMap::new(), is_over: false };
-    let shared = Arc::new(SharedChunks { state: Mutex::new(state), changed: Condvar::new() });
+    let (started, waiting) = (HashMap::new(), HashMap::new());
+    let state = ChunkProgress { next: 0, taken: 0, started, waiting, blocked: 0, is_over: false };
+    let room = room.max(1);
+    let later_room = room.saturating_mul(threads);
+    let (state, changed) = (Mutex::new(state), Condvar::new());
+    let shared = Arc::new(SharedChunks { state, changed, room, later_room });
     let most_begun = threads.saturating_add(1);
     let work = || {
         loop {
@@ -158,7 +228,8 @@ pub fn in_order<T: Send>(
             }
             let chunk = state.next;
             state.next += 1;
-            let (sender, items) = sync_channel(room);
+            let (sender, items) = channel();
+            state.waiting.insert(chunk, 0);
             state.started.insert(chunk, StartedChunk { items, is_ready: false });
             drop(state);
             let _chunk = ChunkGuard(&shared, chunk);
@@ -186,6 +257,7 @@ pub fn in_order<T: Send>(
                 }
             };
             drop(state);
+            let items = ChunkItems { chunk, items, shared: Arc::clone(&shared) };
             if !take(chunk, items) {
                 break;
             }
@@ -208,7 +280,7 @@ mod tests {
             let waiting = AtomicUsize::new(0);
             let make = |chunk: usize, items: &ChunkSender<(usize, usize)>| {
                 for item in 0..chunk % 7 {
-                    let most = (threads + 1) * (room + 1);
+                    let most = (threads + 1) * (room.max(1) + 1);
                     assert!(waiting.fetch_add(1, Ordering::SeqCst) <= most);
                     assert!(items.send((chunk, item)));
                 }
@@ -238,7 +310,7 @@ mod tests {
         };
         let mut taken = 0;
         in_order(1000, 4, 2, make, |_, items| {
-            taken += items.iter().take(10).count();
+            taken += items.take(10).count();
             taken < 30
         })
         .unwrap();

@@ -1,5 +1,5 @@
 //! Stages between readers and sinks: [`Merge`] sorts messages from several cursors by time, [`pump`] passes them to a
-//! sink, [`in_order`] runs several threads on chunks and joins their results, [`RunningThreads`] adds the running
+//! sink, [`in_order`] runs several threads on chunks and joins their results, [`with_running_threads`] adds the running
 //! thread to events, and [`with_call_chains`] their call stacks.
 #![forbid(unsafe_code)]
 
@@ -10,6 +10,6 @@ mod running_threads;
 mod thread_list;
 
 pub use call_chains::with_call_chains;
-pub use chunks::{ChunkSender, in_order};
+pub use chunks::{ChunkItems, ChunkSender, in_order};
 pub use merge::{DamageCursor, Merge, pump};
-pub use running_threads::RunningThreads;
+pub use running_threads::with_running_threads;

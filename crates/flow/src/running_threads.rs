@@ -1,198 +1,53 @@
 //! Running thread of each event, from earlier scheduler events.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ichnos_model::cursor::{BoxedCursor, Checkpoint, ExcludedClasses, Head, MessageKind};
 use ichnos_model::event::EventValues;
 use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::meaning::Meaning;
-use ichnos_model::message::{Damage, DataPosition};
-use ichnos_model::trace::{FileDiagnostic, SplitPoint, StreamSummary, TracerQuirk};
-use ichnos_model::{Cursor, DataStream, Event, Message, OpenedTrace, Trace, Window, running_thread};
+use ichnos_model::message::DataPosition;
+use ichnos_model::trace::{CursorStart, WrappedTrace};
+use ichnos_model::{Cursor, Event, Message, OpenedTrace, Window, running_thread};
 
 use crate::thread_list::{self, Processes};
 
-/// Trace that adds the running thread of the processor to its events, as a [resource](ichnos_model::running_thread)
-/// that the classes declare.
+/// Adds the running thread of the processor to the events of a trace, as a [resource](ichnos_model::running_thread)
+/// that the classes declare. Returns the trace unchanged if its classes neither declare the resource nor list threads.
 ///
 /// Each data stream with such events must belong to one processor. If events at its start list threads with their
-/// processes, [`Trace::threads`] returns them.
+/// processes, [`Trace::threads`](ichnos_model::Trace::threads) returns them.
 ///
 /// ```
-/// use ichnos_flow::RunningThreads;
+/// use ichnos_flow::with_running_threads;
 /// use ichnos_model::OpenedTrace;
 ///
 /// /// Adds running threads to a trace that was opened with `ClassMap::with_running`.
 /// fn complete(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
-///     RunningThreads::wrap(trace)
+///     with_running_threads(trace)
 /// }
 /// # let _: fn(Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> = complete;
 /// ```
-pub struct RunningThreads {
-    trace: Arc<dyn OpenedTrace>,
-    streams: Vec<Arc<DataStream>>,
-    /// Finders by data stream. `None` if its classes do not declare the resource.
-    finders: Vec<Option<Arc<SwitchFinder>>>,
-}
-
-impl RunningThreads {
-    /// Adds the running thread to a trace. Returns the trace unchanged if its classes neither declare the resource nor
-    /// list threads.
-    #[must_use]
-    pub fn wrap(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
-        let has_threads = thread_list::has_threads(&*trace);
-        if !has_threads && !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
-            return trace;
-        }
-        let trace: Arc<dyn OpenedTrace> = trace.into();
-        if has_threads {
-            // The trace owns the function, so the function must not keep the trace alive.
-            let input = Arc::downgrade(&trace);
-            trace.trace().set_threads(move || {
-                input.upgrade().map_or_else(Vec::new, |input| thread_list::list_threads(&*input))
-            });
-        }
-        let (mut streams, mut finders) = (Vec::new(), Vec::new());
-        let processes = Arc::default();
-        trace.for_each_stream(&mut |summary| {
-            let stream = summary.stream;
-            let finder = running_thread::is_in(stream.class()).then(|| {
-                let records = stream.plans().event_records.iter();
-                Arc::new(SwitchFinder {
-                    trace: Arc::clone(&trace),
-                    index: streams.len(),
-                    begin: summary.time_range.map(|(begin, _)| begin),
-                    switches: records.map(|plans| running_thread::is_switch(&plans.class)).collect(),
-                    by_time: KnownThreads::default(),
-                    by_packet: KnownThreads::default(),
-                    first: OnceLock::new(),
-                    processes: running_thread::has_process(stream.class()).then(|| Arc::clone(&processes)),
-                })
-            });
-            finders.push(finder);
-            streams.push(stream);
+#[must_use]
+pub fn with_running_threads(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
+    let has_threads = thread_list::has_threads(&*trace);
+    if !has_threads && !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
+        return trace;
+    }
+    let trace: Arc<dyn OpenedTrace> = trace.into();
+    if has_threads {
+        // The trace owns the function, so the function must not keep the trace alive.
+        let input = Arc::downgrade(&trace);
+        trace.trace().set_threads(move || {
+            input.upgrade().map_or_else(Vec::new, |input| thread_list::list_threads(&*input))
         });
-        Box::new(Self { trace, streams, finders })
     }
-
-    fn with_threads(&self, index: usize, cursor: BoxedCursor, start: Start) -> BoxedCursor {
-        match self.finders.get(index) {
-            Some(Some(finder)) => RunningThreadCursor::new(cursor, Arc::clone(finder), start).boxed(),
-            _ => cursor,
-        }
-    }
-}
-
-impl OpenedTrace for RunningThreads {
-    fn format(&self) -> &'static str {
-        self.trace.format()
-    }
-
-    fn dialect(&self) -> Option<&'static str> {
-        self.trace.dialect()
-    }
-
-    fn path(&self) -> &str {
-        self.trace.path()
-    }
-
-    fn trace(&self) -> &Arc<Trace> {
-        self.trace.trace()
-    }
-
-    fn diagnostics(&self) -> &[FileDiagnostic] {
-        self.trace.diagnostics()
-    }
-
-    fn auxiliary_files(&self) -> &[String] {
-        self.trace.auxiliary_files()
-    }
-
-    fn quirks(&self) -> Vec<TracerQuirk> {
-        self.trace.quirks()
-    }
-
-    fn applied_quirks(&self) -> Vec<TracerQuirk> {
-        self.trace.applied_quirks()
-    }
-
-    fn streams(&self) -> Vec<StreamSummary> {
-        self.trace.streams()
-    }
-
-    fn for_each_stream(&self, take: &mut dyn FnMut(StreamSummary)) {
-        self.trace.for_each_stream(take);
-    }
-
-    fn count_discarded(&self, stream: usize) -> Option<u64> {
-        self.trace.count_discarded(stream)
-    }
-
-    fn data_streams(&self) -> Vec<Arc<DataStream>> {
-        self.streams.clone()
-    }
-
-    fn has_dynamic_classes(&self) -> bool {
-        self.trace.has_dynamic_classes()
-    }
-
-    fn shares_stacks(&self) -> bool {
-        self.trace.shares_stacks()
-    }
-
-    fn reports_invalid_texts(&self) -> bool {
-        self.trace.reports_invalid_texts()
-    }
-
-    fn damage(&self) -> &[Damage] {
-        self.trace.damage()
-    }
-
-    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some(self.with_threads(stream, self.trace.cursor(stream, window)?, Start::from_window(window)))
-    }
-
-    fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
-        let start = Start { packet: Some(packets.start), ..Start::from_window(window) };
-        Some(self.with_threads(stream, self.trace.packet_cursor(stream, window, packets)?, start))
-    }
-
-    fn segment_cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some(self.with_threads(
-            stream,
-            self.trace.segment_cursor(stream, window)?,
-            Start::from_window(window),
-        ))
-    }
-
-    fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
-        self.trace.split_points(stream, grain)
-    }
-
-    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
-        Some(self.with_threads(
-            stream,
-            self.trace.cursor_from(stream, window, begin)?,
-            Start::from_window(window),
-        ))
-    }
-}
-
-/// Start position of a cursor.
-#[derive(Clone, Copy, Debug)]
-struct Start {
-    /// First event time, if it is later than the time of the first message.
-    time: Option<i128>,
-    /// First packet, if the cursor starts at a packet and not at a time.
-    packet: Option<u64>,
-}
-
-impl Start {
-    fn from_window(window: Window) -> Self {
-        Self { time: window.begin, packet: None }
-    }
+    let finders = SwitchFinder::for_streams(&trace);
+    Box::new(WrappedTrace::with_starts(trace, move |stream, cursor, start| match finders.get(stream) {
+        Some(Some(finder)) => RunningThreadCursor::new(cursor, Arc::clone(finder), start).boxed(),
+        _ => cursor,
+    }))
 }
 
 /// Finder for scheduler events in a data stream.
@@ -245,6 +100,30 @@ impl<K: Ord + Copy> KnownThreads<K> {
 }
 
 impl SwitchFinder {
+    /// Returns the finders by data stream. `None` if its classes do not declare the resource.
+    fn for_streams(trace: &Arc<dyn OpenedTrace>) -> Vec<Option<Arc<Self>>> {
+        let mut finders = Vec::new();
+        let processes = Arc::default();
+        trace.for_each_stream(&mut |summary| {
+            let stream = summary.stream;
+            let finder = running_thread::is_in(stream.class()).then(|| {
+                let records = stream.plans().event_records.iter();
+                Arc::new(Self {
+                    trace: Arc::clone(trace),
+                    index: finders.len(),
+                    begin: summary.time_range.map(|(begin, _)| begin),
+                    switches: records.map(|plans| running_thread::is_switch(&plans.class)).collect(),
+                    by_time: KnownThreads::default(),
+                    by_packet: KnownThreads::default(),
+                    first: OnceLock::new(),
+                    processes: running_thread::has_process(stream.class()).then(|| Arc::clone(&processes)),
+                })
+            });
+            finders.push(finder);
+        });
+        finders
+    }
+
     fn is_switch(&self, head: Head) -> bool {
         let class = head.class_index().and_then(|class| self.switches.get(class));
         head.kind == MessageKind::Event && class.is_some_and(|is_switch| *is_switch)
@@ -265,7 +144,7 @@ impl SwitchFinder {
     }
 
     /// Finds the running thread before the first event of a cursor. `time` is the time of its first message.
-    fn find(&self, start: Start, time: i128) -> Option<Thread> {
+    fn find(&self, start: CursorStart, time: i128) -> Option<Thread> {
         let is_later = start.time.is_some_and(|begin| begin > time);
         let time = start.time.map_or(time, |begin| begin.max(time));
         let earlier = match start.packet.filter(|_| !is_later) {
@@ -403,7 +282,7 @@ struct RunningThreadCursor {
     inner: BoxedCursor,
     finder: Arc<SwitchFinder>,
     /// Start position, until the running thread there is searched.
-    start: Option<Start>,
+    start: Option<CursorStart>,
     values: EventValues,
     /// Running thread after the current message.
     next: Thread,
@@ -411,7 +290,7 @@ struct RunningThreadCursor {
 }
 
 impl RunningThreadCursor {
-    fn new(inner: BoxedCursor, finder: Arc<SwitchFinder>, start: Start) -> Self {
+    fn new(inner: BoxedCursor, finder: Arc<SwitchFinder>, start: CursorStart) -> Self {
         let is_at_message = inner.head().is_some();
         let mut cursor = Self {
             inner,
@@ -472,14 +351,7 @@ impl Cursor for RunningThreadCursor {
     }
 
     fn current(&self) -> Option<Message<'_>> {
-        Some(match self.inner.current()? {
-            // Values from the format stay unchanged.
-            Message::Event(mut event) if event.scopes.values.is_none() => {
-                event.scopes.values = Some(&self.values);
-                Message::Event(event)
-            }
-            message => message,
-        })
+        Some(self.inner.current()?.with_values(&self.values))
     }
 
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {

@@ -14,6 +14,8 @@ pub const FORMATS: &[&dyn Format] = &[
     &ichnos_nettrace::Nettrace,
     #[cfg(feature = "xtrace")]
     &ichnos_xtrace::XTrace,
+    #[cfg(feature = "otlp")]
+    &ichnos_otlp::OtlpRequests,
     #[cfg(feature = "jsonl")]
     &ichnos_jsonl::JsonLinesFormat,
 ];

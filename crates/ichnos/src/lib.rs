@@ -124,7 +124,7 @@
 //! | [`export`] | text sinks |
 //! | [`analysis`] | statistics, thread states, call stack profiles, task graphs |
 //! | [`viewers`] | files for viewers, and the timeline of `ichnos view` |
-//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `xtrace` | format features beyond reading and writing |
+//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `otlp`, `xtrace` | format features beyond reading and writing |
 //! | `table` | Arrow record batches, Parquet datasets |
 //!
 //! # Files truncated by other programs
@@ -169,6 +169,8 @@ pub use format::{FORMATS, formats};
 pub use ichnos_analysis as analysis;
 #[cfg(feature = "ctf")]
 pub use ichnos_ctf as ctf;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+pub use ichnos_dotnet_diagnostics as dotnet_diagnostics;
 pub use ichnos_export as export;
 pub use ichnos_filter as filter;
 pub use ichnos_filter::{
@@ -185,6 +187,8 @@ pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;
 #[cfg(feature = "nettrace")]
 pub use ichnos_nettrace as nettrace;
+#[cfg(feature = "otlp")]
+pub use ichnos_otlp as otlp;
 #[cfg(feature = "table")]
 pub use ichnos_table as table;
 pub use ichnos_viewers as viewers;

@@ -1,4 +1,7 @@
-//! Live inputs.
+//! Live inputs: events that are read while they happen.
 
+#[cfg(all(feature = "dotnet", feature = "nettrace", target_os = "linux"))]
+pub mod dotnet;
+pub mod follow;
 #[cfg(feature = "lttng-live")]
 pub mod lttng;

@@ -20,7 +20,7 @@ use ichnos_model::{Event, Message, Sink};
 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
-use mapping::{EventMapper, EventMapping};
+use mapping::{EventMapper, EventMapping, LossMapping};
 pub use parts::{Parts, SplitBy};
 pub use reader_pass::ReaderPass;
 pub(crate) use streams::StreamOptions;
@@ -226,6 +226,7 @@ pub struct Pass {
     is_live: bool,
     stop: Option<&'static AtomicBool>,
     mapping: Option<EventMapping>,
+    losses: Option<LossMapping>,
     stride: u32,
 }
 
@@ -251,6 +252,7 @@ impl Pass {
             is_live: false,
             stop: None,
             mapping: None,
+            losses: None,
             stride: STRIDE,
         }
     }
@@ -312,6 +314,21 @@ impl Pass {
         map: impl Fn(&Event<'_>, &mut EventBuilder) -> Result<(), BuildError> + Send + Sync + 'static,
     ) -> Self {
         Self { mapping: Some(EventMapping::new(map)), ..self }
+    }
+
+    /// Changes the selected losses. `map` receives each loss and returns `false` to drop it. Several threads call `map`
+    /// at once.
+    ///
+    /// ```no_run
+    /// use ichnos::Pass;
+    ///
+    /// // Only losses with a known number are reported.
+    /// let pass = Pass::default().map_losses(|loss| loss.count.is_some());
+    /// # let _ = pass;
+    /// ```
+    #[must_use]
+    pub fn map_losses(self, map: impl Fn(&mut Discarded<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self { losses: Some(LossMapping::new(map)), ..self }
     }
 
     /// Follows live input: writes all pending output when no further message is ready, and counts late events.
@@ -507,10 +524,11 @@ impl<S: Sink> PassRun<'_, S> {
                 Err(error) => self.fail(error),
             };
         }
-        if self.is_skipped(message) || !self.wants(message)? {
+        let mut message = *message;
+        if self.is_skipped(&message) || !self.is_kept(&mut message) || !self.wants(&message)? {
             return ControlFlow::Continue(());
         }
-        self.pass_on(message)?;
+        self.pass_on(&message)?;
         if self.counts.events >= self.pass.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -546,6 +564,11 @@ impl<S: Sink> PassRun<'_, S> {
             self.latest = self.latest.max(time);
         }
         message.stream().is_none_or(|stream| self.selection.wants_stream(&stream.name))
+    }
+
+    /// Changes a loss as the pass says. Returns `false` if it is dropped.
+    fn is_kept(&self, message: &mut Message<'_>) -> bool {
+        self.pass.losses.as_ref().is_none_or(|losses| losses.map(message))
     }
 
     /// Counts a message. Returns `true` if it is passed to the sink.

@@ -99,7 +99,9 @@ impl Selection {
     /// # Errors
     /// If clocks are not correlated: see [`Session::reader`].
     pub fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, OpenError> {
-        let mut reader = session.reader_of(window, |stream| self.wants_stream(&stream.name))?;
+        // The data streams of live traces are known when their messages arrive.
+        let wants = |stream: &DataStream| session.is_live() || self.wants_stream(&stream.name);
+        let mut reader = session.reader_of(window, wants)?;
         self.exclude(&mut reader);
         Ok(reader)
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_filter::{Expression, Filter, FilterError, FilterScope};
-use ichnos_flow::{Merge, RunningThreads, with_call_chains};
+use ichnos_flow::{Merge, with_call_chains, with_running_threads};
 use ichnos_io::{
     Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, RefusedTrace,
     Tree, TreeProblem,
@@ -224,8 +224,9 @@ fn of_trees(
 fn identity(trace: &dyn OpenedTrace) -> [(bool, Option<String>); 3] {
     let class = &trace.trace().class;
     let namespace = class.namespace.clone().or_else(|| class.implied_namespace.clone());
+    let name = trace.trace().given_name.clone().or_else(|| class.name.clone());
     let uid = class.uid.clone().or_else(|| class.uuid.map(|uuid| uuid.to_string()));
-    [namespace, class.name.clone(), uid].map(|part| (part.is_none(), part))
+    [namespace, name, uid].map(|part| (part.is_none(), part))
 }
 
 /// Compares traces by their order on the timeline.
@@ -262,7 +263,7 @@ fn complete(trace: Box<dyn OpenedTrace>, options: &OpenOptions) -> Box<dyn Opene
         Some(debug_info) => debug_info.wrap(trace),
         None => ichnos_debuginfo::with_symbols(trace, None),
     };
-    with_call_chains(RunningThreads::wrap(trace))
+    with_call_chains(with_running_threads(trace))
 }
 
 /// Returns the error for a tree without traces.

@@ -220,6 +220,11 @@ pub struct WriteOptions {
     /// Make the output valid for any source: impossible times in events and packets are replaced by possible times,
     /// counters only grow, and texts are valid.
     pub repair: bool,
+    /// Roles of packet fields that count anew, without the losses of the source: counters of discarded events, and
+    /// packet numbers. Without effect in formats without packet fields.
+    pub recounted: ichnos_model::class::Roles,
+    /// Number packets that have no number in the source.
+    pub numbers_packets: bool,
     /// Also write packet indexes.
     pub index: bool,
     /// Write all sources as one trace.

@@ -164,8 +164,8 @@ pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn OpenedTrace>, Pl
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BabeltraceRules {
-    /// Name that follows the host name in trace names, in place of the name in the metadata.
-    pub trace_name: String,
+    /// Name that follows the host name in trace names, in place of the name in the metadata. It can be empty.
+    pub trace_name: Option<String>,
 }
 
 /// Reading options for all formats.
@@ -181,6 +181,8 @@ pub struct ReadOptions {
     /// Deliver events in file order if the format has one that differs from the time order; see
     /// [`FormatInfo::has_file_order`].
     pub unsorted: bool,
+    /// Leave out a record at the end of a file if more bytes could change it, because the file is still being written.
+    pub growing: bool,
     /// Read classes as the files declare them, without ichnos annotations.
     pub without_annotations: bool,
     /// Change of event record classes, for example by rules in a file.

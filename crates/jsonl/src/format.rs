@@ -79,7 +79,11 @@ fn open_file(
         return read.damage.push(Damage::new(tree.path_of(entry), 0, kind));
     }
     let file = read.read(tree, entry, |bytes| (!bytes.is_empty()).then_some(()));
-    let Some(ReadFile { name, bytes, .. }) = file else { return };
+    let Some(ReadFile { name, mut bytes, .. }) = file else { return };
+    if options.growing {
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        bytes = bytes.slice(0..whole);
+    }
     let file = Arc::new(LineFile {
         name: name.as_str().into(),
         bytes,

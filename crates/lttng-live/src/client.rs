@@ -48,11 +48,11 @@ pub struct LiveClient {
     requests: VecDeque<ViewerRequest>,
     sessions: BTreeMap<u64, AttachedSession>,
     streams: LiveStreams,
-    /// Replies that must arrive, first the one whose bytes so far are in the input.
+    /// Outstanding replies. The input has bytes from the first reply.
     replies: VecDeque<ExpectedReply>,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Number of request bytes so far, with those in the output.
+    /// Number of all request bytes: sent bytes, and bytes in the output.
     requested_bytes: u64,
     /// Number of data streams that can be asked at a time.
     most_outstanding: usize,
@@ -63,9 +63,9 @@ pub struct LiveClient {
 #[derive(Debug, Default)]
 struct AttachedSession {
     data_streams: u32,
-    /// New streams must be requested.
+    /// `true` if new streams must be requested.
     is_due: bool,
-    /// Set when there will be no new streams. The session ends after its last data stream.
+    /// Reason for the end, once no new streams will follow. The session ends after its last data stream.
     end: Option<SessionEndReason>,
 }
 
@@ -76,14 +76,14 @@ impl AttachedSession {
     }
 }
 
-/// Reply that must arrive.
+/// Outstanding reply.
 #[derive(Debug)]
 struct ExpectedReply {
     /// Next part of the reply.
     part: ReplyPart,
     /// Number of request bytes that must be sent before it.
     after_bytes: u64,
-    /// Other requests can be sent before the reply, because it only concerns one data stream.
+    /// `true` if other requests can be sent before the reply arrives, because it only concerns one data stream.
     is_data: bool,
 }
 
@@ -505,7 +505,7 @@ impl LiveClient {
         self.events.push_back(LiveEvent::StreamEnd { stream, reason });
         if let Some(session) = self.sessions.get_mut(&trace.session) {
             session.data_streams = session.data_streams.saturating_sub(1);
-            // Probably the session ends: the answer tells.
+            // The session has probably ended. The reply tells.
             session.is_due |= session.data_streams == 0 && session.end.is_none();
         }
     }

@@ -23,7 +23,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// Reply time from which several data streams are asked at a time. See [`LiveClient::set_outstanding`].
 const SLOW_REPLY: Duration = Duration::from_millis(2);
 
-/// Number of replies that are measured at least.
+/// Minimum number of measured replies.
 const MEASURED_REPLIES: u32 = 4;
 
 /// Timeouts and limits of a connection.
@@ -32,7 +32,7 @@ const MEASURED_REPLIES: u32 = 4;
 pub struct ConnectionOptions {
     /// Longest time until a relay daemon accepts the connection. Default: 10 s.
     pub connect_timeout: Duration,
-    /// Longest time without a byte from a relay daemon that must answer. Default: 30 s.
+    /// Longest time without received bytes while a reply is outstanding. Default: 30 s.
     pub reply_timeout: Duration,
     /// Time between [ticks](LiveClient::tick). Default: 20 ms.
     pub tick: Duration,
@@ -59,7 +59,7 @@ impl Default for ConnectionOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// The host name is unknown, or has no address of the family.
+    /// The host name is unknown, or the host lacks an address in the family.
     #[error("cannot find the host of the relay daemon: {0}")]
     Resolve(io::Error),
     /// No address of the host accepts a connection.
@@ -223,7 +223,7 @@ impl RelayConnection {
         }
     }
 
-    /// Waits for an event that `wanted` returns. Keeps others for later.
+    /// Waits for an event that `wanted` accepts. Keeps other events for later.
     fn wait_for<T>(
         &mut self,
         wanted: impl Fn(LiveEvent) -> Result<T, LiveEvent>,
@@ -302,7 +302,7 @@ struct ReplyTimes {
 }
 
 impl ReplyTimes {
-    /// Records a reply. Returns whether the relay daemon is slow, once this is known.
+    /// Records a reply. After enough replies, returns `true` if the relay daemon is slow.
     fn measure(&mut self) -> Option<bool> {
         let time = self.request.take()?.elapsed();
         let shortest = self.shortest.map_or(time, |shortest| shortest.min(time));

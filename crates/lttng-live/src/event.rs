@@ -53,7 +53,7 @@ pub struct RelaySession {
 /// Position in a session at which reading starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum SeekPosition {
-    /// Everything that the relay daemon has.
+    /// Oldest packets that the relay daemon has.
     #[default]
     Beginning,
     /// Packets that arrive at the relay daemon from now on.
@@ -99,7 +99,7 @@ pub struct LiveStream {
     pub trace: TraceKey,
     /// Metadata stream if true, data stream otherwise.
     pub is_metadata: bool,
-    /// Path of the trace's directory below the session's directory on the relay daemon.
+    /// Path of the trace directory, relative to the session directory on the relay daemon.
     pub path: String,
     /// File name in this directory: channel name and processor, or `metadata`.
     pub channel: String,
@@ -107,7 +107,7 @@ pub struct LiveStream {
 
 /// Index entry of a packet.
 ///
-/// The protocol has no packet sequence numbers. They are in the packet's context, as `packet_seq_num`.
+/// The protocol lacks packet sequence numbers. Read `packet_seq_num` in the packet context instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketEntry {
     /// Byte offset in the relay daemon's file.
@@ -194,7 +194,7 @@ pub enum SessionEndReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LiveEvent {
-    /// The relay daemon answered. The version is the lower one of both peers.
+    /// The relay daemon answered. The version is the older one if the peers have different versions.
     Connected(ProtocolVersion),
     /// Answer to a request for the session list.
     Sessions(Vec<RelaySession>),
@@ -232,7 +232,7 @@ pub enum LiveEvent {
         /// Reason.
         reason: PacketLossReason,
     },
-    /// Nothing will be in a data stream before a time.
+    /// A data stream will not have events before a time.
     Inactive {
         /// Stream id.
         stream: u64,

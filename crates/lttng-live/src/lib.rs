@@ -6,8 +6,8 @@
 //!
 //! # Protocol
 //!
-//! The client sends a request, the relay daemon answers, and nothing else is ever sent. So a client must ask again and
-//! again for what is new. This client sends its requests in this order:
+//! The client sends a request, and the relay daemon answers. The relay daemon never sends anything else, so a client
+//! must poll. This client sends its requests in this order:
 //!
 //! 1. the requests of its user: list sessions, attach, detach
 //! 2. new metadata, when the relay daemon announces it, before the packets that need it

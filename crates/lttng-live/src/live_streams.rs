@@ -43,11 +43,11 @@ struct LiveDataStream {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readiness {
-    /// Can be asked.
+    /// The data stream can be asked.
     Ready,
     /// A request was sent.
     Asked,
-    /// Must not be asked before a later tick.
+    /// The data stream must not be asked before a later tick.
     Waiting,
 }
 
@@ -83,12 +83,12 @@ impl LiveTrace {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum MetadataState {
-    /// Nothing has been received. Packets cannot be decoded, so they are not requested.
+    /// No metadata has arrived. Packets cannot be decoded without it, so they are not requested.
     #[default]
     Missing,
-    /// Everything was received that the relay daemon had.
+    /// All metadata that the relay daemon had was received.
     Current,
-    /// The relay daemon has dropped it.
+    /// The relay daemon has dropped the metadata.
     Ended,
 }
 
@@ -174,12 +174,12 @@ impl LiveStreams {
         !self.metadata_due.is_empty()
     }
 
-    /// Lets a data stream be asked again at once.
+    /// Makes a data stream ready for the next request.
     pub(crate) fn ask_again(&mut self, id: u64) {
         self.set_readiness(id, Readiness::Ready);
     }
 
-    /// Lets a data stream be asked again after some ticks.
+    /// Makes a data stream wait some ticks before the next request.
     pub(crate) fn wait(&mut self, id: u64) {
         self.release(id);
         if let Some(stream) = self.data.get_mut(&id) {
@@ -189,7 +189,7 @@ impl LiveStreams {
         self.set_readiness(id, Readiness::Waiting);
     }
 
-    /// Lets packets of other data streams be requested in parts.
+    /// Records that a data stream's packet is finished. Other data streams can then have an incomplete packet.
     fn release(&mut self, id: u64) {
         self.unfinished.take_if(|unfinished| *unfinished == id);
     }
@@ -213,7 +213,7 @@ impl LiveStreams {
         self.set_readiness(id, readiness);
     }
 
-    /// Lets waiting data streams and missing metadata be asked again.
+    /// Counts a tick for waiting data streams and missing metadata, which can be requested again after their last tick.
     pub(crate) fn tick(&mut self) {
         for (id, stream) in self.data.iter_mut().filter(|(_, stream)| stream.readiness == Readiness::Waiting)
         {
@@ -366,7 +366,7 @@ impl LiveStreams {
         }
     }
 
-    /// Ends the metadata of a trace. Returns its stream, and whether there was any metadata.
+    /// Ends a trace's metadata. Returns the metadata stream, and `true` if there was any metadata.
     pub(crate) fn end_metadata(&mut self, key: TraceKey) -> Option<(u64, bool)> {
         let trace = self.traces.get_mut(&key)?;
         let stream = trace.metadata_stream.take()?;

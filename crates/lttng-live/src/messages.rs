@@ -73,7 +73,7 @@ impl ViewerRequest {
                 let mut payload = u64::MAX.to_be_bytes().to_vec();
                 payload.extend(NEWEST.major.to_be_bytes());
                 payload.extend(NEWEST.minor.to_be_bytes());
-                // A connection for commands: the only type there is.
+                // The only connection type: a connection for commands.
                 payload.extend(1_u32.to_be_bytes());
                 (1_u32, payload)
             }
@@ -146,7 +146,7 @@ pub(crate) fn decode_version(bytes: &[u8]) -> Result<ProtocolVersion, ProtocolEr
     Ok(ProtocolVersion { major, minor: minor.min(NEWEST.minor) })
 }
 
-/// Decodes a count, or a status without anything else.
+/// Decodes a reply with one number: a count or a status.
 pub(crate) fn decode_number(bytes: &[u8]) -> u32 {
     ReplyFields(bytes).u32()
 }

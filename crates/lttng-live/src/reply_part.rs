@@ -11,7 +11,7 @@ use crate::messages::{
 pub(crate) enum ReplyPart {
     Connect,
     SessionCount,
-    /// Session of a list, without its names if these have any length.
+    /// Session in a list, without names that follow it.
     Session {
         left: u32,
         list: Vec<RelaySession>,
@@ -31,7 +31,7 @@ pub(crate) enum ReplyPart {
     NewStreams {
         session: u64,
     },
-    /// Stream of a list.
+    /// Stream in a list.
     Stream {
         session: u64,
         left: u32,
@@ -94,7 +94,7 @@ impl ReplyPart {
     }
 }
 
-/// Packet whose bytes arrive.
+/// Packet that the relay daemon sends.
 #[derive(Debug)]
 pub(crate) struct PartialPacket {
     pub(crate) entry: PacketEntry,

@@ -187,6 +187,22 @@ impl ClockClass {
         seconds + self.nanoseconds_of(cycles)
     }
 
+    /// Returns the last value at a time in nanoseconds from the clock's origin. `None` if the clock has no value then.
+    ///
+    /// ```
+    /// use ichnos_model::clock::ClockClass;
+    /// let mut clock = ClockClass::new("monotonic", 1_000);
+    /// clock.offset_cycles = 250;
+    /// assert_eq!(clock.cycles_at(3_000_999_999), Some(2_750));
+    /// assert_eq!(clock.cycles_at(249_999_999), None);
+    /// ```
+    #[must_use]
+    pub fn cycles_at(&self, nanoseconds: i128) -> Option<u64> {
+        let since = nanoseconds.checked_sub(i128::from(self.offset_seconds) * BILLION)?;
+        let cycles = since.checked_mul(i128::from(self.frequency))?.div_euclid(BILLION);
+        u64::try_from(cycles - i128::from(self.offset_cycles)).ok()
+    }
+
     /// Returns the nanoseconds from `offset_seconds` at `cycles`.
     fn nanoseconds_of(&self, cycles: u64) -> i128 {
         let frequency = self.frequency.max(1);

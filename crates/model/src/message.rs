@@ -7,7 +7,7 @@ mod data_position;
 use std::ops::ControlFlow;
 
 use crate::clock::ClockValue;
-use crate::event::{Event, Packet};
+use crate::event::{Event, EventValues, Packet};
 use crate::trace::DataStream;
 
 pub use self::damage::{BrokenRule, Damage, DamageKind, remedy};
@@ -53,6 +53,19 @@ impl<'a> Message<'a> {
             Self::StreamBegin(_) | Self::StreamEnd(_) | Self::Damage(_) => None,
         };
         value.map(|value| value.nanoseconds)
+    }
+
+    /// Adds values to an event that consists of bits. Other messages, and events with values from the format, stay
+    /// unchanged.
+    #[must_use]
+    pub fn with_values(self, values: &'a EventValues) -> Self {
+        match self {
+            Self::Event(mut event) if event.scopes.values.is_none() => {
+                event.scopes.values = Some(values);
+                Self::Event(event)
+            }
+            message => message,
+        }
     }
 
     /// Returns the data stream of the message, or `None` for damage outside all data streams, and for

@@ -125,6 +125,9 @@ pub enum NextRecord {
     Discarded(Option<u64>),
     /// Unreadable data. The next call continues after it.
     Damage(Damage),
+    /// No record is ready yet, because the data is still arriving. The cursor then has no message, until it is advanced
+    /// again.
+    Pending,
     /// The end of the data.
     End,
 }

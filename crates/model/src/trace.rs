@@ -15,4 +15,4 @@ pub use self::listed_thread::ListedThread;
 pub use self::opened_trace::{OpenedTrace, SplitPoint, StreamSummary, TracerQuirk, Window, advance_to};
 pub use self::stream::{CallStacks, DataStream, Trace};
 pub use self::text_position::{DeclaredAt, TextPosition};
-pub use self::wrapped_trace::WrappedTrace;
+pub use self::wrapped_trace::{CursorStart, WrappedTrace};

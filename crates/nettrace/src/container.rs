@@ -204,6 +204,17 @@ impl Container {
         self.missing
     }
 
+    /// Removes bytes before the next block from the file. Their number must be a multiple of 4, because blocks are aligned
+    /// to the start of the original file.
+    pub(crate) fn remove_front(&mut self, length: u64) {
+        self.at = self.at.saturating_sub(length);
+        self.chainless_until = self.chainless_until.saturating_sub(length);
+        self.needed = self.needed.saturating_sub(length);
+        if let Some(fault) = &mut self.fault {
+            fault.offset = fault.offset.saturating_sub(length);
+        }
+    }
+
     /// Checks the type of the first object, which contains the format version.
     fn check_trace(self, beginning: &[u8], is_all: bool) -> Result<Option<Self>, Refusal> {
         let mut wire = Wire::at(beginning, self.at as usize);

@@ -2,9 +2,10 @@
 //!
 //! Reads version 3 (`.netperf`), version 4 (including version 5, which adds tags), and version 6.
 //!
-//! There are three entry points:
+//! There are four entry points:
 //! - [`Nettrace`] is the format for a format registry, and [`NettraceFile`] reads a file as a trace in the model.
-//! - [`Feed`] parses bytes that arrive in chunks, without a file.
+//! - [`LiveNettrace`] delivers the events of a running session in the model, sorted by time.
+//! - [`Feed`] parses bytes that arrive in chunks, without a file and without the model.
 //! - [`known`] has the names and fields of events that files do not describe.
 //!
 //! # Mapping to the model
@@ -50,7 +51,9 @@ pub use event_row::{EventRow, EventRows, RowEncoding};
 pub use feed::{Feed, FeedEvent, FeedItem};
 pub use field::{FieldType, PayloadField, ValueNames};
 pub use metadata::EventMetadata;
-pub use reader::{Nettrace, NettraceFile, NettraceOpenError, NettraceOptions, clock_zeros};
+pub use reader::{
+    LiveNettrace, LiveState, Nettrace, NettraceFile, NettraceOpenError, NettraceOptions, clock_zeros,
+};
 pub use rule::{Fault, Rule};
 pub(crate) use tables::PointHead;
 pub use tables::{EventLabel, SequencePoint, StackRows, ThreadRow, addresses};

@@ -120,6 +120,16 @@ fn elf(form: ElfForm, sections: Vec<Section<'_>>) -> Vec<u8> {
     file.bytes
 }
 
+/// Returns a library with these sections of program data, or of notes if the name says so. Symbols are missing.
+#[must_use]
+pub fn elf_with_sections(form: ElfForm, sections: &[(&str, &[u8])]) -> Vec<u8> {
+    let sections = sections.iter().map(|(name, data)| {
+        let kind = if name.starts_with(".note") { NOTE } else { PROGRAM_DATA };
+        (*name, kind, data.to_vec(), 0, 0)
+    });
+    elf(form, sections.collect())
+}
+
 /// Abbreviations: unit, function, function without code, inlined function.
 const ABBREVIATIONS: &[u8] = &[
     1, 0x11, 1, 0x03, 0x08, 0x1b, 0x08, 0x10, 0x17, 0x11, 0x01, 0x12, 0x06, 0, 0, //

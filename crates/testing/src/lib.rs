@@ -1,7 +1,7 @@
 //! Helpers for tests in several crates: seeded [random numbers](Random), [CPU time limits](in_cpu_time) that do not
 //! depend on the machine load, [memory use](PrivateMemory) of other processes, a [bit encoder](encoder), [traces with
 //! one construct](constructs), [random traces](proposals) for the two CTF 2 proposals, [ELF
-//! files](elf_library), [recorded traces](recorded()) and [selections](is_like_another) of them, [document tables](compare_table), [HTTP
+//! files](elf_library), [.NET runtimes](DotnetRuntimes), [recorded traces](recorded()) and [selections](is_like_another) of them, [document tables](compare_table), [HTTP
 //! bodies](join_chunks), LTTng's daemons (`Lttng`), and programs that read what ichnos writes: [Google's trace processor](TraceProcessor),
 //! [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python) and [DuckDB](DuckDb).
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ mod chunked_body;
 pub mod constructs;
 mod cpu_time;
 mod document_table;
+mod dotnet_runtimes;
 mod elf_file;
 pub mod encoder;
 // Byte builders are named after the parts in their documents.
@@ -34,7 +35,8 @@ mod trace_processor;
 pub use chunked_body::join_chunks;
 pub use cpu_time::in_cpu_time;
 pub use document_table::compare_table;
-pub use elf_file::{ELF_BUILD_ID, ElfForm, elf_library};
+pub use dotnet_runtimes::DotnetRuntimes;
+pub use elf_file::{ELF_BUILD_ID, ElfForm, elf_library, elf_with_sections};
 pub use kernel_queries::{DuckDb, KernelQuery};
 #[cfg(unix)]
 pub use lttng::Lttng;

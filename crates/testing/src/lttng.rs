@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// User and group `nobody`. LTTng's daemons of root are visible to all of the machine, so root becomes this user.
+/// User and group `nobody`. Tests that run as root change to this user, because every user sees root's LTTng daemons.
 const NOBODY: u32 = 65534;
 
 /// LTTng's daemons and a traced program in a temporary directory.

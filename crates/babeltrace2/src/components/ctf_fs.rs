@@ -60,7 +60,7 @@ fn options(parameters: Parameters<'_>, debug_info: Option<&Arc<DebugInfo>>) -> O
     options.read.clock_offsets.from_unix_epoch = parameters.is_set("force-clock-class-origin-unix-epoch");
     options.read.clock_arithmetic = ClockArithmetic::Double;
     let mut rules = BabeltraceRules::default();
-    parameters.text("trace-name").unwrap_or_default().clone_into(&mut rules.trace_name);
+    rules.trace_name = parameters.text("trace-name").map(str::to_owned);
     options.read.babeltrace = Some(rules);
     options.format = Some("ctf".to_owned());
     options.require_all = true;

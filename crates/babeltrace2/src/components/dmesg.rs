@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos::export::text::calendar_nanoseconds;
@@ -16,12 +16,21 @@ use ichnos::{OpenOptions, Session};
 use crate::command::Failure;
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
+use crate::components::trimmer::number;
 use crate::value::Map;
 
 /// Maximum size of a log in bytes.
 const MOST_BYTES: u64 = 4 << 30;
 
 const BILLION: u64 = 1_000_000_000;
+
+/// Dialect of the trace of a log.
+const DIALECT: &str = "dmesg";
+
+/// Returns `true` for a trace of a log. It has no packets.
+pub(crate) fn is_log(trace: &Trace) -> bool {
+    trace.class.dialect == DIALECT
+}
 
 /// Opens the log of a component.
 ///
@@ -41,7 +50,9 @@ pub(crate) fn open(parameters: &Map) -> Result<OpenedSource, Failure> {
         .map_err(|error| Failure::from_cause(format!("Cannot open input file in read mode: {error}")))?;
     let log = Log { bytes: bytes.into(), extracts_times: !parameters.is_set("no-extract-timestamp") };
     let trace = log.into_trace(&name).ok_or_else(|| Failure::from_cause("Cannot create metadata objects"))?;
-    let session = Session::of_trace(Box::new(trace), &OpenOptions::default());
+    let mut options = OpenOptions::default();
+    options.other_inputs.extend(parameters.text("path").map(PathBuf::from));
+    let session = Session::of_trace(Box::new(trace), &options);
     Ok(OpenedSource { session, ports: vec![Port { name: "out".to_owned(), trace: 0, stream: 0 }] })
 }
 
@@ -68,9 +79,10 @@ impl Log {
         let clock = ClockClass::new("", BILLION);
         let event = EventRecordClass::new("string", [Member::new("str", FieldClass::string())]);
         let stream = DataStreamClass::new(has_times.then_some(0), [event]);
-        let class = TraceClass::new("dmesg", has_times.then_some(clock), [stream]);
+        let class = TraceClass::new(DIALECT, has_times.then_some(clock), [stream]);
         let limits = Limits::default();
-        let trace = Trace::new(class, name, &limits).ok()?;
+        let mut trace = Trace::new(class, name, &limits).ok()?;
+        trace.given_name = Some(name.to_owned());
         let bytes = self.bytes;
         let length = bytes.len() as u64;
         let extracts_times = self.extracts_times;
@@ -138,7 +150,7 @@ fn time_of(line: &[u8]) -> Option<(u64, &[u8])> {
 /// Reads `SECONDS.MICROSECONDS`.
 fn time_since_boot(stamp: &str) -> Option<u64> {
     let (seconds, microseconds) = stamp.split_once('.')?;
-    let (seconds, microseconds): (u64, u64) = (digits(seconds)?, digits(microseconds)?);
+    let (seconds, microseconds): (u64, u64) = (number(seconds)?, number(microseconds)?);
     seconds.checked_mul(1_000_000)?.checked_add(microseconds)?.checked_mul(1_000)
 }
 
@@ -146,20 +158,15 @@ fn time_since_boot(stamp: &str) -> Option<u64> {
 fn date(stamp: &str) -> Option<u64> {
     let (date, time) = stamp.split_once(' ')?;
     let mut date = date.split('-');
-    let date_parts = (digits(date.next()?)?, digits(date.next()?)?, digits(date.next()?)?);
+    let date_parts = (number(date.next()?)?, number(date.next()?)?, number(date.next()?)?);
     let (time, milliseconds) = time.trim_start().split_once('.')?;
     let mut time = time.split(':');
-    let time_parts = (digits(time.next()?)?, digits(time.next()?)?, digits(time.next()?)?, 0);
+    let time_parts = (number(time.next()?)?, number(time.next()?)?, number(time.next()?)?, 0);
     if date.next().is_some() || time.next().is_some() {
         return None;
     }
     let seconds = u64::try_from(calendar_nanoseconds(date_parts, time_parts, true)?).ok()?;
-    seconds.checked_add(digits::<u64>(milliseconds)?.checked_mul(1_000_000)?)
-}
-
-fn digits<T: std::str::FromStr>(text: &str) -> Option<T> {
-    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| is_plain)
+    seconds.checked_add(number::<u64>(milliseconds)?.checked_mul(1_000_000)?)
 }
 
 #[cfg(test)]

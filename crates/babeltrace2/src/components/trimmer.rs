@@ -158,7 +158,7 @@ fn nanoseconds(digits: &str) -> Option<i32> {
 }
 
 /// Reads a number of decimal digits, without a sign.
-fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {
+pub(crate) fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {
     let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| is_plain)
 }

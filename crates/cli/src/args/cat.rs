@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::debug_info::DebugInfoPaths;
+use super::follow::FollowArgs;
 use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -13,6 +14,8 @@ use crate::args::{number, size};
 pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) following: FollowArgs,
     /// Output format
     ///
     /// On a terminal, unprintable characters are escaped.
@@ -32,7 +35,7 @@ pub(crate) struct Cat {
     /// Bytes of trace data read as one chunk
     ///
     /// The default is 16M for the format `null`, and 2M for all others (less with more than two threads). Text
-    /// waiting for earlier chunks is kept in memory, up to 24M for all threads.
+    /// waiting for earlier chunks is kept in memory, up to 48M for all threads.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
     /// Print the call stack below each event, innermost frame first
@@ -56,14 +59,15 @@ pub(crate) struct Cat {
     /// Reads backwards from the end if the trace can be divided, otherwise reads all of it, twice. Losses and damage
     /// before the first printed event are not reported.
     #[arg(long, value_name = "N", value_parser = number::within::<u64>(1..=u64::MAX),
-          conflicts_with_all = ["max_events", "listen"], help_heading = "Selection")]
+          conflicts_with_all = ["max_events", "listen", "follow"], help_heading = "Selection")]
     pub(crate) tail: Option<u64>,
 
     /// Only events within MARGIN of an event matching EXPR
     ///
     /// Reads the traces twice. --event and the other options select the printed events. --begin and --end also limit
     /// the search for events matching EXPR.
-    #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with = "listen", help_heading = "Selection", hide_short_help = true)]
+    #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with_all = ["listen", "follow"],
+          help_heading = "Selection", hide_short_help = true)]
     pub(crate) around: Option<Vec<String>>,
 
     /// Add binary, function and source line to events with an address (LTTng user space)

@@ -47,6 +47,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     #[cfg(feature = "view")]
     ("view", &["ichnos view TRACE", "ichnos view --port 7070 --no-open TRACE TRACE"]),
     ("collect", &["ichnos collect -o DIR --tcp 7831 --udp 0.0.0.0:7831"]),
+    #[cfg(all(feature = "dotnet", target_os = "linux"))]
+    (
+        "record",
+        &["ichnos record dotnet:4711 --profile gc -o FILE", "ichnos record -o FILE -- dotnet app.dll"],
+    ),
     #[cfg(feature = "babeltrace2")]
     ("babeltrace2", &["ichnos babeltrace2 --clock-gmt TRACE", "ichnos babeltrace2 list-plugins"]),
     ("check", &["ichnos check --fail-on loss TRACE", "ichnos check --strict --metadata-only TRACE"]),

@@ -11,6 +11,8 @@ use ichnos::model::trace::TracerQuirk;
 use super::choice::{self, Choice};
 use crate::args::format_flags::FormatFlags;
 use crate::args::limits::{Limits, Maximum};
+use crate::args::listen::ListenAddress;
+use crate::args::live::LiveArgs;
 use crate::args::time;
 use crate::args::time::Offset;
 
@@ -63,12 +65,13 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) map: Vec<PathBuf>,
-    /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
+    /// Receive until Ctrl-C: OpenTelemetry at otlp://HOST:PORT, datagrams at unixgram:PATH
     ///
-    /// Creates the socket at PATH. Only for formats sent as datagrams; `ichnos formats` lists them.
-    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with_all = ["paths", "manifest"],
-          help_heading = "Reading", hide_short_help = true)]
-    pub(crate) listen: Option<PathBuf>,
+    /// `otlp://` alone is 127.0.0.1:4318, for exporters over HTTP. `unixgram:PATH` creates a Unix socket at PATH, for
+    /// formats sent as datagrams (`ichnos formats` lists them), and cannot be combined with other inputs.
+    #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::parse, help_heading = "Reading",
+          hide_short_help = true)]
+    pub(crate) listen: Option<ListenAddress>,
     /// Set a limit; `ichnos help limits` lists them
     ///
     /// For example `unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
@@ -128,6 +131,8 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) temp_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
 }
 
 impl Reading {
@@ -153,12 +158,6 @@ const ARITHMETIC: &[Choice<ClockArithmetic>] = &[
         ClockArithmetic::Double,
     ),
 ];
-
-/// Parses a socket address.
-fn address(text: &str) -> Result<PathBuf, String> {
-    let path = text.strip_prefix("unixgram:").filter(|path| !path.is_empty());
-    path.map(PathBuf::from).ok_or_else(|| format!("expected unixgram:PATH, found `{text}`"))
-}
 
 fn format_names() -> PossibleValuesParser {
     ichnos::formats().map(|format| PossibleValue::new(format.name).help(format.title)).into()

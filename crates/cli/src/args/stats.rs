@@ -4,6 +4,7 @@ use clap::Args;
 use ichnos::analysis::{GroupBy, StatsOrder};
 
 use super::choice::{self, Choice};
+use super::follow::FollowArgs;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -16,6 +17,8 @@ use crate::args::{number, size, time};
 pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) following: FollowArgs,
     /// Rows: one per event, stream, host, span or FIELD [default: event]
     ///
     /// Separate several with commas.

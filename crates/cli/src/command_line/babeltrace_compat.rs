@@ -53,7 +53,8 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
         }
         _ => return Ok(words),
     };
-    if verb == "babeltrace2" {
+    // They contain the command line of another program.
+    if matches!(verb.as_str(), "babeltrace2" | "record") {
         return Ok(words);
     }
     match command.find_subcommand(&verb) {
@@ -162,7 +163,9 @@ fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), F
                     "-o" if matches!(verb.get_name(), "cat" | "convert") => {
                         output_format(name, value, verb.get_name())
                     }
-                    "-i" | "--input-format" | "--from" if value == "lttng-live" => Some(live(value)),
+                    "-i" | "--input-format" | "--from" if value == "lttng-live" => Some(
+                        Failure::new(format!("`{name} {value}`: the address alone is enough")).help(LIVE),
+                    ),
                     _ if has_option(verb, name) => None,
                     _ => option(name, value),
                 }
@@ -221,7 +224,7 @@ fn component(value: &str) -> &'static str {
         }
         "sink.ctf.fs" => WRITING,
         "source.ctf.fs" => "name the paths: `ichnos cat PATH...`",
-        "source.ctf.lttng-live" => NO_LIVE,
+        "source.ctf.lttng-live" => LIVE,
         "source.text.dmesg" => "ichnos does not read kernel messages; `ichnos formats` lists what it reads",
         "filter.utils.muxer" => "leave it out: `ichnos cat` always sorts events by time",
         "filter.utils.trimmer" => {
@@ -251,8 +254,8 @@ fn parameters(value: &str) -> &'static str {
 }
 
 const WRITING: &str = "`ichnos convert PATH -o OUT` writes traces";
-const NO_LIVE: &str =
-    "let the tracer write to files, or read the output directory of the relay daemon: `ichnos cat PATH`";
+const LIVE: &str = "`ichnos cat net://HOST/host/NAME/SESSION` prints a live session, and `ichnos info net://HOST` lists \
+    the sessions";
 
 /// Returns the error for `-o FORMAT`, the output format in `babeltrace2`. In ichnos, `-o` is the output file.
 fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
@@ -276,16 +279,12 @@ fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
     Some(Failure::new(message).help(help))
 }
 
-/// Returns the error for a relay daemon address.
+/// Returns the error for a relay daemon address with another protocol name.
 fn address(path: &str) -> Option<Failure> {
-    const SCHEMES: [&str; 8] =
-        ["lttng-live://", "lttng-live:", "net://", "net4://", "net6://", "tcp://", "tcp4://", "tcp6://"];
+    const SCHEMES: [&str; 5] = ["lttng-live://", "lttng-live:", "tcp://", "tcp4://", "tcp6://"];
     let is_address = SCHEMES.iter().any(|scheme| path.starts_with(scheme));
-    (is_address && !Path::new(path).exists()).then(|| live(path))
-}
-
-fn live(what: &str) -> Failure {
-    Failure::new(format!("`{what}`: ichnos does not read from a running relay daemon yet")).help(NO_LIVE)
+    let failure = || Failure::new(format!("`{path}`: the address of a relay daemon begins with `net://`"));
+    (is_address && !Path::new(path).exists()).then(|| failure().help(LIVE))
 }
 
 /// Returns the equivalent of a verb from another program.
@@ -314,7 +313,7 @@ fn missing_option(option: &str) -> Option<&'static str> {
         }
         "--dialect" => "--from-dialect names the dialect of the input",
         "--max" => "--resource-limit NAME=VALUE sets limits, --max-events N stops after N events",
-        "--follow" => "--listen reads live datagrams; ichnos does not wait for files to grow",
+        "--follow" => "`ichnos cat`, `ichnos stats` and `ichnos view` follow growing files",
         "--text" | "--pretty" => "`--format pretty` is the default of `ichnos cat`",
         _ => return None,
     })
@@ -521,9 +520,9 @@ mod tests {
             ("a/b -c flt.utils.trimmer -p begin=3", "--begin TIME"),
             ("a/b --params clock-class-offset-s=3", "--clock-offset SECONDS"),
             ("a/b --params=with-uuid=no", "--details NAME"),
-            ("lttng-live://host/session", "let the tracer write to files"),
-            ("-i lttng-live net://localhost", "let the tracer write to files"),
-            ("info net4://localhost:5344/host/a/b", "let the tracer write to files"),
+            ("lttng-live://host/session", "cat net://HOST"),
+            ("-i lttng-live net://localhost", "cat net://HOST"),
+            ("info tcp4://localhost:5344/host/a/b", "info net://HOST"),
         ] {
             let failure = arranged(line).unwrap_err();
             assert!(failure.help.clone().unwrap().contains(help), "{line}: {:?}", failure.help);

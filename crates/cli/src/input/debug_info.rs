@@ -4,13 +4,19 @@ use ichnos::debug_info::DebugInfo;
 
 use crate::progress::Console;
 
-/// Reports binaries without debug information.
-pub(crate) fn report_debug_info(debug_info: Option<&DebugInfo>, console: Console) {
-    let Some(debug_info) = debug_info else { return };
-    if debug_info.is_incomplete() {
-        console.warning("--debug-info: too many binaries: those loaded last are unknown");
+/// Reports binaries without debug information. `lacks_symbols` is `true` if symbols are missing because there are too
+/// many.
+pub(crate) fn report_debug_info(debug_info: Option<&DebugInfo>, lacks_symbols: bool, console: Console) {
+    if lacks_symbols || debug_info.is_some_and(DebugInfo::is_incomplete) {
+        console.warning(
+            "too many binaries, functions or thread names in the trace: the last of them are unknown",
+        );
     }
-    for problem in debug_info.problems() {
-        console.note(&format!("--debug-info: {problem}"));
+    for problem in debug_info.map(DebugInfo::problems).unwrap_or_default() {
+        let message = format!("--debug-info: {problem}");
+        match problem.is_limit() {
+            true => console.warning(&message),
+            false => console.note(&message),
+        }
     }
 }

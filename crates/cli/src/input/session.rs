@@ -11,10 +11,12 @@ use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
+use super::live::{self, LiveInputs};
 use super::manifest::Manifest;
 use super::{check_reading, event_map, failure};
 use crate::args::format_flags::flag;
-use crate::args::{self, Reading};
+use crate::args::listen::ListenAddress;
+use crate::args::{self, FollowArgs, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt, scan_progress};
 
@@ -26,12 +28,13 @@ pub(crate) struct OpenRequest<'a> {
     running: RunningParts,
     debug_info: Option<&'a Arc<DebugInfo>>,
     all_problems: bool,
+    follow: Option<&'a FollowArgs>,
 }
 
 impl<'a> OpenRequest<'a> {
     pub(crate) fn new(reading: &'a Reading) -> Self {
         let (arithmetic, running) = (ClockArithmetic::Exact, RunningParts::Nothing);
-        Self { reading, arithmetic, running, debug_info: None, all_problems: false }
+        Self { reading, arithmetic, running, debug_info: None, all_problems: false, follow: None }
     }
 
     /// Sets the default clock arithmetic.
@@ -54,6 +57,11 @@ impl<'a> OpenRequest<'a> {
         Self { all_problems, ..self }
     }
 
+    /// Reads the files while they grow, if the arguments say so.
+    pub(crate) fn follow(self, args: &'a FollowArgs) -> Self {
+        Self { follow: Some(args).filter(|args| args.follow), ..self }
+    }
+
     /// Opens the traces.
     pub(crate) fn open(self, console: Console) -> Result<Session, Failure> {
         let reading = self.reading;
@@ -61,7 +69,7 @@ impl<'a> OpenRequest<'a> {
             [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
             _ => Ok(session),
         };
-        let opened = self.try_open(scan_progress::show(console))?;
+        let opened = self.try_open(scan_progress::show(console), console)?;
         let session = opened.and_then(refuse_all).map_err(|error| {
             let was_refused = matches!(error, OpenError::Refused(_));
             let failure = failure(&error);
@@ -77,7 +85,11 @@ impl<'a> OpenRequest<'a> {
     }
 
     /// Opens the traces. The inner error is about the traces, the outer error about the options.
-    pub(crate) fn try_open(self, progress: ScanProgress) -> Result<Result<Session, OpenError>, Failure> {
+    pub(crate) fn try_open(
+        self,
+        progress: ScanProgress,
+        console: Console,
+    ) -> Result<Result<Session, OpenError>, Failure> {
         let reading = self.reading;
         if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err(Failure::new("the standard input (`-`) can be read only once"));
@@ -89,14 +101,24 @@ impl<'a> OpenRequest<'a> {
         }
         let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
         let options = self.options(&manifest, progress)?;
-        if let Some(path) = &reading.listen {
+        if let Some(ListenAddress::Socket(path)) = &reading.listen {
+            if !reading.paths.is_empty() || reading.manifest.is_some() {
+                return Err(Failure::new("--listen unixgram:PATH cannot be combined with other inputs"));
+            }
             interrupt::watch();
             return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
                 Ok(datagrams) => ichnos::listen(datagrams, &options),
                 Err(error) => Err(error.into()),
             });
         }
-        let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
+        let files = reading.paths.iter().filter(|path| live::address(path).is_none());
+        let files: Vec<_> = files.chain(&manifest.paths).cloned().collect();
+        let inputs = LiveInputs { reading, files, follow: self.follow };
+        if inputs.is_any() {
+            return live::open(inputs, &options, console);
+        }
+        let files = inputs.files;
+        let opened = ichnos::open(files, &options);
         if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
             && let Some(place) = manifest.place_of_clock(clock)
         {

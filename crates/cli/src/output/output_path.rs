@@ -47,6 +47,12 @@ impl<'a> OutputPath<'a> {
         Self::new(output.path.as_deref(), output.force, OutputKind::Trace)
     }
 
+    /// Returns the path for a trace that is written while it is recorded.
+    #[cfg(all(feature = "dotnet", target_os = "linux"))]
+    pub(crate) fn for_recording(path: &'a Path, force: bool) -> Self {
+        Self::new(Some(path), force, OutputKind::Trace)
+    }
+
     /// Returns the path for one or several traces.
     pub(crate) fn for_trace(writing: &'a Writing) -> Self {
         let path = writing.output.as_deref().filter(|_| !writing.dry_run);

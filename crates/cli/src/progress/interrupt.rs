@@ -76,6 +76,11 @@ fn request(signal: i32) {
     }
 }
 
+/// Asks the program to end, as if it were done.
+pub(crate) fn expire() {
+    INTERRUPTED.store(true, Ordering::Release);
+}
+
 /// Returns the flag that is set when the program should end.
 pub(crate) fn flag() -> &'static AtomicBool {
     &INTERRUPTED

@@ -65,6 +65,10 @@ fn warn_of_streams(
     // Unreadable files can also be selected.
     let damage = session.traces().iter().flat_map(|trace| trace.damage());
     let names: Vec<&str> = of_streams.chain(damage.map(|damage| damage.file.as_str())).collect();
+    // The data streams of a live input are known only while it is read.
+    if session.traces().iter().any(|trace| trace.has_dynamic_streams()) {
+        return false;
+    }
     let mut is_explained = false;
     for (pattern, glob) in matchers(selection.streams.as_ref()) {
         if names.iter().any(|name| glob.is_match(name) || glob.is_match(last(name))) {
@@ -96,6 +100,9 @@ fn warn_of_events(
     }
     let all = names_of(streams.iter());
     let names = names_of(selected.iter().copied());
+    if session.traces().iter().any(|trace| trace.has_dynamic_streams()) {
+        return false;
+    }
     let mut is_explained = false;
     for (pattern, glob) in matchers(selection.events.as_ref()) {
         if names.iter().any(|name| glob.is_match(name)) {

@@ -86,7 +86,8 @@ impl Selection {
     /// # Errors
     /// If the clocks of the traces are unrelated, or as for [`Self::stream_reader`].
     pub(crate) fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, Failure> {
-        let wants = |stream: &DataStream| self.wants_file(&stream.name);
+        // The data streams of live traces are known when their messages arrive.
+        let wants = |stream: &DataStream| session.is_live() || self.wants_file(&stream.name);
         self.restrict(session.reader_of(window, wants).map_err(|error| input::failure(&error))?)
     }
 

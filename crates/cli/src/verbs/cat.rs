@@ -34,6 +34,9 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     let debug_info = args.has_debug_info().then(|| args.debug_info_paths.create(args.full_path));
     let session = open(args, debug_info.as_ref(), &selection, console)?;
     output_path.check_apart(&session)?;
+    if session.is_live() && (args.tail.is_some() || args.around.is_some()) {
+        return Err(Failure::new("--tail and --around read twice, but live input can be read only once"));
+    }
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     if let Some((around, anchors)) = around.zip(anchors) {
         select_around(around, anchors, &mut opened)?;
@@ -60,7 +63,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
             console.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    report_debug_info(debug_info.as_deref(), console);
+    report_debug_info(debug_info.as_deref(), false, console);
     opened.explain_no_match();
     let is_empty = opened.events == 0 && opened.selection.is_some();
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
@@ -73,9 +76,10 @@ fn open(
     selection: &Selection,
     console: Console,
 ) -> Result<Session, Failure> {
-    let request = open_request(args).debug_info(debug_info);
+    let request = open_request(args).debug_info(debug_info).follow(&args.following);
     // The columns can depend on all events.
-    let needs_all = selection.times.needs_end()
+    let needs_all = args.following.follow
+        || selection.times.needs_end()
         || selection.filter.is_some()
         || args.tail.is_some()
         || args.around.is_some()
@@ -152,9 +156,6 @@ fn print(
 /// Returns the pass over the printed events.
 fn pass(args: &Cat, opened: &OpenedRun<'_>) -> Pass {
     let mut pass = opened.pass();
-    if opened.session.is_live() {
-        pass = pass.live();
-    }
     if let Some(limit) = args.max_events {
         pass = pass.limit(limit);
     }

@@ -19,7 +19,10 @@ pub(crate) fn run(args: &CheckArgs, console: Console) -> Result<Exit, Failure> {
     }
     let mut selection = Selection::new(&args.selecting, None)?;
     let mut found = Findings::new(args.reading.limits().report.damage);
-    match OpenRequest::new(&args.reading).all_problems(true).try_open(scan_progress::show(console))? {
+    match OpenRequest::new(&args.reading)
+        .all_problems(true)
+        .try_open(scan_progress::show(console), console)?
+    {
         Ok(session) => {
             input::check_reading(&args.reading, &session, console)?;
             let window = selection.prepare(&session, console)?;

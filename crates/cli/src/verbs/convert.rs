@@ -273,6 +273,12 @@ impl<'a> ConvertRun<'a> {
         let by_stream = self.target.writer.order() == MessageOrder::ByStream
             && !self.edit.merges
             && !selection.times.is_some();
+        let order = self.target.writer.order();
+        if order == MessageOrder::ByStream && session.traces().iter().any(|trace| trace.has_dynamic_streams())
+        {
+            let failure = "live input cannot be written as `ctf`, because its data streams are not known yet";
+            return Err(Failure::new(failure).help("write it as `jsonl` or `fxt`, and convert that file"));
+        }
         let mut reader = match by_stream {
             true => selection.stream_reader(session, read)?,
             false => selection.reader(session, read)?,
@@ -312,7 +318,9 @@ impl<'a> ConvertRun<'a> {
         options.write.repair = edit.repairs;
         options.write.cut = self.is_cut.then_some(opened.window);
         options.packets_in = edit.whole_packets.then_some(opened.window);
-        options.pass = Pass::new(opened.selection.selected.clone()).stop(interrupt::flag());
+        let pass = Pass::new(opened.selection.selected.clone());
+        // A signal ends live inputs, and then the output.
+        options.pass = if opened.session.is_live() { pass.live() } else { pass.stop(interrupt::flag()) };
         Ok(options)
     }
 

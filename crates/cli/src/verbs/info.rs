@@ -1,5 +1,9 @@
 //! `ichnos info`: describes traces and their contents.
 
+mod relay_sessions;
+#[cfg(all(feature = "dotnet", target_os = "linux"))]
+mod runtime_processes;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -26,6 +30,13 @@ use crate::progress::{Console, Damages, ReadProgress, damage};
 use crate::select::{Selection, TraceSelection, no_match_help};
 
 pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
+    if let Some(address) = relay_sessions::address(&args.reading.paths) {
+        return relay_sessions::run(address, args, console);
+    }
+    #[cfg(all(feature = "dotnet", target_os = "linux"))]
+    if let Some(target) = runtime_processes::target(&args.reading.paths) {
+        return runtime_processes::run(target, args, console);
+    }
     let selection = Selection::new(&args.selecting, None)?;
     let session = OpenRequest::new(&args.reading).open(console)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;

@@ -36,7 +36,11 @@ pub(crate) fn run(args: &StacksArgs, console: Console) -> Result<Exit, Failure> 
         true => read_spans(args, threads, &mut opened)?,
         false => read_samples(args, threads, &mut opened)?,
     };
-    report_debug_info(debug_info.as_deref(), console);
+    // The symbols were read for the profile.
+    let lacks_symbols = !args.spans
+        && profile.weight() > 0
+        && session.traces().iter().any(|trace| trace.trace().symbols().is_incomplete());
+    report_debug_info(debug_info.as_deref(), lacks_symbols, console);
     if profile.weight() == 0 {
         return Ok(opened.exit(true));
     }

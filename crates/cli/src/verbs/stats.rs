@@ -18,7 +18,8 @@ pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
     let mut pairs = pair_options(args)?;
-    let session = OpenRequest::new(&args.reading).running(running_parts(args)).open(console)?;
+    let request = OpenRequest::new(&args.reading).running(running_parts(args));
+    let session = request.follow(&args.following).open(console)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     if let Some(pairs) = pairs.as_mut().filter(|_| !args.spans) {
         use_default_key(pairs, &session, console);

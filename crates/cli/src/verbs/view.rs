@@ -16,6 +16,7 @@ use ichnos::model::Window;
 use ichnos_view::{PrivateDirectory, ResolveTime, TimelineCache, ViewOptions, ViewServer, ViewSource};
 
 use self::view_traces::ViewTraces;
+use crate::args::listen::ListenAddress;
 use crate::args::{Reading, Selecting, ViewVerb};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, InputState};
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
         // Metadata can be incomplete while they are written. The next attempt will find them complete.
         open_again(&args.reading, &args.selecting, console).ok()
     })?;
-    if let Some(socket) = &args.reading.listen {
+    if let Some(ListenAddress::Socket(socket)) = &args.reading.listen {
         // Removed here, because the thread that waits for datagrams never ends.
         let _ = std::fs::remove_file(socket);
     }
@@ -134,7 +135,8 @@ fn export(
 
 /// Opens the traces again.
 fn open_again(reading: &Reading, selecting: &Selecting, console: Console) -> Result<ViewSource, Failure> {
-    let opened = running_threads::open_request(reading, selecting).try_open(ScanProgress::default())?;
+    let opened =
+        running_threads::open_request(reading, selecting).try_open(ScanProgress::default(), console)?;
     let session = opened.map_err(|error| input::failure(&error))?;
     select(selecting, &Arc::new(session), console)
 }
@@ -167,8 +169,8 @@ fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ViewSe
 
 /// Returns the page title: the trace names.
 fn title(args: &ViewVerb) -> String {
-    if let Some(path) = &args.reading.listen {
-        return path.display().to_string();
+    if let Some(address) = &args.reading.listen {
+        return address.to_string();
     }
     let name = |path: &std::path::PathBuf| {
         path.file_name()

@@ -117,7 +117,7 @@ fn options_with_an_answer() {
         ("-i lttng-live net://localhost", "let the tracer write to files"),
         ("info net://localhost/host/a/b", "let the tracer write to files"),
         ("t --pid 5", "--filter 'vpid == 5'"),
-        ("t --follow", "--listen"),
+        ("info t --follow", "`ichnos view` follow growing files"),
         ("t -f loglevel,emf", "`--fields loglevel,emf`"),
         ("t -n payload,scope", "`--names payload,scope`"),
         ("convert t", "`ichnos cat PATH` prints traces as `babeltrace2 convert` does"),

@@ -247,8 +247,6 @@ fn files_written_for_other_programs() {
         (&["convert"][..], "a.pftrace", "a Perfetto trace"),
         (&["convert"], "a.json", "a trace in Chrome's JSON format"),
         (&["convert"], "a.profile.json", "a Firefox profile"),
-        (&["convert"], "a.otlp.jsonl", "OpenTelemetry data (OTLP in JSON)"),
-        (&["convert"], "a.otlp", "OpenTelemetry data (OTLP in protobuf)"),
         (&["stacks", "--format", "speedscope"], "a.speedscope.json", "a speedscope profile"),
         (&["stacks", "--format", "pprof"], "a.pb.gz", "a pprof profile"),
         (&["stacks", "--format", "folded"], "a.folded", "folded call stacks"),

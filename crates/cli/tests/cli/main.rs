@@ -34,6 +34,7 @@ mod babeltrace_compat;
 #[path = "../../../ctf/tests/ctf/fault_trace.rs"]
 mod fault_trace;
 mod filter;
+mod follow;
 mod foreign_files;
 mod generated;
 #[cfg(target_os = "linux")]
@@ -74,6 +75,8 @@ mod private_files;
 #[cfg(unix)]
 mod queued_reports;
 mod quirks;
+#[cfg(target_os = "linux")]
+mod record;
 mod recorded;
 mod repaired_mutants;
 mod repaired_records;

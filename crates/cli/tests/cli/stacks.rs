@@ -292,3 +292,48 @@ fn threads_are_selected_by_inferred_names() {
     assert!(!workers.is_empty() && workers.len() < all.len(), "{all:?}");
     assert_eq!(names(&["--thread", "*ThreadPool Worker*"]), workers);
 }
+
+const PERF: &str = r#"/* CTF 1.8 */
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; } := u64;
+clock { name = c; freq = 1000000000; };
+trace { major = 1; minor = 8; byte_order = le; };
+stream {
+    event.header := struct { u32 id; integer { size = 64; align = 8; map = clock.c.value; } timestamp; };
+};
+event { id = 0; name = "cpu-clock"; fields := struct {
+    u64 perf_ip; u32 perf_tid; u32 perf_pid; u32 perf_callchain_size; u64 perf_callchain[perf_callchain_size]; }; };
+event { id = 1; name = "perf_mmap2"; fields := struct { u32 pid; u32 tid; u64 start; string filename; }; };
+event { id = 2; name = "perf_fork"; fields := struct { u32 pid; u32 ppid; }; };
+"#;
+
+/// Each new process inherits 1200 mappings, so that a small trace has more than 2^20.
+#[test]
+fn too_many_binaries_are_reported() {
+    for (processes, options, is_reported) in [(1, Some("--debug-info"), false), (900, None, true)] {
+        let directory = Directory::new("stacks-binaries");
+        let mut data = Vec::new();
+        let mut time = 0_u64;
+        let mut event = |id: u32, numbers: &[u32], rest: &[u8]| {
+            time += 1;
+            data.extend(id.to_le_bytes());
+            data.extend(time.to_le_bytes());
+            numbers.iter().for_each(|number| data.extend(number.to_le_bytes()));
+            data.extend(rest);
+        };
+        for index in 0..1200 {
+            event(1, &[5, 5, index << 12, 0], b"/lib.so\0");
+        }
+        for process in 0..processes {
+            event(2, &[6 + process, 5], &[]);
+        }
+        event(0, &[0, 0, 5, 5, 1, 0x1010, 0], &[]);
+        fs::write(directory.join("metadata"), PERF).unwrap();
+        fs::write(directory.join("stream"), data).unwrap();
+        let words = ["stacks", directory.to_str().unwrap()].into_iter().chain(options);
+        let run = ichnos(words).expect(0, &[]).prints(&["/lib.so"]);
+        let message =
+            "too many binaries, functions or thread names in the trace: the last of them are unknown";
+        assert_eq!(run.err.matches(message).count(), usize::from(is_reported), "{}", run.err);
+    }
+}

@@ -69,7 +69,10 @@ fn allowed(name: &str) -> Option<Vec<String>> {
         "ichnos-cli" => names(&["ichnos", "ichnos-babeltrace2", "ichnos-view"]),
         "ichnos-babeltrace2" => names(&["ichnos"]),
         "ichnos-view" => names(&["ichnos"]),
-        "ichnos" => names(&BASE).into_iter().chain(names(&STAGES)).chain(formats()).collect(),
+        "ichnos" => {
+            let clients = names(&["ichnos-dotnet-diagnostics", "ichnos-lttng-live"]);
+            names(&BASE).into_iter().chain(names(&STAGES)).chain(clients).chain(formats()).collect()
+        }
         "ichnos-io" => names(&["ichnos-model"]),
         "ichnos-model" => names(&["ichnos-json"]),
         "ichnos-dotnet-diagnostics" | "ichnos-json" | "ichnos-lttng-live" | "ichnos-testing" => vec![],

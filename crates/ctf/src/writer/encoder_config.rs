@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::WriteOptions;
-use ichnos_model::class::{FieldClass, Role, Uuid};
+use ichnos_model::class::{FieldClass, Role, Roles, Uuid};
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::digest::TraceDigest;
 use ichnos_model::event::Cost;
@@ -30,6 +30,8 @@ pub(super) struct EncoderConfig {
     pub(super) frame: SourceFrame,
     /// Fields that source packets and event record headers lack.
     pub(super) added: AddedFields,
+    /// Roles of packet fields that count anew.
+    pub(super) recounted: Roles,
     pub(super) rules: WriteRules,
     /// Maximum packet size in bytes, if requested.
     pub(super) packet_size: Option<u64>,

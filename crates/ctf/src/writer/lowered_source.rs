@@ -47,6 +47,7 @@ pub(super) fn lower(
             packet_context: extends(Scope::PacketContext) || clocks.iter().any(|clock| clock.adds_begin),
             event_record_header: extends(Scope::EventRecordHeader),
         },
+        dropped_counters: options.recounted,
         limits: options.limits,
     };
     let widened_roles: Vec<Roles> = clocks.iter().map(|clock| clock.widened).collect();
@@ -95,7 +96,7 @@ impl Adaptation {
             if frame.mirrors {
                 clocks.push(PacketClock::for_stream(&stream, options, goes_on, frame.is_ctf, &lost));
             }
-            let added = frame.added_fields(&stream, &lost);
+            let added = frame.added_fields(&stream, &lost, options);
             streams.push((stream, added));
         }
         Self { frame, streams, clocks, capabilities }

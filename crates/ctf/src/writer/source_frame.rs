@@ -43,7 +43,12 @@ impl SourceFrame {
     }
 
     /// Returns the fields to add to a data stream class's packets and event record headers.
-    pub(super) fn added_fields(self, class: &DataStreamClass, lost: &LostRoles) -> AddedFields {
+    pub(super) fn added_fields(
+        self,
+        class: &DataStreamClass,
+        lost: &LostRoles,
+        options: &WriteOptions,
+    ) -> AddedFields {
         let has_clock = class.default_clock.is_some();
         if self.is_ctf {
             // A source without packets also lacks headers.
@@ -54,15 +59,19 @@ impl SourceFrame {
             let lacks_size = lacks(Role::PacketTotalLength) || lacks(Role::PacketContentLength);
             // Without both sizes, events that end within a byte would be followed by padding.
             let gets_sizes = lost.converts && lacks_size && !ends_at_bytes(class);
+            let is_recounted = |role| !own && options.recounted.has(role) && !lacks(role);
+            let numbers_packets = !own && options.numbers_packets;
             return AddedFields::new(false, |role| match role {
                 Role::DataStreamClassId | Role::DataStreamId => lost.packet_header.has(role),
                 Role::PacketTotalLength | Role::PacketContentLength => {
                     context.has(role) || gets_sizes && lacks(role)
                 }
                 Role::DiscardedEventCounter => {
-                    context.has(role) || lost.packet_header.has(role) && lacks(role)
+                    context.has(role) || is_recounted(role) || lost.packet_header.has(role) && lacks(role)
                 }
-                Role::PacketSequenceNumber => context.has(role),
+                Role::PacketSequenceNumber => {
+                    context.has(role) || is_recounted(role) || numbers_packets && lacks(role)
+                }
                 Role::EventRecordClassId => own || lost.event_record_header.has(role),
                 Role::Timestamp => {
                     let is_lost = lost.event_record_header.has(role) || lost.after_header.has(role);

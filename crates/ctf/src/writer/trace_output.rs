@@ -707,7 +707,7 @@ fn config(
     let frame = SourceFrame::for_trace(output.traces[source].format, &stream.trace.class, options);
     let SourceFrame { is_ctf, mirrors, .. } = frame;
     let (lost, placed) = LostRoles::for_stream(&stream.trace.class, class, &capabilities(dialect));
-    let added = frame.added_fields(&placed, &lost);
+    let added = frame.added_fields(&placed, &lost, options);
     let clock = match mirrors {
         true => {
             let goes_on = output.traces[source].goes_on(&stream.trace, dialect);
@@ -730,6 +730,7 @@ fn config(
         output: OutputPlace { number, file, trace: source },
         frame,
         added,
+        recounted: options.recounted,
         rules,
         packet_size: options.packet_size,
         window: options.window,

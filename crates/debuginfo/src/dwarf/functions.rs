@@ -1,4 +1,4 @@
-//! Functions of a unit, and inlined functions in them.
+//! Functions in a unit, and functions inlined into them.
 
 use gimli::{AttributeValue, UnitOffset};
 
@@ -10,11 +10,11 @@ use crate::error::DwarfProblem;
 /// Maximum number of inlined functions around an address.
 const MOST_INLINED: u32 = 256;
 
-/// Functions of a unit.
+/// Functions in a unit.
 #[derive(Debug, Default)]
 pub(super) struct FunctionTable {
     functions: Vec<UnitFunction>,
-    /// Ranges of the functions, sorted by address.
+    /// Function ranges, sorted by address.
     ranges: Vec<FunctionRange>,
     /// Inlined functions, sorted by function, depth and address.
     inlined: Vec<InlinedRange>,
@@ -38,14 +38,14 @@ struct FunctionRange {
 #[derive(Clone, Copy, Debug)]
 struct InlinedRange {
     function: u32,
-    /// Number of inlined functions around it, and 1.
+    /// 1 for a function inlined into the function itself, 2 for a function inlined into that, and so on.
     depth: u32,
     begin: u64,
     end: u64,
     call: Inlined,
 }
 
-/// An inlined function, and the place of its call.
+/// An inlined function, and the line that calls it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inlined {
     pub(super) entry: UnitOffset,
@@ -73,7 +73,7 @@ struct Enclosing {
 }
 
 impl FunctionTable {
-    /// Reads all entries of a unit. After a problem, the table has the functions before it.
+    /// Reads all entries in a unit. After a problem, the table has the functions before it.
     pub(super) fn new(
         sections: &Sections<'_>,
         unit: &Unit,
@@ -170,7 +170,7 @@ impl FunctionTable {
     pub(super) fn find(&self, address: u64) -> Option<FoundFunction> {
         let behind = self.ranges.partition_point(|range| range.begin <= address);
         let begin = self.ranges.get(behind.checked_sub(1)?)?.begin;
-        // The first of several functions at the same address counts.
+        // Of several functions at the same address, the first counts.
         let first = self.ranges.partition_point(|range| range.begin < begin);
         let range = self.ranges.get(first..behind)?.iter().find(|range| address < range.end)?;
         let function = self.functions.get(range.function as usize)?;
@@ -195,7 +195,7 @@ impl FunctionTable {
         (is_same && address < inlined.end).then_some(inlined)
     }
 
-    /// Returns the file numbers of all calls.
+    /// Returns the file numbers in all calls.
     pub(super) fn call_files(&self) -> impl Iterator<Item = u64> {
         self.inlined.iter().map(|inlined| inlined.call.call_file)
     }

@@ -1,31 +1,45 @@
-//! Source lines of a unit.
+//! Source lines in a unit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gimli::{AttributeValue, LineProgramHeader, LineRow};
+use gimli::{
+    AttributeValue, DebugLineOffset, LineInstruction, LineProgramHeader, LineRow, Reader as _, Section as _,
+};
 
 use super::functions::FunctionTable;
 use super::sections::{Sections, Slice};
 use super::units::Unit;
-use crate::budget::{Budget, check_room};
+use crate::budget::{Budget, Exhausted, check_room};
 use crate::error::DwarfProblem;
 
 /// Source file and line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// Path of the file, as the compiler recorded it.
+    /// File path, as the compiler recorded it.
     pub path: Arc<str>,
     /// Line number.
     pub line: u64,
 }
 
-/// Lines of a unit, sorted by address, and paths of its files.
+/// Lines in a unit, sorted by address, and file paths.
 #[derive(Debug, Default)]
 pub(super) struct LineTable {
     rows: Vec<Row>,
     files: HashMap<u64, Option<Arc<str>>>,
+    /// Total path length in bytes.
+    path_bytes: usize,
 }
+
+/// Maximum header size of a line program, in bytes. While it is read, it takes up to 100 times as much memory.
+const MOST_HEADER: usize = 4 << 20;
+
+/// Maximum number of files that instructions define, and the minimum size of such an instruction in bytes.
+const MOST_DEFINED_FILES: usize = 1 << 20;
+const LEAST_DEFINITION: usize = 7;
+
+/// Maximum total path length in a unit, in bytes.
+const MOST_PATH_BYTES: usize = 64 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -36,7 +50,7 @@ struct Row {
 }
 
 impl LineTable {
-    /// Runs the line program of a unit. After a problem, the table has the lines before it.
+    /// Runs a unit's line program. After a problem, the table has the lines before it.
     pub(super) fn new(
         sections: &Sections<'_>,
         unit: &Unit,
@@ -59,14 +73,13 @@ impl LineTable {
         budget: &mut Budget,
     ) -> Result<(), DwarfProblem> {
         let Some(offset) = unit.line_program else { return Ok(()) };
+        charge_program(sections, offset, budget)?;
         let program = sections.debug_line.program(offset, unit.encoding.address_size, None, None)?;
-        // Headers of several units can be the same.
-        budget.charge(program.header().header_length())?;
+        check_defined_files(program.header())?;
         self.add_files(sections, unit, program.header(), functions.call_files(), budget)?;
         let mut rows = program.rows();
         let mut sequence = Vec::new();
         while let Some((header, row)) = rows.next_row()? {
-            budget.charge(1)?;
             check_room(&self.rows)?;
             check_room(&sequence)?;
             sequence.push(Row::new(row));
@@ -78,9 +91,9 @@ impl LineTable {
         Ok(())
     }
 
-    /// Adds the rows of a sequence, unless its code was not linked.
+    /// Adds the rows in a sequence, unless its code was not linked.
     fn add_sequence(&mut self, sequence: &mut Vec<Row>) {
-        // Unlinked code has the address 0, or one at the end of the address space.
+        // Unlinked code has the address 0, or an address at the end of the address space.
         const TOMBSTONES: u64 = 0xffff_ffff_ffff_fff0;
         let begin = sequence.first().map_or(0, |row| row.address);
         let end = sequence.last().map_or(0, |row| row.address);
@@ -90,7 +103,7 @@ impl LineTable {
         sequence.clear();
     }
 
-    /// Adds the paths of files.
+    /// Adds file paths.
     fn add_files(
         &mut self,
         sections: &Sections<'_>,
@@ -104,35 +117,40 @@ impl LineTable {
                 continue;
             }
             let path = path(sections, unit, header, file);
-            budget.charge(1 + path.as_ref().map_or(0, String::len))?;
+            let bytes = path.as_ref().map_or(0, String::len);
+            budget.charge(1 + bytes)?;
+            self.path_bytes += bytes;
+            if self.path_bytes > MOST_PATH_BYTES {
+                return Err(Exhausted.into());
+            }
             self.files.insert(file, path.map(Arc::from));
         }
         Ok(())
     }
 
-    /// Finds the source line of an address.
+    /// Finds the source line at an address.
     pub(super) fn find(&self, address: u64) -> Option<SourceLine> {
         let behind = self.rows.partition_point(|row| row.address <= address);
         let row = self.rows.get(behind.checked_sub(1)?)?;
         self.source(row.file, row.line?)
     }
 
-    /// Returns `true` for the first address of a line.
+    /// Returns `true` if a line starts at an address.
     pub(super) fn is_start(&self, address: u64) -> bool {
         let behind = self.rows.partition_point(|row| row.address <= address);
         let row = behind.checked_sub(1).and_then(|index| self.rows.get(index));
         row.is_some_and(|row| row.address == address && row.line.is_some())
     }
 
-    /// Returns a line of a file. `None` for line 0, which means an unknown line.
+    /// Returns a line in a file. `None` for line 0, which means an unknown line.
     pub(super) fn source(&self, file: u64, line: u64) -> Option<SourceLine> {
         let path = Arc::clone(self.files.get(&file)?.as_ref()?);
         (line != 0).then_some(SourceLine { path, line })
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let paths = self.files.values().flatten().map(|path| path.len());
-        self.rows.len() * size_of::<Row>() + paths.sum::<usize>()
+        let files = self.files.len() * size_of::<(u64, Option<Arc<str>>)>();
+        self.rows.len() * size_of::<Row>() + files + self.path_bytes
     }
 }
 
@@ -143,7 +161,43 @@ impl Row {
     }
 }
 
-/// Returns the path of a file, with its directories.
+/// Charges for a line program before it is read. Several units can have the same program.
+///
+/// Each byte costs a step: not only instructions that add lines take time.
+fn charge_program(
+    sections: &Sections<'_>,
+    offset: DebugLineOffset,
+    budget: &mut Budget,
+) -> Result<(), DwarfProblem> {
+    let mut input = *sections.debug_line.reader();
+    input.skip(offset.0)?;
+    let (length, format) = input.read_initial_length()?;
+    let mut program = input.split(length)?;
+    budget.charge(length)?;
+    let version = program.read_u16()?;
+    if version >= 5 {
+        // Address size and segment selector size.
+        program.skip(2)?;
+    }
+    let header_length = program.read_length(format)?;
+    if header_length <= MOST_HEADER { Ok(()) } else { Err(Exhausted.into()) }
+}
+
+/// Checks that instructions do not define too many files, which stay in memory.
+fn check_defined_files(header: &LineProgramHeader<Slice<'_>>) -> Result<(), Exhausted> {
+    if header.raw_program_buf().len() / LEAST_DEFINITION <= MOST_DEFINED_FILES {
+        return Ok(());
+    }
+    let mut instructions = header.instructions();
+    let mut files = 0;
+    // An invalid instruction is reported when the program runs.
+    while let Ok(Some(instruction)) = instructions.next_instruction(header) {
+        files += usize::from(matches!(instruction, LineInstruction::DefineFile(_)));
+    }
+    if files <= MOST_DEFINED_FILES { Ok(()) } else { Err(Exhausted) }
+}
+
+/// Returns a file path with its directories.
 fn path(
     sections: &Sections<'_>,
     unit: &Unit,
@@ -155,7 +209,7 @@ fn path(
     let file = header.file(file)?;
     let name = text(&file.path_name())?;
     let directory = file.directory(header).and_then(|value| text(&value));
-    // Relative directories begin at the directory of the unit. Since version 5, it is also directory 0.
+    // Relative directories start in the unit's directory. Since version 5, it is also directory 0.
     let is_outer = header.version() >= 5 && file.directory_index() == 0;
     let outer = (!is_outer).then(|| unit.directory.clone());
     let mut path = String::new();

@@ -7,7 +7,7 @@ use crate::elf::Elf;
 pub(super) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 pub(super) type Sections<'a> = gimli::Dwarf<Slice<'a>>;
 
-/// Returns the sections of a file.
+/// Returns the sections in a file.
 pub(super) fn sections(elf: &Elf) -> Sections<'_> {
     let load = |id| Ok::<_, std::convert::Infallible>(EndianSlice::new(elf.section(id), elf.endian));
     match gimli::Dwarf::load(load) {

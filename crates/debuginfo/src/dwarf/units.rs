@@ -1,21 +1,21 @@
 //! Units in DWARF data, with their address ranges.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use gimli::{
     Abbreviations, AttributeValue, DebugAddrBase, DebugAddrIndex, DebugInfoOffset, DebugLineOffset,
-    DebugRngListsBase, DebugStrOffsetsBase, DebuggingInformationEntry, Encoding, Reader as _, Section as _,
-    UnitHeader, UnitOffset, UnitType,
+    DebugRngListsBase, DebugStrOffsetsBase, DebuggingInformationEntry, Encoding, Section as _, UnitHeader,
+    UnitType,
 };
 
+use super::abbreviations::AbbreviationTables;
 use super::sections::{Sections, Slice};
-use crate::budget::{Budget, check_room};
+use crate::budget::{Budget, Exhausted, check_room};
 use crate::error::DwarfProblem;
 
 pub(super) type DebugEntry<'a> = DebuggingInformationEntry<Slice<'a>>;
 
-/// A unit: a compiled source file.
+/// Unit: a compiled source file.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) offset: usize,
@@ -27,8 +27,6 @@ pub(super) struct Unit {
     pub(super) str_offsets_base: DebugStrOffsetsBase,
     pub(super) line_program: Option<DebugLineOffset>,
     pub(super) directory: String,
-    /// Function names by entry.
-    pub(super) names: HashMap<UnitOffset, Option<Arc<str>>>,
 }
 
 /// Units sorted by offset.
@@ -38,13 +36,17 @@ pub(super) struct Units {
     ranges: Vec<UnitRange>,
     /// Units with code, but without ranges.
     rangeless: Vec<usize>,
+    /// Memory size of the units without ranges and abbreviations, in bytes.
+    own_bytes: usize,
+    /// Memory size in bytes.
+    bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct UnitRange {
     begin: u64,
     end: u64,
-    /// Largest end of this and all earlier ranges.
+    /// Largest end so far.
     most_end: u64,
     unit: usize,
 }
@@ -52,10 +54,13 @@ struct UnitRange {
 /// Maximum number of units that are tried for an address.
 const MOST_CANDIDATES: usize = 16;
 
+/// Maximum memory size of all units, in bytes.
+const MOST_BYTES: usize = 1 << 30;
+
 /// Maximum number of ranges that are compared with an address.
 const MOST_COMPARED: usize = 64;
 
-/// Maximum number of address ranges of an entry.
+/// Maximum number of entries in a range list.
 const MOST_RANGES: usize = 1 << 20;
 
 /// Maximum number of units without ranges, which are all searched for an address.
@@ -65,7 +70,7 @@ const MOST_RANGELESS: usize = 1 << 10;
 const UNIT_STEPS: usize = 8;
 
 impl Units {
-    /// Reads the first entry of all units. After a problem, the list has the units before it.
+    /// Reads the first entry in each unit. After a problem, the list has the units before it.
     pub(super) fn new(sections: &Sections<'_>, budget: &mut Budget) -> (Self, Option<DwarfProblem>) {
         let mut units = Self::default();
         let problem = units.read(sections, budget).err();
@@ -80,7 +85,7 @@ impl Units {
 
     fn read(&mut self, sections: &Sections<'_>, budget: &mut Budget) -> Result<(), DwarfProblem> {
         let mut headers = sections.units();
-        let mut known = HashMap::new();
+        let mut tables = AbbreviationTables::default();
         let mut entry = DebugEntry::null();
         while let Some(header) = headers.next()? {
             budget.charge(UNIT_STEPS)?;
@@ -90,22 +95,15 @@ impl Units {
             if matches!(header.type_(), UnitType::Type { .. } | UnitType::SplitType { .. }) {
                 continue;
             }
-            let abbreviations = match known.get(&header.debug_abbrev_offset().0) {
-                Some(known) => Arc::clone(known),
-                None => {
-                    let new = Arc::new(read_abbreviations(sections, &header, budget)?);
-                    known.insert(header.debug_abbrev_offset().0, Arc::clone(&new));
-                    new
-                }
-            };
+            let abbreviations = tables.get(sections, &header, budget)?;
             let mut entries = header.entries_raw(&abbreviations, None)?;
             if !entries.read_entry(&mut entry)? {
                 continue;
             }
             budget.charge(entry.attrs.len())?;
             let unit = Unit::new(sections, &header, offset, &entry, Arc::clone(&abbreviations))?;
-            // Units can share the text of their directories.
-            budget.charge(unit.directory.len())?;
+            // Units can share the text with the directory.
+            budget.charge_memory(size_of::<Unit>() + unit.directory.len())?;
             let index = self.units.len();
             let before = self.ranges.len();
             // A unit with invalid ranges is searched like a unit without.
@@ -121,9 +119,18 @@ impl Units {
             if is_rangeless && self.rangeless.len() < MOST_RANGELESS {
                 self.rangeless.push(index);
             }
-            self.units.push(unit);
+            self.add(unit, tables.bytes())?;
         }
         Ok(())
+    }
+
+    /// Adds a unit, unless all units with their abbreviations need too much memory.
+    fn add(&mut self, unit: Unit, abbreviation_bytes: usize) -> Result<(), Exhausted> {
+        self.own_bytes += size_of::<Unit>() + unit.directory.len();
+        self.units.push(unit);
+        let ranges = self.ranges.len() * size_of::<UnitRange>();
+        self.bytes = self.own_bytes + ranges + abbreviation_bytes;
+        if self.bytes <= MOST_BYTES { Ok(()) } else { Err(Exhausted) }
     }
 
     /// Returns the units that can contain an address.
@@ -143,48 +150,14 @@ impl Units {
         self.units.get(index)
     }
 
-    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Unit> {
-        self.units.get_mut(index)
-    }
-
     /// Finds the unit that contains an offset in the section.
     pub(super) fn at_offset(&self, offset: usize) -> Option<usize> {
         self.units.partition_point(|unit| unit.offset <= offset).checked_sub(1)
     }
 
-    pub(super) fn forget_names(&mut self) {
-        self.units.iter_mut().for_each(|unit| unit.names.clear());
-    }
-
     pub(super) fn bytes(&self) -> usize {
-        let directories: usize = self.units.iter().map(|unit| unit.directory.len()).sum();
-        self.units.len() * size_of::<Unit>() + self.ranges.len() * size_of::<UnitRange>() + directories
+        self.bytes
     }
-}
-
-/// Reads abbreviations. Their bytes are charged first, because several units can use overlapping bytes.
-fn read_abbreviations(
-    sections: &Sections<'_>,
-    header: &UnitHeader<Slice<'_>>,
-    budget: &mut Budget,
-) -> Result<Abbreviations, DwarfProblem> {
-    let mut input = *sections.debug_abbrev.reader();
-    input.skip(header.debug_abbrev_offset().0)?;
-    while input.read_uleb128()? != 0 {
-        input.read_uleb128()?;
-        input.read_u8()?;
-        loop {
-            budget.charge(1)?;
-            let (name, form) = (input.read_uleb128()?, input.read_uleb128()?);
-            if form == u64::from(gimli::DW_FORM_implicit_const.0) {
-                input.read_sleb128()?;
-            }
-            if (name, form) == (0, 0) {
-                break;
-            }
-        }
-    }
-    Ok(header.abbreviations(&sections.debug_abbrev)?)
 }
 
 impl Unit {
@@ -207,7 +180,6 @@ impl Unit {
             str_offsets_base: DebugStrOffsetsBase::default_for_encoding_and_file(encoding, file_type),
             line_program: None,
             directory: String::new(),
-            names: HashMap::new(),
         };
         for attribute in entry.attrs() {
             match attribute.value() {
@@ -233,7 +205,7 @@ impl Unit {
         sections.unit_header(DebugInfoOffset(self.offset))
     }
 
-    /// Returns the text of an attribute, without its end if it is too long.
+    /// Returns the text in an attribute. Long texts are cut.
     pub(super) fn text(&self, sections: &Sections<'_>, value: &AttributeValue<Slice<'_>>) -> Option<String> {
         /// Maximum length in bytes.
         const MOST: usize = 4096;
@@ -269,7 +241,7 @@ impl Unit {
         }
     }
 
-    /// Passes the address ranges of an entry to `take`. Returns the first address if the entry names it.
+    /// Passes an entry's address ranges to `take`. Returns the first address if the entry has it.
     pub(super) fn for_each_range(
         &self,
         sections: &Sections<'_>,
@@ -297,13 +269,16 @@ impl Unit {
             let mut ranges =
                 sections.ranges.ranges(offset, self.encoding, self.low_pc, addr, self.addr_base)?;
             let mut count = 0;
-            while let Some(range) = ranges.next()? {
+            // Empty ranges and base addresses also take time.
+            while let Some(raw) = ranges.next_raw()? {
                 budget.charge(1)?;
                 count += 1;
                 if count > MOST_RANGES {
                     return Err(DwarfProblem::Exhausted);
                 }
-                take(range.begin, range.end);
+                if let Some(range) = ranges.convert_raw(raw)? {
+                    take(range.begin, range.end);
+                }
             }
             return Ok(None);
         }

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(payload(Command::CollectTracing5), with_filter);
     }
 
-    /// Example in the section "Payloads" of the protocol, but for its wrong provider length.
+    /// Example in the section "Payloads" of the protocol, except for its wrong provider length.
     #[test]
     fn the_documented_request() {
         let request =

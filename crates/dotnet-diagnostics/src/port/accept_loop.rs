@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Time limit for the last connections when the port is dropped.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Maximum time between two looks at the flags of the port.
+/// Maximum time between two reads of the port's flags.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 pub(super) struct AcceptLoop {

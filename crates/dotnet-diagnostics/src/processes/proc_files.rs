@@ -64,7 +64,7 @@ impl ProcFiles {
         let parents: Vec<(u32, u32)> = self.pids().into_iter().filter_map(parent).collect();
         let mut tree = BTreeSet::from([root]);
         let mut length = 0;
-        // Each turn adds a generation.
+        // Each iteration adds a generation.
         while length < tree.len() {
             length = tree.len();
             let children = parents.iter().filter(|(_, parent)| tree.contains(parent)).map(|(pid, _)| *pid);
@@ -168,7 +168,7 @@ impl ProcFiles {
 mod tests {
     use super::*;
 
-    /// Creates files of a process in a directory that stands for `/proc`.
+    /// Creates process files in a directory that replaces `/proc`.
     fn fake(files: &[(&str, &str)]) -> (tempfile::TempDir, ProcFiles) {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

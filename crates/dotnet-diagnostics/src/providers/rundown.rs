@@ -1,7 +1,6 @@
 //! Rundown at the end of a session.
 
-/// Events that describe loaded methods and modules, at the end of a session. Without them, addresses in stacks have no
-/// names.
+/// Events that describe loaded methods and modules, at the end of a session. Without them, stack addresses lack names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rundown {
     /// Methods and modules.

@@ -85,7 +85,7 @@ fn program(role: &str) -> Program {
 fn launch_options(others: OtherRuntimes) -> LaunchOptions {
     let session = options(Rundown::Default, true);
     let timeouts = ichnos_dotnet_diagnostics::Timeouts { reply: LONG, read: LONG, ..TIMEOUTS };
-    LaunchOptions { session, timeouts, patience: LONG, others }
+    LaunchOptions { session, timeouts, patience: LONG, others, cancel: None }
 }
 
 fn launched(role: &str, others: OtherRuntimes) -> Launched {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use ichnos_dotnet_diagnostics::providers::{EventFilter, Providers, Rundown};
 use ichnos_dotnet_diagnostics::{
     Adjustment, LaunchOptions, OtherRuntimes, Session, SessionEnd, Timeouts, launch, processes,
 };
-use ichnos_testing::TraceEventLibrary;
+use ichnos_testing::{DotnetRuntimes, TraceEventLibrary};
 
 const TIMEOUTS: Timeouts = Timeouts {
     reply: Duration::from_secs(20),
@@ -23,36 +22,9 @@ const TIMEOUTS: Timeouts = Timeouts {
 /// Number of `Tick` events per thread and kind of the workload.
 const EVENTS: usize = 300;
 
-/// Directory with runtimes: `ICHNOS_DOTNET`.
-fn runtimes(test: &str) -> Option<PathBuf> {
-    let directory = std::env::var_os("ICHNOS_DOTNET").map(PathBuf::from);
-    let directory = directory.filter(|directory| directory.join("app/app.dll").is_file());
-    if directory.is_none() {
-        println!("skipped: {test}: ICHNOS_DOTNET names no directory with .NET runtimes");
-    }
-    directory
-}
-
 /// Returns the command that runs the workload. `wait` is the time before the first event.
-fn workload(directory: &Path, version: &str, wait: Duration) -> Command {
-    let arguments = [EVENTS.to_string(), "2".into(), "300".into(), "5".into(), wait.as_millis().to_string()];
-    let mut command = match version {
-        "3.1" => {
-            let mut command = Command::new(directory.join("sdk31/dotnet"));
-            command.arg(directory.join("app/app.dll")).args(&arguments);
-            command
-        }
-        _ => {
-            let mut command = Command::new(directory.join("net10/host"));
-            command.arg("--version").env("HOOK_ARGS", arguments.join(" "));
-            command.env("DOTNET_STARTUP_HOOKS", directory.join("app/hook.dll"));
-            command
-        }
-    };
-    command.env("LD_LIBRARY_PATH", directory.join("openssl11/lib"));
-    command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1").env("DOTNET_NOLOGO", "1");
-    command.stdout(Stdio::piped());
-    command
+fn workload(runtimes: &DotnetRuntimes, version: &str, wait: Duration) -> Command {
+    runtimes.workload(version, EVENTS, wait)
 }
 
 fn options(providers: &[&str]) -> SessionOptions {
@@ -74,8 +46,8 @@ impl Drop for Killed {
 }
 
 /// Starts the workload, and waits until its runtime runs.
-fn start(directory: &Path, version: &str, wait: Duration) -> Killed {
-    let mut child = workload(directory, version, wait).spawn().unwrap();
+fn start(runtimes: &DotnetRuntimes, version: &str, wait: Duration) -> Killed {
+    let mut child = workload(runtimes, version, wait).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with(&format!("pid {}", child.id())), "{line}");
@@ -110,9 +82,9 @@ fn check(trace: &[u8], what: &str) {
 #[test]
 fn processes_are_listed_and_recorded() {
     let test = "processes_are_listed_and_recorded";
-    let Some(directory) = runtimes(test) else { return };
+    let Some(runtimes) = DotnetRuntimes::find(test) else { return };
     for (version, assembly) in [("10", ""), ("3.1", "app")] {
-        let app = start(&directory, version, Duration::from_millis(1500));
+        let app = start(&runtimes, version, Duration::from_millis(1500));
         let pid = app.0.id();
         let all = processes::list(Duration::from_secs(5));
         let process = all.iter().find(|process| process.pid == pid).unwrap();
@@ -145,11 +117,11 @@ fn processes_are_listed_and_recorded() {
 #[test]
 fn commands_are_recorded_from_their_start() {
     let test = "commands_are_recorded_from_their_start";
-    let Some(directory) = runtimes(test) else { return };
+    let Some(runtimes) = DotnetRuntimes::find(test) else { return };
     for (version, wait) in [("10", Duration::ZERO), ("3.1", Duration::from_secs(4))] {
         let options =
             LaunchOptions { session: app_options(), timeouts: TIMEOUTS, ..LaunchOptions::default() };
-        let mut launched = launch(&mut workload(&directory, version, wait), &options).unwrap();
+        let mut launched = launch(&mut workload(&runtimes, version, wait), &options).unwrap();
         assert_eq!(launched.runtime().is_suspended, version == "10");
         let mut trace = Vec::new();
         launched.session().read_to_end(&mut trace).unwrap();
@@ -162,12 +134,12 @@ fn commands_are_recorded_from_their_start() {
 #[test]
 fn further_programs_are_recorded() {
     let test = "further_programs_are_recorded";
-    let Some(directory) = runtimes(test) else { return };
-    let host = directory.join("net10/host");
+    let Some(runtimes) = DotnetRuntimes::find(test) else { return };
+    let host = runtimes.host();
     let script = format!("{0} --version && {0} --version", host.display());
     let mut command = Command::new("sh");
     command.args(["-c", &script]);
-    for (name, value) in workload(&directory, "10", Duration::ZERO).get_envs() {
+    for (name, value) in workload(&runtimes, "10", Duration::ZERO).get_envs() {
         command.env(name, value.unwrap());
     }
     command.stdout(Stdio::null());
@@ -190,8 +162,8 @@ fn further_programs_are_recorded() {
 
 #[test]
 fn options_reach_the_runtime() {
-    let Some(directory) = runtimes("options_reach_the_runtime") else { return };
-    let app = start(&directory, "10", Duration::from_secs(30));
+    let Some(runtimes) = DotnetRuntimes::find("options_reach_the_runtime") else { return };
+    let app = start(&runtimes, "10", Duration::from_secs(30));
     let endpoint = processes::find(&app.0.id().to_string(), TIMEOUTS.reply).unwrap().endpoint();
     let record = |options: &SessionOptions| {
         let mut session = Session::start(&endpoint, options, TIMEOUTS).unwrap();
@@ -220,8 +192,8 @@ fn options_reach_the_runtime() {
 
 #[test]
 fn older_runtimes_adjust_options() {
-    let Some(directory) = runtimes("older_runtimes_adjust_options") else { return };
-    let app = start(&directory, "3.1", Duration::from_secs(30));
+    let Some(runtimes) = DotnetRuntimes::find("older_runtimes_adjust_options") else { return };
+    let app = start(&runtimes, "3.1", Duration::from_secs(30));
     let endpoint = processes::find(&app.0.id().to_string(), TIMEOUTS.reply).unwrap().endpoint();
     let mut options = options(&["A"]);
     options.providers.set_rundown(Rundown::Keywords(1));
@@ -238,8 +210,8 @@ fn older_runtimes_adjust_options() {
 
 #[test]
 fn a_killed_process_ends_the_session() {
-    let Some(directory) = runtimes("a_killed_process_ends_the_session") else { return };
-    let mut app = start(&directory, "10", Duration::from_secs(30));
+    let Some(runtimes) = DotnetRuntimes::find("a_killed_process_ends_the_session") else { return };
+    let mut app = start(&runtimes, "10", Duration::from_secs(30));
     let endpoint = processes::find(&app.0.id().to_string(), TIMEOUTS.reply).unwrap().endpoint();
     let mut session = Session::start(&endpoint, &app_options(), TIMEOUTS).unwrap();
     app.0.kill().unwrap();

@@ -77,21 +77,8 @@ fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize,
     lines.push(":\n");
     lines.indent += 2;
     write_attributes(lines, &class.attributes);
-    let features = StreamFeatures::for_class(class);
-    lines.boolean_line("Supports packets", true);
-    lines.boolean_line("Packets have beginning default clock snapshot", features.packet_begin_time);
-    lines.boolean_line("Packets have end default clock snapshot", features.packet_end_time);
-    let discarded = [
-        ("Supports discarded events", "Discarded events", features.discarded_events),
-        ("Supports discarded packets", "Discarded packets", features.discarded_packets),
-    ];
-    for (title, what, supported) in discarded {
-        lines.boolean_line(title, supported);
-        if supported {
-            let title = format!("{what} have default clock snapshots");
-            lines.boolean_line(&title, features.discarded_times());
-        }
-    }
+    let has_packets = options.has_packets.is_none_or(|has_packets| has_packets(trace));
+    write_features(lines, StreamFeatures::for_class(class), has_packets);
     let clock = class.default_clock.and_then(|clock| trace.class.clocks.get(usize::from(clock)));
     if let Some(clock) = clock {
         lines.property_line("Default clock class");
@@ -122,6 +109,25 @@ fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize,
         lines.indent -= 2;
     }
     lines.indent -= 2;
+}
+
+fn write_features(lines: &mut DetailsLines<'_>, features: StreamFeatures, has_packets: bool) {
+    lines.boolean_line("Supports packets", has_packets);
+    if has_packets {
+        lines.boolean_line("Packets have beginning default clock snapshot", features.packet_begin_time);
+        lines.boolean_line("Packets have end default clock snapshot", features.packet_end_time);
+    }
+    let discarded = [
+        ("Supports discarded events", "Discarded events", features.discarded_events),
+        ("Supports discarded packets", "Discarded packets", features.discarded_packets),
+    ];
+    for (title, what, supported) in discarded {
+        lines.boolean_line(title, supported);
+        if supported {
+            let title = format!("{what} have default clock snapshots");
+            lines.boolean_line(&title, features.discarded_times());
+        }
+    }
 }
 
 /// Returns a data stream class with the resource members at the end of the common context. `None` without a resource or

@@ -441,3 +441,29 @@ fn chunks() {
         );
     }
 }
+
+#[test]
+fn a_part_of_the_timeline() {
+    let fixture = Fixture::new(u8_class());
+    let value = |cycles: u64| Some(ClockValue { nanoseconds: cycles.into(), cycles });
+    let times = StreamTimes { begin: value(500), end: value(90_000) };
+    let further = DataStream::new(Arc::clone(&fixture.stream.trace), 0, Some(2), "further").unwrap();
+    let options = DetailsOptions {
+        metadata: false,
+        trace_uid: false,
+        part: Arc::new(DetailsPart {
+            times: [(fixture.stream.key, times)].into(),
+            further_streams: vec![Arc::new(further)],
+        }),
+        has_packets: Some(|_| false),
+        ..DetailsOptions::default()
+    };
+    let text = print(&fixture, DetailsOptions { metadata: true, ..options.clone() }, &[1]);
+    assert!(text.contains("Supports packets: No\n    Supports discarded events"), "{text}");
+    let text = print(&fixture, options, &[1]);
+    assert!(text.starts_with("[500 cycles, 500 ns from origin]\n"), "{text}");
+    assert!(text.contains("    Stream (ID 1, Class ID 0)\n    Stream (ID 2, Class ID 0)\n"), "{text}");
+    let end =
+        "[90,000 cycles, 90,000 ns from origin]\n{Trace 0, Stream class ID 0, Stream ID 1}\nStream end\n";
+    assert!(text.ends_with(end), "{text}");
+}

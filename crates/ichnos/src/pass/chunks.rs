@@ -7,9 +7,8 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::mpsc::Receiver;
 
-use ichnos_flow::{ChunkSender, Merge, in_order};
+use ichnos_flow::{ChunkItems, ChunkSender, Merge, in_order};
 use ichnos_io::{ChunkStart, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::cursor::Checkpoint;
 use ichnos_model::{Event, Message, Sink};
@@ -23,8 +22,9 @@ use crate::Reader;
 const BLOCK: usize = 1 << 20;
 /// Maximum number of unjoined blocks in a chunk.
 pub(crate) const ROOM: usize = 16;
-/// Maximum size of all waiting text in bytes, for a usual number of threads.
-const WAITING: usize = 24 << 20;
+/// Maximum size of all waiting text in bytes, for a usual number of threads. The text of a chunk should fit, and a chunk
+/// has at least one packet: half of it costs a third of the gain from two threads if packets have 4 MB.
+const WAITING: usize = 48 << 20;
 
 /// Returns the block size for a number of threads.
 pub(crate) fn block_size(threads: usize) -> usize {
@@ -322,8 +322,7 @@ struct Joiner<'j> {
 
 impl Joiner<'_> {
     /// Takes a chunk. Returns `false` at the end of the pass.
-    fn take(&mut self, chunk: usize, items: Receiver<ChunkItem>) -> io::Result<bool> {
-        let mut items = items.into_iter();
+    fn take(&mut self, chunk: usize, mut items: ChunkItems<ChunkItem>) -> io::Result<bool> {
         let begin = match items.next() {
             Some(ChunkItem::Begin(begin)) => begin,
             _ => None,
@@ -331,7 +330,14 @@ impl Joiner<'_> {
         let is_right =
             chunk == 0 || self.before.as_ref().is_some_and(|(_, end)| end.is_some() && *end == begin);
         let mut reported = 0;
-        let end = if is_right { self.join(items, &mut reported)? } else { None };
+        let end = match is_right {
+            true => self.join(items, &mut reported)?,
+            // The thread of the chunk need not go on.
+            false => {
+                drop(items);
+                None
+            }
+        };
         let until = self.merged.end_of(chunk);
         let end = match end {
             Some(end) => {
@@ -415,7 +421,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded() {
-        assert_eq!((block_size(2), room(2), chunk_bytes(2)), (BLOCK / 2, ROOM, 1 << 20));
+        assert_eq!((block_size(2), room(2), chunk_bytes(2)), (BLOCK, ROOM, 2 << 20));
         for threads in 1..=95 {
             assert!(room(threads) * block_size(threads) * (threads + 1) <= WAITING, "{threads}");
         }

@@ -1,4 +1,4 @@
-//! Changes the events of a pass.
+//! Changes the events and losses of a pass.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,8 +6,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::Event;
 use ichnos_model::event::{BuildError, EventBuilder};
+use ichnos_model::message::Discarded;
+use ichnos_model::{Event, Message};
 
 type MapFn = dyn Fn(&Event<'_>, &mut EventBuilder) -> Result<(), BuildError> + Send + Sync;
 
@@ -31,6 +32,32 @@ impl EventMapping {
     /// Returns the mapping state of a thread.
     pub(super) fn mapper(&self) -> EventMapper {
         EventMapper { mapping: self.clone(), builders: HashMap::new() }
+    }
+}
+
+type MapLossFn = dyn Fn(&mut Discarded<'_>) -> bool + Send + Sync;
+
+/// Function that changes losses: see [`Pass::map_losses`](crate::Pass::map_losses).
+#[derive(Clone)]
+pub(super) struct LossMapping(Arc<MapLossFn>);
+
+impl std::fmt::Debug for LossMapping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LossMapping")
+    }
+}
+
+impl LossMapping {
+    pub(super) fn new(map: impl Fn(&mut Discarded<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(map))
+    }
+
+    /// Changes the loss in a message. Returns `false` if the message is dropped.
+    pub(super) fn map(&self, message: &mut Message<'_>) -> bool {
+        match message {
+            Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => (self.0)(loss),
+            _ => true,
+        }
     }
 }
 

@@ -63,7 +63,7 @@ impl<'r> ReaderPass<'r> {
     }
 
     /// Passes the messages to an output in its message order, on several threads if possible. The output is the same
-    /// for any number of threads. Each thread has at most some megabytes of waiting text, with 24 MiB in total.
+    /// for any number of threads. At most 48 MiB of text wait.
     ///
     /// # Errors
     /// If the output cannot be written.

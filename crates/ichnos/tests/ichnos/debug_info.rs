@@ -236,10 +236,9 @@ fn frames(directory: &Path, with_functions: bool) -> Vec<String> {
     found
 }
 
-#[test]
-fn call_chains_of_perf_become_stacks() {
-    let directory = tempfile::tempdir().unwrap();
-    write(directory.path(), &ELF_BUILD_ID);
+/// Writes a perf trace, and the root directory of its system.
+fn write_perf(directory: &Path) {
+    write(directory, &ELF_BUILD_ID);
     let mut stream = Vec::new();
     let mut event = |id: u32, time: u64, payload: &[&[u8]]| {
         stream.extend(id.to_le_bytes());
@@ -264,10 +263,41 @@ fn call_chains_of_perf_become_stacks() {
         event(0, 5, &[&address(0), &number(6), &number(process), &number(5), &chain]);
     }
     event(0, 6, &[&address(0), &number(6), &number(8), &number(0)]);
-    std::fs::write(directory.path().join("trace/metadata"), PERF).unwrap();
-    std::fs::write(directory.path().join("trace/stream"), stream).unwrap();
+    std::fs::write(directory.join("trace/metadata"), PERF).unwrap();
+    std::fs::write(directory.join("trace/stream"), stream).unwrap();
+}
+
+#[test]
+fn call_chains_of_perf_become_stacks() {
+    let directory = tempfile::tempdir().unwrap();
+    write_perf(directory.path());
     let modules = "worker: [kernel.kallsyms]!? /usr/lib.so!? /usr/lib.so!?";
     assert_eq!(frames(directory.path(), false), [modules; 2]);
     let functions = "worker: [kernel.kallsyms]!? /usr/lib.so!other /usr/lib.so!main";
     assert_eq!(frames(directory.path(), true), [functions; 2]);
+}
+
+#[test]
+fn too_many_binaries_are_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    for is_perf in [false, true] {
+        match is_perf {
+            true => write_perf(directory.path()),
+            false => write(directory.path(), &ELF_BUILD_ID),
+        }
+        // The trace of perf maps three binaries, one of them in a new process.
+        for (most, is_incomplete) in [(0, true), (1, is_perf), (2, is_perf), (3, false)] {
+            let mut options = DebugInfoOptions::default();
+            options.limits.mappings = most;
+            let mut open = OpenOptions::default();
+            let debug_info = debug_info(options);
+            open.debug_info = Some(debug_info.clone());
+            let session = ichnos::open([directory.path().join("trace")], &open).unwrap();
+            let mut events = session.events().unwrap();
+            while events.next_event().is_some() {}
+            let symbols = session.traces()[0].trace().symbols();
+            assert_eq!(symbols.is_incomplete(), is_perf && is_incomplete, "{is_perf} {most}");
+            assert_eq!(debug_info.is_incomplete(), is_incomplete, "{is_perf} {most}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ const ALL: &[(&str, bool, &str)] = &[
     ("fxt", cfg!(feature = "fxt"), "hello-fxt"),
     ("nettrace", cfg!(feature = "nettrace"), "hello-dotnet/hello.nettrace.zst"),
     ("xtrace", cfg!(feature = "xtrace"), "hello-xtrace"),
+    ("otlp", cfg!(feature = "otlp"), "hello-otlp"),
     ("jsonl", cfg!(feature = "jsonl"), "hello-jsonl/requests.jsonl"),
 ];
 

@@ -32,6 +32,8 @@ mod examples;
 mod fields;
 #[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
 mod firefox;
+#[cfg(all(feature = "ctf", feature = "fuchsia-log", feature = "fxt", feature = "jsonl", feature = "xtrace"))]
+mod follow;
 mod formats;
 #[cfg(all(
     feature = "ctf",
@@ -43,6 +45,8 @@ mod formats;
 mod jsonl;
 #[cfg(all(feature = "ctf", unix))]
 mod killed;
+#[cfg(all(feature = "dotnet", feature = "nettrace", target_os = "linux"))]
+mod live_dotnet;
 #[cfg(all(
     feature = "ctf",
     feature = "fuchsia-log",
@@ -82,6 +86,16 @@ mod perfetto_samples;
 mod proposals;
 #[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
 mod random_spans;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "otlp",
+    feature = "xtrace"
+))]
+mod read_otlp;
 #[cfg(feature = "ctf")]
 mod render;
 #[cfg(all(

@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use crate::missing::check_otlp;
 use crate::viewers::{examples, open, writer};
 
-const EXAMPLES: [&str; 7] = [
+pub(crate) const EXAMPLES: [&str; 7] = [
     "hello-lttng",
     "hello-ctf2",
     "hello-dotnet/hello.nettrace.zst",
@@ -44,7 +44,7 @@ fn recorded(directory: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 /// Converts a trace to a file.
-fn convert(session: &Session, viewer: &'static str, signal: Option<&str>, path: &Path) {
+pub(crate) fn convert(session: &Session, viewer: &'static str, signal: Option<&str>, path: &Path) {
     let mut options = ConvertOptions::default();
     options.write.existing = ichnos_io::ExistingOutput::Replace;
     if let Some(signal) = signal {

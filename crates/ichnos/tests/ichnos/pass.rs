@@ -6,9 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos::convert::{ConvertError, ConvertOptions};
+use ichnos::export::{Pretty, PrettyOptions};
 use ichnos::filter::FilterScope;
-use ichnos::model::{Event, Message, Sink, Window};
-use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, Selection, Session};
+use ichnos::model::class::{DataStreamClass, EventRecordClass};
+use ichnos::model::clock::ClockClass;
+use ichnos::model::source::{NextRecord, Record, RecordTrace};
+use ichnos::model::trace::Limits;
+use ichnos::model::{Event, Message, Sink, Source, Trace, TraceClass, Window};
+use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, Selection, Session, TextOutput};
 
 use crate::render::trace;
 
@@ -172,5 +177,50 @@ fn conversions_stop_within_a_data_stream() {
         let events = observer.events.load(Ordering::Relaxed);
         assert!((1000..5000).contains(&events), "{format} {selection:?}: {events}");
         assert_eq!(std::fs::read_dir(outputs.path()).unwrap().count(), 0, "{format} {selection:?}");
+    }
+}
+
+/// Delivers two events with a loss between them.
+struct Lossy(u64);
+
+impl Source for Lossy {
+    fn next(&mut self, record: &mut Record) -> NextRecord {
+        self.0 += 1;
+        match self.0 {
+            1 | 3 => {
+                record.set_cycles(self.0);
+                NextRecord::Event
+            }
+            2 => NextRecord::Discarded(Some(7)),
+            _ => NextRecord::End,
+        }
+    }
+}
+
+#[test]
+fn changed_losses() {
+    let stream = DataStreamClass::new(Some(0), [EventRecordClass::new("tick", [])]);
+    let class = TraceClass::new("lossy", [ClockClass::since_unix_epoch("c")], [stream]);
+    let trace = Trace::new(class, "t", &Limits::default()).unwrap();
+    let trace = RecordTrace::new("lossy", trace, &Limits::default()).with_stream(0, "s", 4, || Lossy(0));
+    let session = Session::of_trace(Box::new(trace), &OpenOptions::default());
+    let reader = session.reader().unwrap();
+    let halved = Pass::default().map_losses(|loss| {
+        loss.count = loss.count.map(|count| count / 2);
+        true
+    });
+    for (pass, expected) in [(Pass::default(), 7), (halved, 3), (Pass::default().map_losses(|_| false), 0)] {
+        let mut passed = 0;
+        let summary = reader.pass().with(pass.clone()).run(&mut |message: &Message<'_>| {
+            if let Message::DiscardedEvents(loss) = message {
+                passed += loss.count.unwrap();
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        assert_eq!((passed, summary.unwrap().counts.discarded_events), (expected, expected));
+        let output = TextOutput::new(io::sink(), |writer| Pretty::new(writer, PrettyOptions::default()))
+            .warnings_to(io::sink());
+        let summary = reader.pass().with(pass).write(&output).unwrap();
+        assert_eq!((summary.counts.events, summary.counts.discarded_events), (2, expected));
     }
 }

@@ -15,7 +15,7 @@ use ichnos_testing::Lttng;
 /// Longest time without an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes of data streams and metadata by their path in the session's directory.
+/// Data stream and metadata bytes, by path in the session directory.
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// Result of a session that was read.

@@ -106,7 +106,7 @@ impl DynamicClasses {
         key: &[u8],
         make: impl FnOnce() -> EventRecordClass,
     ) -> Result<Option<Arc<DynamicClass>>, PlanError> {
-        self.add(key, make, true)
+        self.add(key, || self.mapped(make()), true)
     }
 
     /// Like [`DynamicClasses::intern`], but ignores the limits: for the handful of classes in a format that fit all
@@ -119,7 +119,27 @@ impl DynamicClasses {
         key: &[u8],
         make: impl FnOnce() -> EventRecordClass,
     ) -> Result<Option<Arc<DynamicClass>>, PlanError> {
-        self.add(key, make, false)
+        self.add(key, || self.mapped(make()), false)
+    }
+
+    /// Returns the class with the same key as a class in another list, and adds it if it is new, without regard to the
+    /// limits. `index` counts from 0 within the discovered classes of the other list. `None` for an invalid index.
+    ///
+    /// # Errors
+    /// If the class cannot be compiled.
+    pub fn adopt(&self, other: &Self, index: usize) -> Result<Option<Arc<DynamicClass>>, PlanError> {
+        let (key, kept) = match other.lock().classes.get(index) {
+            Some(CacheEntry { key, class: CachedClass::Kept(class) }) => {
+                (Arc::clone(key), Some(Arc::clone(&class.plans.class)))
+            }
+            Some(CacheEntry { key, .. }) => (Arc::clone(key), None),
+            None => return Ok(None),
+        };
+        match kept {
+            // The other list has already changed it.
+            Some(class) => self.add(&key, || (*class).clone(), false),
+            None => self.index(&key, true).map_or(Ok(None), |index| self.get(index)),
+        }
     }
 
     fn add(
@@ -137,7 +157,7 @@ impl DynamicClasses {
             return Ok(None);
         }
         let index = self.declared + inner.classes.len();
-        let class = Arc::new(compile(self.mapped(make()), index, &self.limits)?);
+        let class = Arc::new(compile(make(), index, &self.limits)?);
         let nodes = [&class.plans.specific_context, &class.plans.payload];
         let nodes: usize = nodes.into_iter().flatten().map(|plan| plan.nodes().count()).sum();
         inner.push(key, CachedClass::Kept(Arc::clone(&class)), nodes as u64);
@@ -339,5 +359,22 @@ mod tests {
         assert!(Arc::ptr_eq(&one, &dynamic.intern(b"bb", || unreachable!()).unwrap().unwrap()));
         assert_eq!(trace.event_records(0).count(), 4);
         assert!(dynamic.get(3).unwrap().is_none());
+    }
+
+    #[test]
+    fn another_list_has_the_same_classes_at_other_indexes() {
+        let (one, two) = (trace(&Limits::default()), trace(&Limits::default()));
+        let (from, to) = (one.dynamic_classes(0).unwrap(), two.dynamic_classes(0).unwrap());
+        to.describe_with(|key| class(key.len()));
+        to.intern(b"first", || class(1)).unwrap();
+        from.intern(b"kept", || class(3)).unwrap();
+        from.index(b"of key", false);
+        for (index, members) in [(0, 3), (1, 6)] {
+            let adopted = to.adopt(from, index).unwrap().unwrap();
+            assert_eq!(adopted.plans.index, Some(index + 2));
+            assert_eq!(adopted.plans.payload.as_ref().unwrap().nodes().count() - 1, members);
+            assert!(Arc::ptr_eq(&adopted, &to.adopt(from, index).unwrap().unwrap()));
+        }
+        assert!(to.adopt(from, 2).unwrap().is_none());
     }
 }

@@ -55,14 +55,7 @@ impl<L: EventLookup> Cursor for LookupCursor<L> {
     }
 
     fn current(&self) -> Option<Message<'_>> {
-        Some(match self.inner.current()? {
-            // Values from the format stay unchanged.
-            Message::Event(mut event) if event.scopes.values.is_none() => {
-                event.scopes.values = Some(&self.values);
-                Message::Event(event)
-            }
-            message => message,
-        })
+        Some(self.inner.current()?.with_values(&self.values))
     }
 
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {

@@ -57,6 +57,10 @@ impl OpenedTrace for LiveTrace {
         true
     }
 
+    fn has_dynamic_streams(&self) -> bool {
+        true
+    }
+
     fn damage(&self) -> &[Damage] {
         &[]
     }

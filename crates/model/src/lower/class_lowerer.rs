@@ -84,7 +84,7 @@ impl TraceLowerer<'_> {
             conversion: ScopeConversion::Same,
             path: Vec::new(),
             reserved: UniqueNames::default(),
-            left_out: HashSet::new(),
+            left_out: dropped_counters(plan, scope, self.options.dropped_counters),
             is_elsewhere: false,
             joins_payload: false,
             hoists: Vec::new(),
@@ -94,6 +94,15 @@ impl TraceLowerer<'_> {
             renamed: HashMap::new(),
         }
     }
+}
+
+/// Returns the packet context members with one of these roles.
+fn dropped_counters(plan: &Plan, scope: Scope, roles: Roles) -> HashSet<NodeId> {
+    if scope != Scope::PacketContext || roles.is_empty() {
+        return HashSet::new();
+    }
+    let is_dropped = |node: &Node| node.parent == Some(0) && roles.iter().any(|role| node.roles.has(role));
+    (0..).zip(&plan.nodes).filter(|(_, node)| is_dropped(node)).map(|(id, _)| id).collect()
 }
 
 impl ClassLowerer<'_> {

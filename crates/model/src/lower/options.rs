@@ -1,6 +1,6 @@
 //! Lowering options.
 
-use crate::class::Scope;
+use crate::class::{Roles, Scope};
 use crate::trace::Limits;
 
 /// Options for lowering a trace.
@@ -18,6 +18,8 @@ pub struct LowerOptions {
     pub extended: ExtendedScopes,
     /// Make fields independent of other scopes, because the source values may not match there.
     pub separates_scopes: bool,
+    /// Roles of packet context members to drop, for example counters of discarded events.
+    pub dropped_counters: Roles,
     /// Limits for compiling the lowered classes.
     pub limits: Limits,
 }

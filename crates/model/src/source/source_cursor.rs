@@ -93,6 +93,24 @@ impl<S: Source> SourceCursor<S> {
         &self.source
     }
 
+    /// Returns the current record.
+    #[must_use]
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Returns the source and the record, for a source whose data is still arriving. The current message ends.
+    pub fn source_mut(&mut self) -> (&mut S, &mut Record) {
+        self.current = CurrentMessage::Nothing;
+        (&mut self.source, &mut self.record)
+    }
+
+    /// Returns `true` after the end of the source, which is not [`NextRecord::Pending`].
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over && self.record.messages.is_empty()
+    }
+
     /// Returns `true` if the current message is an event that the source delivered at its own time.
     #[must_use]
     pub fn is_at_event(&self) -> bool {
@@ -143,6 +161,11 @@ impl<S: Source> SourceCursor<S> {
     fn advance_otherwise(&mut self, next: Option<NextRecord>) -> Option<bool> {
         match next {
             None | Some(NextRecord::Event | NextRecord::Messages) => {}
+            Some(NextRecord::Pending) if self.record.messages.is_empty() => {
+                self.current = CurrentMessage::Nothing;
+                return Some(false);
+            }
+            Some(NextRecord::Pending) => {}
             Some(NextRecord::Damage(damage)) => self.record.push_damage(damage),
             Some(NextRecord::Discarded(count)) => {
                 let loss = StreamLoss { count, begin: self.before, ..StreamLoss::default() };

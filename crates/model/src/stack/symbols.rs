@@ -91,6 +91,7 @@ pub struct Symbols {
     spaces: BTreeMap<u32, Space>,
     /// Thread names by process, if known, and thread.
     threads: BTreeMap<(Option<u64>, u64), Arc<str>>,
+    is_incomplete: bool,
 }
 
 /// Symbols in an address space.
@@ -117,13 +118,25 @@ impl Symbols {
             modules: Layer::new(modules),
         };
         let spaces = spaces.into_iter().map(|(space, symbols)| (space, layers(symbols))).collect();
-        Self { spaces, threads: BTreeMap::new() }
+        Self { spaces, threads: BTreeMap::new(), is_incomplete: false }
     }
 
     /// Adds thread names that other events in the trace reveal, by process, if known, and thread.
     #[must_use]
     pub fn with_thread_names(self, names: impl IntoIterator<Item = ((Option<u64>, u64), Arc<str>)>) -> Self {
         Self { threads: names.into_iter().collect(), ..self }
+    }
+
+    /// Declares that some symbols or thread names are missing, because there are too many.
+    #[must_use]
+    pub fn incomplete(self) -> Self {
+        Self { is_incomplete: true, ..self }
+    }
+
+    /// Returns `true` if some symbols or thread names are missing, because there are too many.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.is_incomplete
     }
 
     /// Returns a thread name, for events that do not contain it.

@@ -151,6 +151,12 @@ pub trait OpenedTrace: Send + Sync {
         false
     }
 
+    /// Returns `true` if its messages belong to further data streams that are unknown before they are read, as in a
+    /// [live input](crate::live).
+    fn has_dynamic_streams(&self) -> bool {
+        false
+    }
+
     /// Returns `true` if several data streams add call stacks to the same table while they are read, so that only all
     /// of them together have all stacks: see [`Trace::stacks_of`].
     fn shares_stacks(&self) -> bool {

@@ -15,7 +15,23 @@ pub struct WrappedTrace {
     shares_stacks: bool,
 }
 
-type WrapCursor = dyn Fn(usize, BoxedCursor) -> BoxedCursor + Send + Sync;
+type WrapCursor = dyn Fn(usize, BoxedCursor, CursorStart) -> BoxedCursor + Send + Sync;
+
+/// Start position of a cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CursorStart {
+    /// First event time, if it is later than the time of the first message.
+    pub time: Option<i128>,
+    /// First packet, if the cursor starts at a packet and not at a time.
+    pub packet: Option<u64>,
+}
+
+impl CursorStart {
+    fn from_window(window: Window) -> Self {
+        Self { time: window.begin, packet: None }
+    }
+}
 
 impl WrappedTrace {
     /// Creates a trace. `wrap` gets the index of a data stream and its cursor, and returns a cursor with the same
@@ -23,6 +39,14 @@ impl WrappedTrace {
     pub fn new(
         trace: Arc<dyn OpenedTrace>,
         wrap: impl Fn(usize, BoxedCursor) -> BoxedCursor + Send + Sync + 'static,
+    ) -> Self {
+        Self::with_starts(trace, move |stream, cursor, _| wrap(stream, cursor))
+    }
+
+    /// Creates a trace like [`WrappedTrace::new`], but `wrap` also gets the start position of the cursor.
+    pub fn with_starts(
+        trace: Arc<dyn OpenedTrace>,
+        wrap: impl Fn(usize, BoxedCursor, CursorStart) -> BoxedCursor + Send + Sync + 'static,
     ) -> Self {
         let shares_stacks = trace.shares_stacks();
         Self { trace, wrap: Box::new(wrap), shares_stacks }
@@ -88,6 +112,10 @@ impl OpenedTrace for WrappedTrace {
         self.trace.has_dynamic_classes()
     }
 
+    fn has_dynamic_streams(&self) -> bool {
+        self.trace.has_dynamic_streams()
+    }
+
     fn shares_stacks(&self) -> bool {
         self.shares_stacks
     }
@@ -101,15 +129,17 @@ impl OpenedTrace for WrappedTrace {
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some((self.wrap)(stream, self.trace.cursor(stream, window)?))
+        Some((self.wrap)(stream, self.trace.cursor(stream, window)?, CursorStart::from_window(window)))
     }
 
     fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
-        Some((self.wrap)(stream, self.trace.packet_cursor(stream, window, packets)?))
+        let start = CursorStart { packet: Some(packets.start), ..CursorStart::from_window(window) };
+        Some((self.wrap)(stream, self.trace.packet_cursor(stream, window, packets)?, start))
     }
 
     fn segment_cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some((self.wrap)(stream, self.trace.segment_cursor(stream, window)?))
+        let start = CursorStart::from_window(window);
+        Some((self.wrap)(stream, self.trace.segment_cursor(stream, window)?, start))
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
@@ -117,6 +147,7 @@ impl OpenedTrace for WrappedTrace {
     }
 
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
-        Some((self.wrap)(stream, self.trace.cursor_from(stream, window, begin)?))
+        let start = CursorStart::from_window(window);
+        Some((self.wrap)(stream, self.trace.cursor_from(stream, window, begin)?, start))
     }
 }

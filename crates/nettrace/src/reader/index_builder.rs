@@ -53,14 +53,7 @@ impl NettraceIndex {
         let mut container = first.clone();
         let version = container.version();
         let mut index = Self { missing: container.missing(), ..Self::new(version) };
-        let mut rows = MetadataRows {
-            limits,
-            memory: Budget::new(limits.few_description_bytes.min(limits.description_bytes)),
-            kinds: Default::default(),
-            hasher: RandomState::new(),
-            live: Default::default(),
-            have_overrides: false,
-        };
+        let mut rows = MetadataRows::new(limits);
         let mut has_trace = false;
         let mut last_point = 0;
         loop {
@@ -104,6 +97,37 @@ impl NettraceIndex {
             index.check_trace();
         }
         Ok(index)
+    }
+
+    /// Creates an index for a stream that is still arriving.
+    pub(super) fn begin(version: Version, trace: TraceBlock) -> Self {
+        let mut index = Self { trace, ..Self::new(version) };
+        index.check_trace();
+        index
+    }
+
+    /// Reads the blocks that have arrived, which all start at `container`. The index keeps only what later events need.
+    pub(super) fn extend(
+        &mut self,
+        bytes: &Bytes,
+        container: &mut Container,
+        is_all: bool,
+        rows: &mut MetadataRows,
+    ) {
+        let mut last_point = 0;
+        loop {
+            match container.next(bytes, 0, is_all) {
+                FileItem::Block(block) => {
+                    self.add(bytes, &block, rows);
+                    self.check_block(content(bytes, &block), &block, &mut last_point);
+                }
+                // It is found again when events are read.
+                FileItem::Fault(_) => {}
+                FileItem::End | FileItem::More => break,
+            }
+        }
+        self.is_complete = container.is_complete();
+        self.barriers.clear();
     }
 
     /// Checks the order of sequence points, and that event blocks contain events.
@@ -188,7 +212,7 @@ impl NettraceIndex {
         }
     }
 
-    fn add(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
+    fn add(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows) {
         let content = content(bytes, block);
         match (block.kind, self.version) {
             (BlockKind::Event, Version::V3) => {
@@ -242,7 +266,7 @@ impl NettraceIndex {
     }
 
     /// Adds the rows of a metadata block up to version 5.
-    fn add_metadata_block(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
+    fn add_metadata_block(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows) {
         let Some(header) = EventBlockHeader::read(content(bytes, block)) else {
             if block.is_whole {
                 self.metadata_fault(block.content.start, "expected the header of a metadata block");
@@ -267,7 +291,7 @@ impl NettraceIndex {
     }
 
     /// Adds the event classes with labels that override metadata. `container` is at the first block.
-    fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
+    fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows) {
         let (pairs, is_full) = override_reader::find(bytes, container, self);
         if is_full {
             let statement = "too many different labels override metadata: some are ignored";
@@ -312,7 +336,7 @@ impl NettraceIndex {
     }
 
     /// Adds a metadata row up to version 5.
-    fn add_row(&mut self, offset: u64, payload: &[u8], rows: &mut MetadataRows<'_>) {
+    fn add_row(&mut self, offset: u64, payload: &[u8], rows: &mut MetadataRows) {
         let (metadata, broken) = EventMetadata::read_tagged(payload).unzip();
         if let Some(statement) = broken.flatten() {
             self.record(Fault::new(Rule::MetadataTag, offset, statement));
@@ -320,7 +344,7 @@ impl NettraceIndex {
         self.add_metadata(offset, metadata, rows);
     }
 
-    fn add_metadata(&mut self, offset: u64, metadata: Option<EventMetadata>, rows: &mut MetadataRows<'_>) {
+    fn add_metadata(&mut self, offset: u64, metadata: Option<EventMetadata>, rows: &mut MetadataRows) {
         let Some(metadata) = metadata else {
             return self.metadata_fault(offset, "the metadata row is incomplete");
         };
@@ -355,8 +379,9 @@ impl NettraceIndex {
 }
 
 /// Known event kinds.
-struct MetadataRows<'l> {
-    limits: &'l Limits,
+pub(super) struct MetadataRows {
+    /// Maximum number of event kinds.
+    most: u64,
     /// Memory budget for the classes derived from event kinds.
     memory: Budget,
     /// Event kinds by hash.
@@ -368,10 +393,22 @@ struct MetadataRows<'l> {
     have_overrides: bool,
 }
 
-impl MetadataRows<'_> {
+impl MetadataRows {
+    /// Starts without event kinds.
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            most: limits.event_record_classes,
+            memory: Budget::new(limits.few_description_bytes.min(limits.description_bytes)),
+            kinds: Default::default(),
+            hasher: RandomState::new(),
+            live: Default::default(),
+            have_overrides: false,
+        }
+    }
+
     /// Returns the reason for rejecting another event kind. `consequence` tells what happens to its events.
     fn refusal(&self, kinds: usize, consequence: &str) -> String {
-        let limit = self.limits.event_record_classes;
+        let limit = self.most;
         if kinds as u64 >= limit {
             return format!("there are more event kinds than the limit of {limit}: {consequence}");
         }
@@ -389,7 +426,7 @@ impl MetadataRows<'_> {
         if let Some(index) = same {
             return Some(*index);
         }
-        if classes.len() as u64 >= self.limits.event_record_classes || !self.memory.take(metadata.memory()) {
+        if classes.len() as u64 >= self.most || !self.memory.take(metadata.memory()) {
             return None;
         }
         let index = classes.len() as u32;

@@ -51,6 +51,11 @@ impl EventKinds {
         }
     }
 
+    /// Returns the number of metadata rows that were added, and starts again at the first row of the index.
+    pub(super) fn take_added(&mut self) -> usize {
+        std::mem::take(&mut self.next)
+    }
+
     /// Forgets all ids.
     pub(super) fn clear(&mut self) {
         self.few.clear();

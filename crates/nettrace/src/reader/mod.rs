@@ -12,6 +12,7 @@ mod index;
 mod index_builder;
 mod kinds;
 mod listed_threads;
+mod live;
 mod nettrace_options;
 mod override_reader;
 mod overrides;
@@ -46,6 +47,7 @@ pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
 use self::index::NettraceIndex;
 pub(crate) use self::index::{EventBlockHeader, content};
+pub use self::live::{LiveNettrace, LiveState};
 pub use self::nettrace_options::NettraceOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
@@ -63,6 +65,9 @@ pub enum NettraceOpenError {
     /// The descriptions exceed the limits.
     #[error("{0}")]
     Plan(#[from] PlanError),
+    /// The stream has a version that is only read from files.
+    #[error("only streams of version 4 are read while they arrive: record it, and read the file")]
+    NotLive,
     /// The times do not fit in 64 bits.
     #[error("the offset of the clock does not fit in 64 bits")]
     ClockOffset,
@@ -127,6 +132,8 @@ impl NettraceFile {
         let file = FileState {
             name: name.to_owned(),
             bytes,
+            removed: 0,
+            is_all: true,
             container,
             index,
             forms: kinds.into_iter().map(|kind| kind.form).collect(),

@@ -36,6 +36,14 @@ pub(crate) const GAP: u32 = u32::MAX;
 /// Class for events with unknown metadata.
 pub(crate) const UNKNOWN_CLASS: u32 = u32::MAX - 1;
 
+impl PendingEvent {
+    /// Returns the file offset of the first byte that the event refers to. `None` for a gap.
+    fn first_byte(&self) -> Option<u64> {
+        let before = self.activity.max(self.related_activity);
+        (self.class != GAP).then(|| self.payload.saturating_sub(before.into()))
+    }
+}
+
 /// Sorts events by time.
 ///
 /// A file consists of runs. Each has events of one thread, sorted by time. A sorted event promises that all later
@@ -176,6 +184,24 @@ impl EventSorter {
     /// Returns `true` without any entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.len() == self.gone
+    }
+
+    /// Returns the time in ticks from which on all later events of the file are, or 0 if unknown.
+    pub(crate) fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    /// Returns the file offset of the first byte that waiting entries refer to. All released entries must be delivered.
+    pub(crate) fn first_byte(&mut self) -> Option<u64> {
+        self.compact();
+        self.entries.iter().filter_map(PendingEvent::first_byte).min()
+    }
+
+    /// Moves all entries to the front of the file by this number of bytes. All released entries must be delivered.
+    pub(crate) fn move_to_front(&mut self, bytes: u64) {
+        self.compact();
+        let entries = self.entries.iter_mut().filter(|entry| entry.class != GAP);
+        entries.for_each(|entry| entry.payload = entry.payload.saturating_sub(bytes));
     }
 
     /// Frees unused memory.

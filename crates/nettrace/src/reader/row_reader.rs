@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use ichnos_model::Trace;
+
 use super::block_audit::{begins_in_repeated_page, find_damage};
 use super::capture::{CaptureThreads, EventGap};
 use super::index::{EventBlockHeader, content, release};
@@ -57,7 +59,7 @@ impl FaultLog {
 /// Reads a file's blocks, and maintains the tables that their events refer to.
 pub(super) struct RowReader {
     pub(super) file: Arc<FileState>,
-    container: Container,
+    pub(super) container: Container,
     open: Option<OpenEventBlock>,
     /// Sequence point that takes effect after all earlier events.
     barrier: Option<(PointHead, Block)>,
@@ -65,7 +67,7 @@ pub(super) struct RowReader {
     /// `true` after a fault between blocks, or after lost rows.
     is_damaged: bool,
     /// Event kind by metadata id.
-    kinds: EventKinds,
+    pub(super) kinds: EventKinds,
     pub(super) threads: ThreadTable,
     pub(super) labels: LabelTable,
     pub(super) stacks: StackBlocks,
@@ -303,7 +305,7 @@ impl RowReader {
                 return false;
             }
             let file = Arc::clone(&self.file);
-            match self.container.next(&file.bytes, 0, true) {
+            match self.container.next(&file.bytes, 0, file.is_all) {
                 FileItem::Block(block) => {
                     self.read_block(&block);
                     if self.pending.has_ready() {
@@ -313,6 +315,10 @@ impl RowReader {
                 FileItem::Fault(fault) => {
                     self.is_damaged = true;
                     self.faults.waiting.push_back(fault);
+                }
+                FileItem::More if !file.is_all => {
+                    self.pending.release(false);
+                    return self.pending.has_ready();
                 }
                 FileItem::More | FileItem::End => {
                     self.is_file_read = true;
@@ -326,6 +332,38 @@ impl RowReader {
                 return true;
             }
         }
+    }
+
+    /// Returns `true` if further bytes may arrive, and all blocks before them are read.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.is_file_read && !self.file.is_all
+    }
+
+    /// Takes what later events need from the blocks that were read: stacks and metadata. All ready events must be
+    /// delivered.
+    pub(super) fn keep_tables(&mut self, pointer_size: u32, trace: &Trace) {
+        self.stacks.intern_all(&self.file.bytes, pointer_size, trace);
+        self.kinds.advance(&self.file.index, self.container.position());
+        let added = self.kinds.take_added();
+        if let Some(file) = Arc::get_mut(&mut self.file) {
+            file.index.metadata.drain(..added.min(file.index.metadata.len()));
+        }
+    }
+
+    /// Returns the number of bytes at the start of the file that are no longer needed. All ready events must be
+    /// delivered.
+    pub(super) fn passed_bytes(&mut self) -> u64 {
+        if self.open.is_some() || self.barrier.is_some() || self.pending.has_ready() {
+            return 0;
+        }
+        let position = self.container.position();
+        self.pending.first_byte().map_or(position, |first| first.min(position))
+    }
+
+    /// Removes bytes from the start of the file, after [`passed_bytes`](Self::passed_bytes).
+    pub(super) fn remove_front(&mut self, length: u64) {
+        self.container.remove_front(length);
+        self.pending.move_to_front(length);
     }
 
     /// Returns the file range of the next segment. A segment ends after the next sequence point, or at the end of the

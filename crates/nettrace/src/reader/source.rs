@@ -11,6 +11,7 @@ use ichnos_model::decode::{PacketBits, Position};
 use ichnos_model::event::{EventCounts, Packet, Scopes};
 use ichnos_model::field::{FieldValue, Skip};
 use ichnos_model::message::DataPosition;
+use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::source::{NextRecord, QueuedMessage, Record, StreamLoss};
 use ichnos_model::{DataStream, Event, Scope, Source, Window};
 
@@ -29,15 +30,19 @@ const RAW: usize = usize::MAX;
 
 /// Reads a file.
 pub(super) struct EventSource {
-    rows: RowReader,
+    pub(super) rows: RowReader,
     /// Classes with an event that was longer than its fields.
     longer: HashSet<usize>,
+    /// Number of events after a later event.
+    pub(super) late: u64,
     entry: PendingEvent,
     clock: ClockValue,
     has_time: bool,
     /// Class index of the current event. [`RAW`] stands for `raw`.
     class: usize,
     raw: Option<Arc<DynamicClass>>,
+    /// Classes by event kind, in a stream that is still arriving. Files declare their classes.
+    pub(super) found: Vec<Option<Arc<DynamicClass>>>,
     context: ContextMembers,
     frames: Vec<u64>,
     /// File range of the current or last segment, if segments are delivered as packets.
@@ -51,11 +56,13 @@ impl EventSource {
         Self {
             rows: RowReader::new(file, ticks_of(window, stream.clock()), from),
             longer: HashSet::new(),
+            late: 0,
             entry: PendingEvent::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
             has_time: false,
             class: 0,
             raw: None,
+            found: Vec::new(),
             context: ContextMembers::default(),
             frames: Vec::new(),
             segment: 0..0,
@@ -106,6 +113,7 @@ impl EventSource {
 
     #[cold]
     fn record_early(&mut self, ticks: u64) {
+        self.late += u64::from(self.entry.class != GAP);
         // Only its events know the position of a gap.
         if self.rows.faults.check && !self.rows.is_unsorted && self.entry.class != GAP {
             let latest = self.rows.latest;
@@ -146,11 +154,11 @@ impl EventSource {
         let stack = if self.entry.stack == 0 { None } else { self.stack(&record.stream) };
         self.write_context(stack, record);
         let index = self.entry.class as usize;
-        let Self { rows: RowReader { file, .. }, entry, .. } = self;
+        let Self { rows: RowReader { file, .. }, entry, found, .. } = self;
         let Record { stream, values, slots, .. } = record;
         let payload = payload_of(file, entry);
         let mut is_longer = false;
-        let fits = match (file.forms.get(index), stream.plans().event_records.get(index)) {
+        let fits = match (file.forms.get(index), plans_of(found, stream, index)) {
             (Some(PayloadForm::Bits), Some(plans)) => match &plans.payload {
                 Some(plan) => plan.fixed_size().or_else(|| plan.end(payload, 0, slots)).is_some_and(|end| {
                     let size = 8 * payload.len() as u64;
@@ -195,7 +203,7 @@ impl EventSource {
             return;
         }
         let payload = payload_of(&self.rows.file, &self.entry);
-        let plans = record.stream.plans().event_records.get(index);
+        let plans = plans_of(&self.found, &record.stream, index);
         let (Some(form), Some(plans)) = (self.rows.file.forms.get(index), plans) else { return };
         let layout = plans.payload.as_ref().map(|plan| (plan, &*record.slots, record.limits));
         let rest = bytes_behind(payload, form, layout, PayloadWidths::from_index(&self.rows.file.index));
@@ -221,7 +229,8 @@ impl EventSource {
         let file = Arc::clone(&self.rows.file);
         let index = self.entry.class as usize;
         if matches!(file.forms.get(index), Some(PayloadForm::Bits))
-            && fits_slowly(index, payload_of(&file, &self.entry), record)
+            && let Some(plans) = plans_of(&self.found, &record.stream, index)
+            && fits_slowly(plans, payload_of(&file, &self.entry), record)
         {
             self.class = index;
             self.record_rest(index, record);
@@ -234,12 +243,8 @@ impl EventSource {
     #[cold]
     fn make_raw(&mut self, file: &FileState, stack: Option<u32>, record: &mut Record) {
         let entry = self.entry;
-        let declared = record
-            .stream
-            .plans()
-            .event_records
-            .get(entry.class as usize)
-            .map(|plans| Arc::clone(&plans.class));
+        let declared = plans_of(&self.found, &record.stream, entry.class as usize);
+        let declared = declared.map(|plans| Arc::clone(&plans.class));
         let is_v6 = matches!(file.index.version, Version::V6(_));
         let class = record.stream.trace.dynamic_classes(record.stream.class_index).and_then(|dynamic| {
             let key = entry.class.to_le_bytes();
@@ -358,11 +363,15 @@ impl EventSource {
     /// Returns the stack number of the current event.
     #[inline(always)]
     fn stack(&mut self, stream: &DataStream) -> Option<u32> {
-        let Self { rows, entry, frames, .. } = self;
+        let Self { rows, entry, frames, found, .. } = self;
         let RowReader { file, stacks, threads, .. } = rows;
         let trace = &stream.trace;
         file.intern_stacks(trace);
         let pointer_size = file.index.trace.pointer_size;
+        if !found.is_empty() {
+            // In the order of the blocks.
+            stacks.intern_all(&file.bytes, pointer_size, trace);
+        }
         if file.index.version == Version::V3 {
             // The stack follows after the payload and the stack size.
             let begin = (entry.payload + u64::from(entry.length)) as usize + 4;
@@ -396,12 +405,24 @@ impl EventSource {
     }
 }
 
-/// Returns `true` if a payload matches the class with an index. Checks field by field.
-fn fits_slowly(index: usize, payload: &[u8], record: &Record) -> bool {
-    let Some(plans) = record.stream.plans().event_records.get(index) else { return false };
+/// Returns `true` if a payload matches a class. Checks field by field.
+fn fits_slowly(plans: &EventRecordPlans, payload: &[u8], record: &Record) -> bool {
     let begins = [Position::default(); 6];
     let scopes = Scopes::new(PacketBits::whole(payload), &begins, &record.slots, &record.limits);
     Event::new(&record.stream, plans, None, scopes).visit(Scope::Payload, &mut Skip).is_ok()
+}
+
+/// Returns the plans of an event kind's class, which is declared or found while reading.
+#[inline(always)]
+fn plans_of<'p>(
+    found: &'p [Option<Arc<DynamicClass>>],
+    stream: &'p DataStream,
+    kind: usize,
+) -> Option<&'p EventRecordPlans> {
+    match stream.plans().event_records.get(kind) {
+        None if !found.is_empty() => found.get(kind)?.as_ref().map(|class| &class.plans),
+        declared => declared,
+    }
 }
 
 /// Returns the value of an undescribed payload.
@@ -455,12 +476,16 @@ impl Source for EventSource {
             }
             record.time = self.has_time.then_some(self.clock.nanoseconds);
             if let Some(fault) = self.rows.faults.waiting.pop_front() {
-                return NextRecord::Damage(fault.damage(&self.rows.file.name));
+                let offset = fault.offset.saturating_add(self.rows.file.removed);
+                return NextRecord::Damage(Fault { offset, ..fault }.damage(&self.rows.file.name));
             }
             if self.rows.pauses && self.pass_segment(record) {
                 return NextRecord::Messages;
             }
             if !self.rows.fill() && !self.rows.has_more() {
+                if self.rows.is_waiting() {
+                    return NextRecord::Pending;
+                }
                 return if self.end_segment(record) { NextRecord::Messages } else { NextRecord::End };
             }
         }
@@ -475,7 +500,7 @@ impl Source for EventSource {
     fn event<'e>(&'e self, record: &'e Record) -> Option<Event<'e>> {
         let plans = match self.class {
             RAW => &self.raw.as_ref()?.plans,
-            index => record.stream.plans().event_records.get(index)?,
+            index => plans_of(&self.found, &record.stream, index)?,
         };
         let payload = PacketBits::whole(payload_of(&self.rows.file, &self.entry));
         let scopes = record.scopes(payload).with_values(&record.values);
@@ -483,18 +508,21 @@ impl Source for EventSource {
     }
 
     #[inline(always)]
-    fn event_head(&self, _: &Record) -> Head {
+    fn event_head(&self, record: &Record) -> Head {
         let time = self.has_time.then_some(self.clock.nanoseconds);
         let raw = || self.raw.as_ref()?.plans.index();
-        match if self.class == RAW { raw() } else { Some(self.class) } {
-            Some(index) => Head::event(index, time),
-            None => Head::new(MessageKind::Event, time),
+        let found = || plans_of(&self.found, &record.stream, self.class)?.index();
+        match self.class {
+            RAW => raw(),
+            class if self.found.is_empty() => Some(class),
+            _ => found(),
         }
+        .map_or_else(|| Head::new(MessageKind::Event, time), |index| Head::event(index, time))
     }
 
     fn skip_events(&mut self, record: &mut Record, most: u32, counts: &mut EventCounts) -> u32 {
-        if self.rows.faults.check {
-            // Each event may break a rule.
+        if self.rows.faults.check || !self.found.is_empty() {
+            // Each event may break a rule, or have a class that is counted under another number.
             return 0;
         }
         let are_stacks_rows = self.rows.file.index.version != Version::V3;
@@ -582,6 +610,6 @@ impl Source for EventSource {
 
     fn position(&self) -> Option<DataPosition> {
         // Headers are delta-encoded, so only the payload is independent.
-        Some(DataPosition::at_byte(&*self.rows.file.name, self.entry.payload))
+        Some(DataPosition::at_byte(&*self.rows.file.name, self.rows.file.removed + self.entry.payload))
     }
 }

@@ -331,6 +331,18 @@ impl StackBlocks {
         self.last = None;
     }
 
+    /// Adds all stacks to the stack table of the trace, so that the bytes are no longer needed. For streams with one
+    /// address space.
+    pub(super) fn intern_all(&mut self, bytes: &[u8], pointer_size: u32, trace: &Trace) {
+        let new = self.blocks.iter().rev().take_while(|block| block.numbers.is_none()).count();
+        let known = self.blocks.len() - new;
+        for block in self.blocks.iter_mut().skip(known) {
+            // Blocks are within the file.
+            let content = bytes.get(block.content.clone()).unwrap_or_default();
+            block.numbers = Some(intern(content, pointer_size, trace));
+        }
+    }
+
     /// Returns `true` if a stack id exists.
     #[inline]
     pub(super) fn has(&mut self, id: u32) -> bool {

@@ -21,6 +21,10 @@ use crate::{BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncodin
 pub(crate) struct FileState {
     pub(super) name: String,
     pub(super) bytes: Bytes,
+    /// Number of bytes that were removed from the start of `bytes`, in a stream that is still arriving.
+    pub(super) removed: u64,
+    /// `false` while further bytes may arrive.
+    pub(super) is_all: bool,
     /// Container at the first block.
     pub(super) container: Container,
     pub(super) index: NettraceIndex,

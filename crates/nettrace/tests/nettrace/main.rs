@@ -24,6 +24,7 @@ mod fixtures;
 mod generated;
 mod hostile;
 mod invariants;
+mod live;
 mod memory;
 mod named_functions;
 mod order;

@@ -26,8 +26,8 @@ fn number(thread: u64, sequence: u32, time: u64, value: u32) -> Event {
 }
 
 /// Random file: phases between sequence points. In each phase, threads have runs of events.
-struct RandomFile {
-    bytes: Vec<u8>,
+pub(crate) struct RandomFile {
+    pub(crate) bytes: Vec<u8>,
     /// Events in file order.
     events: Vec<Event>,
 }
@@ -62,7 +62,7 @@ pub(crate) fn random_phase(random: &mut Random, threads: u64, phase: u64) -> Vec
 }
 
 /// Writes a random file. `padding` is the number of additional payload bytes.
-fn random_file(random: &mut Random, form: Form, padding: usize) -> RandomFile {
+pub(crate) fn random_file(random: &mut Random, form: Form, padding: usize) -> RandomFile {
     let threads = 1 + random.below(6);
     let mut sequences = [0u32; 8];
     let mut events: Vec<Vec<Event>> = Vec::new();

@@ -84,13 +84,13 @@ fn open(
     let mut is_empty = true;
     for entry in entries {
         // Checked first, because a collector can end while the file is being read.
-        let is_being_collected = entry.is_being_collected();
+        let is_growing = options.growing || entry.is_being_collected();
         let file = read.read(tree, entry, |_| recognize(entry, options));
         let Some(ReadFile { name, bytes, form }) = file else { continue };
         is_empty = false;
         // A partially written report is not read yet.
         let whole = match form {
-            ReportForm::Text if is_being_collected => end_of_whole_reports(&bytes),
+            ReportForm::Text if is_growing => end_of_whole_reports(&bytes),
             _ => bytes.len(),
         };
         let bytes = bytes.slice(0..whole);
@@ -115,5 +115,6 @@ fn open(
 
 /// Returns the end of the last report that an empty line follows.
 fn end_of_whole_reports(bytes: &[u8]) -> usize {
-    memchr::memmem::rfind(bytes, b"\n\n").map_or(0, |at| at + 2)
+    let end = |empty_line: &[u8]| memchr::memmem::rfind(bytes, empty_line).map(|at| at + empty_line.len());
+    end(b"\n\n").max(end(b"\n\r\n")).unwrap_or(0)
 }

@@ -226,11 +226,14 @@ impl StreamEncoder {
         let width = |role| width_of(&config.stream.trace.class, config.stream.class(), role).unwrap_or(1);
         for role in config.added.in_scope(Scope::PacketContext) {
             let counters = &mut packets.added;
+            let own = |counter: Option<u64>| counter.filter(|_| !config.recounted.has(role));
             let value = match role {
                 Role::DiscardedEventCounter => {
-                    counters.discarded.discarded(packet.discarded_counter, width(role))
+                    counters.discarded.discarded(own(packet.discarded_counter), width(role))
                 }
-                Role::PacketSequenceNumber => counters.sequence.sequence(packet.sequence_number, width(role)),
+                Role::PacketSequenceNumber => {
+                    counters.sequence.sequence(own(packet.sequence_number), width(role))
+                }
                 // Sizes are not known yet.
                 _ => 0,
             };

@@ -181,7 +181,7 @@ fn metadata_and_new_streams() {
     fails(talk, &4_u32.to_be_bytes(), &unknown("detach status", 4));
 }
 
-/// Incomplete packets of several streams, which the relay daemon delays.
+/// The relay daemon delays packets, so that several streams have an incomplete packet.
 #[test]
 fn incomplete_packets() {
     let limits = LiveLimits { request_bytes: 30, packet_bytes: 50, ..Default::default() };

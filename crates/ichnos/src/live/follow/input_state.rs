@@ -11,7 +11,7 @@ const MOST_FILES: usize = 100_000;
 
 /// State of all files below some paths. Two states differ if a file has changed.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-pub(crate) struct InputState {
+pub struct InputState {
     hash: u64,
     files: usize,
 }
@@ -19,7 +19,7 @@ pub(crate) struct InputState {
 impl InputState {
     /// Reads the state of all files below these paths. Unreadable files, such as files that were just removed, are
     /// skipped.
-    pub(crate) fn new<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Self {
+    pub fn new<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Self {
         let (mut hash, mut files) = (DefaultHasher::new(), 0);
         for path in paths {
             let Ok(metadata) = fs::metadata(path) else { continue };

@@ -1,0 +1,31 @@
+//! Arguments for following growing files.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::args::time;
+
+/// Options for reading files while they grow.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FollowArgs {
+    /// Read the files while they grow, until Ctrl-C
+    ///
+    /// Waits for a PATH that does not exist yet. In directories, new files are read, too. Files can be truncated and
+    /// renamed. Lines, records and packets are printed when they are complete. Events found at the same time are
+    /// sorted, but a file that is not sorted by time keeps its order, as with --unsorted.
+    #[arg(long, conflicts_with_all = ["listen", "stream_intersection"], help_heading = "Live")]
+    pub(crate) follow: bool,
+    /// Time between two looks at the files [default: 500ms]
+    ///
+    /// It is longer if opening the files takes more than a tenth of it.
+    #[arg(long, value_name = "DURATION", value_parser = interval, default_value = "500ms",
+          hide_default_value = true, requires = "follow", hide_short_help = true, help_heading = "Live")]
+    pub(crate) interval: Duration,
+}
+
+/// Parses a duration.
+fn interval(text: &str) -> Result<Duration, String> {
+    let nanoseconds = u64::try_from(time::length_from(text)?).map_err(|_| "invalid duration".to_owned())?;
+    Ok(Duration::from_nanos(nanoseconds))
+}

@@ -1,0 +1,144 @@
+//! Data streams of growing files, and how far they were delivered.
+
+use std::fs::{self, Metadata};
+use std::path::Path;
+use std::sync::Arc;
+
+use ichnos_model::cursor::MessageKind;
+use ichnos_model::trace::StreamSummary;
+use ichnos_model::{DataStream, OpenedTrace, Window};
+
+/// Identity of a data stream in all sessions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StreamKey {
+    place: StreamPlace,
+    class: u128,
+    id: Option<u128>,
+    /// Name, unless the id or the place determines it.
+    name: Option<Arc<str>>,
+    /// Number among data streams that are otherwise equal.
+    pub(super) ordinal: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum StreamPlace {
+    /// Device and number of the only file, which can get another name.
+    File(u64, u64),
+    /// Path and identifier of the trace.
+    Trace(String, Option<String>),
+}
+
+/// Size and identity of a data stream's only file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FollowedFile {
+    device: u64,
+    number: u64,
+    bytes: u64,
+}
+
+impl FollowedFile {
+    /// Finds the only file of a data stream, if it has one.
+    pub(super) fn of(trace: &dyn OpenedTrace, summary: &StreamSummary) -> Option<Self> {
+        let [file] = summary.files.as_slice() else { return None };
+        let root = Path::new(trace.path());
+        let candidates = [Path::new(file).to_owned(), root.join(file), root.to_owned()];
+        let found = candidates.iter().find_map(|path| fs::metadata(path).ok().filter(Metadata::is_file))?;
+        let (device, number) = identity(&found);
+        Some(Self { device, number, bytes: found.len() })
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+impl StreamKey {
+    pub(super) fn new(trace: &dyn OpenedTrace, summary: &StreamSummary, file: Option<&FollowedFile>) -> Self {
+        let stream: &DataStream = &summary.stream;
+        let has_packets = summary.packets > 0 || stream.class().packet_context.is_some();
+        let is_of_file = summary.files.first().is_some_and(|file| file.ends_with(&*stream.name));
+        let (place, is_named) = match file.filter(|file| file.number != 0 && !has_packets) {
+            Some(file) => (StreamPlace::File(file.device, file.number), is_of_file),
+            None => {
+                let class = &trace.trace().class;
+                let uid = class.uid.clone().or_else(|| class.uuid.map(|uuid| uuid.to_string()));
+                (StreamPlace::Trace(trace.path().to_owned(), uid), stream.id.is_some())
+            }
+        };
+        let name = (!is_named).then(|| Arc::clone(&stream.name));
+        Self { place, class: stream.class().id, id: stream.id, name, ordinal: 0 }
+    }
+}
+
+/// Returns `true` if a data stream has an event at `begin` or later.
+fn has_event_from(trace: &dyn OpenedTrace, stream: usize, begin: i128) -> bool {
+    let Some(mut cursor) = trace.cursor_from(stream, Window::default(), begin) else { return false };
+    while let Some(head) = cursor.head() {
+        if head.kind == MessageKind::Event {
+            return true;
+        }
+        cursor.advance();
+    }
+    false
+}
+
+/// Position after the last delivered event of a data stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamPosition {
+    /// Number of delivered events.
+    pub(super) events: u64,
+    /// Time of the last delivered event, and number of delivered events at this time. `None` without a time, and if
+    /// times go back.
+    pub(super) last: Option<(i128, u64)>,
+    /// `true` if times go back or are missing.
+    pub(super) is_unordered: bool,
+    /// Number of events before the last damage of the previous look, plus 1.
+    pub(super) seen_damage: u64,
+    pub(super) file: Option<FollowedFile>,
+}
+
+impl StreamPosition {
+    /// Returns the time of the last event and the number of events at this time, if a cursor can start there.
+    pub(super) fn time(&self, trace: &dyn OpenedTrace, stream: usize) -> Option<(i128, u64)> {
+        self.last.filter(|_| trace.split_points(stream, u64::MAX).is_some())
+    }
+
+    /// Returns `true` if the data stream must be read from its start: its file was replaced or has shrunk, or it ends
+    /// before the position.
+    pub(super) fn is_obsolete(
+        &self,
+        trace: &dyn OpenedTrace,
+        stream: usize,
+        summary: &StreamSummary,
+        file: Option<FollowedFile>,
+    ) -> bool {
+        if let Some((time, _)) = self.time(trace, stream) {
+            // The time range can lack the events of the last packet.
+            let ends_before = summary.time_range.is_some_and(|(_, end)| end < time);
+            return ends_before && !has_event_from(trace, stream, time);
+        }
+        self.file.zip(file).is_some_and(|(before, now)| {
+            (before.device, before.number) != (now.device, now.number) || now.bytes < before.bytes
+        })
+    }
+
+    /// Adds an event.
+    pub(super) fn add(&mut self, time: Option<i128>) {
+        self.events += 1;
+        let before = self.last.map(|(before, _)| before);
+        self.is_unordered |= time.is_none() || time < before;
+        self.last = match (time, self.last) {
+            _ if self.is_unordered => None,
+            (Some(time), Some((before, count))) if time == before => Some((time, count + 1)),
+            (time, _) => time.map(|time| (time, 1)),
+        };
+    }
+}

@@ -1,0 +1,181 @@
+//! Looks at growing files: finds what was not delivered yet.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ichnos_flow::{DamageCursor, Merge};
+use ichnos_io::RefusedTrace;
+use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace};
+
+use super::delivery::{Delivery, HomeStream, StreamChange};
+use super::follow_cursor::FollowCursor;
+use super::known_stream::{FollowedFile, StreamKey, StreamPosition};
+use super::new_events::NewEvents;
+use crate::Session;
+
+/// Everything that was delivered so far.
+#[derive(Default)]
+pub(super) struct Delivered {
+    positions: HashMap<StreamKey, StreamPosition>,
+    /// Traces of the delivered data streams, by path and number.
+    traces: HashMap<(String, usize), Arc<Trace>>,
+    /// Delivered data streams that have begun.
+    streams: HashMap<StreamKey, Arc<DataStream>>,
+    /// Former traces. Sinks identify classes by address, so none may be used twice.
+    former: Vec<Arc<Trace>>,
+}
+
+/// New messages, and what a later look can still find in the same files.
+pub(super) struct FoundMessages {
+    pub(super) delivery: Delivery,
+    /// `true` if there is a message.
+    pub(super) has_messages: bool,
+    /// `true` if events were held back, although the files may be complete.
+    pub(super) has_more: bool,
+}
+
+/// Data stream of a session, and its key.
+struct FoundStream {
+    trace: usize,
+    data: Arc<DataStream>,
+    key: StreamKey,
+    /// Cursor over new messages, if there are any.
+    cursor: Option<BoxedCursor>,
+}
+
+impl Delivered {
+    /// Finds the messages of a session that were not delivered yet. With `is_last`, nothing is held back.
+    pub(super) fn look(&mut self, session: Session, is_last: bool) -> FoundMessages {
+        let mut has_more = false;
+        let (mut found, mut changes) = (Vec::new(), Vec::new());
+        let mut ordinals: HashMap<StreamKey, usize> = HashMap::new();
+        for (index, trace) in session.traces().iter().enumerate() {
+            let mut number = 0;
+            trace.for_each_stream(&mut |summary| {
+                let file = FollowedFile::of(trace.as_ref(), &summary);
+                let mut key = StreamKey::new(trace.as_ref(), &summary, file.as_ref());
+                let ordinal = ordinals.entry(key.clone()).or_default();
+                key.ordinal = *ordinal;
+                *ordinal += 1;
+                let position = self.positions.entry(key.clone()).or_default();
+                if position.is_obsolete(trace.as_ref(), number, &summary, file) {
+                    *position = StreamPosition::default();
+                    // It begins again.
+                    changes.extend(self.streams.remove(&key).map(StreamChange::End));
+                }
+                position.file = file;
+                let (cursor, more) = new_messages(trace.as_ref(), number, position, is_last);
+                has_more |= more;
+                found.push(FoundStream { trace: index, data: Arc::clone(&summary.stream), key, cursor });
+                number += 1;
+            });
+        }
+        let damage = if is_last { damage_outside_streams(&session) } else { Vec::new() };
+        let homes = self.homes(session.traces(), &found, &mut changes);
+        if is_last {
+            let present: HashSet<&StreamKey> = found.iter().map(|stream| &stream.key).collect();
+            let gone = self.streams.iter().filter(|(key, _)| !present.contains(key));
+            changes.extend(gone.map(|(_, stream)| StreamChange::End(Arc::clone(stream))));
+        }
+        let cursors: Vec<_> = found.into_iter().filter_map(|stream| stream.cursor).collect();
+        let has_messages = !(changes.is_empty() && damage.is_empty() && cursors.is_empty());
+        let cursors = [DamageCursor::new(damage).boxed()].into_iter().chain(cursors).collect();
+        let delivery = Delivery::new(changes, Merge::new(cursors), homes, is_last, session);
+        FoundMessages { delivery, has_messages, has_more }
+    }
+
+    /// Returns the trace to which each trace of a session is delivered.
+    fn home_traces(&mut self, traces: &[Box<dyn OpenedTrace>]) -> Vec<Arc<Trace>> {
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let mut homes = Vec::new();
+        for trace in traces {
+            let number = numbers.entry(trace.path()).or_default();
+            let key = (trace.path().to_owned(), *number);
+            *number += 1;
+            // Wrapped traces have data streams with other classes.
+            let streams = trace.data_streams();
+            let own = streams.first().map_or_else(|| trace.trace(), |stream| &stream.trace);
+            let home = self.traces.entry(key).or_insert_with(|| Arc::clone(own));
+            if !is_same(home, own) {
+                self.former.push(std::mem::replace(home, Arc::clone(own)));
+            }
+            homes.push(Arc::clone(home));
+        }
+        homes
+    }
+
+    /// Returns the delivered data streams. If the classes of a trace have grown, its data streams end, and go on as new
+    /// data streams.
+    fn homes(
+        &mut self,
+        traces: &[Box<dyn OpenedTrace>],
+        found: &[FoundStream],
+        changes: &mut Vec<StreamChange>,
+    ) -> Vec<HomeStream> {
+        let traces = self.home_traces(traces);
+        let mut homes = Vec::new();
+        for FoundStream { trace, data, key, cursor } in found {
+            let Some(trace) = traces.get(*trace) else { continue };
+            let known = self.streams.get(key);
+            let stream = match known.filter(|known| Arc::ptr_eq(&known.trace, trace)) {
+                Some(known) => Arc::clone(known),
+                None if Arc::ptr_eq(trace, &data.trace) => Arc::clone(data),
+                None => {
+                    let name = Arc::clone(&data.name);
+                    let Some(new) = DataStream::new(Arc::clone(trace), data.class_index, data.id, name)
+                    else {
+                        continue;
+                    };
+                    Arc::new(new)
+                }
+            };
+            if cursor.is_some() {
+                if let Some(known) = known.filter(|known| !Arc::ptr_eq(known, &stream)) {
+                    changes.push(StreamChange::End(Arc::clone(known)));
+                    changes.push(StreamChange::Begin(Arc::clone(&stream)));
+                }
+                self.streams.insert(key.clone(), Arc::clone(&stream));
+            }
+            homes.push(HomeStream::new(stream, Arc::clone(data)));
+        }
+        homes
+    }
+}
+
+/// Returns a cursor over the new messages of a data stream, if there are any, and moves the position after them. Also
+/// returns `true` if more events are held back.
+fn new_messages(
+    trace: &dyn OpenedTrace,
+    stream: usize,
+    position: &mut StreamPosition,
+    is_last: bool,
+) -> (Option<BoxedCursor>, bool) {
+    if is_last {
+        return (FollowCursor::new(trace, stream, position, None).map(|cursor| cursor.boxed()), false);
+    }
+    let NewEvents { count, has_more, after } = NewEvents::find(trace, stream, position);
+    let cursor = FollowCursor::new(trace, stream, position, Some(count)).filter(|_| count > 0);
+    *position = after;
+    (cursor.map(|cursor| cursor.boxed()), has_more)
+}
+
+/// Returns `true` if events of one trace can be delivered as events of the other. Stack numbers depend on the trace.
+fn is_same(home: &Arc<Trace>, own: &Arc<Trace>) -> bool {
+    let has_stacks = |trace: &Trace| {
+        (0..trace.class.data_streams.len()).any(|class| !trace.stacks_of(class).table.is_empty())
+    };
+    Arc::ptr_eq(home, own) || (home.class == own.class && !has_stacks(home) && !has_stacks(own))
+}
+
+/// Returns unreadable data outside all data streams.
+fn damage_outside_streams(session: &Session) -> Vec<Damage> {
+    let unreadable = |path: &str, text: String| Damage::new(path, 0, DamageKind::Unreadable(text));
+    let traces = session.traces().iter().flat_map(|trace| trace.damage().iter().cloned());
+    let refused = session.refused().iter().map(|RefusedTrace { path, diagnostics, .. }| {
+        let reasons: Vec<_> = diagnostics.iter().map(|reason| reason.diagnostic.message.clone()).collect();
+        unreadable(path, reasons.join("; "))
+    });
+    traces.chain(refused).collect()
+}

@@ -1,0 +1,238 @@
+//! Thread that looks at growing files.
+
+use std::collections::HashSet;
+use std::mem::{Discriminant, discriminant};
+use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ichnos_io::{IoError, ScanProgress};
+use ichnos_model::live::Arrivals;
+use ichnos_model::locks::IgnorePoison as _;
+
+use super::delivery::Delivery;
+use super::follow_options::FollowOptions;
+use super::input_state::InputState;
+use super::look::{Delivered, FoundMessages};
+use crate::{OpenError, OpenOptions, Session};
+
+/// Share of the time that opening may take.
+const SHARE: u32 = 10;
+
+/// Maximum number of reported reasons for waiting.
+const MOST_REPORTS: usize = 100;
+
+/// Paths that are opened again and again.
+pub(super) struct Inputs {
+    paths: Vec<PathBuf>,
+    options: OpenOptions,
+    follow: FollowOptions,
+    /// State of the files before they were opened.
+    state: Option<InputState>,
+    /// `true` to open the files even if they have not changed.
+    is_again: bool,
+    /// Duration of the last opening.
+    took: Duration,
+    /// Kinds of the reported reasons for waiting, and reported paths.
+    reported: HashSet<(Discriminant<OpenError>, String)>,
+}
+
+impl Inputs {
+    pub(super) fn new(paths: Vec<PathBuf>, mut options: OpenOptions, follow: &FollowOptions) -> Self {
+        options.read.growing = true;
+        // Later events must not be delivered before earlier ones of the same file.
+        options.read.unsorted = true;
+        options.read.progress = ScanProgress::default();
+        let (state, reported) = (None, HashSet::new());
+        Self {
+            paths,
+            options,
+            follow: follow.clone(),
+            state,
+            is_again: false,
+            took: Duration::ZERO,
+            reported,
+        }
+    }
+
+    /// Returns the paths for display.
+    pub(super) fn name(&self) -> String {
+        self.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the time until the next look.
+    pub(super) fn pause(&self) -> Duration {
+        self.follow.interval.max(self.took.saturating_mul(SHARE))
+    }
+
+    /// Opens the paths if files have changed. Returns `None` if they have not, or if there is no trace yet.
+    ///
+    /// # Errors
+    /// If waiting does not help.
+    pub(super) fn open_changed(&mut self) -> Result<Option<Session>, OpenError> {
+        let state = InputState::new(&self.paths);
+        let is_changed = self.state.replace(state) != Some(state);
+        if !(std::mem::take(&mut self.is_again) || is_changed) {
+            return Ok(None);
+        }
+        let begin = Instant::now();
+        let opened = crate::open(&self.paths, &self.options);
+        self.took = begin.elapsed();
+        match opened {
+            Ok(session) => {
+                session.left_out().iter().for_each(|error| self.report(error, error.to_string()));
+                Ok(Some(session))
+            }
+            Err(error) if can_vanish(&error) => {
+                // The text can change with each byte of a file.
+                self.report(&error, String::new());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reports a reason for waiting, once for each kind and text.
+    fn report(&mut self, error: &OpenError, text: String) {
+        if self.reported.len() < MOST_REPORTS && self.reported.insert((discriminant(error), text)) {
+            (self.follow.waiting)(error);
+        }
+    }
+}
+
+/// Returns `true` if an error can vanish when files grow or appear.
+fn can_vanish(error: &OpenError) -> bool {
+    match error {
+        OpenError::Io(IoError::NotFound { .. }) | OpenError::NoTrace(_) | OpenError::Refused(_) => true,
+        OpenError::Several(errors) => errors.iter().all(can_vanish),
+        _ => false,
+    }
+}
+
+/// State that the feed and its thread share.
+#[derive(Debug, Default)]
+pub(super) struct FollowControl {
+    state: Mutex<ControlState>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ControlState {
+    is_stopped: bool,
+    is_abandoned: bool,
+    /// Time of the last look, in nanoseconds from the Unix epoch.
+    looked: Option<i128>,
+}
+
+impl FollowControl {
+    /// Asks for the last look.
+    pub(super) fn stop(&self) {
+        self.state.lock().ignore_poison().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Ends the thread.
+    pub(super) fn abandon(&self) {
+        self.state.lock().ignore_poison().is_abandoned = true;
+        self.changed.notify_all();
+    }
+
+    /// Returns the time up to which everything in the files was handed over.
+    pub(super) fn looked(&self) -> Option<i128> {
+        self.state.lock().ignore_poison().looked
+    }
+
+    /// Waits until the time is over or the feed is stopped.
+    fn wait(&self, time: Duration) -> ControlState {
+        let goes_on = |state: &mut ControlState| !state.is_stopped && !state.is_abandoned;
+        let state = self.state.lock().ignore_poison();
+        *self.changed.wait_timeout_while(state, time, goes_on).ignore_poison().0
+    }
+}
+
+/// Thread that looks at growing files.
+pub(super) struct Watcher {
+    inputs: Inputs,
+    delivered: Delivered,
+    deliveries: SyncSender<Result<Delivery, OpenError>>,
+    control: Arc<FollowControl>,
+    arrivals: Arrivals,
+}
+
+impl Watcher {
+    pub(super) fn new(
+        inputs: Inputs,
+        deliveries: SyncSender<Result<Delivery, OpenError>>,
+        control: Arc<FollowControl>,
+        arrivals: Arrivals,
+    ) -> Self {
+        Self { inputs, delivered: Delivered::default(), deliveries, control, arrivals }
+    }
+
+    /// Looks at the files until the feed is stopped.
+    pub(super) fn run(mut self) {
+        loop {
+            let state = self.control.wait(self.inputs.pause());
+            if state.is_abandoned {
+                break;
+            }
+            if state.is_stopped {
+                self.finish();
+                break;
+            }
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+            if !self.look_again() {
+                break;
+            }
+            let looked = now.and_then(|now| i128::try_from(now.as_nanos()).ok());
+            self.control.state.lock().ignore_poison().looked = looked;
+        }
+        // The feed finds the end of the channel.
+        drop(self.deliveries);
+        self.arrivals.notify();
+    }
+
+    /// Hands over what is new. Returns `false` at the end.
+    fn look_again(&mut self) -> bool {
+        let opened = self.inputs.open_changed().and_then(|session| {
+            session.as_ref().map(Session::reader).transpose()?;
+            Ok(session)
+        });
+        let found = match opened {
+            Ok(None) => return true,
+            Ok(Some(session)) => self.find(session, false),
+            Err(error) => {
+                // The feed can be gone.
+                let _ = self.deliveries.send(Err(error));
+                return false;
+            }
+        };
+        let is_read = !found.has_messages || self.deliveries.send(Ok(found.delivery)).is_ok();
+        self.arrivals.notify();
+        is_read
+    }
+
+    /// Returns everything in a session that was not delivered yet.
+    pub(super) fn look(&mut self, session: Session, is_last: bool) -> Delivery {
+        self.find(session, is_last).delivery
+    }
+
+    fn find(&mut self, session: Session, is_last: bool) -> FoundMessages {
+        let begin = Instant::now();
+        let found = self.delivered.look(session, is_last);
+        self.inputs.took += begin.elapsed();
+        self.inputs.is_again = found.has_more;
+        found
+    }
+
+    /// Delivers everything that is there.
+    fn finish(&mut self) {
+        self.inputs.options.read.growing = false;
+        if let Ok(session) = crate::open(&self.inputs.paths, &self.inputs.options) {
+            let delivery = self.look(session, true);
+            // The feed can be gone.
+            let _ = self.deliveries.send(Ok(delivery));
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Files that grow while they are read: everything that is printed equals the text of the finished files.
+
+use std::fs::{self, File, OpenOptions as FileOptions};
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ichnos::create::{CreateOptions, create};
+use ichnos::live::follow::{FollowFeed, FollowOptions};
+use ichnos::model::class::{FieldClass, Member};
+use ichnos::model::clock::ClockClass;
+use ichnos::model::event::EventValues;
+use ichnos::model::live::{LiveFeed as _, LiveOptions, LivePoll};
+use ichnos::model::{Message, Sink};
+use ichnos::{OpenOptions, Pass, Session};
+
+/// Follows paths on a thread.
+struct Follower {
+    stop: &'static AtomicBool,
+    messages: Transcript,
+    thread: JoinHandle<()>,
+}
+
+/// Messages as text, and the number of events among them.
+#[derive(Clone, Default)]
+struct Transcript(Arc<Mutex<(Vec<String>, usize)>>);
+
+impl Sink for Transcript {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>> {
+        let name = message.stream().map(|stream| stream.name.to_string());
+        let time = message.nanoseconds();
+        let text = match message {
+            Message::Event(event) => {
+                let mut values = EventValues::default();
+                values.copy_from(event).unwrap();
+                format!("{time:?} {} {values:?}", event.name())
+            }
+            Message::PacketBegin(packet) => format!("{time:?} packet of {}", packet.total_length),
+            Message::Damage(damage) => damage.to_string(),
+            _ => format!("{time:?} {:?}", MessageKindOf(message)),
+        };
+        let mut messages = self.0.lock().unwrap();
+        messages.0.push(format!("{name:?} {text}"));
+        messages.1 += usize::from(matches!(message, Message::Event(_)));
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Name of a message without content.
+struct MessageKindOf<'m>(&'m Message<'m>);
+
+impl std::fmt::Debug for MessageKindOf<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            Message::StreamBegin(_) => "stream begin",
+            Message::StreamEnd(_) => "stream end",
+            Message::PacketEnd(_) => "packet end",
+            _ => "loss",
+        })
+    }
+}
+
+impl Transcript {
+    fn events(&self) -> usize {
+        self.0.lock().unwrap().1
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().0.clone()
+    }
+
+    /// Returns the messages, without regard to the order of data streams.
+    fn sorted(&self) -> Vec<String> {
+        let mut lines = self.lines();
+        lines.sort_unstable();
+        lines
+    }
+
+    /// Reads finished files.
+    fn of(path: &Path) -> Self {
+        let mut options = OpenOptions::default();
+        options.read.unsorted = true;
+        let session = ichnos::open([path], &options).unwrap();
+        let mut transcript = Self::default();
+        session.reader().unwrap().pass().run(&mut transcript).unwrap();
+        transcript
+    }
+}
+
+fn follow_options() -> FollowOptions {
+    let mut options = FollowOptions::default();
+    options.interval = Duration::from_millis(1);
+    options
+}
+
+impl Follower {
+    fn new(paths: &[&Path]) -> Self {
+        let stop: &'static AtomicBool = Box::leak(Box::default());
+        let messages = Transcript::default();
+        let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
+        let mut sink = messages.clone();
+        let thread = std::thread::spawn(move || {
+            let mut live = LiveOptions::default();
+            live.stop = Some(stop);
+            let feed = FollowFeed::open(paths, &OpenOptions::default(), &follow_options(), &live).unwrap();
+            let session = Session::of_live(vec![Box::new(feed.into_trace(live))], &OpenOptions::default());
+            session.reader().unwrap().pass().with(Pass::default().live()).run(&mut sink).unwrap();
+        });
+        Self { stop, messages, thread }
+    }
+
+    /// Waits until there are this many events.
+    fn wait_for(&self, events: usize) {
+        let begin = Instant::now();
+        while self.messages.events() < events {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{events}: {:#?}", self.messages.lines());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Ends the input and returns its messages.
+    fn finish(self) -> Transcript {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+        self.messages
+    }
+}
+
+fn example(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(path)
+}
+
+/// Appends bytes to a file.
+fn append(path: &Path, bytes: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    FileOptions::new().create(true).append(true).open(path).unwrap().write_all(bytes).unwrap();
+}
+
+/// Lists the files of a directory, or a file itself, by relative path. Metadata come first.
+fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut left = vec![path.to_owned()];
+    while let Some(next) = left.pop() {
+        if next.is_dir() {
+            left.extend(fs::read_dir(&next).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            files.push((next.strip_prefix(path).unwrap().to_owned(), fs::read(&next).unwrap()));
+        }
+    }
+    files.sort_by_key(|(path, _)| (!path.ends_with("metadata"), path.clone()));
+    files
+}
+
+/// Lets an example grow in pieces of `size` bytes, and compares the text.
+fn grow(name: &str, size: usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("followed");
+    let from = example(name);
+    let follower = Follower::new(&[&path]);
+    let files = files(&from);
+    for (file, bytes) in &files {
+        let target = if file.as_os_str().is_empty() { path.clone() } else { path.join(file) };
+        for piece in bytes.chunks(size) {
+            append(&target, piece);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let (found, expected) = (follower.finish(), Transcript::of(&path));
+    assert_eq!(found.sorted(), expected.sorted(), "{name}, {size} bytes");
+    let streams = found.lines().iter().filter(|line| line.ends_with("stream begin")).count();
+    if streams == 1 {
+        assert_eq!(found.lines(), expected.lines(), "{name}, {size} bytes");
+    }
+    assert!(found.events() > 0);
+}
+
+#[test]
+fn growing_files_of_all_formats() {
+    for name in [
+        "hello-jsonl/requests.jsonl",
+        "hello-xtrace/proxy.reports",
+        "hello-fuchsia/boot.log",
+        "hello-fxt/frames.fxt",
+        "hello-ctf2/trace",
+        "hello-proposals/prop1",
+    ] {
+        for size in [1, 7, 100, 1000] {
+            grow(name, size);
+        }
+    }
+}
+
+#[test]
+fn growing_directories_with_several_data_streams() {
+    for size in [37, 512, 4096] {
+        grow("hello-lttng/trace", size);
+    }
+}
+
+fn line(time: u32, text: &str) -> String {
+    format!("{{\"ts\": {time}, \"name\": \"tick\", \"payload\": {{\"text\": \"{text}\"}}}}\n")
+}
+
+#[test]
+fn events_come_while_files_grow() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    let follower = Follower::new(&[&path]);
+    for time in 1..=20 {
+        append(&path, line(time, "a").as_bytes());
+        follower.wait_for(time as usize);
+    }
+    // A line that is not whole is not an event yet, even if it could be read.
+    append(&path, line(21, "a").trim_end().as_bytes());
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(follower.messages.events(), 20);
+    append(&path, b"\n");
+    follower.wait_for(21);
+    // At the end, it is.
+    append(&path, line(22, "a").trim_end().as_bytes());
+    let found = follower.finish();
+    assert_eq!(found.lines(), Transcript::of(&path).lines());
+    assert_eq!(found.events(), 22);
+}
+
+#[test]
+fn files_that_are_truncated_and_rotated() {
+    // The files are mapped while they are truncated.
+    ichnos::io::handle_bus_errors().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    let follower = Follower::new(&[directory.path()]);
+    append(&path, (line(1, "a") + &line(2, "a")).as_bytes());
+    follower.wait_for(2);
+    // Truncated, and shorter than before.
+    File::create(&path).unwrap().write_all(line(3, "b").as_bytes()).unwrap();
+    follower.wait_for(3);
+    append(&path, line(4, "b").as_bytes());
+    follower.wait_for(4);
+    // Renamed: its events are not delivered again, but new ones are.
+    let old = directory.path().join("log.1.jsonl");
+    fs::rename(&path, &old).unwrap();
+    append(&old, line(5, "b").as_bytes());
+    append(&path, line(6, "c").as_bytes());
+    follower.wait_for(6);
+    append(&path, line(7, "c").as_bytes());
+    follower.wait_for(7);
+    let found = follower.finish();
+    assert_eq!(found.events(), 7, "{:#?}", found.lines());
+    for time in 1..=7u64 {
+        let is_event = |line: &&String| line.contains(&format!("Some({time}) tick"));
+        assert_eq!(found.lines().iter().filter(is_event).count(), 1, "{time}: {:#?}", found.lines());
+    }
+}
+
+#[test]
+fn new_files_with_earlier_data_streams() {
+    let directory = tempfile::tempdir().unwrap();
+    let follower = Follower::new(&[directory.path()]);
+    for file in 0..5 {
+        let path = directory.path().join(format!("{}.jsonl", 9 - file));
+        append(&path, line(10 * file + 1, "a").as_bytes());
+        follower.wait_for(file as usize * 3 + 1);
+        append(&path, (line(10 * file + 2, "a") + &line(10 * file + 3, "a")).as_bytes());
+        follower.wait_for(file as usize * 3 + 3);
+    }
+    assert_eq!(follower.finish().sorted(), Transcript::of(directory.path()).sorted());
+}
+
+#[test]
+fn damage_waits_until_it_is_certain() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    let follower = Follower::new(&[&path]);
+    append(&path, line(1, "a").as_bytes());
+    follower.wait_for(1);
+    append(&path, ("{\"ts\": broken}\n".to_owned() + &line(2, "a")).as_bytes());
+    follower.wait_for(2);
+    append(&path, b"{\"ts\": 3, \"na");
+    let found = follower.finish();
+    assert_eq!(found.lines(), Transcript::of(&path).lines());
+    assert_eq!(found.events(), 2);
+}
+
+#[test]
+fn waiting_ends_when_it_is_stopped() {
+    static STOP: AtomicBool = AtomicBool::new(true);
+    let directory = tempfile::tempdir().unwrap();
+    let mut live = LiveOptions::default();
+    live.stop = Some(&STOP);
+    let missing = vec![directory.path().join("missing")];
+    let opened = FollowFeed::open(missing, &OpenOptions::default(), &follow_options(), &live);
+    assert_eq!(opened.err().unwrap().to_string(), "stopped before there was a trace");
+}
+
+#[test]
+fn classes_and_data_streams_stay_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    append(&path, line(1, "a").as_bytes());
+    let live = LiveOptions::default();
+    let options = (&OpenOptions::default(), &follow_options());
+    let mut feed = FollowFeed::open(vec![path.clone()], options.0, options.1, &live).unwrap();
+    let mut found = Vec::new();
+    let begin = Instant::now();
+    while found.len() < 5 && begin.elapsed() < Duration::from_secs(60) {
+        match feed.poll() {
+            LivePoll::Message(_) => {
+                if let Some(Message::Event(event)) = feed.current() {
+                    let stream = std::ptr::from_ref(event.stream).addr();
+                    let class = std::ptr::from_ref(event.class).addr();
+                    found.push((stream, class, event.class_index()));
+                    append(&path, line(found.len() as u32 + 1, "a").as_bytes());
+                }
+            }
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    assert_eq!(found.len(), 5);
+    found.dedup();
+    assert_eq!(found.len(), 1);
+}
+
+/// Metadata grow, and data streams appear, while the trace is followed.
+#[test]
+fn a_trace_that_is_being_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let follower = Follower::new(&[&path]);
+    let mut options = CreateOptions::default();
+    options.packet_size = Some(300);
+    let trace = create(&path, &options).unwrap();
+    let clock = trace.clock(ClockClass::since_unix_epoch("wall")).unwrap();
+    let mut time = 0u64;
+    for number in 0..10 {
+        let stream = trace.stream(&format!("stream{number}"), Some(&clock)).unwrap();
+        let members = [Member::new("n", FieldClass::unsigned(64)), Member::new("s", FieldClass::string())];
+        let mut event = stream.declare(&format!("e{number}"), members).unwrap();
+        for count in 0..30 {
+            event.set("n", time).unwrap().set("s", "some text").unwrap().write(time / 3).unwrap();
+            time += 1;
+            if count % 4 == 0 {
+                trace.flush().unwrap();
+                follower.wait_for(usize::try_from(time).unwrap());
+            }
+        }
+    }
+    trace.finish().unwrap();
+    follower.wait_for(usize::try_from(time).unwrap());
+    let found = follower.finish();
+    assert_eq!(found.events(), usize::try_from(time).unwrap());
+    // Data streams begin again when the metadata have grown.
+    let unique = |transcript: Transcript| {
+        let mut lines = transcript.sorted();
+        lines.dedup();
+        lines
+    };
+    assert_eq!(unique(found), unique(Transcript::of(&path)));
+}

@@ -1,0 +1,228 @@
+//! Streams that are still arriving: the messages are those of the finished file, whatever the chunks are.
+
+use ichnos_export::{Pretty, PrettyOptions};
+use ichnos_model::{Message, OpenedTrace, Sink, Window};
+use ichnos_nettrace::{LiveNettrace, LiveState, NettraceFile, NettraceOptions};
+use ichnos_testing::{Random, cases, private_memory};
+
+use crate::builder::{Bytes, Event, File, Form, Metadata, field};
+use crate::order::random_file;
+use crate::truncated::recorded;
+
+/// Returns a message as text.
+fn text(message: &Message<'_>) -> String {
+    match message {
+        Message::Event(_) => {
+            let mut text = Vec::new();
+            let _ = Pretty::new(&mut text, PrettyOptions::default()).message(message).unwrap();
+            String::from_utf8(text).unwrap().trim_end().to_owned()
+        }
+        Message::StreamBegin(_) => "begin".to_owned(),
+        Message::StreamEnd(_) => "end".to_owned(),
+        Message::DiscardedEvents(discarded) => format!("discarded {:?}", discarded.count),
+        Message::Damage(damage) => damage.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the messages of a whole file.
+fn whole(bytes: &[u8]) -> Option<Vec<String>> {
+    let file = NettraceFile::open("file", bytes.to_vec().into(), &NettraceOptions::default()).ok()?;
+    let mut lines = Vec::new();
+    for mut cursor in file.cursors(Window::default()) {
+        while cursor.advance() {
+            lines.push(text(&cursor.current().unwrap()));
+        }
+    }
+    Some(lines)
+}
+
+/// Returns the messages of a stream in chunks.
+fn arriving(bytes: &[u8], mut chunk: impl FnMut() -> usize) -> Vec<String> {
+    let mut live = LiveNettrace::new("file", &NettraceOptions::default(), Vec::new());
+    let mut lines = Vec::new();
+    let mut rest = bytes;
+    loop {
+        match live.advance() {
+            LiveState::Message => lines.push(text(&live.current().unwrap())),
+            LiveState::Waiting if rest.is_empty() => live.finish(),
+            LiveState::Waiting => {
+                let (next, behind) = rest.split_at(chunk().clamp(1, rest.len()));
+                live.feed(next);
+                rest = behind;
+            }
+            LiveState::End => {
+                assert_eq!(live.advance(), LiveState::End);
+                return lines;
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn assert_same(found: &[String], expected: &[String], what: &str) {
+    let first = found.iter().zip(expected).position(|(found, expected)| found != expected);
+    let at = first.unwrap_or(found.len().min(expected.len()));
+    assert_eq!(found.get(at), expected.get(at), "{what}: message {at} of {}", expected.len());
+}
+
+#[test]
+fn recorded_files_in_chunks() {
+    for name in [
+        "runtime/net10.0-small.nettrace",
+        "runtime/net10.0-small-streaming.nettrace",
+        "runtime/net10.0-drops.nettrace",
+        "runtime/net10.0-nostacks.nettrace",
+        "runtime/net3.1.2-small.nettrace",
+        "perfview/eventpipe-dotnetcore3.0-win-x64-objver4.nettrace",
+        "perfview/eventpipe-dotnetcore5.0-win-x64-arraytypes.nettrace",
+    ] {
+        let Some(bytes) = recorded(name) else { return };
+        let bytes = &bytes[..bytes.len().min(1 << 20)];
+        let expected = whole(bytes).unwrap();
+        assert!(expected.len() > 100, "{name}: {}", expected.len());
+        let mut random = Random::new(bytes.len() as u64);
+        for size in [100_000, 4_096, 301] {
+            let found = arriving(bytes, || 1 + random.index(size));
+            assert_same(&found, &expected, &format!("{name} in chunks of {size}"));
+        }
+    }
+}
+
+#[test]
+fn random_files_in_chunks() {
+    cases(300, |random| {
+        let file = random_file(random, Form::V4, 0).bytes;
+        let expected = whole(&file).unwrap();
+        let size = 1 + random.index(400);
+        assert_same(&arriving(&file, || 1 + random.index(size)), &expected, "random file");
+    });
+}
+
+/// Damage is the same, at the same places.
+#[test]
+fn damaged_files_in_chunks() {
+    let mut last = Random::new(1);
+    let file = random_file(&mut last, Form::V4, 9).bytes;
+    cases(400, |random| {
+        let mut bytes = file.clone();
+        for _ in 0..=random.below(3) {
+            let at = 100 + random.index(bytes.len() - 100);
+            match random.below(3) {
+                0 => bytes[at] ^= 1 << random.below(8),
+                1 => bytes.truncate(at),
+                _ => drop(bytes.drain(at..bytes.len().min(at + 1 + random.index(9)))),
+            }
+            if bytes.len() < 200 {
+                return;
+            }
+        }
+        let size = 1 + random.index(300);
+        let found = arriving(&bytes, || 1 + random.index(size));
+        if let Some(expected) = whole(&bytes) {
+            let events = |lines: &[String]| {
+                lines.iter().filter(|line| line.starts_with('[')).cloned().collect::<Vec<_>>()
+            };
+            assert_same(&events(&found), &events(&expected), "damaged file");
+        }
+    });
+}
+
+fn number(sequence: u32, time: u64) -> Event {
+    Event::new(1, 7, sequence, time).with(Bytes::new().u32(sequence))
+}
+
+/// Returns the messages until more bytes are needed, without the start of the data stream.
+fn ready(live: &mut LiveNettrace) -> Vec<u64> {
+    let mut times = Vec::new();
+    loop {
+        match live.advance() {
+            LiveState::Message => {
+                if let Some(Message::Event(event)) = live.current() {
+                    times.push(event.clock.unwrap().cycles);
+                }
+            }
+            LiveState::Waiting | LiveState::End => return times,
+        }
+    }
+}
+
+#[test]
+fn events_wait_for_a_promise_or_for_the_caller() {
+    let mut file = File::new(Form::V4);
+    file.metadata(&[Metadata::new(1, "Number", [field(Form::V4, 9, "number")])]);
+    let mut parts = vec![std::mem::take(&mut file.bytes)];
+    let mut length = parts[0].len();
+    let mut part = |events: &[Event]| {
+        // The alignment depends on the position in the file.
+        file.bytes = vec![0; length];
+        file.events(true, events);
+        let part = file.bytes.split_off(length);
+        length += part.len();
+        part
+    };
+    parts.push(part(&[number(1, 1_010).sorted(), number(2, 1_030)]));
+    parts.push(part(&[number(3, 1_020).sorted(), number(4, 1_040)]));
+    parts.push(part(&[number(5, 1_035)]));
+    let mut live = LiveNettrace::new("file", &NettraceOptions::default(), Vec::new());
+    let feed = |live: &mut LiveNettrace, number: usize| {
+        live.feed(&parts[number]);
+        ready(live)
+    };
+    assert_eq!((feed(&mut live, 0), live.bound(), live.has_waiting()), (vec![], None, false));
+    assert_eq!(feed(&mut live, 1), Vec::<u64>::new());
+    let clock = live.stream().unwrap().clock().unwrap().clone();
+    assert_eq!((live.bound(), live.has_waiting()), (Some(clock.nanoseconds(1_010)), true));
+    assert_eq!(feed(&mut live, 2), [1_010]);
+    assert_eq!(live.bound(), Some(clock.nanoseconds(1_020)));
+    live.release_waiting();
+    assert_eq!((ready(&mut live), live.late()), (vec![1_020, 1_030, 1_040], 0));
+    assert!(!live.has_waiting());
+    assert_eq!(feed(&mut live, 3), Vec::<u64>::new());
+    live.finish();
+    assert_eq!((ready(&mut live), live.late()), (vec![1_035], 1));
+    assert_eq!(live.advance(), LiveState::End);
+}
+
+#[test]
+fn other_versions_are_refused() {
+    for form in [Form::V3, Form::V6] {
+        let mut file = File::new(form);
+        file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number")])]);
+        let mut live = LiveNettrace::new("file", &NettraceOptions::default(), Vec::new());
+        live.feed(&file.end());
+        assert_eq!(live.advance(), LiveState::End);
+        assert!(live.refusal().unwrap().to_string().contains("only streams of version 4"));
+    }
+}
+
+/// What was read is removed.
+#[test]
+fn memory_does_not_grow_with_the_stream() {
+    let mut file = File::new(Form::V4);
+    file.metadata(&[Metadata::new(1, "Number", [field(Form::V4, 9, "number")])]);
+    let mut live = LiveNettrace::new("file", &NettraceOptions::default(), Vec::new());
+    let (mut length, mut sequence, mut events) = (0, 0, 0);
+    let before = private_memory(std::process::id()).unwrap();
+    for _ in 0..20_000 {
+        let new: Vec<Event> = (0..50)
+            .map(|i| {
+                sequence += 1;
+                let event = number(sequence, u64::from(sequence));
+                if i == 0 { event.sorted() } else { event }
+            })
+            .collect();
+        file.events(false, &new);
+        live.feed(&file.bytes[length..]);
+        length = file.bytes.len();
+        if length > 1 << 20 {
+            let aligned = length % 4;
+            file.bytes = vec![0; aligned];
+            length = aligned;
+        }
+        events += ready(&mut live).len();
+    }
+    assert_eq!(events, 1_000_000 - 50);
+    let grown = private_memory(std::process::id()).unwrap().saturating_sub(before);
+    assert!(grown < 32 << 20, "{grown} bytes");
+}

@@ -1,0 +1,106 @@
+//! Origins of the elements of requests, without duplicates.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use ichnos_model::key_hash::KeyState;
+
+use crate::data_point::MetricHead;
+use crate::fault::Decoded;
+use crate::origin::{InstrumentationScope, Resource};
+use crate::request::{ElementOrigin, RequestSignal};
+
+/// Maximum number of resources with their own data stream. Further ones share a data stream.
+pub(crate) const MOST_RESOURCES: usize = 1 << 12;
+
+/// Values without duplicates, by index.
+#[derive(Debug)]
+struct ValueList<K, V> {
+    values: Vec<V>,
+    by_key: HashMap<K, u32, KeyState>,
+}
+
+impl<K, V> Default for ValueList<K, V> {
+    fn default() -> Self {
+        Self { values: Vec::new(), by_key: HashMap::default() }
+    }
+}
+
+impl<K: Hash + Eq, V> ValueList<K, V> {
+    fn add(&mut self, key: K, value: impl FnOnce() -> V) -> u32 {
+        let next = self.values.len() as u32;
+        *self.by_key.entry(key).or_insert_with(|| {
+            self.values.push(value());
+            next
+        })
+    }
+
+    fn get(&self, index: u32) -> Option<&V> {
+        self.values.get(index as usize)
+    }
+}
+
+/// Origin of elements, by indexes in a [`ContextTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ElementContext {
+    pub(crate) signal: RequestSignal,
+    /// Number of the file.
+    pub(crate) file: u32,
+    pub(crate) resource: u32,
+    scope: u32,
+    metric: Option<u32>,
+}
+
+/// Resources, scopes and metrics of requests.
+#[derive(Debug, Default)]
+pub(crate) struct ContextTable {
+    resources: ValueList<Vec<u8>, Arc<Resource>>,
+    scopes: ValueList<Vec<u8>, InstrumentationScope>,
+    metrics: ValueList<MetricHead, MetricHead>,
+    contexts: ValueList<ElementContext, ElementContext>,
+    /// Number of the last resource message in its request, and its index.
+    last: Option<(usize, u32)>,
+}
+
+impl ContextTable {
+    /// Prepares for another request.
+    pub(crate) fn begin_request(&mut self) {
+        self.last = None;
+    }
+
+    /// Adds the origin of elements in a file. Returns the index of its context.
+    pub(crate) fn add(&mut self, origin: &ElementOrigin<'_, '_>, file: u32) -> Decoded<u32> {
+        let resource = match self.last {
+            Some((number, index)) if number == origin.resource_number => index,
+            _ => {
+                let mut resource = Resource::decode(origin.resource)?;
+                if self.resources.values.len() >= MOST_RESOURCES {
+                    resource = resource.to_shared();
+                }
+                self.resources.add(resource.key(), || Arc::new(resource))
+            }
+        };
+        self.last = Some((origin.resource_number, resource));
+        let scope = InstrumentationScope::decode(origin.scope)?;
+        let scope = self.scopes.add(scope.key(), || scope);
+        let metric = origin.metric.map(|metric| self.metrics.add(metric.clone(), || metric.clone()));
+        let context = ElementContext { signal: origin.signal, file, resource, scope, metric };
+        Ok(self.contexts.add(context, || context))
+    }
+
+    /// Returns all resources.
+    pub(crate) fn resources(&self) -> &[Arc<Resource>] {
+        &self.resources.values
+    }
+
+    /// Returns a context with its scope and its metric.
+    pub(crate) fn get(
+        &self,
+        context: u32,
+    ) -> Option<(ElementContext, &InstrumentationScope, Option<&MetricHead>)> {
+        let context = *self.contexts.get(context)?;
+        let metric = context.metric.and_then(|metric| self.metrics.get(metric));
+        Some((context, self.scopes.get(context.scope)?, metric))
+    }
+}

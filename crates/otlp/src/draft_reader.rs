@@ -1,0 +1,116 @@
+//! Turns decoded parts of requests into events.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ichnos_model::class::DynamicClass;
+use ichnos_model::event::EventValues;
+use ichnos_model::field::FieldValue;
+use ichnos_model::{DataStream, Scope};
+
+use crate::any_value::AnyValue;
+use crate::class::{DraftOrigin, event_class, find_class, push_class_key};
+use crate::digits::to_hex;
+use crate::draft::{DraftIds, EventDraft};
+use crate::origin::{InstrumentationScope, name_text_pairs};
+use crate::shape::{AnyShape, rename_repeated};
+
+/// Maximum number of field classes of an event with its own class.
+const MOST_SHAPES: usize = 1 << 10;
+
+/// Maximum length of a name of an event with its own class.
+const MOST_NAME: usize = 1 << 10;
+
+/// Makes events of a data stream, reusing memory.
+#[derive(Debug, Default)]
+pub(crate) struct DraftReader {
+    key: Vec<u8>,
+}
+
+impl DraftReader {
+    /// Writes the values of an event. Returns its class, or `None` if the limits are too low for any class.
+    pub(crate) fn read(
+        &mut self,
+        mut draft: EventDraft<'_>,
+        origin: DraftOrigin<'_>,
+        stream: &DataStream,
+        values: &mut EventValues,
+    ) -> Option<Arc<DynamicClass>> {
+        rename_repeated(&mut draft.members);
+        let mut shapes: Vec<AnyShape> =
+            draft.members.iter().map(|member| AnyShape::new(&member.value)).collect();
+        let is_small =
+            shapes.iter().map(AnyShape::size).sum::<usize>() <= MOST_SHAPES && draft.name.len() <= MOST_NAME;
+        let class = if is_small { self.class(&draft, &shapes, origin, stream, false) } else { None };
+        let empty = InstrumentationScope::default();
+        let (class, scope) = match class {
+            Some(class) => (class, origin.scope),
+            None => {
+                draft = Self::any(draft, origin.scope);
+                shapes = draft.members.iter().map(|member| AnyShape::new(&member.value)).collect();
+                let origin = DraftOrigin { scope: &empty, ..origin };
+                (self.class(&draft, &shapes, origin, stream, true)?, &empty)
+            }
+        };
+        values.clear();
+        push_ids(&draft.ids, values);
+        scope.attributes.push(Scope::SpecificContext, values);
+        values.begin(Scope::Payload);
+        for (member, shape) in draft.members.iter().zip(&shapes) {
+            shape.push(&member.value, values);
+        }
+        origin.resource.attributes.push(Scope::Resource, values);
+        Some(class)
+    }
+
+    fn class(
+        &mut self,
+        draft: &EventDraft<'_>,
+        shapes: &[AnyShape],
+        origin: DraftOrigin<'_>,
+        stream: &DataStream,
+        is_last: bool,
+    ) -> Option<Arc<DynamicClass>> {
+        self.key.clear();
+        push_class_key(draft, shapes, origin.scope, &mut self.key);
+        find_class(stream, &self.key, is_last, || event_class(draft, shapes, origin, &self.key))
+    }
+
+    /// Returns the event with its name, its fields and its scope as texts, for the class that all events of its kind
+    /// share beyond the limits.
+    fn any(mut draft: EventDraft<'_>, scope: &InstrumentationScope) -> EventDraft<'static> {
+        let key = draft.members.iter().take(draft.own).find_map(|member| match member.value {
+            AnyValue::Key(key) => Some(key),
+            _ => None,
+        });
+        let ids = std::mem::take(&mut draft.ids);
+        let mut any = EventDraft::new(draft.kind, Cow::Borrowed(b""), draft.time, ids);
+        if let Some(key) = key {
+            any.push("span", AnyValue::Key(key));
+        }
+        any.push("name", AnyValue::text(&draft.name).into_owned());
+        any.push("scope", AnyValue::Array(scope.attributes.name_text_pairs()).into_owned());
+        any.push("fields", AnyValue::Array(name_text_pairs(&draft.members)).into_owned());
+        any
+    }
+}
+
+/// Writes the common context.
+fn push_ids(ids: &DraftIds, values: &mut EventValues) {
+    values.begin(Scope::CommonContext);
+    let mut push = |id: Option<&[u8]>| {
+        values.push_optional(id.is_some());
+        if let Some(id) = id {
+            values.push(FieldValue::Text(to_hex(id).as_bytes()));
+        }
+    };
+    push(ids.trace.as_ref().map(|id| &id[..]));
+    push(ids.span.as_ref().map(|id| &id[..]));
+    push(ids.parent.as_ref().map(|id| &id[..]));
+    values.push_optional(!ids.linked.is_empty());
+    if !ids.linked.is_empty() {
+        values.begin_array();
+        ids.linked.iter().for_each(|id| values.push(FieldValue::Text(to_hex(id).as_bytes())));
+        values.end();
+    }
+}

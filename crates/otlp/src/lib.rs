@@ -1,0 +1,64 @@
+//! OpenTelemetry requests (OTLP) as ichnos traces, from files and over HTTP.
+//!
+//! | OTLP | model |
+//! |---|---|
+//! | directory or file with requests, receiver | trace |
+//! | resource | data stream. Its attributes are the [resource](ichnos_model::Scope::Resource) of each event |
+//! | scope: name, version, attributes | specific context |
+//! | identifiers of trace, span, parent and links of the same trace | common context |
+//! | span | two events, for its start and its end |
+//! | event of a span, log record, data point | event |
+//! | distinct names and types of attributes | event record class, created at its first event |
+//! | times | clock with 1 GHz, since 1970 |
+//!
+//! All fields of an event are values. The payload has the fields that OpenTelemetry defines for the element, then its
+//! attributes under their own names. An attribute with the name of an earlier field gets a number: `kind_2`. Texts,
+//! integers, floating-point numbers, booleans, bytes, arrays and lists of attributes keep their types. An array of
+//! values with different types is an array of texts, with JSON for other values.
+//!
+//! | event | name | payload |
+//! |---|---|---|
+//! | start of a span | `NAME:begin` | `span`, `kind`, `links`, `trace_state`, `flags`, `dropped_attributes`, `dropped_links`, attributes |
+//! | end of a span | `NAME:end` | `span`, `status`, `status_message`, `dropped_events` |
+//! | event of a span | its name | `dropped_attributes`, attributes |
+//! | log record | event name, or `log` | `severity`, `severity_text`, `message` or `body`, `observed_time`, `flags`, `dropped_attributes`, attributes |
+//! | data point | name of the metric | `metric` and `series` (with attributes), `value`, or `count`, `sum`, `min`, `max`, `bucket_counts`, `explicit_bounds`; `temporality`, `monotonic`, `start_time`, `flags`, attributes |
+//!
+//! Fields with their default values are left out. Exemplars, descriptions of metrics, quantiles of summaries, buckets of
+//! exponential histograms, URLs of schemas and entity references are not read.
+//!
+//! Events of a file are sorted by time, because spans are sent at their end. A log record without a time has the time
+//! at which it was observed. An end before the start of its span is moved to the start, and `end_time` has the
+//! original time.
+//!
+//! Beyond [`Limits::dynamic_event_record_classes`](ichnos_model::trace::Limits), and for events with very many
+//! attributes, the payload has `name`, `scope` and `fields`: arrays of names and texts. Beyond 4,096 resources, further
+//! ones share a data stream, and their attributes are an array of names and texts.
+#![forbid(unsafe_code)]
+
+mod any_value;
+mod class;
+mod context_table;
+mod data_point;
+mod digits;
+mod draft;
+mod draft_reader;
+mod event_indexer;
+mod fault;
+mod file_form;
+mod format;
+mod input;
+mod log_record;
+mod origin;
+mod placed_events;
+pub mod receiver;
+mod request;
+mod rule;
+mod schema;
+mod shape;
+mod span;
+mod wire;
+
+pub use self::format::OtlpRequests;
+pub use self::input::RequestEncoding;
+pub use self::request::RequestSignal;

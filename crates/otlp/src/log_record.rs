@@ -1,0 +1,85 @@
+//! Log records.
+
+use std::borrow::Cow;
+
+use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
+use crate::draft::{DraftIds, DraftKind, EventDraft};
+use crate::fault::Decoded;
+use crate::input::EncodedMessage;
+use crate::schema::log;
+
+/// A log record.
+#[derive(Debug)]
+pub(crate) struct LogRecord<'a> {
+    time: u64,
+    observed: u64,
+    severity: u64,
+    severity_text: Cow<'a, [u8]>,
+    body: AnyValue<'a>,
+    name: Cow<'a, [u8]>,
+    attributes: Vec<NamedValue<'a>>,
+    dropped: u64,
+    flags: u64,
+    ids: DraftIds,
+}
+
+impl<'a> LogRecord<'a> {
+    /// Decodes a log record.
+    pub(crate) fn decode(message: &EncodedMessage<'a>) -> Decoded<Self> {
+        let mut found = Self {
+            time: 0,
+            observed: 0,
+            severity: 0,
+            severity_text: Cow::default(),
+            body: AnyValue::Nothing,
+            name: Cow::default(),
+            attributes: Vec::new(),
+            dropped: 0,
+            flags: 0,
+            ids: DraftIds::default(),
+        };
+        let mut values = ValueDecoder::default();
+        message.fields(log::FIELDS, |field, input| {
+            match field {
+                log::TIME => found.time = input.unsigned()?,
+                log::OBSERVED_TIME => found.observed = input.unsigned()?,
+                log::SEVERITY => found.severity = input.enumeration(&log::SEVERITIES)?,
+                log::SEVERITY_TEXT => found.severity_text = input.text()?,
+                log::BODY => found.body = values.value(input)?,
+                log::ATTRIBUTES => values.pairs(input, &mut found.attributes)?,
+                log::DROPPED_ATTRIBUTES => found.dropped = input.unsigned()?,
+                log::FLAGS => found.flags = input.unsigned()?,
+                log::TRACE_ID => found.ids.trace = input.id()?,
+                log::SPAN_ID => found.ids.span = input.id()?,
+                _ => found.name = input.text()?,
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the time, or else the time of observation.
+    pub(crate) fn time(&self) -> u64 {
+        if self.time == 0 { self.observed } else { self.time }
+    }
+
+    /// Returns the record as an event.
+    pub(crate) fn into_draft(self) -> EventDraft<'a> {
+        let time = self.time();
+        let mut draft = EventDraft::new(DraftKind::Log, self.name, time, self.ids);
+        draft.push_number("severity", self.severity);
+        draft.push_text("severity_text", self.severity_text);
+        match self.body {
+            AnyValue::Nothing => {}
+            text @ AnyValue::Text(_) => draft.push("message", text),
+            body => draft.push("body", body),
+        }
+        if self.observed != time {
+            draft.push_time("observed_time", self.observed);
+        }
+        draft.push_number("flags", self.flags);
+        draft.push_number("dropped_attributes", self.dropped);
+        draft.push_attributes(self.attributes);
+        draft
+    }
+}

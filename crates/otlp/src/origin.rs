@@ -1,0 +1,229 @@
+//! Resources and scopes: the origin of events.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use ichnos_json::write::ValueWriter;
+use ichnos_model::Scope;
+use ichnos_model::class::{FieldClass, Member};
+use ichnos_model::event::EventValues;
+use ichnos_model::meaning::{Meaning, Meanings};
+
+use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
+use crate::fault::Decoded;
+use crate::input::EncodedMessage;
+use crate::schema::{resource, scope};
+use crate::shape::{AnyShape, push_key_text, rename_repeated};
+
+/// Maximum number of shapes in the attributes of a resource or a scope. Beyond it, they are a list of names and texts.
+const MOST_SHAPES: usize = 256;
+
+/// A list of attributes with its shape.
+#[derive(Debug, Default)]
+pub(crate) struct OriginAttributes {
+    values: Vec<NamedValue<'static>>,
+    shapes: Vec<AnyShape>,
+    /// Key of the shapes.
+    shape_key: Vec<u8>,
+}
+
+impl OriginAttributes {
+    fn new(mut values: Vec<NamedValue<'_>>) -> Self {
+        let mut shapes: Vec<AnyShape> = values.iter().map(|member| AnyShape::new(&member.value)).collect();
+        if shapes.iter().map(AnyShape::size).sum::<usize>() > MOST_SHAPES {
+            (values, shapes) = Self::any(&values);
+        }
+        rename_repeated(&mut values);
+        Self::with_shapes(values.into_iter().map(NamedValue::into_owned).collect(), shapes)
+    }
+
+    fn with_shapes(values: Vec<NamedValue<'static>>, shapes: Vec<AnyShape>) -> Self {
+        let mut shape_key = Vec::new();
+        for (member, shape) in values.iter().zip(&shapes) {
+            push_key_text(&mut shape_key, member.name.as_bytes());
+            shape.push_key(&mut shape_key);
+        }
+        Self { values, shapes, shape_key }
+    }
+
+    /// Returns the attributes as a list of names and texts. All such lists have the same shape.
+    fn any(values: &[NamedValue<'_>]) -> (Vec<NamedValue<'static>>, Vec<AnyShape>) {
+        let list = AnyValue::Array(name_text_pairs(values)).into_owned();
+        let pair = ["name", "value"].map(|name| (name.to_owned(), AnyShape::Text));
+        let shape = AnyShape::Array(Box::new(AnyShape::List(pair.into())));
+        (vec![NamedValue::new("attributes", list)], vec![shape])
+    }
+
+    /// Returns the key of the shape.
+    pub(crate) fn shape_key(&self) -> &[u8] {
+        &self.shape_key
+    }
+
+    /// Returns the class, a structure. `None` without attributes.
+    pub(crate) fn class(&self) -> Option<FieldClass> {
+        let members = self.values.iter().zip(&self.shapes);
+        let members = members.map(|(member, shape)| Member::new(&*member.name, shape.class()));
+        (!self.values.is_empty()).then(|| FieldClass::structure(members))
+    }
+
+    /// Begins a scope with the values, unless there are none.
+    pub(crate) fn push(&self, scope: Scope, values: &mut EventValues) {
+        if self.values.is_empty() {
+            return;
+        }
+        values.begin(scope);
+        for (member, shape) in self.values.iter().zip(&self.shapes) {
+            shape.push(&member.value, values);
+        }
+    }
+
+    /// Returns the attributes as structures of a name and a text.
+    pub(crate) fn name_text_pairs(&self) -> Vec<AnyValue<'_>> {
+        name_text_pairs(&self.values)
+    }
+
+    /// Returns the index of an attribute with a shape.
+    fn find(&self, name: &str, shape: &AnyShape) -> Option<usize> {
+        self.values.iter().zip(&self.shapes).position(|(member, found)| member.name == name && found == shape)
+    }
+
+    /// Returns the text of an attribute.
+    fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let member = self.values.get(self.find(name, &AnyShape::Text)?)?;
+        match &member.value {
+            AnyValue::Text(text) => Some(String::from_utf8_lossy(text)),
+            _ => None,
+        }
+    }
+
+    /// Returns a key that is unique to the attributes.
+    fn key(&self) -> Vec<u8> {
+        let mut key = self.shape_key.clone();
+        let mut array = ValueWriter::new(&mut key).array();
+        self.values.iter().for_each(|member| member.value.write_json(array.element()));
+        array.end();
+        key
+    }
+}
+
+/// Returns attributes as structures of a name and a text.
+pub(crate) fn name_text_pairs<'v>(values: &'v [NamedValue<'_>]) -> Vec<AnyValue<'v>> {
+    let pair = |member: &'v NamedValue<'_>| {
+        AnyValue::List(vec![
+            NamedValue::new("name", AnyValue::text(&member.name)),
+            NamedValue::new("value", AnyValue::Text(member.value.to_text())),
+        ])
+    };
+    values.iter().map(pair).collect()
+}
+
+/// A resource, which mostly is a process.
+#[derive(Debug, Default)]
+pub(crate) struct Resource {
+    pub(crate) attributes: OriginAttributes,
+    /// `true` if it shares a data stream with others.
+    pub(crate) is_shared: bool,
+}
+
+/// Name of the data stream that many resources share.
+pub(crate) const SHARED: &str = "other resources";
+
+/// Names of machines, the best first.
+const MACHINES: [&str; 4] = ["host.name", "k8s.pod.name", "container.id", "service.instance.id"];
+
+impl Resource {
+    /// Decodes a resource.
+    pub(crate) fn decode(message: Option<&EncodedMessage<'_>>) -> Decoded<Self> {
+        let mut found = Vec::new();
+        let mut values = ValueDecoder::default();
+        if let Some(message) = message {
+            message.fields(resource::FIELDS, |_, input| values.pairs(input, &mut found))?;
+        }
+        Ok(Self { attributes: OriginAttributes::new(found), is_shared: false })
+    }
+
+    /// Returns the resource with its attributes as a list of names and texts, for a data stream of many resources.
+    pub(crate) fn to_shared(&self) -> Self {
+        let (values, shapes) = OriginAttributes::any(&self.attributes.values);
+        Self { attributes: OriginAttributes::with_shapes(values, shapes), is_shared: true }
+    }
+
+    /// Returns a key that is unique to the resource.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        self.attributes.key()
+    }
+
+    /// Returns a name for its data stream. `names` are the numbers of data streams with each name so far.
+    pub(crate) fn unique_name(&self, names: &mut HashMap<String, u32>) -> String {
+        let parts = ["service.namespace", "service.name"];
+        let parts: Vec<_> = parts.iter().filter_map(|name| self.attributes.text(name)).collect();
+        let name = match (self.is_shared, &parts[..]) {
+            (true, _) => SHARED.to_owned(),
+            (false, []) => "resource".to_owned(),
+            (false, parts) => parts.join("/"),
+        };
+        let count = names.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 { name } else { format!("{name}#{count}") }
+    }
+
+    /// Inserts the meanings of its attributes.
+    pub(crate) fn insert_meanings(&self, meanings: &mut Meanings) {
+        let mut insert = |name: &str, shape: &AnyShape, meaning: Meaning| {
+            let found = self.attributes.find(name, shape);
+            if let Some(index) = found {
+                meanings.insert(Scope::Resource, index, meaning);
+            }
+            found.is_some()
+        };
+        let has_process = insert("process.pid", &AnyShape::Integer, Meaning::Process);
+        // Without a number, names stand for the process.
+        let service = if has_process { Meaning::ProcessName } else { Meaning::Component };
+        if !insert("service.name", &AnyShape::Text, service) {
+            insert("process.executable.name", &AnyShape::Text, service);
+        }
+        let _ = MACHINES.into_iter().any(|name| insert(name, &AnyShape::Text, Meaning::Machine));
+    }
+}
+
+/// An instrumentation scope: the library that recorded events.
+#[derive(Debug, Default)]
+pub(crate) struct InstrumentationScope {
+    /// Name, or empty.
+    pub(crate) name: String,
+    /// Name, version and attributes.
+    pub(crate) attributes: OriginAttributes,
+}
+
+impl InstrumentationScope {
+    /// Decodes a scope.
+    pub(crate) fn decode(message: Option<&EncodedMessage<'_>>) -> Decoded<Self> {
+        let (mut name, mut version) = (Cow::default(), Cow::default());
+        let mut attributes = Vec::new();
+        let mut values = ValueDecoder::default();
+        if let Some(message) = message {
+            message.fields(scope::FIELDS, |field, input| {
+                match field {
+                    scope::NAME => name = input.text()?,
+                    scope::VERSION => version = input.text()?,
+                    _ => values.pairs(input, &mut attributes)?,
+                }
+                Ok(())
+            })?;
+        }
+        let mut all = Vec::new();
+        let text = String::from_utf8_lossy(&name).into_owned();
+        for (member, value) in [("otel.scope.name", name), ("otel.scope.version", version)] {
+            if !value.is_empty() {
+                all.push(NamedValue::new(member, AnyValue::Text(value)));
+            }
+        }
+        all.extend(attributes);
+        Ok(Self { name: text, attributes: OriginAttributes::new(all) })
+    }
+
+    /// Returns a key that is unique to the scope.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        self.attributes.key()
+    }
+}

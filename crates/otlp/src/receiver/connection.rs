@@ -1,0 +1,160 @@
+//! Serves the requests of a connection.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::answer::HttpAnswer;
+use super::body::{BodyReceiver, ReceiveBuffer, ReceiveError, full};
+use super::client_wait::ClientWait;
+use super::http_head::{HttpHead, HttpRefusal, HttpStatus};
+use super::memory::RequestShare;
+use super::queue::{QueueRefusal, ReceivedRequest, RequestQueue, wall_clock};
+use super::receiver_options::ReceiverOptions;
+use crate::event_indexer::{ElementPlace, EventIndexer, FEW_EVENTS};
+use crate::input::RequestEncoding;
+use crate::request::{RequestSignal, check_end};
+
+/// Longest time to wait until a client has read an answer before the connection is closed.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Maximum number of bytes to skip then.
+const MOST_SKIPPED: usize = 1 << 20;
+
+/// A connection.
+pub(super) struct HttpConnection<'c> {
+    pub(super) buffer: ReceiveBuffer,
+    pub(super) options: &'c ReceiverOptions,
+    pub(super) queue: &'c Arc<RequestQueue>,
+    pub(super) wait: &'c ClientWait,
+}
+
+/// Error of an exchange, with the encoding of the answer.
+type ExchangeError = (Option<RequestEncoding>, ReceiveError);
+
+impl HttpConnection<'_> {
+    /// Serves requests until the connection ends.
+    pub(super) fn serve(mut self) {
+        // A client that does not read must not hold the thread.
+        let _ = self.buffer.stream.set_write_timeout(Some(self.options.patience));
+        let _ = self.buffer.stream.set_nodelay(true);
+        loop {
+            match self.exchange() {
+                Ok(true) => {}
+                Ok(false) => return self.close(),
+                Err((_, ReceiveError::Gone)) => return,
+                Err((encoding, ReceiveError::Refused(refusal))) => {
+                    self.queue.counts.add_refused();
+                    // The rest of the request is unknown.
+                    let answer = HttpAnswer::refused(encoding, &refusal).to_bytes(true);
+                    if self.buffer.stream.write_all(&answer).is_ok() {
+                        self.close();
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Receives a request and answers it. Returns `false` if the connection ends.
+    fn exchange(&mut self) -> Result<bool, ExchangeError> {
+        let head = self.head().map_err(|error| (None, error))?;
+        let encoding = head.encoding;
+        let fail = |error: ReceiveError| (encoding, error);
+        let signal = head.signal.clone().map_err(|refusal| fail(refusal.into()))?;
+        let deadline = Instant::now() + self.options.patience;
+        if head.expects_continue {
+            let sent = self.buffer.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+            sent.map_err(|_| fail(ReceiveError::Gone))?;
+        }
+        let mut share = self.queue.memory.share();
+        let most = self.options.most_body;
+        let mut receiver = BodyReceiver { buffer: &mut self.buffer, deadline, most, share: &mut share };
+        let body = receiver.receive(&head).map_err(fail)?;
+        self.wait.set_busy();
+        // The head was checked.
+        let of_body = encoding.unwrap_or(RequestEncoding::Protobuf);
+        let answer = match self.accept(body, of_body, signal, share) {
+            Ok(answer) => answer,
+            Err(ReceiveError::Refused(refusal)) => {
+                self.queue.counts.add_refused();
+                HttpAnswer::refused(encoding, &refusal)
+            }
+            Err(error) => return Err(fail(error)),
+        };
+        let sent = self.buffer.stream.write_all(&answer.to_bytes(head.closes));
+        sent.map_err(|_| fail(ReceiveError::Gone))?;
+        Ok(!head.closes)
+    }
+
+    /// Receives the head of the next request.
+    fn head(&mut self) -> Result<HttpHead, ReceiveError> {
+        if self.buffer.rest().is_empty() {
+            self.wait.set_idle();
+            // Nobody waits for an answer here.
+            let received = self.buffer.receive(Instant::now() + self.options.idle);
+            received.map_err(|_| ReceiveError::Gone)?;
+        }
+        self.wait.set_receiving();
+        let deadline = Instant::now() + self.options.patience;
+        loop {
+            if let Some(head) = HttpHead::parse(self.buffer.rest())? {
+                self.buffer.take(head.size);
+                return Ok(head);
+            }
+            self.buffer.receive(deadline)?;
+        }
+    }
+
+    /// Decodes a request, and puts it into the queue.
+    fn accept(
+        &self,
+        body: Vec<u8>,
+        encoding: RequestEncoding,
+        signal: RequestSignal,
+        mut share: RequestShare,
+    ) -> Result<HttpAnswer, ReceiveError> {
+        let mut indexer = EventIndexer::new(FEW_EVENTS);
+        let indexed = indexer.add((0, 0), &body, encoding, Some(signal));
+        let checked = indexed.and_then(|()| check_end(&body, encoding));
+        checked.map_err(|fault| HttpRefusal::new(HttpStatus::BadRequest, fault.to_string()))?;
+        let EventIndexer { contexts, mut places, rejected, accepted, rejections, .. } = indexer;
+        if !share.grow_to(body.capacity() + places.capacity() * size_of::<ElementPlace>()) {
+            return full();
+        }
+        places.sort_by_key(|place| place.time);
+        let reason = rejected.first().map(|rejected| rejected.fault.to_string()).unwrap_or_default();
+        let request =
+            ReceivedRequest { body, encoding, contexts, places, arrived: wall_clock(), _share: share };
+        match self.queue.push(request) {
+            Ok(()) => self.queue.counts.add(accepted, rejections),
+            Err(QueueRefusal::Full) => return full(),
+            Err(QueueRefusal::Closed) => {
+                return Err(HttpRefusal::new(HttpStatus::Unavailable, "the receiver has ended").into());
+            }
+        }
+        Ok(HttpAnswer::accepted(encoding, signal, (rejections, &reason)))
+    }
+
+    /// Closes the connection after the client has read the answer. Otherwise, unread bytes could reset it before.
+    fn close(&mut self) {
+        let stream = &mut self.buffer.stream;
+        let _ = stream.shutdown(Shutdown::Write);
+        let deadline = Instant::now() + LINGER;
+        let mut bytes = [0; 4 << 10];
+        let mut skipped = 0;
+        while skipped < MOST_SKIPPED && skip(stream, deadline, &mut bytes, &mut skipped) {}
+    }
+}
+
+/// Skips received bytes. Returns `false` at the end, or after the deadline.
+fn skip(stream: &mut TcpStream, deadline: Instant, bytes: &mut [u8], skipped: &mut usize) -> bool {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
+        return false;
+    }
+    let read = stream.read(bytes).unwrap_or(0);
+    *skipped += read;
+    read > 0
+}

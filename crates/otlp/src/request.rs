@@ -1,0 +1,280 @@
+//! Requests: resources, scopes, and their spans, log records and data points.
+
+use std::ops::Range;
+
+use crate::data_point::{DataPoint, MetricHead};
+use crate::draft::EventDraft;
+use crate::fault::{Decoded, RequestFault};
+use crate::input::{EncodedMessage, FieldInput, FieldName, RequestEncoding};
+use crate::log_record::LogRecord;
+use crate::schema::{request, resource_elements, scope_elements};
+use crate::span::SpanRecord;
+use crate::wire::{WireReader, WireValue};
+
+ichnos_model::named_enum! {
+    /// Signal of OpenTelemetry.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum RequestSignal {
+        /// Spans.
+        Traces = "traces",
+        /// Log records.
+        Logs = "logs",
+        /// Data points of metrics.
+        Metrics = "metrics",
+    }
+}
+
+/// A decoded span, log record or data point.
+#[derive(Debug)]
+pub(crate) enum RequestElement<'a> {
+    Span(Box<SpanRecord<'a>>),
+    Log(Box<LogRecord<'a>>),
+    Point(DataPoint<'a>, &'a MetricHead),
+}
+
+impl<'a> RequestElement<'a> {
+    /// Decodes an element. A data point has the properties of its metric.
+    pub(crate) fn decode(
+        signal: RequestSignal,
+        message: &EncodedMessage<'a>,
+        metric: Option<&'a MetricHead>,
+    ) -> Decoded<Self> {
+        Ok(match (signal, metric) {
+            (RequestSignal::Traces, _) => Self::Span(Box::new(SpanRecord::decode(message)?)),
+            (RequestSignal::Metrics, Some(metric)) => {
+                Self::Point(DataPoint::decode(message, metric)?, metric)
+            }
+            _ => Self::Log(Box::new(LogRecord::decode(message)?)),
+        })
+    }
+
+    /// Passes the number and the time of each event of the element to `take`.
+    pub(crate) fn for_each_part(&self, mut take: impl FnMut(u32, u64)) {
+        match self {
+            Self::Span(span) => span.parts().for_each(|(part, time)| take(part, time)),
+            Self::Log(log) => take(0, log.time()),
+            Self::Point(point, _) => take(0, point.time),
+        }
+    }
+
+    /// Returns one of its events.
+    pub(crate) fn into_draft(self, part: u32) -> EventDraft<'a> {
+        match self {
+            Self::Span(span) => span.into_draft(part),
+            Self::Log(log) => log.into_draft(),
+            Self::Point(point, metric) => point.into_draft(metric),
+        }
+    }
+}
+
+/// Origin of the elements that follow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ElementOrigin<'m, 'a> {
+    pub(crate) signal: RequestSignal,
+    pub(crate) resource: Option<&'m EncodedMessage<'a>>,
+    pub(crate) scope: Option<&'m EncodedMessage<'a>>,
+    /// Number of the resource message in the request. Scopes of a resource share it.
+    pub(crate) resource_number: usize,
+    pub(crate) metric: Option<&'m MetricHead>,
+}
+
+/// Receives the elements of a request. An error ends the request.
+pub(crate) trait ElementVisitor {
+    /// Receives the origin of the elements that follow.
+    fn origin(&mut self, origin: &ElementOrigin<'_, '_>) -> Decoded<()>;
+
+    /// Receives an element, with its range in the request.
+    fn element(&mut self, element: &RequestElement<'_>, range: Range<usize>) -> Decoded<()>;
+
+    /// Receives the reason why an element cannot be decoded, and its range.
+    fn rejected(&mut self, signal: RequestSignal, fault: RequestFault, range: Range<usize>) -> Decoded<()>;
+}
+
+/// Passes the elements of a request to `visitor`. A protobuf request does not tell its signal: without `signal`, it is
+/// derived from the fields of the elements.
+///
+/// # Errors
+/// Fails at data that hides the elements after it.
+pub(crate) fn visit_request(
+    bytes: &[u8],
+    encoding: RequestEncoding,
+    signal: Option<RequestSignal>,
+    visitor: &mut dyn ElementVisitor,
+) -> Decoded<()> {
+    let names = match (encoding, signal) {
+        (RequestEncoding::Protobuf, _) => request::PROTOBUF,
+        // Other signals are unknown fields.
+        (RequestEncoding::Json, Some(signal)) => {
+            request::JSON.get(signal as usize..=signal as usize).unwrap_or_default()
+        }
+        (RequestEncoding::Json, None) => request::JSON,
+    };
+    let mut walk = RequestWalk { visitor, resources: 0 };
+    EncodedMessage::whole(bytes, encoding).fields(names, |field, input| {
+        let named = match field {
+            request::SPANS => RequestSignal::Traces,
+            request::LOGS => RequestSignal::Logs,
+            _ => RequestSignal::Metrics,
+        };
+        let signal = match encoding {
+            RequestEncoding::Protobuf => signal,
+            RequestEncoding::Json => Some(named),
+        };
+        input.each(|input| walk.resource_elements(input, signal))
+    })
+}
+
+/// Returns an error if something follows the JSON object.
+///
+/// # Errors
+/// Fails if the request is not one JSON object.
+pub(crate) fn check_end(bytes: &[u8], encoding: RequestEncoding) -> Decoded<()> {
+    if encoding == RequestEncoding::Protobuf {
+        return Ok(());
+    }
+    let mut reader = ichnos_json::read::Reader::new(bytes);
+    reader.skip()?;
+    match reader.peek() {
+        None => Ok(()),
+        Some(_) => Ok(reader.error("the end of the request")?),
+    }
+}
+
+struct RequestWalk<'v> {
+    visitor: &'v mut dyn ElementVisitor,
+    /// Number of resource messages so far.
+    resources: usize,
+}
+
+impl RequestWalk<'_> {
+    /// Visits `ResourceSpans` or one of the others. Fields can be in any order, so the resource is read first.
+    fn resource_elements(&mut self, input: FieldInput<'_, '_>, signal: Option<RequestSignal>) -> Decoded<()> {
+        let (message, _) = input.message()?;
+        let mut resource = None;
+        message.fields(resource_elements::RESOURCES, |_, input| {
+            resource = Some(input.message()?.0);
+            Ok(())
+        })?;
+        self.resources += 1;
+        message.fields(
+            resource_elements::SCOPES[signal.unwrap_or(RequestSignal::Traces) as usize],
+            |_, input| input.each(|input| self.scope_elements(input, resource.as_ref(), signal)),
+        )
+    }
+
+    /// Visits `ScopeSpans` or one of the others.
+    fn scope_elements(
+        &mut self,
+        input: FieldInput<'_, '_>,
+        resource: Option<&EncodedMessage<'_>>,
+        signal: Option<RequestSignal>,
+    ) -> Decoded<()> {
+        let (message, _) = input.message()?;
+        let mut scope = None;
+        message.fields(scope_elements::SCOPE, |_, input| {
+            scope = Some(input.message()?.0);
+            Ok(())
+        })?;
+        let names = scope_elements::ELEMENTS[signal.unwrap_or(RequestSignal::Traces) as usize];
+        let signal = match signal {
+            Some(signal) => signal,
+            None => guess_of_elements(&message, names)?,
+        };
+        let (resource_number, scope) = (self.resources - 1, scope.as_ref());
+        let origin = ElementOrigin { signal, resource, scope, resource_number, metric: None };
+        if signal != RequestSignal::Metrics {
+            self.visitor.origin(&origin)?;
+        }
+        message.fields(names, |_, input| {
+            input.each(|input| {
+                let (element, range) = input.message()?;
+                match signal {
+                    RequestSignal::Metrics => self.metric(&element, range, origin),
+                    _ => self.element(&element, range, &origin),
+                }
+            })
+        })
+    }
+
+    /// Visits the data points of a metric.
+    fn metric(
+        &mut self,
+        message: &EncodedMessage<'_>,
+        range: Range<usize>,
+        origin: ElementOrigin<'_, '_>,
+    ) -> Decoded<()> {
+        let head = match MetricHead::decode(message) {
+            Ok(head) => head,
+            Err(fault) => return self.visitor.rejected(origin.signal, fault, range),
+        };
+        let origin = ElementOrigin { metric: Some(&head), ..origin };
+        self.visitor.origin(&origin)?;
+        MetricHead::points(message, |point, range| self.element(&point, range, &origin))
+    }
+
+    fn element(
+        &mut self,
+        message: &EncodedMessage<'_>,
+        range: Range<usize>,
+        origin: &ElementOrigin<'_, '_>,
+    ) -> Decoded<()> {
+        match RequestElement::decode(origin.signal, message, origin.metric) {
+            Ok(element) => self.visitor.element(&element, range),
+            Err(fault) => self.visitor.rejected(origin.signal, fault, range),
+        }
+    }
+}
+
+/// Returns the signal of the first element in protobuf that shows it.
+fn guess_of_elements(message: &EncodedMessage<'_>, names: &[FieldName]) -> Decoded<RequestSignal> {
+    let mut found = None;
+    message.fields(names, |_, input| {
+        let (element, _) = input.message()?;
+        found = found.or_else(|| guess_signal(&element));
+        Ok(())
+    })?;
+    Ok(found.unwrap_or(RequestSignal::Traces))
+}
+
+/// Returns the signal of an element in protobuf, by the kinds of its fields. `None` if it can be any.
+pub(crate) fn guess_signal(element: &EncodedMessage<'_>) -> Option<RequestSignal> {
+    let EncodedMessage::Wire(bytes, at) = element else { return None };
+    let mut reader = WireReader::new(bytes, *at);
+    let mut has_data = false;
+    while let Ok(Some((number, value))) = reader.field() {
+        return Some(match (number, value) {
+            // Times of spans, the kind, and the identifier of the trace.
+            (7 | 8, WireValue::Fixed64(_)) | (6, WireValue::Varint(_)) => RequestSignal::Traces,
+            (1, WireValue::Bytes(id, _)) if id.len() == 16 && std::str::from_utf8(id).is_err() => {
+                RequestSignal::Traces
+            }
+            // Times and the severity of log records.
+            (1 | 11, WireValue::Fixed64(_)) | (2, WireValue::Varint(_)) => RequestSignal::Logs,
+            // Texts can look like the data of metrics, so other fields come first.
+            (5 | 7 | 9 | 10 | 11, WireValue::Bytes(data, at)) => {
+                has_data |= is_metric_data(number, data, at);
+                continue;
+            }
+            _ => continue,
+        });
+    }
+    has_data.then_some(RequestSignal::Metrics)
+}
+
+/// Returns `true` if a field of an element contains data points: in other elements, fields with these numbers are names,
+/// bodies, attributes, identifiers and events.
+fn is_metric_data(number: u32, data: &[u8], at: usize) -> bool {
+    let mut reader = WireReader::new(data, at);
+    match reader.field() {
+        // The name of a span, or the body of a log record, can look like a message.
+        Ok(Some((1, WireValue::Bytes(point, at)))) => {
+            let mut reader = WireReader::new(point, at);
+            match reader.field() {
+                Ok(Some((2..=6, WireValue::Fixed64(_)))) => true,
+                Ok(Some((7 | 9 | 1, WireValue::Bytes(..)))) => number != 9 && number != 11,
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}

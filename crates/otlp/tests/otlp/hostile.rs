@@ -1,0 +1,139 @@
+//! Requests that lie about their sizes, nest deeply, or unpack to much.
+
+use std::io::Write as _;
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+use crate::http::{JSON, PROTOBUF, connect, drain, gzip, options, post, read_answer, receiver};
+
+/// A field with a length, in protobuf.
+fn wrap(number: u8, inner: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2];
+    let mut length = inner.len();
+    while length > 127 {
+        out.push(length as u8 | 128);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend_from_slice(inner);
+    out
+}
+
+/// A value in arrays, in protobuf.
+fn nested(levels: usize) -> Vec<u8> {
+    let value = (0..levels).fold(Vec::new(), |value, _| wrap(5, &wrap(1, &value)));
+    // Body, log record, scope, resource.
+    [5, 2, 2, 1].into_iter().fold(value, |inner, number| wrap(number, &inner))
+}
+
+fn nested_json(levels: usize) -> String {
+    let value =
+        (0..levels).fold("{}".to_owned(), |value, _| format!(r#"{{"arrayValue":{{"values":[{value}]}}}}"#));
+    format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{"body":{value}}}]}}]}}]}}"#)
+}
+
+#[test]
+fn deep_values_are_rejected() {
+    let mut receiver = receiver(&options());
+    let mut stream = connect(&receiver);
+    for (levels, rejected) in [(20, 0), (25, 1)] {
+        assert_eq!(post(&mut stream, "/v1/logs", PROTOBUF, &nested(levels)).0, 200);
+        assert_eq!(post(&mut stream, "/v1/logs", JSON, nested_json(levels).as_bytes()).0, 200);
+        assert_eq!(receiver.counts().rejected(), 2 * rejected, "{levels}");
+    }
+    // So deep that nothing in it can be skipped.
+    for levels in [50, 100_000] {
+        let body = nested_json(levels);
+        assert_eq!(post(&mut connect(&receiver), "/v1/logs", JSON, body.as_bytes()).0, 400, "{levels}");
+        let unknown = format!(r#"{{"a":{}"#, "[".repeat(levels));
+        assert_eq!(post(&mut connect(&receiver), "/v1/logs", JSON, unknown.as_bytes()).0, 400);
+    }
+    assert_eq!(post(&mut stream, "/v1/logs", PROTOBUF, &nested(10_000)).0, 200);
+    assert_eq!(drain(&mut receiver).lines().count(), 2);
+}
+
+#[test]
+fn bombs_do_not_unpack() {
+    let mut options = options();
+    options.most_body = 1 << 20;
+    let receiver = receiver(&options);
+    let headers = format!("{JSON}Content-Encoding: gzip\r\n");
+    let bomb = gzip(&vec![b' '; 100 << 20]);
+    assert!(bomb.len() < 1 << 20);
+    let begin = Instant::now();
+    let (status, _, body) = post(&mut connect(&receiver), "/v1/logs", &headers, &bomb);
+    assert_eq!(status, 413, "{}", String::from_utf8_lossy(&body));
+    // Half of it.
+    assert_eq!(post(&mut connect(&receiver), "/v1/logs", &headers, &bomb[..bomb.len() / 200]).0, 400);
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    // Very many small elements.
+    let records = |count: usize| wrap(1, &wrap(2, &b"\x12\x00".repeat(count)));
+    let packed = gzip(&records(1_000_000));
+    let headers = format!("{PROTOBUF}Content-Encoding: gzip\r\n");
+    assert_eq!(post(&mut connect(&receiver), "/v1/logs", &headers, &packed).0, 200);
+    assert_eq!(post(&mut connect(&receiver), "/v1/logs", &headers, &gzip(&records(1_100_000))).0, 400);
+    assert_eq!(receiver.counts().accepted(), 1_000_000);
+}
+
+#[test]
+fn lying_clients_lose_their_connection() {
+    let mut options = options();
+    options.patience = Duration::from_millis(300);
+    options.idle = Duration::from_millis(600);
+    let receiver = receiver(&options);
+    let answer = |bytes: &[u8], ends: bool| {
+        let mut stream = connect(&receiver);
+        let _ = stream.write_all(bytes);
+        if ends {
+            stream.shutdown(Shutdown::Write).unwrap();
+        }
+        read_answer(&mut stream).map(|(status, ..)| status)
+    };
+    let begin = format!("POST /v1/logs HTTP/1.1\r\n{JSON}");
+    let with = |rest: &str| [begin.as_bytes(), rest.as_bytes()].concat();
+    // The rest never comes.
+    assert_eq!(answer(&with("Content-Length: 100\r\n\r\n{}"), false), Some(408));
+    assert_eq!(answer(&with("Content-Len"), false), Some(408));
+    assert_eq!(answer(&with("Content-Length: 100\r\n\r\n{}"), true), None);
+    assert_eq!(answer(&with("Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n"), false), Some(413));
+    assert_eq!(answer(&with("Transfer-Encoding: chunked\r\n\r\nx\r\n"), false), Some(400));
+    assert_eq!(answer(&with("Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n"), false), Some(400));
+    assert_eq!(
+        answer(&with(&format!("Transfer-Encoding: chunked\r\n\r\n{}", "0".repeat(9000))), false),
+        Some(400)
+    );
+    assert_eq!(answer(&with("Content-Length: 18446744073709551615\r\n\r\n"), false), Some(413));
+    assert_eq!(answer(&with(&format!("A: {}\r\n\r\n", "x".repeat(20_000))), false), Some(431));
+    assert_eq!(answer(b"\x16\x03\x01\x02\x00\x01", false), Some(400));
+    assert_eq!(answer(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", false), Some(400));
+    // Nothing at all.
+    assert_eq!(answer(b"", false), None);
+    assert_eq!(answer(b"", true), None);
+    assert_eq!(receiver.counts().requests(), 0);
+    // Nobody else is affected.
+    assert_eq!(post(&mut connect(&receiver), "/v1/logs", JSON, b"{}").0, 200);
+}
+
+/// Very many resources, scopes and names do not take a data stream or a class each.
+#[test]
+fn many_resources_share_a_data_stream() {
+    let mut receiver = receiver(&options());
+    let mut stream = connect(&receiver);
+    for batch in 0..20 {
+        let resources: Vec<String> = (0..100)
+            .map(|number| {
+                let number = batch * 100 + number;
+                format!(
+                    r#"{{"resource":{{"attributes":[{{"key":"k{number}","value":{{"intValue":1}}}}]}},
+                    "scopeLogs":[{{"scope":{{"name":"s{number}"}},"logRecords":[
+                    {{"eventName":"e{number}","attributes":[{{"key":"a{number}","value":{{"intValue":2}}}}]}}]}}]}}"#
+                )
+            })
+            .collect();
+        let body = format!(r#"{{"resourceLogs":[{}]}}"#, resources.join(","));
+        assert_eq!(post(&mut stream, "/v1/logs", JSON, body.as_bytes()).0, 200);
+    }
+    let text = drain(&mut receiver);
+    assert_eq!(text.lines().count(), 2000);
+    assert!(text.contains("e1999: ") && text.contains("a1999 = 2"), "{text}");
+}

@@ -1,0 +1,191 @@
+//! Any request is read as it was written, in both encodings.
+
+use ichnos_testing::{Random, cases};
+use serde_json::{Map, Value as Json, json};
+
+use crate::encoder::to_protobuf;
+use crate::support::{open, print, print_trace};
+
+fn hex(random: &mut Random, bytes: usize) -> String {
+    (0..bytes).map(|_| format!("{:02x}", random.number() as u8)).collect()
+}
+
+fn text(random: &mut Random) -> &'static str {
+    random.pick(&["", "a", "GET /x", "\"\\\n", "ünï", "{\"a\":1}", "1", "name"])
+}
+
+fn any(random: &mut Random, depth: u32) -> Json {
+    match random.below(if depth > 2 { 6 } else { 8 }) {
+        0 => json!({}),
+        1 => json!({"stringValue": text(random)}),
+        2 => json!({"boolValue": random.below(2) == 0}),
+        3 => json!({"intValue": (random.number() as i64).to_string()}),
+        4 => json!({"doubleValue": random.pick(&[0.0, -1.5, 1e300, 5e-324])}),
+        5 => json!({"bytesValue": "AAH/"}),
+        6 => {
+            let values: Vec<Json> = (0..random.below(4)).map(|_| any(random, depth + 1)).collect();
+            json!({"arrayValue": {"values": values}})
+        }
+        _ => json!({"kvlistValue": {"values": attributes(random, depth + 1)}}),
+    }
+}
+
+fn attributes(random: &mut Random, depth: u32) -> Vec<Json> {
+    (0..random.below(4))
+        .map(|_| {
+            let key = random.pick(&["a", "b", "kind", "thread.id", "x.y", "message", ""]);
+            json!({"key": key, "value": any(random, depth)})
+        })
+        .collect()
+}
+
+/// Adds fields at random.
+fn some(random: &mut Random, fields: Json) -> Json {
+    let Json::Object(fields) = fields else { unreachable!() };
+    let kept: Map<String, Json> = fields.into_iter().filter(|_| random.below(4) > 0).collect();
+    Json::Object(kept)
+}
+
+fn time(random: &mut Random) -> String {
+    (1_700_000_000_000_000_000 + random.below(1_000_000_000)).to_string()
+}
+
+fn span(random: &mut Random) -> Json {
+    let event = json!({"timeUnixNano": time(random), "name": text(random), "attributes": attributes(random, 0),
+        "droppedAttributesCount": 2});
+    let link = json!({"traceId": hex(random, 16), "spanId": hex(random, 8), "traceState": text(random),
+        "attributes": attributes(random, 0)});
+    let fields = json!({
+        "traceId": hex(random, 16), "spanId": hex(random, 8), "parentSpanId": hex(random, 8),
+        "traceState": text(random), "name": text(random), "kind": random.below(8),
+        "endTimeUnixNano": time(random), "attributes": attributes(random, 0),
+        "droppedAttributesCount": random.below(3), "events": [some(random, event)], "droppedEventsCount": 1,
+        "links": [some(random, link)], "status": {"code": random.below(4), "message": text(random)},
+        "flags": 257, "unknown": 7,
+    });
+    let mut span = some(random, fields);
+    // The time shows the signal.
+    span["startTimeUnixNano"] = time(random).into();
+    span
+}
+
+fn log(random: &mut Random) -> Json {
+    let fields = json!({
+        "severityNumber": random.below(26), "severityText": text(random), "body": any(random, 0),
+        "attributes": attributes(random, 0), "traceId": hex(random, 16), "spanId": hex(random, 8),
+        "observedTimeUnixNano": time(random), "eventName": text(random), "flags": 1, "droppedAttributesCount": 3,
+    });
+    let mut log = some(random, fields);
+    log["timeUnixNano"] = time(random).into();
+    log
+}
+
+fn metric(random: &mut Random) -> Json {
+    let mut number = json!({"asInt": (random.number() as i64).to_string(), "attributes": attributes(random, 0),
+        "startTimeUnixNano": time(random)});
+    number["timeUnixNano"] = time(random).into();
+    let histogram = json!({"timeUnixNano": time(random), "count": "3", "sum": 1.5, "min": -1.0,
+        "bucketCounts": ["1", "2", random.number().to_string()], "explicitBounds": [0.5, 1.5],
+        "attributes": attributes(random, 0)});
+    let mut metric = json!({"name": text(random), "unit": text(random)});
+    match random.below(3) {
+        0 => metric["gauge"] = json!({"dataPoints": [number]}),
+        1 => {
+            metric["sum"] = json!({"dataPoints": [number], "aggregationTemporality": random.below(4), "isMonotonic": true});
+        }
+        _ => metric["histogram"] = json!({"dataPoints": [histogram], "aggregationTemporality": 1}),
+    }
+    metric
+}
+
+fn request(random: &mut Random) -> Json {
+    let (outer, inner, elements) = random.pick(&[
+        ("resourceSpans", "scopeSpans", "spans"),
+        ("resourceLogs", "scopeLogs", "logRecords"),
+        ("resourceMetrics", "scopeMetrics", "metrics"),
+    ]);
+    let resources: Vec<Json> = (0..1 + random.below(3))
+        .map(|_| {
+            let all: Vec<Json> = (0..1 + random.below(4))
+                .map(|_| match elements {
+                    "spans" => span(random),
+                    "logRecords" => log(random),
+                    _ => metric(random),
+                })
+                .collect();
+            let scope =
+                json!({"name": text(random), "version": text(random), "attributes": attributes(random, 0)});
+            // The order of fields does not matter.
+            let scope = json!({elements: all, "scope": some(random, scope)});
+            json!({"resource": {"attributes": attributes(random, 0)}, inner: [scope]})
+        })
+        .collect();
+    json!({outer: resources})
+}
+
+/// Both encodings have the same events, and the JSON of all texts and numbers occurs in them.
+#[test]
+fn both_encodings_have_the_same_events() {
+    cases(600, |random| {
+        let request = request(random);
+        let json = request.to_string();
+        let printed = print(&[("a.json", json.as_bytes())]);
+        assert_eq!(print(&[("a.pb", &to_protobuf(&request))]), printed, "{json}");
+        let spans =
+            json.matches("\"startTimeUnixNano\"").count() + json.matches("\"endTimeUnixNano\"").count();
+        let events = json.matches("\"timeUnixNano\"").count();
+        // Names can contain line breaks.
+        let lines = printed.lines().filter(|line| line.starts_with("[1") || line.starts_with("[?")).count();
+        if json.starts_with("{\"resourceSpans\"") {
+            assert!(lines >= spans.max(events), "{json}\n{printed}");
+        } else {
+            assert_eq!(lines, events, "{json}\n{printed}");
+        }
+    });
+}
+
+/// Any changed byte gives damage or another event, never a panic.
+#[test]
+fn changed_bytes_are_read() {
+    cases(1_500, |random| {
+        let request = request(random);
+        let mut bytes =
+            if random.below(2) == 0 { request.to_string().into_bytes() } else { to_protobuf(&request) };
+        // The beginning is recognized.
+        for _ in 0..1 + random.below(4) {
+            let at = random.index(bytes.len());
+            match random.below(3) {
+                0 => bytes.truncate(at.max(1)),
+                1 => bytes[at] = random.number() as u8,
+                _ => bytes.insert(at, random.number() as u8),
+            }
+        }
+        let tree = ichnos_io::Tree {
+            name: "tree".to_owned(),
+            entries: vec![ichnos_io::Entry::from_bytes("a", bytes)],
+            problems: Vec::new(),
+        };
+        let mut options = ichnos_io::ReadOptions::default();
+        options.force = true;
+        let opened = ichnos_io::Format::open(&ichnos_otlp::OtlpRequests, &[&tree], &options);
+        for trace in &opened.traces {
+            let _ = print_trace(&**trace);
+        }
+    });
+}
+
+/// Every beginning of a request is read up to its end.
+#[test]
+fn truncated_requests_are_read() {
+    let request = crate::files::spans();
+    let json = request.to_string();
+    for end in 20..json.len() {
+        let opened = open(&[("a.json", &json.as_bytes()[..end])]);
+        assert_eq!(opened.traces[0].damage().len(), 1, "{end}");
+    }
+    let protobuf = to_protobuf(&request);
+    for end in 40..protobuf.len() {
+        let opened = open(&[("a.pb", &protobuf[..end])]);
+        assert!(!opened.traces[0].damage().is_empty(), "{end}");
+    }
+}
