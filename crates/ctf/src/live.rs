@@ -45,9 +45,8 @@ pub struct LiveReader {
     /// Bytes of packets that were read, by data stream.
     consumed: Vec<(u64, usize)>,
     has_ended: bool,
-    /// Reason why packets were dropped at the end.
-    lost_traces: Option<String>,
-    failure: Option<String>,
+    /// Reason for an early end, or for packets that were dropped at the end.
+    problem: Option<String>,
 }
 
 /// A data stream, and its place among the others.
@@ -77,8 +76,9 @@ impl LiveReader {
     /// Appends metadata to a trace: the bytes of its file `metadata`, as they are.
     pub fn add_metadata(&mut self, trace: u64, bytes: &[u8]) {
         let Some(growing) = self.traces.get_mut(&trace) else { return };
-        if let Err(failure) = growing.append(bytes, &self.options.limits) {
-            self.failure.get_or_insert(failure);
+        if let Err(problem) = growing.append(bytes, &self.options.limits) {
+            self.problem.get_or_insert(problem);
+            return self.end();
         }
         let blocked = self.streams.iter().filter(|(_, open)| open.stream.trace == trace);
         let blocked = blocked.filter(|(_, open)| open.stream.needs_metadata);
@@ -162,9 +162,6 @@ impl LiveReader {
 
     /// Moves to the next message, if it is ready.
     pub fn poll(&mut self) -> LivePoll {
-        if let Some(failure) = &self.failure {
-            return LivePoll::Failed(failure.clone());
-        }
         while let Some(stream) = self.changed.pop_first() {
             self.wake(stream);
         }
@@ -190,7 +187,7 @@ impl LiveReader {
             self.current = Some(stream);
             return LivePoll::Message(head);
         }
-        match &self.lost_traces {
+        match &self.problem {
             _ if !self.has_ended || !self.streams.is_empty() => {
                 let until = self.earliest().filter(|earliest| *earliest > AT_ONCE);
                 self.promised = self.promised.max(until);
@@ -262,13 +259,17 @@ impl LiveReader {
         }
     }
 
-    /// Drops data streams that wait after the end, because their metadata cannot be read.
+    /// Drops the packets of data streams that wait after the end, because their metadata cannot be read.
     fn give_up_waiting(&mut self) {
         while let Some((_, stream)) = self.waiting.first().copied() {
-            if self.lost_traces.is_none() {
-                self.lost_traces = self.metadata_problem();
+            if self.problem.is_none() {
+                self.problem = self.metadata_problem();
             }
-            self.remove(stream);
+            match self.streams.get_mut(&stream) {
+                Some(open) => open.stream.give_up(),
+                None => return,
+            }
+            self.wake(stream);
         }
     }
 

@@ -120,6 +120,12 @@ impl ArrivingStream {
         }
     }
 
+    /// Drops everything that was not read. The data stream then ends.
+    pub(super) fn give_up(&mut self) {
+        self.queue.clear();
+        self.queue.push_back(StreamItem::End);
+    }
+
     /// Returns the number of bytes that were read since the last call.
     pub(super) fn take_consumed(&mut self) -> usize {
         std::mem::take(&mut self.consumed)

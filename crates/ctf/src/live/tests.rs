@@ -4,7 +4,7 @@ use ichnos_model::cursor::MessageKind;
 use ichnos_testing::Random;
 
 use super::*;
-use crate::test_stream::{METADATA, PacketFields, packet};
+use crate::test_stream::{HEAD, METADATA, PacketFields, packet};
 
 const MORE: &str = "event { name = more; id = 2; fields := struct { u8 value; }; };\n";
 
@@ -124,12 +124,15 @@ fn packets_have_their_numbers_and_places() {
         }
     }
     assert_eq!(numbers, [Some(0), Some(0), Some(1), Some(1)]);
-    let bit = 8 * (4096 + size + crate::test_stream::HEAD as u64);
-    assert_eq!(damage, [(MessageKind::Damage, bit, Some("live/s1".to_owned()))]);
+    let [(kind, bit, stream)] = &damage[..] else { panic!("{damage:?}") };
+    assert_eq!((*kind, stream.as_deref()), (MessageKind::Damage, Some("live/s1")));
+    let first_event = 4096 + size + HEAD as u64;
+    assert!((first_event..first_event + 3).contains(&(bit / 8)), "{bit}");
 }
 
 #[test]
 fn metadata_arrives_in_parts() {
+    let mut incomplete = 0;
     for cut in (0..METADATA.len()).step_by(7) {
         let (begin, end) = METADATA.split_at(cut);
         let mut reader = LiveReader::new(CtfOptions::default());
@@ -137,18 +140,19 @@ fn metadata_arrives_in_parts() {
         reader.add_metadata(0, begin.as_bytes());
         reader.begin_stream(1, 0, "s");
         reader.add_packet(1, 0, packet(fields(10, 20, 0), &[0, 11, 1]));
-        let (early, _) = ready(&mut reader);
-        if early.is_empty() {
-            assert!(reader.metadata_problem().is_some());
+        if !ready(&mut reader).0.is_empty() {
+            // The part is complete, but lacks classes.
+            continue;
         }
+        incomplete += 1;
+        assert!(reader.metadata_problem().is_some());
         reader.add_metadata(0, end.as_bytes());
         reader.end();
-        let (late, poll) = ready(&mut reader);
-        assert_eq!(poll, LivePoll::End);
-        // Some parts are complete, but lack the event record class.
-        let all = [early, late].concat();
-        assert!(all.len() >= 4 && all.last().unwrap() == "s now StreamEnd", "{cut}: {all:?}");
+        let whole =
+            ["s now StreamBegin", "s 10 PacketBegin", "s 11 number", "s 20 PacketEnd", "s now StreamEnd"];
+        expect(&mut reader, &whole, &LivePoll::End);
     }
+    assert!(incomplete > 50);
 }
 
 #[test]

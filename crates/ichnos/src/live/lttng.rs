@@ -117,7 +117,7 @@ impl LttngFeed {
                 }
                 Received::StreamEnd { stream } => self.reader.end_stream(stream),
                 Received::End(error) => {
-                    self.failure = error;
+                    self.failure = self.failure.take().or(error);
                     self.reader.end();
                 }
             }
@@ -146,9 +146,14 @@ impl LiveFeed for LttngFeed {
             }
             match poll {
                 LivePoll::Pending(_) if self.take_received() => {}
-                LivePoll::Pending(until) => {
-                    return self.metadata_failure().map_or(LivePoll::Pending(until), LivePoll::Failed);
-                }
+                LivePoll::Pending(until) => match self.metadata_failure() {
+                    None => return LivePoll::Pending(until),
+                    Some(problem) => {
+                        self.failure = Some(problem);
+                        self.queue.stop();
+                        self.reader.end();
+                    }
+                },
                 LivePoll::End => return self.failure.clone().map_or(LivePoll::End, LivePoll::Failed),
                 LivePoll::Failed(error) => return LivePoll::Failed(self.failure.clone().unwrap_or(error)),
                 poll => return poll,

@@ -184,7 +184,7 @@ fn lengths_that_are_wrong() {
     let lengths = [
         (0, "the packet is empty"),
         (12, "not a multiple of 8"),
-        (u64::MAX - 7, "largest offset"),
+        (u64::MAX - 7, "bytes of a packet"),
         (1 << 40, "bytes of a packet"),
     ];
     for (announced, expected) in lengths {

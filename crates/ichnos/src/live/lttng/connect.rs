@@ -4,8 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ichnos_lttng_live::{
-    AttachRefusal, ConnectionError, ConnectionOptions, LiveEvent, RelayAddress, RelayConnection,
-    RelaySession, SeekPosition,
+    AttachRefusal, ConnectionError, ConnectionOptions, LiveEvent, ProtocolError, RelayAddress,
+    RelayConnection, RelaySession, SeekPosition,
 };
 
 /// First and longest pause between two attempts.
@@ -67,13 +67,21 @@ impl LttngLiveError {
     /// Returns `true` if another attempt can succeed.
     fn is_temporary(&self) -> bool {
         match self {
-            Self::Connection(ConnectionError::Protocol(_)) | Self::NoSessionGiven(_) | Self::Thread(_) => {
-                false
-            }
+            Self::Connection(error) => is_temporary(error),
+            Self::NoSessionGiven(_) | Self::Thread(_) => false,
             // A relay daemon notices late that a connection was lost.
             Self::Refused(reason) => matches!(reason, AttachRefusal::Already | AttachRefusal::Unknown),
-            Self::Connection(_) | Self::UnknownSession(_) => true,
+            Self::UnknownSession(_) => true,
         }
+    }
+}
+
+/// Returns `true` if another connection can succeed.
+pub(super) fn is_temporary(error: &ConnectionError) -> bool {
+    match error {
+        // The connection ended within a reply.
+        ConnectionError::Protocol(error) => *error == ProtocolError::Truncated,
+        _ => true,
     }
 }
 

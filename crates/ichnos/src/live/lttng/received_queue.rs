@@ -197,7 +197,8 @@ mod tests {
         assert_eq!(queue.ahead(2), BTreeSet::from([1]));
         queue.note_read(&[(1, SHARED_BYTES / 2), (2, 1)]);
         assert!(queue.ahead(2).is_empty());
-        assert_eq!((queue.lock().bytes, queue.lock().unread.len()), (0, 0));
+        let state = queue.lock();
+        assert_eq!((state.bytes, state.unread.len()), (0, 0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ichnos_lttng_live::{ConnectionError, LiveEvent, RelayAddress, RelayConnectio
 use ichnos_model::live::Arrivals;
 
 use super::attachment::Attachment;
-use super::connect::{Connected, LttngLiveOptions, connect};
+use super::connect::{Connected, LttngLiveOptions, connect, is_temporary};
 use super::received_queue::{Received, ReceivedQueue};
 
 /// Longest time for an event to arrive before other duties.
@@ -70,7 +70,7 @@ impl Receiver {
                 ConnectionEnd::Over => return None,
                 ConnectionEnd::Failed(error) => return Some(error),
                 // What violates the protocol would do so again.
-                ConnectionEnd::Lost(error @ ConnectionError::Protocol(_)) => return Some(error.to_string()),
+                ConnectionEnd::Lost(error) if !is_temporary(&error) => return Some(error.to_string()),
                 ConnectionEnd::Lost(error) => error,
             };
             self.attachment.disconnect();
