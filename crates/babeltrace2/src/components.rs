@@ -18,4 +18,4 @@ mod trace_directory;
 pub(crate) mod trimmer;
 
 pub(crate) use ctf_errors::{damage_cause, is_refused};
-pub(crate) use ctf_metadata::metadata_text;
+pub(crate) use ctf_metadata::{metadata_places, metadata_text};

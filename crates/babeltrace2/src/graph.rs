@@ -8,6 +8,9 @@ mod opened_graph;
 mod sink_run;
 mod sources;
 mod star_glob;
+mod time_range;
+mod trimmed_sink;
+mod trimmed_streams;
 mod wiring;
 
 pub(crate) use opened_graph::run;

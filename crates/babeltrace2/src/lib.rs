@@ -20,6 +20,7 @@ mod parameters;
 mod query;
 mod run;
 mod run_args;
+mod standard_output;
 mod value;
 mod value_text;
 
@@ -27,14 +28,13 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use ichnos::export::{TerminalText, for_terminal};
-
 use self::arguments::environment::Environment;
 use self::arguments::{Refusal, parse};
 use self::command::{Action, Failure};
 use self::execute::execute;
 use self::failure::error_stack;
 use self::paint::Paint;
+use self::standard_output::{print, printable};
 
 /// Runs the command with the arguments after the program's name. Prints its output and its failure.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -43,12 +43,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let paint = Paint::detect(&variable, are_terminals);
     let environment = Environment { variable: &variable, paint };
     match run_words(arguments, &environment) {
-        Ok(code) => code,
+        Ok(code) => ExitCode::from(code),
         Err(Refusal { output, failure }) => {
             // The failure matters more than a print error.
             let _ = print(&output, paint);
             let text = error_stack(&failure, paint);
-            let _ = io::stderr().write_all(printable(&text, io::stderr().is_terminal(), paint).as_bytes());
+            let text = printable(&text, io::stderr().is_terminal(), paint.is_on());
+            let _ = io::stderr().write_all(text.as_bytes());
             ExitCode::from(failure.exit_code)
         }
     }
@@ -57,7 +58,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run_words(
     arguments: impl IntoIterator<Item = OsString>,
     environment: &Environment<'_>,
-) -> Result<ExitCode, Refusal> {
+) -> Result<u8, Refusal> {
     let mut words = Vec::new();
     for argument in arguments {
         let not_text = |argument: OsString| {
@@ -68,30 +69,8 @@ fn run_words(
     }
     let command = parse(&words, environment, &components::discovery::find_sources)?;
     if let Action::Print(text) = &command.action {
-        return match print(text, environment.paint) {
-            Ok(()) => Ok(ExitCode::SUCCESS),
-            // A reader that closed the output needs no error message.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-            Err(error) => {
-                Err(Failure::from_cause(format!("Cannot write to standard output: {error}")).into())
-            }
-        };
+        return Ok(print(text, environment.paint)?);
     }
     graph_check::check(&command)?;
-    Ok(execute(command).map(ExitCode::from)?)
-}
-
-fn print(text: &str, paint: Paint) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    let text = printable(text, output.is_terminal(), paint);
-    output.write_all(text.as_bytes())?;
-    output.flush()
-}
-
-/// Returns a text without control characters for a terminal.
-fn printable(text: &str, is_terminal: bool, paint: Paint) -> std::borrow::Cow<'_, str> {
-    match is_terminal {
-        true => for_terminal(text, TerminalText::Lines { colors: paint.is_on() }),
-        false => text.into(),
-    }
+    Ok(execute(command, environment.paint)?)
 }

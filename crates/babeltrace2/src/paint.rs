@@ -6,6 +6,9 @@ pub(crate) struct Paint {
     is_on: bool,
 }
 
+/// Environment variable that decides about colors.
+const VARIABLE: &str = "BABELTRACE_TERM_COLOR";
+
 /// Terminals that are known to support colors: `TERM` prefixes.
 const TERMINALS: [&str; 7] = ["xterm", "rxvt", "konsole", "gnome", "screen", "tmux", "putty"];
 
@@ -57,12 +60,17 @@ impl Paint {
         self.is_on
     }
 
+    /// Returns `true` if `BABELTRACE_TERM_COLOR` forbids colors.
+    pub(crate) fn is_forbidden(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+        variable(VARIABLE).is_some_and(|choice| choice.eq_ignore_ascii_case("never"))
+    }
+
     /// Returns colors if both standard streams are terminals that support them. `BABELTRACE_TERM_COLOR` decides
     /// otherwise.
     pub(crate) fn detect(variable: &dyn Fn(&str) -> Option<String>, are_terminals: bool) -> Self {
-        let is_on = match variable("BABELTRACE_TERM_COLOR") {
+        let is_on = match variable(VARIABLE) {
             Some(choice) if choice.eq_ignore_ascii_case("always") => true,
-            Some(choice) if choice.eq_ignore_ascii_case("never") => false,
+            _ if Self::is_forbidden(variable) => false,
             _ => {
                 let name = variable("TERM").unwrap_or_default();
                 are_terminals && TERMINALS.iter().any(|known| name.starts_with(known))

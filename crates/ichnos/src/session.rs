@@ -419,7 +419,10 @@ impl Session {
     /// Creates a session from a trace that was opened otherwise.
     #[must_use]
     pub fn of_trace(trace: Box<dyn OpenedTrace>, options: &OpenOptions) -> Self {
-        Self { traces: vec![trace], placements: vec![Placement::default()], ..Self::new(options) }
+        let placements = vec![Placement::default()];
+        let mut session = Self { traces: vec![trace], placements, ..Self::new(options) };
+        options.other_inputs.iter().for_each(|file| session.inputs.add(file));
+        session
     }
 
     /// Joins sessions that were opened with different options. Traces are sorted by their identities. Also returns, for

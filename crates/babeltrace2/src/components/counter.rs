@@ -93,8 +93,8 @@ impl<W: Write> Sink for Counter<W> {
             Message::StreamEnd(_) => 2,
             Message::PacketBegin(_) => 3,
             Message::PacketEnd(_) => 4,
-            Message::DiscardedEvents(discarded) if discarded.count.is_some() => 5,
-            Message::DiscardedPackets(discarded) if discarded.count.is_some() => 6,
+            Message::DiscardedEvents(_) => 5,
+            Message::DiscardedPackets(_) => 6,
             // Babeltrace has no such message.
             _ => return Ok(ControlFlow::Continue(())),
         };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ichnos::convert::{ConvertError, ConvertOptions, target};
 use ichnos::io::ExistingOutput;
 use ichnos::model::Trace;
+use ichnos::model::class::{Role, Roles};
 use ichnos::{Pass, Reader};
 
 use crate::command::Failure;
@@ -16,6 +17,12 @@ use crate::components::text_sinks::shown;
 use crate::components::trace_directory::new_trace_directory;
 use crate::value::Map;
 
+/// Parameters that ignore losses, and the roles of the packet fields that count them.
+const LOSSES: [(&str, Role); 2] = [
+    ("ignore-discarded-events", Role::DiscardedEventCounter),
+    ("ignore-discarded-packets", Role::PacketSequenceNumber),
+];
+
 /// Settings of the sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CtfFsSink {
@@ -24,6 +31,8 @@ pub(crate) struct CtfFsSink {
     is_single: bool,
     is_quiet: bool,
     is_ctf_1: bool,
+    /// Roles of the packet fields that count ignored losses.
+    ignored_losses: Roles,
     /// Number of traces written so far.
     traces: usize,
 }
@@ -48,13 +57,28 @@ impl CtfFsSink {
         if path.as_os_str().is_empty() {
             return Err(Failure::from_cause("The output path is empty: output-path=\"\""));
         }
+        let is_ignored = |(name, _): &(&str, Role)| parameters.is_set(name);
+        let ignored_losses = LOSSES.into_iter().filter(is_ignored).map(|(_, role)| role).collect();
         Ok(Self {
             path,
+            ignored_losses,
             is_single: parameters.is_set("assume-single-trace"),
             is_quiet: parameters.is_set("quiet"),
             is_ctf_1,
             traces: 0,
         })
+    }
+
+    /// Returns the path of the first directory that the sink creates, or could create.
+    pub(crate) fn new_place(&self) -> PathBuf {
+        let mut place = if self.is_single { self.path.clone() } else { self.path.join("trace") };
+        while let Some(parent) = place.parent()
+            && !parent.as_os_str().is_empty()
+            && !parent.exists()
+        {
+            place = parent.to_owned();
+        }
+        place
     }
 
     /// Prepares the output directory.
@@ -95,6 +119,8 @@ impl CtfFsSink {
         options.write.dialect = Some(dialect.to_owned());
         options.write.existing = ExistingOutput::Refuse;
         options.write.correlated = true;
+        options.write.recounted = self.ignored_losses;
+        options.write.numbers_packets = true;
         options.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         options.pass = pass.refuse(is_refused);
         match reader.convert(target.writer, Some(directory.clone()), &options) {

@@ -4,6 +4,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use ichnos::ctf::metadata::{Metadata, MetadataOptions, Problems, packetized, parse};
+use ichnos::io::InputPlaces;
 use ichnos::model::trace::{FileDiagnostic, Limits};
 
 use crate::command::Failure;
@@ -48,6 +49,14 @@ fn read(directory: &Path) -> Result<Option<Vec<u8>>, Failure> {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(Some(bytes))
+}
+
+/// Returns the places of a trace directory, where nothing may be written.
+pub(crate) fn metadata_places(directory: &Path) -> InputPlaces {
+    let mut places = InputPlaces::default();
+    places.add(directory);
+    places.add(&directory.join("metadata"));
+    places
 }
 
 /// Parses the metadata stream of a trace directory. Returns `None` if there is none.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos::export::text::calendar_nanoseconds;
@@ -23,6 +23,14 @@ const MOST_BYTES: u64 = 4 << 30;
 
 const BILLION: u64 = 1_000_000_000;
 
+/// Dialect of the trace of a log.
+const DIALECT: &str = "dmesg";
+
+/// Returns `true` for a trace of a log. It has no packets.
+pub(crate) fn is_log(trace: &Trace) -> bool {
+    trace.class.dialect == DIALECT
+}
+
 /// Opens the log of a component.
 ///
 /// # Errors
@@ -41,7 +49,9 @@ pub(crate) fn open(parameters: &Map) -> Result<OpenedSource, Failure> {
         .map_err(|error| Failure::from_cause(format!("Cannot open input file in read mode: {error}")))?;
     let log = Log { bytes: bytes.into(), extracts_times: !parameters.is_set("no-extract-timestamp") };
     let trace = log.into_trace(&name).ok_or_else(|| Failure::from_cause("Cannot create metadata objects"))?;
-    let session = Session::of_trace(Box::new(trace), &OpenOptions::default());
+    let mut options = OpenOptions::default();
+    options.other_inputs.extend(parameters.text("path").map(PathBuf::from));
+    let session = Session::of_trace(Box::new(trace), &options);
     Ok(OpenedSource { session, ports: vec![Port { name: "out".to_owned(), trace: 0, stream: 0 }] })
 }
 
@@ -68,9 +78,10 @@ impl Log {
         let clock = ClockClass::new("", BILLION);
         let event = EventRecordClass::new("string", [Member::new("str", FieldClass::string())]);
         let stream = DataStreamClass::new(has_times.then_some(0), [event]);
-        let class = TraceClass::new("dmesg", has_times.then_some(clock), [stream]);
+        let class = TraceClass::new(DIALECT, has_times.then_some(clock), [stream]);
         let limits = Limits::default();
-        let trace = Trace::new(class, name, &limits).ok()?;
+        let mut trace = Trace::new(class, name, &limits).ok()?;
+        trace.given_name = Some(name.to_owned());
         let bytes = self.bytes;
         let length = bytes.len() as u64;
         let extracts_times = self.extracts_times;

@@ -1,8 +1,7 @@
 //! Opened source components.
 
-use std::ops::ControlFlow;
-
 use ichnos::Session;
+use ichnos::model::Window;
 
 /// Traces of a source component, with its output ports.
 pub(crate) struct OpenedSource {
@@ -26,20 +25,14 @@ impl OpenedSource {
         self.ports.iter().map(|port| port.name.clone()).collect()
     }
 
-    /// Returns the time of the first message, in nanoseconds from the origin of its clock.
-    pub(crate) fn first_time(&self) -> Option<i128> {
-        let streams = self.session.traces().iter().flat_map(|trace| trace.streams());
-        let begins = streams.filter_map(|stream| stream.time_range.map(|(begin, _)| begin));
-        begins.min().or_else(|| {
-            let mut first: Option<i128> = None;
-            self.session.stream_reader().for_each_head(|_, head| match head.nanoseconds() {
-                Some(time) => {
-                    first = Some(first.map_or(time, |first| first.min(time)));
-                    ControlFlow::Break(())
-                }
-                None => ControlFlow::Continue(()),
-            });
-            first
+    /// Returns the time of the first message of a port, in nanoseconds from the origin of its clock.
+    pub(crate) fn first_time(&self, port: usize) -> Option<i128> {
+        let port = self.ports.get(port)?;
+        let trace = self.session.traces().get(port.trace)?;
+        let begin = trace.streams().get(port.stream)?.time_range.map(|(begin, _)| begin);
+        begin.or_else(|| {
+            let mut cursor = trace.cursor(port.stream, Window::default())?;
+            std::iter::from_fn(|| cursor.next_head()).find_map(|head| head.nanoseconds())
         })
     }
 }

@@ -2,13 +2,17 @@
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ichnos::TextOutput;
 use ichnos::export::{
-    Details, DetailsOptions, Pretty, PrettyFields, PrettyNames, PrettyOptions, TerminalText, TerminalWriter,
+    Details, DetailsOptions, DetailsPart, Pretty, PrettyFields, PrettyNames, PrettyOptions, TerminalText,
+    TerminalWriter,
 };
 use ichnos::io::{ExistingOutput, Output, OutputFile};
+use ichnos::model::Sink;
 
+use crate::components::dmesg;
 use crate::components::parameter_values::Parameters;
 use crate::paint::Paint;
 use crate::value::Map;
@@ -66,6 +70,9 @@ impl TextSink {
         options.uuid = is_on("with-uuid");
         options.uid = is_on("with-uid");
         options.compact = parameters.is_set("compact");
+        options.has_packets = Some(|trace| !dmesg::is_log(trace));
+        // Losses of which neither the number nor the extent is sure are left out before.
+        options.uncounted_losses = true;
         options.color = has_colors;
         options.color_bright_codes = !bright_means_bold();
         Self { path: None, has_colors, style: TextStyle::Details(options) }
@@ -79,19 +86,55 @@ impl TextSink {
         }
     }
 
+    /// Returns `true` if losses are shown whose number the trace itself does not know.
+    pub(crate) fn has_uncounted_losses(&self) -> bool {
+        matches!(self.style, TextStyle::Pretty(_))
+    }
+
     /// Shows debug information at the end of the common context.
     pub(crate) fn show_debug_info(&mut self) {
         match &mut self.style {
             TextStyle::Pretty(options) => options.resource_in_context = true,
-            TextStyle::Details(options) => options.resource_in_context = true,
+            // The filter makes new traces without identifiers.
+            TextStyle::Details(options) => (options.resource_in_context, options.trace_uid) = (true, false),
         }
+    }
+
+    /// Returns the path of the output, or `None` for the standard output.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// Prints the messages that `read` passes to an output.
     ///
     /// # Errors
     /// If the output cannot be written, or if `read` fails. What was printed before stays.
-    pub(crate) fn print<T>(mut self, read: impl FnOnce(&dyn Output) -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn print<T>(self, read: impl FnOnce(&dyn Output) -> io::Result<T>) -> io::Result<T> {
+        self.with_destination(|style, destination| read(&*style.output(destination)))
+    }
+
+    /// Prints a part of the timeline, in which data streams have other times, or no messages.
+    ///
+    /// # Errors
+    /// If the output cannot be written, or if `read` fails. What was printed before stays.
+    pub(crate) fn print_part<T>(
+        self,
+        part: DetailsPart,
+        read: impl FnOnce(PartOutput<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.with_destination(|style, destination| match style {
+            TextStyle::Details(mut options) => {
+                options.part = Arc::new(part);
+                read(PartOutput::Sink(&mut Details::new(destination, options)))
+            }
+            style => read(PartOutput::Output(&*style.output(destination))),
+        })
+    }
+
+    fn with_destination<T>(
+        mut self,
+        print: impl FnOnce(TextStyle, &mut TextDestination) -> io::Result<T>,
+    ) -> io::Result<T> {
         let file = match &self.path {
             Some(path) => ichnos::io::create(Some(path), ExistingOutput::Replace)?,
             None => OutputFile::standard()?,
@@ -106,18 +149,28 @@ impl TextSink {
             true => TextDestination::Terminal(TerminalWriter::new(file, kind)),
             false => TextDestination::Plain(file),
         };
-        let result = read(&*self.output(&mut destination));
+        let result = print(self.style, &mut destination);
         destination.finish()?;
         result
     }
+}
 
+/// Receiver of a part of the timeline.
+pub(crate) enum PartOutput<'o> {
+    /// Shows only events and losses.
+    Output(&'o dyn Output),
+    /// Also shows packets and data streams.
+    Sink(&'o mut dyn Sink),
+}
+
+impl TextStyle {
     fn output<'o>(self, destination: &'o mut TextDestination) -> Box<dyn Output + 'o> {
-        match self.style {
-            TextStyle::Pretty(options) => {
+        match self {
+            Self::Pretty(options) => {
                 let make = move |writer| Pretty::new(writer, options.clone());
                 Box::new(TextOutput::new(destination, make).without_damage())
             }
-            TextStyle::Details(options) => {
+            Self::Details(options) => {
                 let make = move |writer| Details::new(writer, options.clone());
                 Box::new(TextOutput::new(destination, make).without_damage())
             }
@@ -191,7 +244,7 @@ fn fields(parameters: Parameters<'_>) -> PrettyFields {
 /// Returns `true` if text is colored. `is_standard` is `true` for the standard output.
 fn has_colors(choice: Option<&str>, is_standard: bool) -> bool {
     match choice {
-        Some("always") => true,
+        Some("always") => !Paint::is_forbidden(&|name| std::env::var(name).ok()),
         Some("never") => false,
         _ => is_standard && detect_colors(),
     }

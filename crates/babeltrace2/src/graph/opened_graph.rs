@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
+use ichnos::OutputKind;
 use ichnos::model::Window;
 
 use crate::command::{Component, ComponentKind, Failure, Graph, LogLevel};
 use crate::components::ctf_fs_sink::CtfFsSink;
 use crate::components::source::OpenedSource;
 use crate::components::text_sinks::TextSink;
-use crate::components::trimmer::{Trimmer, check_range};
-use crate::components::{ctf_fs, debug_info, query};
-use crate::graph::sink_run::{PortInput, PreparedSink, narrowed, run_sink};
-use crate::graph::sources::Sources;
+use crate::components::trimmer::Trimmer;
+use crate::components::{ctf_fs, debug_info};
+use crate::graph::sink_run::{PortInput, PreparedSink, run_sink};
+use crate::graph::sources::{SourceUse, Sources};
+use crate::graph::time_range::{TimeRanges, intersection};
 use crate::graph::wiring::{self, SinkInput};
 use crate::graph_check::not_created;
 
@@ -39,18 +41,13 @@ pub(crate) fn run(graph: &Graph, log_level: Option<LogLevel>) -> Result<u8, Fail
         .collect();
     let connected =
         wiring::connect(graph, &ports).map_err(|failure| failure.in_context("Cannot connect components."))?;
-    for sink in connected {
-        let mut inputs = Vec::new();
-        for input in &sink.inputs {
-            inputs.push(opened.port_input(input, windows.get(&input.source).copied())?);
-        }
+    // A sink can close sources, whose times later sinks need.
+    let inputs: Result<Vec<Vec<PortInput>>, Failure> =
+        connected.iter().map(|sink| opened.port_inputs(&sink.inputs, &windows)).collect();
+    for (sink, inputs) in connected.iter().zip(inputs?) {
         let Some(mut prepared) = opened.sinks.remove(&sink.sink) else { continue };
         if let PreparedSink::Text(text) = &mut prepared
-            && sink
-                .inputs
-                .iter()
-                .flat_map(|input| &input.filters)
-                .any(|filter| opened.adds_debug_info(*filter))
+            && inputs.iter().any(|input| input.source.debug_info.is_some())
         {
             text.show_debug_info();
         }
@@ -94,13 +91,18 @@ impl<'g> OpenedGraph<'g> {
             // A muxer is the merge of the engine, and sources add debug information.
             (ComponentKind::Filter, _) => {}
             (ComponentKind::Sink, "pretty") => {
-                self.sinks.insert(index, PreparedSink::Text(TextSink::pretty(parameters)));
+                let sink = TextSink::pretty(parameters);
+                if let Some(path) = sink.path() {
+                    self.sources.check_output(path, OutputKind::Other)?;
+                }
+                self.sinks.insert(index, PreparedSink::Text(sink));
             }
             (ComponentKind::Sink, "details") => {
                 self.sinks.insert(index, PreparedSink::Text(TextSink::details(parameters)));
             }
             (ComponentKind::Sink, "fs") => {
                 let sink = CtfFsSink::new(parameters)?;
+                self.sources.check_output(&sink.new_place(), OutputKind::Trace)?;
                 sink.prepare()?;
                 self.sinks.insert(index, PreparedSink::CtfFs(sink));
             }
@@ -146,47 +148,20 @@ impl<'g> OpenedGraph<'g> {
         Ok(windows)
     }
 
-    /// Returns `true` if a filter adds debug information.
-    fn adds_debug_info(&self, filter: usize) -> bool {
-        self.graph.components.get(filter).is_some_and(debug_info::is_filter)
+    /// Returns the ports that reach a sink, with their time windows and debug information.
+    fn port_inputs(
+        &self,
+        inputs: &[SinkInput],
+        of_sources: &HashMap<usize, Window>,
+    ) -> Result<Vec<PortInput>, Failure> {
+        let ranges = TimeRanges { trimmers: &self.trimmers, sources: &self.sources, inputs, of_sources };
+        let adds_debug_info =
+            |filter: &&usize| self.graph.components.get(**filter).is_some_and(debug_info::is_filter);
+        let port_input = |input: &SinkInput| {
+            let debug_info = input.filters.iter().find(adds_debug_info).copied();
+            let source = SourceUse { source: input.source, debug_info };
+            Ok(PortInput { source, port: input.port, window: ranges.of_port(input)? })
+        };
+        inputs.iter().map(port_input).collect()
     }
-
-    /// Returns a port with the time window of the filters after it.
-    fn port_input(&mut self, input: &SinkInput, window: Option<Window>) -> Result<PortInput, Failure> {
-        let mut window = window.unwrap_or_default();
-        for filter in &input.filters {
-            let Some(trimmer) = self.trimmers.get(filter) else { continue };
-            let first = match (trimmer.needs_date(), self.sources.get(input.source)) {
-                (true, Some(source)) => source.first_time(),
-                _ => None,
-            };
-            window = narrowed(window, trimmer.window(first)?);
-        }
-        Ok(PortInput { source: input.source, port: input.port, window })
-    }
-}
-
-/// Returns the time in which all data streams of a source are active.
-fn intersection(source: &OpenedSource) -> Result<Window, Failure> {
-    if source.ports.is_empty() {
-        return Err(query::no_streams(source)
-            .in_context("Failed to execute `babeltrace.trace-infos` query: comp-class-name=\"fs\""));
-    }
-    let mut range: Option<(i128, i128)> = None;
-    for trace in source.session.traces() {
-        for summary in trace.streams() {
-            let Some((begin, end)) = summary.time_range else {
-                return Err(Failure::from_cause(
-                    "Unexpected format of `babeltrace.trace-infos` query result: missing expected `range-ns` key \
-                    in stream map.",
-                )
-                .in_context("Failed to compute trace streams intersection."));
-            };
-            let (first, last) = range.unwrap_or((begin, end));
-            range = Some((first.max(begin), last.min(end)));
-        }
-    }
-    let Some((begin, end)) = range else { return Ok(Window::default()) };
-    check_range(begin, end)?;
-    Ok(Window { begin: Some(begin), end: Some(end) })
 }

@@ -12,9 +12,13 @@ use crate::command::Failure;
 use crate::components::counter::Counter;
 use crate::components::ctf_fs_sink::CtfFsSink;
 use crate::components::source::OpenedSource;
-use crate::components::text_sinks::TextSink;
+use crate::components::text_sinks::{PartOutput, TextSink};
 use crate::components::{damage_cause, is_refused};
-use crate::graph::sources::Sources;
+use crate::graph::sources::{SourceUse, Sources};
+use crate::graph::time_range::narrowed;
+use crate::graph::trimmed_sink::TrimmedSink;
+use crate::graph::trimmed_streams::TrimmedStreams;
+use crate::standard_output::exit_code;
 use crate::value::Map;
 
 /// Created sink.
@@ -39,13 +43,10 @@ impl PreparedSink {
 /// Output port of a source that reaches the sink, with its time window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PortInput {
-    pub(crate) source: usize,
+    pub(crate) source: SourceUse,
     pub(crate) port: usize,
     pub(crate) window: Window,
 }
-
-/// Exit code of a program that writes into a pipe which nobody reads any more, as a shell shows it.
-const BROKEN_PIPE: u8 = 141;
 
 /// Size in bytes of the parts that are read at once if nothing is printed.
 const DUMMY_CHUNK: u64 = 16 << 20;
@@ -61,13 +62,23 @@ pub(crate) fn run_sink(
 ) -> Result<u8, Failure> {
     let result = match sink {
         PreparedSink::CtfFs(sink) => return write_traces(sources, sink, inputs),
-        PreparedSink::Text(sink) => {
-            with_messages(sources, inputs, |reader, pass| sink.print(|output| write(reader, pass, output)))
-        }
-        PreparedSink::Counter(mut counter) => {
-            with_messages(sources, inputs, |reader, pass| reader.pass().with(pass).run(&mut *counter))
-        }
-        PreparedSink::Dummy => with_messages(sources, inputs, |reader, pass| {
+        PreparedSink::Text(sink) => with_messages(sources, inputs, |reader, pass, streams| {
+            let pass = streams.trim(pass, sink.has_uncounted_losses());
+            if streams.is_empty() {
+                return sink.print(|output| write(reader, pass, output));
+            }
+            sink.print_part(streams.part(), |part| match part {
+                PartOutput::Output(output) => write(reader, pass, output),
+                PartOutput::Sink(sink) => {
+                    reader.pass().with(pass).run(&mut TrimmedSink::new(sink, streams.clone()))
+                }
+            })
+        }),
+        PreparedSink::Counter(mut counter) => with_messages(sources, inputs, |reader, pass, streams| {
+            let pass = streams.trim(pass, false);
+            reader.pass().with(pass).run(&mut TrimmedSink::new(&mut *counter, streams.clone()))
+        }),
+        PreparedSink::Dummy => with_messages(sources, inputs, |reader, pass, _| {
             let output = TextOutput::new(io::sink(), |_| Null::new()).without_damage();
             let mut options = PassOptions::default();
             options.chunk_bytes = Some(DUMMY_CHUNK);
@@ -76,8 +87,7 @@ pub(crate) fn run_sink(
     }?;
     match result {
         Ok(summary) => check_end(&summary).map(|()| 0),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(BROKEN_PIPE),
-        Err(error) => Err(Failure::from_cause(format!("Cannot write the output: {error}"))),
+        Err(error) => exit_code(Err(error)),
     }
 }
 
@@ -94,44 +104,54 @@ fn check_end(summary: &PassSummary) -> Result<(), Failure> {
     }
 }
 
-/// Passes a reader of the merged inputs to a function.
+/// Passes a reader of the merged inputs to a function, with its pass and its trimmed data streams.
 fn with_messages<T>(
     sources: &mut Sources<'_>,
     inputs: &[PortInput],
-    run: impl FnOnce(&Reader<'_>, Pass) -> T,
+    run: impl FnOnce(&Reader<'_>, Pass, &TrimmedStreams) -> T,
 ) -> Result<T, Failure> {
-    let mut indexes: Vec<usize> = inputs.iter().map(|input| input.source).collect();
-    indexes.dedup();
-    if let [only] = indexes.as_slice() {
+    let by_source = by_source(inputs);
+    if let [(only, _)] = by_source.as_slice() {
         let source = sources.take(*only)?;
         let windows = source.windows(inputs);
-        let result = with_reader(&source.session, &windows, run);
+        let result = with_reader(&source.session, windows, run);
         sources.keep(*only, source);
         return result;
     }
     let mut windows = HashMap::new();
     let mut sessions = Vec::new();
-    for index in indexes {
-        let source = sources.take(index)?;
-        let of_source: Vec<PortInput> =
-            inputs.iter().filter(|input| input.source == index).copied().collect();
-        windows.extend(source.windows(&of_source));
+    for (key, inputs) in by_source {
+        let source = sources.take(key)?;
+        windows.extend(source.windows(&inputs));
         sessions.push(source.session);
     }
     let (session, _) = Session::join(sessions, &OpenOptions::default());
-    with_reader(&session, &windows, run)
+    with_reader(&session, windows, run)
+}
+
+/// Returns the ports of each source.
+fn by_source(inputs: &[PortInput]) -> Vec<(SourceUse, Vec<PortInput>)> {
+    let mut found: Vec<(SourceUse, Vec<PortInput>)> = Vec::new();
+    for input in inputs {
+        match found.iter_mut().find(|(source, _)| *source == input.source) {
+            Some((_, ports)) => ports.push(*input),
+            None => found.push((input.source, vec![*input])),
+        }
+    }
+    found
 }
 
 /// Passes a reader of the data streams with these keys to a function, each in its time window.
 fn with_reader<T>(
     session: &Session,
-    windows: &HashMap<u32, Window>,
-    run: impl FnOnce(&Reader<'_>, Pass) -> T,
+    mut windows: HashMap<u32, Window>,
+    run: impl FnOnce(&Reader<'_>, Pass, &TrimmedStreams) -> T,
 ) -> Result<T, Failure> {
+    let streams = TrimmedStreams::new(session, &mut windows);
     let reader = session.reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
     let mut reader = reader.map_err(|error| Failure::from_cause(error.to_string()))?;
-    let pass = Pass::new(restrict(&mut reader, session, windows)).refuse(is_refused);
-    Ok(run(&reader, pass))
+    let pass = Pass::new(restrict(&mut reader, session, &windows)).refuse(is_refused);
+    Ok(run(&reader, pass, &streams))
 }
 
 /// Restricts a reader to the time windows of its data streams. Returns the selection of events, which is needed if data
@@ -161,34 +181,22 @@ fn restrict(reader: &mut Reader<'_>, session: &Session, windows: &HashMap<u32, W
     })
 }
 
-/// Writes each source as a trace of its own.
+/// Writes each source as a trace of its own, unless it has no messages in its time window.
 fn write_traces(sources: &mut Sources<'_>, mut sink: CtfFsSink, inputs: &[PortInput]) -> Result<u8, Failure> {
-    let mut indexes: Vec<usize> = inputs.iter().map(|input| input.source).collect();
-    indexes.dedup();
-    for index in indexes {
-        let source = sources.take(index)?;
-        let of_source: Vec<PortInput> =
-            inputs.iter().filter(|input| input.source == index).copied().collect();
-        let windows = source.windows(&of_source);
-        if let Some(trace) = source.session.traces().first() {
+    for (key, inputs) in by_source(inputs) {
+        let source = sources.take(key)?;
+        let mut windows = source.windows(&inputs);
+        let streams = TrimmedStreams::new(&source.session, &mut windows);
+        if let Some(trace) = source.session.traces().first().filter(|_| !windows.is_empty()) {
             let mut reader = source
                 .session
                 .stream_reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
             let pass = Pass::new(restrict(&mut reader, &source.session, &windows));
-            sink.write(&reader, trace.trace(), pass)?;
+            sink.write(&reader, trace.trace(), streams.trim(pass, true))?;
         }
-        sources.keep(index, source);
+        sources.keep(key, source);
     }
     Ok(0)
-}
-
-/// Returns the time in two windows.
-pub(crate) fn narrowed(a: Window, b: Window) -> Window {
-    let end = match (a.end, b.end) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    Window { begin: a.begin.max(b.begin), end }
 }
 
 impl OpenedSource {

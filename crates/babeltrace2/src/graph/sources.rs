@@ -2,30 +2,42 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
+use ichnos::OutputKind;
 use ichnos::debug_info::DebugInfo;
 use ichnos::export::printable;
 
-use crate::command::{Component, Failure, Graph, LogLevel};
+use crate::command::{Component, ComponentKind, Failure, Graph, LogLevel};
 use crate::components::source::OpenedSource;
 use crate::components::{ctf_fs, debug_info, dmesg, lttng_live};
 
-/// Sources by their index in [`Graph::components`]. A sink that merges several sources closes them.
+/// Source as a sink reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SourceUse {
+    /// Index of the source in [`Graph::components`].
+    pub(crate) source: usize,
+    /// Index of the filter whose debug information its events get.
+    pub(crate) debug_info: Option<usize>,
+}
+
+/// Open sources. A sink that merges several sources closes them.
 pub(crate) struct Sources<'g> {
     graph: &'g Graph,
     log_level: LogLevel,
-    opened: HashMap<usize, OpenedSource>,
-    /// Debug information of the graph's `filter.lttng-utils.debug-info`. Events of all sources get it, because it is
-    /// known only later which of them reach the filter. Sinks without the filter do not show it.
-    debug_info: Option<Arc<DebugInfo>>,
+    opened: HashMap<SourceUse, OpenedSource>,
+    /// Debug information of each `filter.lttng-utils.debug-info`, by its index.
+    debug_info: HashMap<usize, Arc<DebugInfo>>,
 }
 
 impl<'g> Sources<'g> {
     /// Creates the list without sources.
     pub(crate) fn new(graph: &'g Graph, log_level: LogLevel) -> Self {
-        let filter = graph.components.iter().find(|component| debug_info::is_filter(component));
-        let debug_info = filter.map(|component| debug_info::create(&component.parameters));
+        let filters = graph.components.iter().enumerate();
+        let filters = filters.filter(|(_, component)| debug_info::is_filter(component));
+        let debug_info =
+            filters.map(|(index, component)| (index, debug_info::create(&component.parameters))).collect();
         Self { graph, log_level, opened: HashMap::new(), debug_info }
     }
 
@@ -33,40 +45,63 @@ impl<'g> Sources<'g> {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(crate) fn add(&mut self, index: usize) -> Result<(), Failure> {
-        let source = self.open(index, true)?;
-        self.opened.insert(index, source);
+    pub(crate) fn add(&mut self, source: usize) -> Result<(), Failure> {
+        let key = SourceUse { source, debug_info: self.probable_debug_info() };
+        let opened = self.open(key, true)?;
+        self.opened.insert(key, opened);
         Ok(())
     }
 
-    /// Returns the open source with this index.
-    pub(crate) fn get(&self, index: usize) -> Option<&OpenedSource> {
-        self.opened.get(&index)
+    /// Returns the filter that all events of a usual graph reach: the only one, before the only sink. It is known later
+    /// whether this is right.
+    fn probable_debug_info(&self) -> Option<usize> {
+        let is_sink = |component: &&Component| component.class.kind == ComponentKind::Sink;
+        let mut filters = self.debug_info.keys();
+        match (filters.next(), filters.next(), self.graph.components.iter().filter(is_sink).count()) {
+            (Some(only), None, 1) => Some(*only),
+            _ => None,
+        }
+    }
+
+    /// Returns an open source.
+    pub(crate) fn get(&self, source: usize) -> Option<&OpenedSource> {
+        self.iter().find(|(index, _)| *index == source).map(|(_, opened)| opened)
     }
 
     /// Returns the open sources with their indexes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &OpenedSource)> {
-        self.opened.iter().map(|(index, source)| (*index, source))
+        self.opened.iter().map(|(key, opened)| (key.source, opened))
     }
 
-    /// Removes a source for a sink that closes it. Opens it again if an earlier sink has closed it.
+    /// Checks that an output does not change a source.
+    ///
+    /// # Errors
+    /// If it does.
+    pub(crate) fn check_output(&self, path: &Path, kind: OutputKind) -> Result<(), Failure> {
+        let check = |source: &OpenedSource| source.session.check_output(path, kind);
+        self.opened.values().try_for_each(check).map_err(|conflict| {
+            Failure::from_cause(format!("Cannot write the output: {}", printable(&conflict.to_string())))
+        })
+    }
+
+    /// Removes a source for a sink. Opens it if an earlier sink has closed it, or used it otherwise.
     ///
     /// # Errors
     /// If it cannot be read again.
-    pub(crate) fn take(&mut self, index: usize) -> Result<OpenedSource, Failure> {
-        match self.opened.remove(&index) {
-            Some(source) => Ok(source),
-            None => self.open(index, false),
+    pub(crate) fn take(&mut self, key: SourceUse) -> Result<OpenedSource, Failure> {
+        match self.opened.remove(&key) {
+            Some(opened) => Ok(opened),
+            None => self.open(key, false),
         }
     }
 
     /// Keeps a source for later sinks.
-    pub(crate) fn keep(&mut self, index: usize, source: OpenedSource) {
-        self.opened.insert(index, source);
+    pub(crate) fn keep(&mut self, key: SourceUse, opened: OpenedSource) {
+        self.opened.insert(key, opened);
     }
 
-    fn open(&self, index: usize, warns: bool) -> Result<OpenedSource, Failure> {
-        let Some(component) = self.graph.components.get(index) else {
+    fn open(&self, key: SourceUse, warns: bool) -> Result<OpenedSource, Failure> {
+        let Some(component) = self.graph.components.get(key.source) else {
             return Err(Failure::from_cause("Cannot find the source component"));
         };
         let Component { class, parameters, log_level, .. } = component;
@@ -77,8 +112,9 @@ impl<'g> Sources<'g> {
                 let _ = writeln!(io::stderr(), "WARNING: {}", printable(text));
             }
         };
+        let debug_info = key.debug_info.and_then(|filter| self.debug_info.get(&filter));
         match class.name.as_str() {
-            "fs" => ctf_fs::open(parameters, self.debug_info.as_ref(), &warn),
+            "fs" => ctf_fs::open(parameters, debug_info, &warn),
             "dmesg" => dmesg::open(parameters),
             _ => Err(lttng_live::refusal()),
         }
