@@ -414,7 +414,10 @@ impl Session {
     /// Creates a session from a trace that was opened otherwise.
     #[must_use]
     pub fn of_trace(trace: Box<dyn OpenedTrace>, options: &OpenOptions) -> Self {
-        Self { traces: vec![trace], placements: vec![Placement::default()], ..Self::new(options) }
+        let placements = vec![Placement::default()];
+        let mut session = Self { traces: vec![trace], placements, ..Self::new(options) };
+        options.other_inputs.iter().for_each(|file| session.inputs.add(file));
+        session
     }
 
     /// Creates a session of live traces, for example [`LiveTrace`](ichnos_model::live::LiveTrace). They can be read
