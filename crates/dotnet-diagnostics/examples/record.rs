@@ -24,7 +24,7 @@ mod linux {
     use ichnos_dotnet_diagnostics::messages::SessionOptions;
     use ichnos_dotnet_diagnostics::providers::{Providers, Rundown};
     use ichnos_dotnet_diagnostics::{
-        Chunk, DiagnosticsError, LaunchOptions, Session, SessionEnd, Timeouts, launch, processes,
+        DiagnosticsError, LaunchOptions, Session, SessionChunk, SessionEnd, Timeouts, launch, processes,
     };
 
     type AnyError = Box<dyn std::error::Error>;
@@ -83,9 +83,9 @@ mod linux {
         let mut stopped = None;
         loop {
             match session.read_chunk(&mut buffer, Duration::from_millis(100))? {
-                Chunk::Data(count) => file.write_all(&buffer[..count])?,
-                Chunk::Nothing => {}
-                Chunk::End => break,
+                SessionChunk::Data(count) => file.write_all(&buffer[..count])?,
+                SessionChunk::Nothing => {}
+                SessionChunk::End => break,
             }
             if stopped.is_none()
                 && arguments.seconds.is_some_and(|limit| start.elapsed().as_secs_f64() >= limit)

@@ -42,5 +42,5 @@ pub use endpoint::Endpoint;
 pub use error::DiagnosticsError;
 pub use launch::{LaunchOptions, Launched, OtherRuntimes, Runtime, launch};
 pub use port::DiagnosticPort;
-pub use session::{Adjustment, Chunk, Session, SessionEnd};
+pub use session::{Adjustment, Session, SessionChunk, SessionEnd};
 pub use timeouts::Timeouts;

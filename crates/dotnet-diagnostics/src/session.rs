@@ -75,7 +75,7 @@ pub enum SessionEnd {
 
 /// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chunk {
+pub enum SessionChunk {
     /// The buffer starts with this number of new bytes.
     Data(usize),
     /// No data arrived in time, or a signal interrupted the wait.
@@ -137,7 +137,7 @@ impl Session {
         self.length
     }
 
-    /// Returns the reason for the end, after [`Chunk::End`].
+    /// Returns the reason for the end, after [`SessionChunk::End`].
     #[must_use]
     pub fn end(&self) -> Option<&SessionEnd> {
         self.end.as_ref()
@@ -147,9 +147,13 @@ impl Session {
     ///
     /// # Errors
     /// If the connection fails, or if the stream goes on for too long after [`stop`](Self::stop).
-    pub fn read_chunk(&mut self, buffer: &mut [u8], patience: Duration) -> Result<Chunk, DiagnosticsError> {
+    pub fn read_chunk(
+        &mut self,
+        buffer: &mut [u8],
+        patience: Duration,
+    ) -> Result<SessionChunk, DiagnosticsError> {
         if self.end.is_some() {
-            return Ok(Chunk::End);
+            return Ok(SessionChunk::End);
         }
         if let StopState::Requested { deadline, .. } = &self.stop
             && deadline.is_over()
@@ -160,14 +164,16 @@ impl Session {
         let patience = patience.max(Duration::from_millis(1));
         self.stream.set_read_timeout(Some(patience)).map_err(failed)?;
         match (&*self.stream).read(buffer) {
-            Ok(0) if buffer.is_empty() => Ok(Chunk::Nothing),
+            Ok(0) if buffer.is_empty() => Ok(SessionChunk::Nothing),
             Ok(0) => Ok(self.finish(SessionEnd::Closed)),
             Ok(count) => {
                 self.length = self.length.saturating_add(count as u64);
-                Ok(Chunk::Data(count))
+                Ok(SessionChunk::Data(count))
             }
             Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(Chunk::Nothing),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
+                    Ok(SessionChunk::Nothing)
+                }
                 ErrorKind::ConnectionReset => Ok(self.finish(SessionEnd::Reset)),
                 _ => Err(failed(error)),
             },
@@ -175,7 +181,7 @@ impl Session {
     }
 
     /// Notes the end, and reads the confirmation of the stop request.
-    fn finish(&mut self, reason: SessionEnd) -> Chunk {
+    fn finish(&mut self, reason: SessionEnd) -> SessionChunk {
         let end = match &self.stop {
             StopState::Requested { stream, .. } => {
                 let reply =
@@ -188,7 +194,7 @@ impl Session {
             StopState::Running | StopState::Gone => reason,
         };
         self.end = Some(end);
-        Chunk::End
+        SessionChunk::End
     }
 
     /// Asks the runtime to stop the session. The stream then continues with the rundown, and ends.
@@ -223,10 +229,10 @@ impl Read for Session {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let patience = self.timeouts.read;
         match self.read_chunk(buffer, patience).map_err(io::Error::other)? {
-            Chunk::Data(count) => Ok(count),
-            Chunk::End => Ok(0),
-            Chunk::Nothing if buffer.is_empty() => Ok(0),
-            Chunk::Nothing => Err(ErrorKind::TimedOut.into()),
+            SessionChunk::Data(count) => Ok(count),
+            SessionChunk::End => Ok(0),
+            SessionChunk::Nothing if buffer.is_empty() => Ok(0),
+            SessionChunk::Nothing => Err(ErrorKind::TimedOut.into()),
         }
     }
 }

@@ -60,6 +60,9 @@ pub enum LivePoll {
 }
 
 /// Receives the state of live inputs.
+///
+/// # For implementations
+/// Calls come from the thread that reads, and delay all inputs.
 pub trait LiveObserver: Send + Sync {
     /// Called when an input is no longer waited for.
     fn silent(&self, name: &str) {

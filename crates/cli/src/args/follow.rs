@@ -13,8 +13,8 @@ pub(crate) struct FollowArgs {
     ///
     /// Waits for a PATH that does not exist yet. In directories, new files are read, too. Files can be truncated and
     /// renamed. Lines, records and packets are printed when they are complete. Events found at the same time are
-    /// sorted, but a file that is not sorted by time keeps its order, as with --unsorted.
-    #[arg(long, conflicts_with_all = ["listen", "stream_intersection"], help_heading = "Live")]
+    /// sorted. Fuchsia traces and .NET files cannot be followed, because they are not sorted by time.
+    #[arg(long, conflicts_with_all = ["listen", "stream_intersection"], help_heading = "Reading")]
     pub(crate) follow: bool,
     /// Time between two looks at the files [default: 500ms]
     ///

@@ -177,7 +177,8 @@ mod tests {
         // `--force` needs `--output`, which is checked.
         let everywhere: Vec<&str> =
             "force format json begin end timerange stream event around max_events tail \
-            stream_intersection threads chunk_size stats debug_info debug_info_dir target_prefix full_path"
+            stream_intersection threads chunk_size stats debug_info debug_info_dir target_prefix full_path \
+            follow interval"
                 .split(' ')
                 .collect();
         let command = LowArgs::command();

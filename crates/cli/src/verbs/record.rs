@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use ichnos::dotnet_diagnostics::messages::SessionOptions;
 use ichnos::dotnet_diagnostics::providers::{Providers, Rundown};
 use ichnos::dotnet_diagnostics::{
-    Adjustment, Chunk, DiagnosticsError, LaunchOptions, Launched, Session, SessionEnd, Timeouts, launch,
-    processes,
+    Adjustment, DiagnosticsError, LaunchOptions, Launched, Session, SessionChunk, SessionEnd, Timeouts,
+    launch, processes,
 };
 use ichnos::export::text::size;
 
@@ -107,12 +107,12 @@ impl Recording<'_> {
         let mut is_stopping = false;
         loop {
             match session.read_chunk(&mut buffer, LOOK) {
-                Ok(Chunk::Data(count)) => {
+                Ok(SessionChunk::Data(count)) => {
                     let bytes = buffer.get(..count).unwrap_or_default();
                     self.file.write(bytes).map_err(|error| self.file.failure(&error))?;
                 }
-                Ok(Chunk::Nothing) => {}
-                Ok(Chunk::End) => return Ok(()),
+                Ok(SessionChunk::Nothing) => {}
+                Ok(SessionChunk::End) => return Ok(()),
                 Err(error) => return Err(self.broken(&error)),
             }
             let is_over = self.args.limit.is_some_and(|limit| self.start.elapsed() >= limit);

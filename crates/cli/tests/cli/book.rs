@@ -196,7 +196,7 @@ fn the_option_page_equals_the_help() {
     let verbs = verbs.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let verbs: Vec<&str> = verbs.filter(|verb| !verb.is_empty() && *verb != "help").collect();
     assert!(verbs.len() >= 15, "{verbs:?}");
-    const SHARED: [&str; 4] = ["Arguments:", "Reading:", "Selection:", "General options:"];
+    const SHARED: [&str; 5] = ["Arguments:", "Reading:", "Live:", "Selection:", "General options:"];
     let shared = sections(&help(&["info"]));
     let shared: Vec<_> = shared.into_iter().filter(|(heading, _)| SHARED.contains(&&**heading)).collect();
     assert_eq!(shared.len(), SHARED.len());

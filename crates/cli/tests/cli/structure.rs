@@ -332,8 +332,12 @@ fn a_format_is_one_line_in_the_facade() {
 }
 
 /// Files in the command that name a format, with the reason.
-const NAMES_FORMATS: &[(&str, &str)] =
-    &[("babeltrace_compat.rs", "what `babeltrace2` calls its components and formats of output")];
+const NAMES_FORMATS: &[(&str, &str)] = &[
+    ("babeltrace_compat.rs", "what `babeltrace2` calls its components and formats of output"),
+    ("listen.rs", "each receiver has addresses of its own"),
+    ("live.rs", "each kind of live input has addresses and options of its own"),
+    ("relay_sessions.rs", "the sessions of an LTTng relay daemon"),
+];
 
 /// The command names neither format crates, nor formats, nor anything specific to one format. (Help texts are
 /// comments.)

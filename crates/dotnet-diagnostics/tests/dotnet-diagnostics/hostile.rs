@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ichnos_dotnet_diagnostics::messages::{Command, Reply};
 use ichnos_dotnet_diagnostics::providers::Rundown;
-use ichnos_dotnet_diagnostics::{Chunk, DiagnosticsError, Endpoint, Session, SessionEnd};
+use ichnos_dotnet_diagnostics::{DiagnosticsError, Endpoint, Session, SessionChunk, SessionEnd};
 use ichnos_testing::Random;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
@@ -126,7 +126,7 @@ fn a_runtime_that_sends_nothing_can_be_left() {
     });
     let mut session = start(&runtime.endpoint()).unwrap();
     let mut buffer = [0; 10];
-    assert_eq!(session.read_chunk(&mut buffer, Duration::from_millis(1)).unwrap(), Chunk::Nothing);
+    assert_eq!(session.read_chunk(&mut buffer, Duration::from_millis(1)).unwrap(), SessionChunk::Nothing);
     let error = timed(|| session.read(&mut buffer).unwrap_err());
     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
     session.stop().unwrap();

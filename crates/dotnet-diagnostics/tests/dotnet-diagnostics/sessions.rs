@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ichnos_dotnet_diagnostics::messages::{Command, HResult};
 use ichnos_dotnet_diagnostics::providers::Rundown;
-use ichnos_dotnet_diagnostics::{Adjustment, Chunk, Session, SessionEnd};
+use ichnos_dotnet_diagnostics::{Adjustment, Session, SessionChunk, SessionEnd};
 
 use crate::fake_runtime::{FakeRuntime, RUNDOWN, SESSION, TIMEOUTS, options, refuse, reply, tracing_runtime};
 
@@ -19,9 +19,9 @@ fn a_session_is_read_and_stopped() {
     let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         match session.read_chunk(&mut buffer, Duration::from_millis(200)).unwrap() {
-            Chunk::Data(count) => all.extend(&buffer[..count]),
-            Chunk::Nothing => {}
-            Chunk::End => break,
+            SessionChunk::Data(count) => all.extend(&buffer[..count]),
+            SessionChunk::Nothing => {}
+            SessionChunk::End => break,
         }
         if all.len() > 30 {
             session.stop().unwrap();
@@ -32,7 +32,7 @@ fn a_session_is_read_and_stopped() {
     assert_eq!(session.length(), all.len() as u64);
     assert!(all.starts_with(b"Nettraceeventsevents"));
     assert!(all.iter().filter(|byte| **byte == b'r').count() > RUNDOWN);
-    assert_eq!(session.read_chunk(&mut buffer, Duration::ZERO).unwrap(), Chunk::End);
+    assert_eq!(session.read_chunk(&mut buffer, Duration::ZERO).unwrap(), SessionChunk::End);
     drop(session);
     assert_eq!(runtime.commands(), [Command::CollectTracing2, Command::StopTracing]);
 }

@@ -4,8 +4,8 @@
 //! not delivered yet, and hands them over. Events that are new at the same look are merged by time.
 //!
 //! A record, packet or report that is not complete yet is held back, and so is damage, until it is seen a second time
-//! and an event of the same data stream follows. At the end, everything is delivered. Events of files that are not
-//! sorted by time are delivered in file order.
+//! and an event of the same data stream follows. At the end, everything is delivered. Formats whose files
+//! are not sorted by time (Fuchsia traces, .NET) are refused.
 
 mod delivery;
 mod follow_cursor;
@@ -44,6 +44,9 @@ pub enum FollowError {
     /// The [stop flag](LiveOptions::stop) was set before there was a trace.
     #[error("stopped before there was a trace")]
     Stopped,
+    /// The format stores events in another order than by time, so that earlier events can appear later.
+    #[error("{0} files cannot be followed: their events are not sorted by time")]
+    Unsorted(&'static str),
     /// The system refuses a thread.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
@@ -94,6 +97,12 @@ impl FollowFeed {
             }
         };
         session.reader()?;
+        let formats = session.traces().iter().map(|trace| trace.format());
+        let is_unsorted =
+            |name: &&str| crate::formats().any(|info| info.name == *name && info.has_file_order);
+        if let Some(format) = formats.into_iter().find(is_unsorted) {
+            return Err(FollowError::Unsorted(format));
+        }
         let name = inputs.name();
         let format = session.traces().first().map_or("", |trace| trace.format());
         let control = Arc::new(FollowControl::default());

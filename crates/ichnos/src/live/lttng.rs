@@ -11,7 +11,6 @@ mod receiver;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ichnos_ctf::live::{CtfOptions, LiveReader};
 use ichnos_io::ReadOptions;
 pub use ichnos_lttng_live::{
     AddressError, ConnectionError, ConnectionOptions, RelayAddress, RelayConnection, RelaySession,
@@ -27,6 +26,7 @@ use self::connect::connect;
 pub use self::connect::{LttngLiveError, LttngLiveOptions};
 use self::received_queue::{Received, ReceivedQueue};
 use self::receiver::{Receiver, start};
+use crate::ctf::live::{CtfOptions, LiveReader};
 
 /// Lists the sessions of a relay daemon.
 ///

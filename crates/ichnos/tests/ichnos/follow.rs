@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ichnos::create::{CreateOptions, create};
-use ichnos::live::follow::{FollowFeed, FollowOptions};
+use ichnos::live::follow::{FollowError, FollowFeed, FollowOptions};
 use ichnos::model::class::{FieldClass, Member};
 use ichnos::model::clock::ClockClass;
 use ichnos::model::event::EventValues;
@@ -179,18 +179,30 @@ fn grow(name: &str, size: usize) {
 }
 
 #[test]
-fn growing_files_of_all_formats() {
+fn growing_files_of_several_formats() {
     for name in [
         "hello-jsonl/requests.jsonl",
         "hello-xtrace/proxy.reports",
         "hello-fuchsia/boot.log",
-        "hello-fxt/frames.fxt",
         "hello-ctf2/trace",
         "hello-proposals/prop1",
     ] {
         for size in [1, 7, 100, 1000] {
             grow(name, size);
         }
+    }
+}
+
+#[test]
+fn files_that_are_not_sorted_by_time() {
+    for name in ["hello-fxt/frames.fxt", "hello-dotnet/hello.nettrace.zst"] {
+        let opened = FollowFeed::open(
+            vec![example(name)],
+            &OpenOptions::default(),
+            &FollowOptions::default(),
+            &LiveOptions::default(),
+        );
+        assert!(matches!(opened, Err(FollowError::Unsorted(_))), "{name}");
     }
 }
 

@@ -238,6 +238,7 @@ fn add(events: &mut ByThread, event: &Event<'_>) {
     let mut text = Vec::new();
     let mut pretty = ichnos::export::Pretty::new(&mut text, ichnos::export::PrettyOptions::default());
     let _ = ichnos::model::Sink::message(&mut pretty, &Message::Event(*event)).unwrap();
+    ichnos::model::Sink::finish(&mut pretty).unwrap();
     drop(pretty);
     let text = String::from_utf8(text).unwrap();
     // Without the time and the common context, whose stack numbers depend on the other events.

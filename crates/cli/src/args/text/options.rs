@@ -12,7 +12,7 @@ pub(crate) struct TextOptions {
     /// Print times in clock cycles (pretty)
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_cycles: bool,
-    /// Print the date before the time (pretty), date and time instead of seconds (log)
+    /// Print the date before the time (pretty, log)
     #[arg(long)]
     pub(crate) clock_date: bool,
     /// Print times in seconds since the clock's origin (pretty)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ichnos_dotnet_diagnostics::{Chunk, DiagnosticsError, Session, SessionEnd};
+use ichnos_dotnet_diagnostics::{DiagnosticsError, Session, SessionChunk, SessionEnd};
 
 use ichnos_model::live::Arrivals;
 
@@ -54,14 +54,14 @@ impl SessionReceiver {
             }
             let until = Instant::now();
             match self.session.read_chunk(&mut buffer, LOOK)? {
-                Chunk::Data(count) => {
+                SessionChunk::Data(count) => {
                     self.inbox.put(buffer.get(..count).unwrap_or_default());
                     since = Instant::now();
                     is_flush_open = true;
                     self.arrivals.notify();
                 }
                 // Nothing was there at `until`, so everything that was sent before has been received.
-                Chunk::Nothing => {
+                SessionChunk::Nothing => {
                     let pause = Pause { since, until };
                     self.inbox.set_pause(pause);
                     if is_flush_open && pause.is_longer_than(FLUSH_END) {
@@ -69,7 +69,7 @@ impl SessionReceiver {
                         self.arrivals.notify();
                     }
                 }
-                Chunk::End => return Ok(()),
+                SessionChunk::End => return Ok(()),
             }
         }
     }

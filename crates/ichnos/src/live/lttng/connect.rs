@@ -56,7 +56,7 @@ pub enum LttngLiveError {
     #[error("the relay daemon has no such session; {}", list(.0))]
     UnknownSession(Vec<RelaySession>),
     /// The relay daemon does not let it read the session.
-    #[error("{}{}", .0, if *.0 == AttachRefusal::NotLive { ": create it with `--live`" } else { "" })]
+    #[error("{}{}", .0, if *.0 == AttachRefusal::NotLive { ": create it as a live session" } else { "" })]
     Refused(AttachRefusal),
     /// The receiving thread cannot be started.
     #[error("cannot start a thread: {0}")]
