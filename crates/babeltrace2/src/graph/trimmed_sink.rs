@@ -72,8 +72,13 @@ impl<'s, S: Sink + ?Sized> TrimmedSink<'s, S> {
         let state = self.states.entry(key).or_default();
         match (*state, message) {
             (TrimmedState::InEarlyPacket, Message::PacketEnd(_)) => *state = TrimmedState::Open,
-            (TrimmedState::Open, Message::PacketBegin(packet)) if trimmed.is_early(packet.end) => {
+            (TrimmedState::Open, Message::PacketBegin(packet)) if trimmed.ends_early(packet) => {
                 *state = TrimmedState::InEarlyPacket;
+            }
+            // With a tracer bug, a packet can end before its last event.
+            (TrimmedState::InEarlyPacket, Message::Event(_)) => {
+                self.release(Some(key))?;
+                return self.sink.message(message);
             }
             (TrimmedState::Open, Message::PacketBegin(packet)) if trimmed.is_late(packet.begin) => {
                 *state = TrimmedState::AtWindowEnd;

@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use ichnos::export::{DetailsPart, StreamTimes};
 use ichnos::model::clock::{ClockArithmetic, ClockValue};
+use ichnos::model::cursor::MessageKind;
+use ichnos::model::event::Packet;
 use ichnos::model::message::Discarded;
-use ichnos::model::{DataStream, Window};
+use ichnos::model::{DataStream, OpenedTrace, Window};
 use ichnos::{Pass, Session};
 
 /// Data stream in a time window.
@@ -42,10 +44,12 @@ impl TrimmedStreams {
             return Self::default();
         }
         for trace in session.traces() {
+            let mut indexes = 0..;
             trace.for_each_stream(&mut |summary| {
+                let index = indexes.next().unwrap_or(0);
                 let key = summary.stream.key;
                 let Some(window) = windows.get(&key).copied() else { return };
-                if is_before(summary.time_range, window) {
+                if is_before(summary.time_range, window) && !has_event_in(trace.as_ref(), index, window) {
                     windows.remove(&key);
                     early.push(summary.stream);
                     return;
@@ -128,6 +132,13 @@ impl TrimmedStream {
         time.zip(self.window.begin).is_some_and(|(time, first)| time.nanoseconds < first)
     }
 
+    /// Returns `true` for a packet that ends before the window. An end before its begin is unknown.
+    pub(crate) fn ends_early(&self, packet: &Packet<'_>) -> bool {
+        let is_known =
+            packet.begin.zip(packet.end).is_none_or(|(begin, end)| begin.nanoseconds <= end.nanoseconds);
+        is_known && self.is_early(packet.end)
+    }
+
     /// Returns `true` for a known time after the window.
     pub(crate) fn is_late(&self, time: Option<ClockValue>) -> bool {
         time.zip(self.window.end).is_some_and(|(time, last)| time.nanoseconds > last)
@@ -153,7 +164,14 @@ impl TrimmedStream {
     }
 }
 
-/// Returns `true` if a data stream ends before a window.
+/// Returns `true` if a data stream has an event in a window. With a tracer bug, the last packet can end before its last
+/// event.
+fn has_event_in(trace: &dyn OpenedTrace, stream: usize, window: Window) -> bool {
+    let Some(mut cursor) = trace.cursor(stream, window) else { return false };
+    std::iter::from_fn(|| cursor.next_head()).any(|head| head.kind == MessageKind::Event)
+}
+
+/// Returns `true` if the packets of a data stream end before a window.
 fn is_before(range: Option<(i128, i128)>, window: Window) -> bool {
     range.zip(window.begin).is_some_and(|((_, end), first)| end < first)
 }

@@ -276,8 +276,11 @@ impl<'a> ConvertRun<'a> {
         let order = self.target.writer.order();
         if order == MessageOrder::ByStream && session.traces().iter().any(|trace| trace.has_dynamic_streams())
         {
-            let failure = "live input cannot be written as `ctf`, because its data streams are not known yet";
-            return Err(Failure::new(failure).help("write it as `jsonl` or `fxt`, and convert that file"));
+            let format = self.target.format;
+            let failure = format!(
+                "live input cannot be written as `{format}`, because its data streams are not known yet"
+            );
+            return Err(Failure::new(failure).help("write it as `jsonl`, and convert that file"));
         }
         let mut reader = match by_stream {
             true => selection.stream_reader(session, read)?,

@@ -85,7 +85,8 @@ fn a_path_that_does_not_exist_yet() {
     assert!(following.line().contains("n = 2"));
     let (code, rest, messages) = following.end("-INT");
     assert_eq!((code, rest.as_str()), (Some(0), ""), "{messages}");
-    assert!(messages.contains("waiting: "), "{messages}");
+    // On a busy machine, the path can be there first.
+    assert!(messages.is_empty() || messages.contains("waiting: "), "{messages}");
     // Without any trace, nothing is printed.
     let following = Following::start(&["cat", text(&directory.join("missing"))]);
     std::thread::sleep(std::time::Duration::from_millis(300));

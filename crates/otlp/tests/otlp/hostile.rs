@@ -27,8 +27,7 @@ fn nested(levels: usize) -> Vec<u8> {
 }
 
 fn nested_json(levels: usize) -> String {
-    let value =
-        (0..levels).fold("{}".to_owned(), |value, _| format!(r#"{{"arrayValue":{{"values":[{value}]}}}}"#));
+    let value = format!("{}{{}}{}", r#"{"arrayValue":{"values":["#.repeat(levels), "]}}".repeat(levels));
     format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{"body":{value}}}]}}]}}]}}"#)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ichnos_ctf::live::LostPacket;
+use crate::ctf::live::LostPacket;
 use ichnos_lttng_live::{LiveEvent, LiveStream, PacketEntry, TraceKey};
 
 use super::received_queue::Received;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use ichnos_ctf::live::LostPacket;
+use crate::ctf::live::LostPacket;
 use ichnos_model::locks::IgnorePoison as _;
 
 /// Packet bytes that wait, in total, from which data streams are paused. Each gets an equal share.
