@@ -114,7 +114,7 @@ impl<'a> OpenedRun<'a> {
         self.events = summary.counts.events;
         if summary.counts.late_events > 0 {
             let late = count(summary.counts.late_events, "event");
-            self.console.note(&format!("{late} came late: their times are before those of earlier lines"));
+            self.console.notice(&format!("{late} came late: their times are before those of earlier lines"));
         }
         self.is_damaged |= summary.counts.damages > 0;
         Ok(summary.counts)
@@ -154,7 +154,8 @@ impl<'a> OpenedRun<'a> {
     /// Returns the exit code after reading. `is_empty` is `true` if the result is empty.
     pub(crate) fn exit(&self, is_empty: bool) -> Exit {
         match (self.is_damaged, is_empty) {
-            _ if input::live::has_failed() => Exit::Failure,
+            _ if input::live::has_failed() && self.events == 0 => Exit::Failure,
+            _ if input::live::has_failed() => Exit::Damaged,
             (true, _) => Exit::Damaged,
             (_, true) => Exit::Nothing,
             _ => Exit::Success,

@@ -155,16 +155,20 @@ fn live_options(args: &LiveArgs, console: Console) -> LiveOptions {
     options.patience = args.patience;
     options.stop = Some(interrupt::flag());
     options.observer = Arc::new(LiveReporter { console, patience: args.patience });
-    if let Some(length) = args.length {
-        let end = move || {
-            std::thread::sleep(length);
-            interrupt::expire();
-        };
-        if let Err(error) = std::thread::Builder::new().name("timer".to_owned()).spawn(end) {
-            console.warning(&format!("--for: no thread for the timer: {error}"));
-        }
-    }
+    start_timer(args, console);
     options
+}
+
+/// Ends live inputs after the duration in the arguments, if it is given.
+pub(crate) fn start_timer(args: &LiveArgs, console: Console) {
+    let Some(length) = args.length else { return };
+    let end = move || {
+        std::thread::sleep(length);
+        interrupt::expire();
+    };
+    if let Err(error) = std::thread::Builder::new().name("timer".to_owned()).spawn(end) {
+        console.warning(&format!("--for: no thread for the timer: {error}"));
+    }
 }
 
 /// Reports the state of live inputs.
@@ -176,11 +180,11 @@ struct LiveReporter {
 impl LiveObserver for LiveReporter {
     fn silent(&self, name: &str) {
         let seconds = self.patience.as_secs_f64();
-        self.console.note(&format!("{name}: silent for {seconds} s: other inputs no longer wait for it"));
+        self.console.notice(&format!("{name}: silent for {seconds} s: other inputs no longer wait for it"));
     }
 
     fn resumed(&self, name: &str) {
-        self.console.note(&format!("{name}: delivers events again"));
+        self.console.notice(&format!("{name}: delivers events again"));
     }
 
     fn failed(&self, name: &str, error: &str) {

@@ -106,6 +106,7 @@ impl<'a> OpenRequest<'a> {
                 return Err(Failure::new("--listen unixgram:PATH cannot be combined with other inputs"));
             }
             interrupt::watch();
+            live::start_timer(&reading.live, console);
             return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
                 Ok(datagrams) => ichnos::listen(datagrams, &options),
                 Err(error) => Err(error.into()),

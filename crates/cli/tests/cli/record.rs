@@ -96,7 +96,7 @@ impl Runtime {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut ready =
             lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("ready ").map(PathBuf::from));
-        let socket = ready.next().expect("a socket");
+        let socket = ready.next().unwrap();
         Self { child, socket }
     }
 

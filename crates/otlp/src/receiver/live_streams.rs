@@ -14,6 +14,9 @@ use crate::origin::{Resource, SHARED};
 const MOST_RESOURCES: usize = 1 << 10;
 const MOST_SHAPES: usize = 64;
 
+/// Maximum size of the attributes of such a resource in bytes, because they are kept. A larger one shares a data stream.
+const MOST_BYTES: usize = 64 << 10;
+
 /// Maximum numbers of event record classes of a shape, and of their field classes.
 const MOST_CLASSES: u64 = 1 << 12;
 const MOST_FIELD_CLASSES: u64 = 1 << 16;
@@ -52,7 +55,8 @@ impl ResourceStreams {
         if let Some(stream) = self.by_resource.get(&key) {
             return (Arc::clone(stream), Arc::clone(resource));
         }
-        match self.add(resource) {
+        let own = if key.len() <= MOST_BYTES { self.add(resource) } else { None };
+        match own {
             Some(stream) => {
                 self.by_resource.insert(key, Arc::clone(&stream));
                 (stream, Arc::clone(resource))
