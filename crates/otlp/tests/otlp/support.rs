@@ -10,9 +10,7 @@ use ichnos_otlp::OtlpRequests;
 pub(crate) fn open(files: &[(&str, &[u8])]) -> OpenedTraces {
     let entries = files.iter().map(|(name, bytes)| Entry::from_bytes(*name, bytes.to_vec())).collect();
     let tree = Tree { name: "tree".to_owned(), entries, problems: Vec::new() };
-    let mut options = ReadOptions::default();
-    // Random attributes can have an empty name, which no exporter writes, and which is not recognized.
-    options.force = true;
+    let options = ReadOptions::default();
     assert!(OtlpRequests.probe(&tree, &options), "{files:?}");
     OtlpRequests.open(&[&tree], &options)
 }
