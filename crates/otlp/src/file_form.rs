@@ -52,8 +52,11 @@ impl FileForm {
 
     /// Recognizes the form by the beginning of a file.
     pub(crate) fn recognize(beginning: &[u8]) -> Option<Self> {
-        if without_mark(beginning).trim_ascii_start().first() == Some(&b'{') {
-            return is_json(without_mark(beginning)).then_some(Self::Json);
+        // A request of 123 bytes in protobuf also begins with a line break and `{`.
+        if without_mark(beginning).trim_ascii_start().first() == Some(&b'{')
+            && is_json(without_mark(beginning))
+        {
+            return Some(Self::Json);
         }
         let of_length = || {
             let (length, rest) = beginning.split_first_chunk::<LENGTH>()?;
