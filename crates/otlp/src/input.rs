@@ -236,8 +236,8 @@ impl<'a> FieldInput<'a, '_> {
         self.number("a number of 64 bits", u64::cast_signed, |text| text.parse().ok())
     }
 
-    /// Returns an enumeration value: a number, or in JSON also a name that ends in one of `names`, in order of their
-    /// numbers.
+    /// Returns an enumeration value: a number. In JSON, it can also be a name that ends in one of `names`, which are
+    /// sorted by number.
     pub(crate) fn enumeration(self, names: &[&str]) -> Decoded<u64> {
         self.number(
             "an enumeration value",

@@ -17,7 +17,7 @@ pub(crate) struct TimeRanges<'g, 's> {
     pub(crate) sources: &'g Sources<'s>,
     /// Ports that reach the sink.
     pub(crate) inputs: &'g [SinkInput],
-    /// Windows of sources.
+    /// Source windows.
     pub(crate) of_sources: &'g HashMap<usize, Window>,
 }
 

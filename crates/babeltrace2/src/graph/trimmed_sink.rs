@@ -50,7 +50,7 @@ impl<'s, S: Sink + ?Sized> TrimmedSink<'s, S> {
         Self { sink, streams, states: HashMap::new(), held: Vec::new(), ends: Vec::new() }
     }
 
-    /// Passes on the held losses, only those of a data stream if it is given.
+    /// Passes on the held losses, or only the losses in one data stream.
     fn release(&mut self, only: Option<u32>) -> io::Result<()> {
         let (released, held) = std::mem::take(&mut self.held)
             .into_iter()

@@ -132,7 +132,8 @@ impl TrimmedStream {
         time.zip(self.window.begin).is_some_and(|(time, first)| time.nanoseconds < first)
     }
 
-    /// Returns `true` for a packet that ends before the window. An end before its begin is unknown.
+    /// Returns `true` for a packet that ends before the window. A packet whose end time precedes its begin time has
+    /// no known end.
     pub(crate) fn ends_early(&self, packet: &Packet<'_>) -> bool {
         let is_known =
             packet.begin.zip(packet.end).is_none_or(|(begin, end)| begin.nanoseconds <= end.nanoseconds);

@@ -23,7 +23,7 @@ pub(crate) struct LiveArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, hide_short_help = true,
           help_heading = "Live")]
     pub(crate) length: Option<Duration>,
-    /// Where to start in a live LTTng session [default: begin]
+    /// First events of a live LTTng session [default: begin]
     #[arg(long, value_parser = choice::parser(ATTACH), value_name = "WHERE", default_value = "begin",
           hide_default_value = true, hide_short_help = true, help_heading = "Live")]
     pub(crate) attach: AttachAt,

@@ -24,7 +24,7 @@ use crate::args::{FollowArgs, Reading};
 use crate::exit::Failure;
 use crate::progress::{Console, interrupt};
 
-/// Whether a live input ended because of an error.
+/// `true` if a live input ended because of an error.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Beginnings of the addresses of live inputs.

@@ -14,7 +14,7 @@ use crate::packet_entry::PacketEntry;
 use crate::source::{CtfCursor, CtfSource};
 use crate::stream_input::StreamInput;
 
-/// What later packets of a data stream need from earlier ones.
+/// State that carries over from one packet to the next in a data stream.
 #[derive(Clone, Debug)]
 pub(super) struct PacketState {
     /// Last packet.
@@ -32,7 +32,7 @@ pub(super) struct PacketState {
 pub(super) struct ArrivedPackets {
     input: Arc<StreamInput>,
     cursor: CtfCursor,
-    /// Index of the first packet among those of the input, and in the data stream.
+    /// Index of the first packet in the input, and in the data stream.
     first: (u64, u64),
     /// Offset in the file of the first byte.
     offset: u64,

@@ -130,14 +130,18 @@ fn a_runtime_that_sends_nothing_can_be_left() {
     let error = timed(|| session.read(&mut buffer).unwrap_err());
     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
     session.stop().unwrap();
-    let error = timed(|| {
-        loop {
-            if let Err(error) = session.read_chunk(&mut buffer, Duration::from_millis(20)) {
-                break error;
-            }
-        }
-    });
+    let error = timed(|| read_to_error(&mut session));
     assert_eq!(error.to_string(), "the .NET runtime did not answer in time (rundown)");
+}
+
+/// Reads until an error.
+fn read_to_error(session: &mut Session) -> DiagnosticsError {
+    let mut buffer = [0; 4096];
+    loop {
+        if let Err(error) = session.read_chunk(&mut buffer, Duration::from_millis(20)) {
+            return error;
+        }
+    }
 }
 
 #[test]
@@ -148,14 +152,7 @@ fn an_endless_rundown_ends() {
     });
     let mut session = start(&runtime.endpoint()).unwrap();
     session.stop().unwrap();
-    let mut buffer = [0; 4096];
-    let error = timed(|| {
-        loop {
-            if let Err(error) = session.read_chunk(&mut buffer, Duration::from_millis(20)) {
-                break error;
-            }
-        }
-    });
+    let error = timed(|| read_to_error(&mut session));
     assert_eq!(error.to_string(), "the .NET runtime did not answer in time (rundown)");
 }
 
