@@ -234,6 +234,10 @@ impl Drop for Killed {
 type ByThread = BTreeMap<u64, Vec<String>>;
 
 fn add(events: &mut ByThread, event: &Event<'_>) {
+    // The runtime writes it at the end of each session, into all open sessions.
+    if event.name().ends_with("/ProcessInfo") {
+        return;
+    }
     let thread = event.field("thread").unwrap().as_u64().unwrap();
     let mut text = Vec::new();
     let mut pretty = ichnos::export::Pretty::new(&mut text, ichnos::export::PrettyOptions::default());
