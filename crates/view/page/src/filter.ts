@@ -73,6 +73,7 @@ export class FilterField {
     } else if (event.key === "Escape") {
       if (isOpen) this.close();
       else if (this.input.value.trim() !== this.state.filter) {
+        this.completions.abort();
         this.restore();
         void this.check();
       }

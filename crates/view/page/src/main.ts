@@ -41,7 +41,7 @@ let partOfFlows: number | null = null;
 /** True if the range has more flows than the page requests. */
 let hasMoreFlows = false;
 let exporter: Exporter;
-let writtenFragment = "";
+let knownFragment = "";
 
 function announce(text: string): void {
   byId("live").textContent = text;
@@ -403,10 +403,20 @@ async function askFilled(): Promise<void> {
 }
 
 const writeFragment = debounce(250, () => {
-  if (!ready) return;
-  writtenFragment = toFragment(state);
-  if (writtenFragment !== location.hash) history.replaceState(null, "", writtenFragment);
+  // An address that was changed meanwhile is applied by its event, which would otherwise find this one.
+  if (!ready || location.hash !== knownFragment) return;
+  const fragment = toFragment(state);
+  if (fragment === location.hash) return;
+  history.replaceState(null, "", fragment);
+  knownFragment = location.hash;
 });
+
+/** Shows what the address says, if somebody else changed it. */
+function applyAddress(): void {
+  if (location.hash === knownFragment) return;
+  knownFragment = location.hash;
+  void applyFragment(knownFragment);
+}
 
 /** Loads the arrows between causes and effects. Without them, the picture has no arrows. */
 const loadFlows = debounce(200, () => void askFlows());
@@ -486,7 +496,7 @@ async function start(): Promise<void> {
     return;
   }
   // A trace that has no event yet gets the view of the address with its first one.
-  const fragment = location.hash;
+  const fragment = (knownFragment = location.hash);
   if (!state.isEmpty) await applyFragment(fragment);
   else awaitFirstEvent(fragment);
   ready = true;
@@ -501,9 +511,8 @@ async function start(): Promise<void> {
   state.on(["trace"], () => {
     if (partOfFlows !== null && partOfFlows !== state.trace?.generation) loadFlows();
   });
-  addEventListener("hashchange", () => {
-    if (location.hash !== writtenFragment) void applyFragment(location.hash);
-  });
+  addEventListener("hashchange", applyAddress);
+  applyAddress();
   loadFlows();
   if (!isSaved) live.connect();
   timeline.redraw();

@@ -410,9 +410,8 @@ export async function filterAsksBeforeItIsDeleted({ browser, url }) {
   await page.waitForTimeout(400);
   assert.equal(await page.locator("#filter-list").isVisible(), false);
   await field.pressSequentially(" &&");
-  const isListed = await page.locator("#filter-list").waitFor({ timeout: 600 }).then(() => true, () => false);
-  if (isListed) await field.press("Escape");
-  await field.press("Escape");
+  // The first Escape hides completions, if there are any yet.
+  for (let i = 0; i < 2 && (await field.inputValue()) !== 'event == "*"'; i++) await field.press("Escape");
   assert.equal(await field.inputValue(), 'event == "*"');
   await field.press("Escape");
   assert.match(await page.locator("#filter-error").innerText(), /Escape again/);
