@@ -106,6 +106,9 @@ impl<'a> OpenedRun<'a> {
     /// # Errors
     /// For damage with `--strict`, and for interruption.
     pub(crate) fn counts(&mut self, summary: PassSummary) -> Result<PassCounts, Failure> {
+        if self.session.is_live() {
+            interrupt::finish_live();
+        }
         match summary.end {
             PassEnd::Interrupted if !self.session.is_live() => return Err(interrupt::end()),
             PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
@@ -153,6 +156,9 @@ impl<'a> OpenedRun<'a> {
 
     /// Returns the exit code after reading. `is_empty` is `true` if the result is empty.
     pub(crate) fn exit(&self, is_empty: bool) -> Exit {
+        if let Some(exit) = self.live_exit() {
+            return exit;
+        }
         match (self.is_damaged, is_empty) {
             _ if input::live::has_failed() && self.events == 0 => Exit::Failure,
             _ if input::live::has_failed() => Exit::Damaged,

@@ -9,6 +9,7 @@ mod growing_trace;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::time::{Duration, Instant};
 
 use ichnos_model::Message;
 use ichnos_model::cursor::Head;
@@ -24,7 +25,7 @@ use crate::rule::Rule;
 ///
 /// Traces and data streams have keys, which the caller chooses. Each data stream gets whole packets, in order. A
 /// message is delivered when all other open data streams have reached its time: by a later message, by the end of their
-/// last packet, or by [`set_inactive`](Self::set_inactive).
+/// last packet, or by [`set_inactive`](Self::set_inactive). Silent data streams can be [passed](Self::pass_silent).
 ///
 /// When metadata has grown, data streams with new classes end, and go on as new data streams with the same name.
 #[derive(Debug, Default)]
@@ -54,8 +55,15 @@ pub struct LiveReader {
 struct OpenStream {
     stream: ArrivingStream,
     head: Option<Head>,
-    /// Time in `waiting`, if it is there.
+    /// Time that it has reached, if it waits. Unless it is silent, this is its place in `waiting`.
     waits_since: Option<i128>,
+    /// Last reached time, and since when it has been reached.
+    reached: i128,
+    alive: Instant,
+    /// `true` if it had messages since then.
+    moved: bool,
+    /// `true` if it is no longer waited for.
+    is_silent: bool,
 }
 
 /// Time of messages that come at once.
@@ -75,8 +83,10 @@ impl LiveReader {
 
     /// Appends metadata to a trace: the bytes of its file `metadata`, as they are.
     pub fn add_metadata(&mut self, trace: u64, bytes: &[u8]) {
+        let others = self.traces.iter().filter(|(key, _)| **key != trace);
+        let others = others.fold(0, |sum: u64, (_, trace)| sum.saturating_add(trace.metadata_bytes()));
         let Some(growing) = self.traces.get_mut(&trace) else { return };
-        if let Err(problem) = growing.append(bytes, &self.options.limits) {
+        if let Err(problem) = growing.append(bytes, others, &self.options.limits) {
             self.problem.get_or_insert(problem);
             return self.end();
         }
@@ -102,8 +112,15 @@ impl LiveReader {
         growing.streams += 1;
         let path = growing.path();
         let file = if path.is_empty() { file.to_owned() } else { format!("{path}/{file}") };
-        let open =
-            OpenStream { stream: ArrivingStream::new(trace, &file), head: None, waits_since: Some(AT_ONCE) };
+        let open = OpenStream {
+            stream: ArrivingStream::new(trace, &file),
+            head: None,
+            waits_since: Some(AT_ONCE),
+            reached: AT_ONCE,
+            alive: Instant::now(),
+            moved: false,
+            is_silent: false,
+        };
         self.streams.insert(stream, open);
         self.waiting.insert((AT_ONCE, stream));
     }
@@ -128,6 +145,22 @@ impl LiveReader {
     /// stream class.
     pub fn set_inactive(&mut self, stream: u64, class_id: u128, cycles: u64) {
         self.push(stream, StreamItem::Inactive { class_id, cycles });
+    }
+
+    /// No longer waits for data streams that have not moved for `patience` while messages of others wait for them. They
+    /// are waited for again when something arrives that moves them. Returns their names.
+    pub fn pass_silent(&mut self, patience: Duration) -> Vec<String> {
+        let mut passed = Vec::new();
+        while let Some((reached, key)) = self.waiting.first().copied()
+            && self.ready.peek().is_some_and(|Reverse((time, _))| *time > reached)
+            && let Some(open) = self.streams.get_mut(&key)
+            && open.alive.elapsed() >= patience
+        {
+            open.is_silent = true;
+            self.waiting.remove(&(reached, key));
+            passed.push(open.stream.file().to_owned());
+        }
+        passed
     }
 
     /// Ends a data stream after its last packet.
@@ -229,11 +262,20 @@ impl LiveReader {
         }
         open.head = None;
         match next {
-            NextMessage::Message(head) => open.head = Some(head),
+            NextMessage::Message(head) => {
+                open.head = Some(head);
+                open.is_silent = false;
+                open.moved = true;
+            }
             NextMessage::Waiting => {
                 let since = open.stream.reached.unwrap_or(AT_ONCE);
+                if std::mem::take(&mut open.moved) || since > open.reached || self.has_ended {
+                    (open.reached, open.alive, open.is_silent) = (since, Instant::now(), false);
+                }
                 open.waits_since = Some(since);
-                self.waiting.insert((since, key));
+                if !open.is_silent {
+                    self.waiting.insert((since, key));
+                }
             }
             NextMessage::Ended => self.remove(key),
         }

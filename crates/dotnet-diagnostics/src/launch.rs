@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::endpoint::Endpoint;
 use crate::error::DiagnosticsError;
@@ -91,17 +92,45 @@ pub struct Launched {
 #[derive(Debug)]
 struct Program(Child);
 
+impl Program {
+    /// Returns the process group, which the program leads.
+    fn group(&self) -> ProgramGroup {
+        ProgramGroup(Pid::from_child(&self.0))
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
-        // Fails if the process has ended.
-        let _ = self.0.kill();
+        // The id of a program that was waited for can belong to another process.
+        if matches!(self.0.try_wait(), Ok(None)) {
+            self.group().send(Signal::KILL);
+        }
         let _ = self.0.wait();
+    }
+}
+
+/// Process group of a launched program: the program, and programs that it has started.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramGroup(Pid);
+
+impl ProgramGroup {
+    /// Asks the programs to end, with SIGTERM. The program must not have been waited for.
+    pub fn terminate(self) {
+        self.send(Signal::TERM);
+    }
+
+    fn send(self, signal: Signal) {
+        // Fails if the processes have ended.
+        let _ = kill_process_group(self.0, signal);
     }
 }
 
 /// Starts a program, and starts a session in its first .NET runtime before the program's code runs.
 ///
 /// .NET Core 3 cannot wait: its session starts about a second after the program.
+///
+/// The program gets its own process group, so that Ctrl-C reaches only the caller, which can first stop the session. It
+/// must not read from the terminal: the system would stop it.
 ///
 /// # Errors
 /// If the program cannot be started, ends early, starts no .NET runtime, or if the session fails. The program is killed
@@ -111,6 +140,7 @@ pub fn launch(command: &mut Command, options: &LaunchOptions) -> Result<Launched
     let inherited = inherited_ports(command);
     command.env(DiagnosticPort::VARIABLE, port.variable(inherited.as_deref()));
     let name = command.get_program().to_string_lossy().into_owned();
+    command.process_group(0);
     let child = command.spawn().map_err(|error| DiagnosticsError::Spawn { program: name.clone(), error })?;
     let mut program = Program(child);
     let runtime = first_runtime(&mut program.0, &name, &port, options)?;
@@ -177,6 +207,12 @@ impl Launched {
         &self.runtime
     }
 
+    /// Returns the process group of the program.
+    #[must_use]
+    pub fn group(&self) -> ProgramGroup {
+        self.program.group()
+    }
+
     /// Returns the process of the program.
     pub fn child(&mut self) -> &mut Child {
         &mut self.program.0
@@ -205,21 +241,21 @@ impl Launched {
         }
     }
 
-    /// Ends the program: asks with SIGTERM, and kills it after some time. Returns its exit status.
+    /// Ends the program and those that it has started: asks with SIGTERM, and kills them after some time. Returns the exit
+    /// status of the program.
     ///
     /// # Errors
     /// If the system call fails.
     pub fn end_program(&mut self, patience: Duration) -> io::Result<ExitStatus> {
-        let child = &mut self.program.0;
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = self.program.0.try_wait()? {
             return Ok(status);
         }
         // The process was not waited for, so that its id is still its own.
-        kill_process(Pid::from_child(child), Signal::TERM)?;
+        self.group().terminate();
         if let Some(status) = self.wait_program(patience)? {
             return Ok(status);
         }
-        self.program.0.kill()?;
+        self.group().send(Signal::KILL);
         self.program.0.wait()
     }
 }

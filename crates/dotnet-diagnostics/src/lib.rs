@@ -40,7 +40,7 @@ mod timeouts;
 
 pub use endpoint::Endpoint;
 pub use error::DiagnosticsError;
-pub use launch::{LaunchOptions, Launched, OtherRuntimes, Runtime, launch};
+pub use launch::{LaunchOptions, Launched, OtherRuntimes, ProgramGroup, Runtime, launch};
 pub use port::DiagnosticPort;
 pub use session::{Adjustment, Session, SessionChunk, SessionEnd};
 pub use timeouts::Timeouts;

@@ -201,6 +201,16 @@ impl OpenOptions {
         options
     }
 
+    /// Returns the options for reading a live input, with the clock offsets for its address.
+    #[must_use]
+    pub fn reading_at(&self, address: &str) -> ReadOptions {
+        let mut options = self.read.clone();
+        if let Some(placement) = self.placements().get(Path::new(address)) {
+            options.clock_offsets = options.clock_offsets.and(&placement.offsets);
+        }
+        options
+    }
+
     /// Returns the formats to try.
     pub(crate) fn formats(&self) -> impl Iterator<Item = &'static dyn Format> {
         let is_wanted =

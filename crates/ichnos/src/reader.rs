@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use ichnos_flow::{DamageCursor, Merge};
+use ichnos_flow::{DamageCursor, LiveMerge, Merge};
 use ichnos_io::{FirstTime, Shard};
 use ichnos_model::clock::ClockOrigin;
 use ichnos_model::cursor::{BoxedCursor, ExcludedClasses, Head, MessageKind, StreamCursor};
@@ -306,17 +306,34 @@ impl Reader<'_> {
         if let Some(begin) = self.begin {
             return self.cursor_from(begin);
         }
-        let mut cursors: Vec<BoxedCursor> = Vec::new();
+        let (mut cursors, mut live): (Vec<BoxedCursor>, Vec<BoxedCursor>) = Default::default();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
-            let damage = self.damage_of(number, trace);
-            if !damage.is_empty() {
-                cursors.push(DamageCursor::new(damage.to_vec()).boxed());
-            }
-            let all = trace.cursors(window).into_iter().zip(wanted).enumerate();
-            let all = all.filter(|(_, (_, is))| **is);
-            cursors.extend(all.map(|(stream, (cursor, _))| self.dividing(number, stream, cursor)));
+            let cursors = if trace.live().is_some() { &mut live } else { &mut cursors };
+            self.add_cursors(number, (trace, wanted, window), cursors);
         }
-        Merge::new(cursors)
+        match self.session.live() {
+            Some(options) => {
+                let files = Merge::new(cursors).boxed();
+                Merge::new(vec![LiveMerge::new(live, vec![files], options.clone()).boxed()])
+            }
+            None => Merge::new(cursors),
+        }
+    }
+
+    /// Adds the cursors of a trace.
+    fn add_cursors(
+        &self,
+        number: usize,
+        (trace, wanted, window): (&dyn OpenedTrace, &Vec<bool>, Window),
+        cursors: &mut Vec<BoxedCursor>,
+    ) {
+        let damage = self.damage_of(number, trace);
+        if !damage.is_empty() {
+            cursors.push(DamageCursor::new(damage.to_vec()).boxed());
+        }
+        let all = trace.cursors(window).into_iter().zip(wanted).enumerate();
+        let all = all.filter(|(_, (_, is))| **is);
+        cursors.extend(all.map(|(stream, (cursor, _))| self.dividing(number, stream, cursor)));
     }
 
     /// Returns the messages from `begin` on, merged by time, as far as known without reading earlier data. To verify

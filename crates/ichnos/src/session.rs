@@ -13,6 +13,7 @@ use ichnos_io::{
     Tree, TreeProblem,
 };
 use ichnos_model::clock::{ClockClass, ClockOrigin};
+use ichnos_model::live::LiveOptions;
 use ichnos_model::trace::TracerQuirk;
 use ichnos_model::{DataStream, OpenedTrace, Window};
 
@@ -507,6 +508,11 @@ impl Session {
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_live
+    }
+
+    /// Returns the options of the live inputs, `None` without live input.
+    pub(crate) fn live(&self) -> Option<&LiveOptions> {
+        self.traces.iter().find_map(|trace| trace.live())
     }
 
     /// Checks an expression against the classes of the traces, and returns a filter for their events.

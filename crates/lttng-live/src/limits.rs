@@ -12,7 +12,7 @@ pub struct LiveLimits {
     pub name_bytes: u32,
     /// Packet size, in bytes. Default: 256 MiB.
     pub packet_bytes: u64,
-    /// Metadata size of a trace, in bytes. Default: 256 MiB.
+    /// Metadata size of all traces together, in bytes. Default: 256 MiB.
     pub metadata_bytes: u64,
     /// Packet bytes per request. Larger packets need several requests, so that the relay daemon does not need to keep
     /// a whole packet in memory. Default: 1 MiB.

@@ -339,15 +339,13 @@ impl LiveStreams {
         length: u64,
         limits: &LiveLimits,
     ) -> Result<(), ProtocolError> {
+        let all = self.traces.values().fold(length, |sum, trace| sum.saturating_add(trace.metadata_bytes));
         let Some(trace) = self.traces.get_mut(&key) else { return Ok(()) };
-        trace.metadata_bytes = trace.metadata_bytes.saturating_add(length);
-        if trace.metadata_bytes > limits.metadata_bytes {
-            return Err(ProtocolError::Limit {
-                items: "bytes of metadata",
-                count: trace.metadata_bytes,
-                limit: limits.metadata_bytes,
-            });
+        if all > limits.metadata_bytes {
+            let limit = limits.metadata_bytes;
+            return Err(ProtocolError::Limit { items: "bytes of metadata", count: all, limit });
         }
+        trace.metadata_bytes = trace.metadata_bytes.saturating_add(length);
         match length {
             0 => trace.metadata = MetadataState::Missing,
             _ => {
@@ -424,4 +422,27 @@ impl LiveStreams {
 
 fn session_traces(session: u64) -> RangeInclusive<TraceKey> {
     TraceKey { session, trace: 0 }..=TraceKey { session, trace: u64::MAX }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limit is for the metadata of all open traces.
+    #[test]
+    fn metadata_of_several_traces() {
+        let limits = LiveLimits { metadata_bytes: 10, ..LiveLimits::default() };
+        let [first, second] = [1, 2].map(|trace| TraceKey { session: 1, trace });
+        let mut streams = LiveStreams::default();
+        for (id, trace) in [(1, first), (2, second)] {
+            let (path, channel) = (String::new(), "metadata".to_owned());
+            streams.begin(&LiveStream { id, trace, is_metadata: true, path, channel }).unwrap();
+        }
+        assert_eq!(streams.begin_metadata(first, 6, &limits), Ok(()));
+        assert_eq!(streams.begin_metadata(second, 4, &limits), Ok(()));
+        let error = ProtocolError::Limit { items: "bytes of metadata", count: 11, limit: 10 };
+        assert_eq!(streams.begin_metadata(second, 1, &limits), Err(error));
+        streams.end_metadata(first);
+        assert_eq!(streams.begin_metadata(second, 6, &limits), Ok(()));
+    }
 }

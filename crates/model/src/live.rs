@@ -4,21 +4,21 @@
 //! cursor, which waits. If nothing is ready, the cursor delivers a [`Message::Inactivity`], so that the merge can pass
 //! on earlier messages of other inputs, and outputs can be flushed.
 //!
-//! A silent input would stop all others. So the cursor waits only for [`LiveOptions::patience`]. After that, the
-//! wall clock decides how far the input has come, until it delivers messages again. These can be late.
+//! A silent input would stop all others. After [`LiveOptions::patience`], it is no longer waited for: the messages of
+//! other inputs go on, whatever their times. A message or a later promise ends the silence. Its messages can then be late.
 
 mod arrivals;
 mod live_cursor;
+mod live_options;
 mod live_trace;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::cursor::Head;
 use crate::message::Message;
 
 pub use self::arrivals::Arrivals;
+pub use self::live_options::{LiveObserver, LiveOptions, PAUSE, SILENT};
 pub use self::live_trace::LiveTrace;
 
 /// Messages of a live input. No method blocks.
@@ -57,53 +57,4 @@ pub enum LivePoll {
     End,
     /// The input has ended because of an error: one sentence without the full stop.
     Failed(String),
-}
-
-/// Receives the state of live inputs.
-///
-/// # For implementations
-/// Calls come from the thread that reads, and delay all inputs.
-pub trait LiveObserver: Send + Sync {
-    /// Called when an input is no longer waited for.
-    fn silent(&self, name: &str) {
-        let _ = name;
-    }
-
-    /// Called when a silent input delivers again.
-    fn resumed(&self, name: &str) {
-        let _ = name;
-    }
-
-    /// Called when an input ends because of an error.
-    fn failed(&self, name: &str, error: &str) {
-        let _ = (name, error);
-    }
-}
-
-/// Ignores everything.
-impl LiveObserver for () {}
-
-/// Options of live inputs. All inputs of a session share them.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct LiveOptions {
-    /// Notification for new data of any input.
-    pub arrivals: Arrivals,
-    /// Longest wait for an input while other inputs have messages.
-    pub patience: Duration,
-    /// Receives the state of the inputs.
-    pub observer: Arc<dyn LiveObserver>,
-    /// Flag that ends the inputs: see [`LiveFeed::stop`].
-    pub stop: Option<&'static AtomicBool>,
-}
-
-impl Default for LiveOptions {
-    fn default() -> Self {
-        Self {
-            arrivals: Arrivals::default(),
-            patience: Duration::from_secs(1),
-            observer: Arc::new(()),
-            stop: None,
-        }
-    }
 }

@@ -28,6 +28,10 @@ impl<K, V> Default for ValueList<K, V> {
 }
 
 impl<K: Hash + Eq, V> ValueList<K, V> {
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
     fn add(&mut self, key: K, value: impl FnOnce() -> V) -> u32 {
         let next = self.values.len() as u32;
         *self.by_key.entry(key).or_insert_with(|| {
@@ -61,7 +65,15 @@ pub(crate) struct ContextTable {
     contexts: ValueList<ElementContext, ElementContext>,
     /// Number of the last resource message in its request, and its index.
     last: Option<(usize, u32)>,
+    /// Estimated memory of the values, in bytes.
+    memory: usize,
 }
+
+/// Estimated memory of a resource or a scope, beside its key.
+const ORIGIN_BYTES: usize = 512;
+
+/// Estimated ratio between a resource or a scope and its key.
+const KEY_FACTOR: usize = 8;
 
 impl ContextTable {
     /// Prepares for another request.
@@ -75,18 +87,41 @@ impl ContextTable {
             Some((number, index)) if number == origin.resource_number => index,
             _ => {
                 let mut resource = Resource::decode(origin.resource)?;
-                if self.resources.values.len() >= MOST_RESOURCES {
+                if self.resources.len() >= MOST_RESOURCES {
                     resource = resource.to_shared();
                 }
-                self.resources.add(resource.key(), || Arc::new(resource))
+                let (key, before) = (resource.key(), self.resources.len());
+                let bytes = ORIGIN_BYTES.saturating_add(key.len().saturating_mul(KEY_FACTOR));
+                let index = self.resources.add(key, || Arc::new(resource));
+                self.count(self.resources.len() - before, bytes);
+                index
             }
         };
         self.last = Some((origin.resource_number, resource));
         let scope = InstrumentationScope::decode(origin.scope)?;
-        let scope = self.scopes.add(scope.key(), || scope);
+        let (key, before) = (scope.key(), self.scopes.len());
+        let bytes = ORIGIN_BYTES.saturating_add(key.len().saturating_mul(KEY_FACTOR));
+        let scope = self.scopes.add(key, || scope);
+        self.count(self.scopes.len() - before, bytes);
+        let before = self.metrics.len();
         let metric = origin.metric.map(|metric| self.metrics.add(metric.clone(), || metric.clone()));
+        let bytes = origin.metric.map_or(0, MetricHead::memory);
+        self.count(self.metrics.len() - before, 2 * bytes);
         let context = ElementContext { signal: origin.signal, file, resource, scope, metric };
-        Ok(self.contexts.add(context, || context))
+        let before = self.contexts.len();
+        let context = self.contexts.add(context, || context);
+        self.count(self.contexts.len() - before, 4 * size_of::<ElementContext>());
+        Ok(context)
+    }
+
+    /// Counts memory.
+    fn count(&mut self, values: usize, bytes: usize) {
+        self.memory = self.memory.saturating_add(values.saturating_mul(bytes));
+    }
+
+    /// Returns the estimated memory in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
     }
 
     /// Returns all resources.

@@ -50,6 +50,11 @@ pub(crate) struct MetricHead {
 }
 
 impl MetricHead {
+    /// Returns its memory in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.name.capacity() + self.unit.capacity()
+    }
+
     /// Decodes a metric without its data points.
     pub(crate) fn decode(message: &EncodedMessage<'_>) -> Decoded<Self> {
         let mut head = Self::default();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::context_table::ContextTable;
 use crate::fault::{Decoded, RequestFault};
 use crate::input::{EncodedMessage, RequestEncoding};
+use crate::receiver::memory::RequestShare;
 use crate::request::{ElementOrigin, ElementVisitor, RequestElement, RequestSignal, visit_request};
 
 /// Place of an event.
@@ -67,6 +68,10 @@ pub(crate) struct EventIndexer {
     pub(crate) rejections: u64,
     /// Maximum number of events, because each takes memory.
     pub(crate) most_events: usize,
+    /// Memory for contexts and places, if it is limited.
+    pub(crate) share: Option<RequestShare>,
+    /// `true` if the memory did not suffice.
+    pub(crate) is_full: bool,
     file: u32,
     /// Offset of the request in the file.
     base: usize,
@@ -95,6 +100,17 @@ impl EventIndexer {
         visit_request(request, encoding, signal, self)
     }
 
+    /// Takes memory for what was found.
+    fn take_memory(&mut self, at: usize) -> Decoded<()> {
+        let Some(share) = &mut self.share else { return Ok(()) };
+        let places = self.places.capacity().saturating_mul(size_of::<ElementPlace>());
+        if share.grow_to(self.contexts.memory().saturating_add(places)) {
+            return Ok(());
+        }
+        self.is_full = true;
+        Err(RequestFault::new(at, "expected a request for which there is memory"))
+    }
+
     fn in_file(&self, range: Range<usize>) -> Range<usize> {
         range.start + self.base..range.end + self.base
     }
@@ -103,7 +119,7 @@ impl EventIndexer {
 impl ElementVisitor for EventIndexer {
     fn origin(&mut self, origin: &ElementOrigin<'_, '_>) -> Decoded<()> {
         self.context = self.contexts.add(origin, self.file)?;
-        Ok(())
+        self.take_memory(0)
     }
 
     fn element(&mut self, element: &RequestElement<'_>, range: Range<usize>) -> Decoded<()> {
@@ -120,7 +136,7 @@ impl ElementVisitor for EventIndexer {
         element.for_each_part(|part, time| {
             places.push(ElementPlace { time, begin: range.start, length, context: *context, part });
         });
-        Ok(())
+        self.take_memory(at)
     }
 
     fn rejected(&mut self, _: RequestSignal, fault: RequestFault, range: Range<usize>) -> Decoded<()> {

@@ -18,7 +18,7 @@ mod feed;
 mod http_head;
 mod http_listener;
 mod live_streams;
-mod memory;
+pub(crate) mod memory;
 mod queue;
 mod receiver_options;
 

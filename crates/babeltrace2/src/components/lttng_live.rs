@@ -36,7 +36,7 @@ pub(crate) fn open(parameters: &Map, debug_info: Option<&Arc<DebugInfo>>) -> Res
         lttng.retry = FOREVER;
     }
     let live = LiveOptions::default();
-    let feed = match LttngFeed::open(&address, &lttng, &options.read, &live.arrivals) {
+    let feed = match LttngFeed::open(&address, &lttng, &options.read, &live) {
         Ok(feed) => feed,
         Err(LttngLiveError::UnknownSession(_)) if action == "end" => return Ok(empty(&options)),
         Err(error) => return Err(cannot(&url, &error)),

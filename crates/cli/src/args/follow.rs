@@ -11,9 +11,10 @@ use crate::args::time;
 pub(crate) struct FollowArgs {
     /// Read the files while they grow, until Ctrl-C
     ///
-    /// Waits for a PATH that does not exist yet. In directories, new files are read, too. Files can be truncated and
-    /// renamed. Lines, records and packets are printed when they are complete. Events found at the same time are
-    /// sorted. Fuchsia traces and .NET files cannot be followed, because they are not sorted by time.
+    /// Waits for a PATH that does not exist yet. In directories, new files are read, too. PATH can also be a pipe, or
+    /// `-`. Files can be truncated, renamed and removed. Lines, records, packets and blocks are printed when they are
+    /// complete. Events found at the same time are sorted. Fuchsia traces cannot be followed, because they are not
+    /// sorted by time.
     #[arg(long, conflicts_with_all = ["listen", "stream_intersection"], help_heading = "Reading")]
     pub(crate) follow: bool,
     /// Time between two looks at the files [default: 500ms]

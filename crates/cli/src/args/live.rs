@@ -16,21 +16,21 @@ pub(crate) struct LiveArgs {
     ///
     /// Events of several inputs are sorted by time, so each input is waited for. After DURATION without a sign of
     /// life, the others go on. Events that come later than that are late: they are printed, and counted.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1s", hide_default_value = true,
-          hide_short_help = true, help_heading = "Live")]
-    pub(crate) patience: Duration,
+    #[arg(long, value_name = "DURATION", value_parser = duration, hide_short_help = true,
+          help_heading = "Live")]
+    pub(crate) patience: Option<Duration>,
     /// End live inputs after DURATION, for example 30s
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, hide_short_help = true,
           help_heading = "Live")]
     pub(crate) length: Option<Duration>,
     /// First events of a live LTTng session [default: begin]
-    #[arg(long, value_parser = choice::parser(ATTACH), value_name = "WHERE", default_value = "begin",
-          hide_default_value = true, hide_short_help = true, help_heading = "Live")]
-    pub(crate) attach: AttachAt,
+    #[arg(long, value_parser = choice::parser(ATTACH), value_name = "WHERE", hide_short_help = true,
+          help_heading = "Live")]
+    pub(crate) attach: Option<AttachAt>,
     /// Try again for DURATION if an LTTng relay daemon or session is missing or lost
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s", hide_default_value = true,
-          hide_short_help = true, help_heading = "Live")]
-    pub(crate) retry: Duration,
+    #[arg(long, value_name = "DURATION", value_parser = duration, hide_short_help = true,
+          help_heading = "Live")]
+    pub(crate) retry: Option<Duration>,
     /// Read these profiles of live .NET processes, comma-separated
     #[cfg(all(feature = "dotnet", target_os = "linux"))]
     #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = providers::profiles(),
@@ -43,6 +43,17 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "PROVIDERS", value_parser = providers::check, hide_short_help = true,
           help_heading = "Live")]
     pub(crate) providers: Vec<String>,
+}
+
+impl LiveArgs {
+    /// Returns the options that only apply to .NET processes, with `true` if they are given.
+    pub(crate) fn for_dotnet(&self) -> [(&'static str, bool); 2] {
+        #[cfg(all(feature = "dotnet", target_os = "linux"))]
+        let [profile, providers] = [&self.profile, &self.providers].map(|list| !list.is_empty());
+        #[cfg(not(all(feature = "dotnet", target_os = "linux")))]
+        let [profile, providers] = [false; 2];
+        [("--profile", profile), ("--providers", providers)]
+    }
 }
 
 /// First events of a live session.

@@ -1,9 +1,9 @@
 //! Files that are read while they grow.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ichnos::live::follow::{FollowError, FollowFeed, FollowOptions};
+use ichnos::live::follow::{self, FollowError, FollowOptions};
 use ichnos::model::OpenedTrace;
 use ichnos::model::live::{LiveObserver, LiveOptions};
 use ichnos::{OpenError, OpenOptions};
@@ -20,18 +20,14 @@ pub(super) fn open(
     options: &OpenOptions,
     mut live: LiveOptions,
     console: Console,
-) -> Result<Result<Option<Box<dyn OpenedTrace>>, OpenError>, Failure> {
-    if let Some(path) = paths.iter().find(|path| is_pipe(path)) {
-        return Err(Failure::new(format!("--follow: {} is a pipe, not a file", path.display()))
-            .help("without --follow, it is read to its end"));
-    }
+) -> Result<Result<Vec<Box<dyn OpenedTrace>>, OpenError>, Failure> {
     live.observer = Arc::new(QuietFiles(live.observer));
     let mut follow = FollowOptions::default();
     follow.interval = args.interval;
     follow.waiting = Arc::new(move |error| console.notice(&format!("waiting: {error}")));
-    Ok(match FollowFeed::open(paths, options, &follow, &live) {
-        Ok(feed) => Ok(Some(Box::new(feed.into_trace(live)))),
-        Err(FollowError::Stopped) => Ok(None),
+    Ok(match follow::open(paths, options, &follow, &live) {
+        Ok(traces) => Ok(traces.into_iter().map(|trace| Box::new(trace) as Box<dyn OpenedTrace>).collect()),
+        Err(FollowError::Stopped) => Ok(Vec::new()),
         Err(FollowError::Open(error)) => Err(error),
         Err(error) => return Err(Failure::new(format!("--follow: {error}"))),
     })
@@ -44,17 +40,4 @@ impl LiveObserver for QuietFiles {
     fn failed(&self, name: &str, error: &str) {
         self.0.failed(name, error);
     }
-}
-
-/// Returns `true` if a path can be read only once.
-fn is_pipe(path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt as _;
-
-        if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
-            return true;
-        }
-    }
-    path.as_os_str() == "-"
 }

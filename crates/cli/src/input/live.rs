@@ -3,12 +3,15 @@
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 mod dotnet;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use ichnos::io::ReadOptions;
 use ichnos::live::lttng::{LttngFeed, LttngLiveOptions, RelayAddress, SeekPosition};
 use ichnos::model::OpenedTrace;
 use ichnos::model::live::{LiveObserver, LiveOptions};
@@ -26,6 +29,9 @@ use crate::progress::{Console, interrupt};
 
 /// `true` if a live input ended because of an error.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Time between two looks at the stop flag.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Beginnings of the addresses of live inputs.
 const SCHEMES: [&str; 4] = ["net://", "net4://", "net6://", "dotnet:"];
@@ -52,20 +58,43 @@ pub(crate) struct LiveInputs<'a> {
 impl LiveInputs<'_> {
     /// Returns `true` if at least one input is live.
     pub(crate) fn is_any(&self) -> bool {
-        self.follow.is_some() || self.addresses().next().is_some() || self.receiver().is_some()
+        self.follow.is_some() || self.addresses().next().is_some() || receiver(self.reading).is_some()
     }
 
     fn addresses(&self) -> impl Iterator<Item = &str> {
         self.reading.paths.iter().filter_map(|path| address(path))
     }
+}
 
-    /// Returns the address for OpenTelemetry requests.
-    fn receiver(&self) -> Option<&str> {
-        match &self.reading.listen {
-            Some(ListenAddress::Otlp(address)) => Some(address),
-            _ => None,
-        }
+/// Returns the address for OpenTelemetry requests.
+pub(super) fn receiver(reading: &Reading) -> Option<&str> {
+    match &reading.listen {
+        Some(ListenAddress::Otlp(address)) => Some(address),
+        _ => None,
     }
+}
+
+/// Refuses options that apply to no input. `follows`: the files are read while they grow.
+pub(super) fn check_options(reading: &Reading, follows: bool) -> Result<(), Failure> {
+    let has =
+        |scheme: &str| reading.paths.iter().any(|path| address(path).is_some_and(|a| a.starts_with(scheme)));
+    let (is_lttng, is_dotnet) = (has("net"), has("dotnet:"));
+    let receives = receiver(reading).is_some();
+    let is_any = is_lttng || is_dotnet || receives || follows;
+    let any = "a live input: net://HOST/host/NAME/SESSION, dotnet:PID, --listen or --follow";
+    let lttng = "a live LTTng session: net://HOST/host/NAME/SESSION";
+    let dotnet = "a live .NET process: dotnet:PID";
+    let live = &reading.live;
+    let options = [
+        ("--patience", live.patience.is_some(), is_any, any),
+        ("--for", live.length.is_some(), is_any || reading.listen.is_some(), any),
+        ("--attach", live.attach.is_some(), is_lttng, lttng),
+        ("--retry", live.retry.is_some(), is_lttng, lttng),
+    ];
+    let dotnet = live.for_dotnet().map(|(name, is_given)| (name, is_given, is_dotnet, dotnet));
+    let useless =
+        options.into_iter().chain(dotnet).filter(|(_, is_given, is_useful, _)| *is_given && !is_useful);
+    Failure::check(useless.map(|(name, .., needed)| Failure::new(format!("{name} needs {needed}"))))
 }
 
 /// Opens live inputs. They end at a signal, or after the duration in the arguments. The inner error is about the files,
@@ -76,21 +105,20 @@ pub(crate) fn open(
     console: Console,
 ) -> Result<Result<Session, OpenError>, Failure> {
     let args = &inputs.reading.live;
-    let live = live_options(args, console);
-    let mut traces = Vec::new();
-    for address in inputs.addresses() {
-        traces.push(match address.strip_prefix("dotnet:") {
-            Some(target) => open_dotnet(target, args, options, &live)?,
-            None => open_lttng(address, args, options, &live)?,
-        });
-    }
-    if let Some(address) = inputs.receiver() {
-        traces.push(receive_otlp(address, options, &live, console)?);
-    }
+    let inputs_count = inputs.addresses().count() + inputs.files.len();
+    let has_others = inputs_count + usize::from(receiver(inputs.reading).is_some()) > 1;
+    let live = live_options(args, has_others, console);
+    // It receives while the others are opened.
+    let receiver =
+        receiver(inputs.reading).map(|address| receive_otlp(address, options, &live, console)).transpose()?;
+    let mut traces = open_addresses(inputs.addresses(), args, options, &live)?;
+    traces.extend(receiver);
     let LiveInputs { files, follow, .. } = inputs;
+    // Files end with the live inputs.
+    let files = if live.is_stopped() { Vec::new() } else { files };
     if let Some(follow) = follow.filter(|_| !files.is_empty()) {
         match following::open(files, follow, options, live, console)? {
-            Ok(trace) => traces.extend(trace),
+            Ok(growing) => traces.extend(growing),
             Err(error) => return Ok(Err(error)),
         }
         return Ok(Ok(Session::of_live(traces, options)));
@@ -102,6 +130,46 @@ pub(crate) fn open(
     Ok(ichnos::open(files, options).map(|files| Session::join([files, session], options).0))
 }
 
+/// Opens inputs at the same time, because each can take long. Leaves out those that are not open when the program should
+/// end.
+fn open_addresses<'a>(
+    addresses: impl Iterator<Item = &'a str>,
+    args: &LiveArgs,
+    options: &OpenOptions,
+    live: &LiveOptions,
+) -> Result<Vec<Box<dyn OpenedTrace>>, Failure> {
+    let (sender, opened) = mpsc::channel();
+    let mut left = 0;
+    for (place, address) in addresses.enumerate() {
+        let (sender, address) = (sender.clone(), address.to_owned());
+        let (args, options, live) = (args.clone(), options.clone(), live.clone());
+        let open = move || {
+            let trace = match address.strip_prefix("dotnet:") {
+                Some(target) => open_dotnet(target, &args, &options.reading_at(&address), &live),
+                None => open_lttng(&address, &args, &options.reading_at(&address), &live),
+            };
+            // Nobody waits for it if the program ends.
+            let _ = sender.send((place, trace));
+        };
+        let thread = std::thread::Builder::new().name("open".to_owned()).spawn(open);
+        thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
+        left += 1;
+    }
+    drop(sender);
+    let mut traces = BTreeMap::new();
+    while left > 0 {
+        match opened.recv_timeout(LOOK) {
+            Ok((place, trace)) => {
+                traces.insert(place, trace?);
+                left -= 1;
+            }
+            Err(RecvTimeoutError::Timeout) if !live.is_stopped() => {}
+            Err(_) => break,
+        }
+    }
+    Ok(traces.into_values().collect())
+}
+
 /// Listens for OpenTelemetry requests.
 fn receive_otlp(
     address: &str,
@@ -111,8 +179,9 @@ fn receive_otlp(
 ) -> Result<Box<dyn OpenedTrace>, Failure> {
     let failure = |error: io::Error| Failure::new(format!("--listen {address}: {error}"));
     let receiver = ReceiverOptions::from_address(address).map_err(failure)?;
-    let receiver = OtlpReceiver::bind(&receiver, &options.read, live.arrivals.clone()).map_err(failure)?;
-    console.note(&format!("listening on http://{}", receiver.address()));
+    let read = options.reading_at(address);
+    let receiver = OtlpReceiver::bind(&receiver, &read, live.arrivals.clone()).map_err(failure)?;
+    console.notice(&format!("listening on http://{}", receiver.address()));
     Ok(Box::new(receiver.into_trace(live.clone())))
 }
 
@@ -121,7 +190,7 @@ fn receive_otlp(
 fn open_dotnet(
     target: &str,
     _: &LiveArgs,
-    _: &OpenOptions,
+    _: &ReadOptions,
     _: &LiveOptions,
 ) -> Result<Box<dyn OpenedTrace>, Failure> {
     Err(Failure::new(format!("dotnet:{target}: .NET processes are read on Linux only")))
@@ -131,30 +200,30 @@ fn open_dotnet(
 fn open_lttng(
     address: &str,
     args: &LiveArgs,
-    options: &OpenOptions,
+    read: &ReadOptions,
     live: &LiveOptions,
 ) -> Result<Box<dyn OpenedTrace>, Failure> {
     let failure = |error: String| Failure::new(format!("{address}: {error}"));
     let relay: RelayAddress = address.parse().map_err(|error| failure(format!("{error}")))?;
     let mut lttng = LttngLiveOptions::default();
-    lttng.retry = args.retry;
+    lttng.retry = args.retry.unwrap_or_default();
+    lttng.connects_later = true;
     lttng.from = match args.attach {
-        AttachAt::Begin => SeekPosition::Beginning,
-        AttachAt::Now => SeekPosition::Last,
+        None | Some(AttachAt::Begin) => SeekPosition::Beginning,
+        Some(AttachAt::Now) => SeekPosition::Last,
     };
-    let feed = LttngFeed::open(&relay, &lttng, &options.read, &live.arrivals)
-        .map_err(|error| failure(error.to_string()))?;
+    let feed = LttngFeed::open(&relay, &lttng, read, live).map_err(|error| failure(error.to_string()))?;
     let trace = feed.into_trace(&relay, live.clone()).ok_or_else(|| failure("too many traces".to_owned()))?;
     Ok(Box::new(trace))
 }
 
 /// Returns the options of live inputs, which end at a signal or after the given duration.
-fn live_options(args: &LiveArgs, console: Console) -> LiveOptions {
+fn live_options(args: &LiveArgs, has_others: bool, console: Console) -> LiveOptions {
     interrupt::watch();
     let mut options = LiveOptions::default();
-    options.patience = args.patience;
+    options.patience = args.patience.unwrap_or(options.patience);
     options.stop = Some(interrupt::flag());
-    options.observer = Arc::new(LiveReporter { console, patience: args.patience });
+    options.observer = Arc::new(LiveReporter { console, patience: options.patience, has_others });
     start_timer(args, console);
     options
 }
@@ -175,16 +244,19 @@ pub(crate) fn start_timer(args: &LiveArgs, console: Console) {
 struct LiveReporter {
     console: Console,
     patience: Duration,
+    /// `true` if there are several inputs.
+    has_others: bool,
 }
 
 impl LiveObserver for LiveReporter {
     fn silent(&self, name: &str) {
         let seconds = self.patience.as_secs_f64();
-        self.console.notice(&format!("{name}: silent for {seconds} s: other inputs no longer wait for it"));
+        let effect = if self.has_others { ": other inputs no longer wait for it" } else { "" };
+        self.console.notice(&format!("{name}: silent for {seconds} s{effect}"));
     }
 
     fn resumed(&self, name: &str) {
-        self.console.notice(&format!("{name}: delivers events again"));
+        self.console.notice(&format!("{name}: no longer silent"));
     }
 
     fn failed(&self, name: &str, error: &str) {

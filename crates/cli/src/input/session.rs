@@ -1,8 +1,6 @@
 //! Opens traces from paths, with helpful errors.
 
-use std::path::Path;
-#[cfg(feature = "view")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos::debug_info::DebugInfo;
@@ -153,6 +151,7 @@ impl<'a> OpenRequest<'a> {
 
     fn options(self, manifest: &Manifest, progress: ScanProgress) -> Result<OpenOptions, Failure> {
         let reading = self.reading;
+        live::check_options(reading, self.follow.is_some())?;
         let mut options = OpenOptions::default();
         options.read.check = self.all_problems;
         options.require_all = reading.strict;
@@ -195,7 +194,8 @@ fn add_clock_offsets(
     reading: &Reading,
     manifest: &Manifest,
 ) -> Result<(), Failure> {
-    let all = || reading.paths.iter().chain(&manifest.paths);
+    let listened = live::receiver(reading).map(PathBuf::from);
+    let all = || reading.paths.iter().chain(&manifest.paths).chain(&listened);
     for (pattern, offset) in &reading.offset {
         let glob = pattern.compile_matcher();
         let before = options.clock_offsets.len();

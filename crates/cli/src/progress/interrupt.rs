@@ -12,6 +12,10 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 /// Console for the notice that the output is still being removed.
 static REMOVING: OnceLock<Console> = OnceLock::new();
+/// Called before the second signal ends the program.
+static BEFORE_ABORT: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
+/// `true` after all live inputs have ended.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Time after a signal until a note explains why the program continues.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -64,6 +68,7 @@ fn set_handlers() {
 fn request(signal: i32) {
     let _ = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     if INTERRUPTED.swap(true, Ordering::Release) {
+        BEFORE_ABORT.get().inspect(|end| end());
         std::process::exit(exit() as i32);
     }
     if let Some(console) = REMOVING.get() {
@@ -76,9 +81,23 @@ fn request(signal: i32) {
     }
 }
 
-/// Asks the program to end, as if it were done.
+/// Sets what is done before the second signal ends the program.
+pub(crate) fn before_abort(end: impl Fn() + Send + Sync + 'static) {
+    let _ = BEFORE_ABORT.set(Box::new(end));
+}
+
+/// Asks live inputs to end.
 pub(crate) fn expire() {
-    INTERRUPTED.store(true, Ordering::Release);
+    if !IS_OVER.load(Ordering::Acquire) {
+        INTERRUPTED.store(true, Ordering::Release);
+    }
+}
+
+/// Notes that a signal has ended live inputs. The program then shows what they delivered, and only another signal ends
+/// it early.
+pub(crate) fn finish_live() {
+    IS_OVER.store(true, Ordering::Release);
+    INTERRUPTED.store(false, Ordering::Release);
 }
 
 /// Returns the flag that is set when the program should end.

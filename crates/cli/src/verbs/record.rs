@@ -3,7 +3,8 @@
 mod recorded_file;
 mod recording_rate;
 
-use std::process::Command;
+use std::io::{self, IsTerminal as _};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ichnos::dotnet_diagnostics::messages::SessionOptions;
@@ -88,8 +89,15 @@ impl Recording<'_> {
         };
         let cancel = Some(interrupt::flag());
         let options = LaunchOptions { session, cancel, ..LaunchOptions::default() };
-        let mut launched =
-            launch(Command::new(program).args(arguments), &options).map_err(|error| failure(&error))?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        if io::stdin().is_terminal() {
+            // A program outside the foreground group would be stopped when it reads.
+            command.stdin(Stdio::null());
+        }
+        let mut launched = launch(&mut command, &options).map_err(|error| failure(&error))?;
+        let group = launched.group();
+        interrupt::before_abort(move || group.terminate());
         self.record(launched.session())?;
         let exit = self.report(launched.session());
         let is_stopped = !matches!(launched.session().end(), Some(SessionEnd::Closed | SessionEnd::Reset));

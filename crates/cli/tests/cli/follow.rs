@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use crate::support::{Directory, command, ichnos, text};
+use crate::support::{Directory, command, ichnos, root, text};
 
 /// Command that follows files.
 struct Following {
@@ -129,7 +129,69 @@ fn statistics_at_the_end() {
 
 #[test]
 fn what_cannot_be_followed() {
-    ichnos(["cat", "--follow", "-"]).expect(2, &["--follow: - is a pipe"]);
+    let fxt = root().join("examples/hello-fxt/frames.fxt");
+    ichnos(["cat", "--follow", text(&fxt)]).expect(2, &["--follow: fxt files cannot be followed"]);
     ichnos(["cat", "--interval", "1s", "x"]).expect(2, &["--follow"]);
     ichnos(["cat", "--follow", "--tail", "3", "x"]).expect(2, &["cannot be used with"]);
+}
+
+/// Lines that were appended just before a file vanished.
+#[test]
+fn files_that_vanish() {
+    let directory = Directory::new("follow-vanish");
+    let elsewhere = Directory::new("follow-elsewhere");
+    let path = directory.join("log.jsonl");
+    append(&path, &tick(1));
+    let mut following = Following::start(&["cat", text(&path)]);
+    assert!(following.line().contains("n = 1"));
+    let rotated = elsewhere.join("log.1.jsonl");
+    append(&path, &tick(2));
+    fs::rename(&path, &rotated).unwrap();
+    assert!(following.line().contains("n = 2"));
+    // The writer does not know yet that its file has another name.
+    append(&rotated, &tick(3));
+    assert!(following.line().contains("n = 3"));
+    append(&path, &tick(4));
+    assert!(following.line().contains("n = 4"));
+    append(&path, &tick(5));
+    fs::remove_file(&path).unwrap();
+    assert!(following.line().contains("n = 5"));
+    let (code, rest, messages) = following.end("-INT");
+    assert_eq!((code, rest.as_str()), (Some(0), ""), "{messages}");
+}
+
+#[test]
+fn pipes() {
+    let directory = Directory::new("follow-pipes");
+    let path = directory.join("pipe.jsonl");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let mut following = Following::start(&["cat", text(&path)]);
+    let mut pipe = OpenOptions::new().write(true).open(&path).unwrap();
+    for time in 1..4 {
+        pipe.write_all(tick(time).as_bytes()).unwrap();
+        assert!(following.line().contains(&format!("n = {time}")));
+    }
+    // The end of the pipe ends the command, with an incomplete line.
+    pipe.write_all(tick(4).trim_end().as_bytes()).unwrap();
+    drop(pipe);
+    assert!(following.line().contains("n = 4"));
+    assert_eq!(following.child.wait().unwrap().code(), Some(0));
+    // The standard input, of a format that is read record by record.
+    let file = fs::read(root().join("examples/hello-dotnet/hello.nettrace.zst")).unwrap();
+    let bytes = zstd::decode_all(&*file).unwrap();
+    let whole = directory.join("whole.nettrace");
+    fs::write(&whole, &bytes).unwrap();
+    let mut command = command();
+    command.args(["cat", "--follow", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let out = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || BufReader::new(out).lines().map_while(Result::ok).count());
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    input.write_all(first).unwrap();
+    input.write_all(second).unwrap();
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let expected = ichnos(["cat", text(&whole)]).out.lines().count();
+    assert_eq!(reader.join().unwrap(), expected);
 }

@@ -48,6 +48,7 @@ mod json_round_trip;
 mod kernel_queries;
 mod limits;
 mod limits_of_formats;
+mod live_endings;
 mod locale;
 mod log_lines;
 mod logs;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -302,13 +303,15 @@ fn real_programs_end_with_their_recorder() {
     let program = runtimes.workload("10", 100_000, Duration::ZERO);
     let mut recorder = recorder_of(&program, &output);
     let start = Instant::now();
-    let child = recorder.spawn().unwrap();
+    let child = recorder.process_group(0).spawn().unwrap();
     while fs::metadata(&output).map_or(0, |metadata| metadata.len()) < 100_000 {
         assert!(start.elapsed() < Duration::from_secs(60), "nothing is recorded");
         thread::sleep(Duration::from_millis(5));
     }
     ichnos(["info", "dotnet:"]).expect(0, &[]).prints(&["10.0"]);
-    signal(&child, "-INT");
+    // Ctrl-C in a terminal goes to the whole process group.
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
     ended(child).expect(0, &["recorded "]);
     ichnos(["check", text(&output)]).expect(0, &[]);
 

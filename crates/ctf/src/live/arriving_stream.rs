@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::cursor::{Head, MessageKind};
-use ichnos_model::message::Damage;
+use ichnos_model::message::{Damage, DamageKind};
 use ichnos_model::{DataStream, Message};
 
 use super::arrived_packets::{ArrivedPackets, PacketState};
@@ -58,6 +58,8 @@ pub(super) struct ArrivingStream {
     file: Arc<str>,
     queue: VecDeque<StreamItem>,
     current: StreamMessage,
+    /// Messages before the next packet.
+    outside: VecDeque<OutsideMessage>,
     /// Packets being read, and their number of bytes.
     run: Option<(ArrivedPackets, usize)>,
     known: Option<KnownStream>,
@@ -85,9 +87,23 @@ enum StreamMessage {
     Nothing,
     /// The message of the packets being read.
     OfRun,
+    Outside(OutsideMessage),
+}
+
+/// Message outside the packets.
+#[derive(Debug)]
+enum OutsideMessage {
     End(Arc<DataStream>),
-    /// Damage outside the packets.
     Damage(Box<Damage>),
+}
+
+impl OutsideMessage {
+    fn head(&self, reached: Option<i128>) -> Head {
+        match self {
+            Self::End(_) => Head::new(MessageKind::StreamEnd, None),
+            Self::Damage(_) => Head::new(MessageKind::Damage, reached),
+        }
+    }
 }
 
 impl ArrivingStream {
@@ -97,6 +113,7 @@ impl ArrivingStream {
             file: file.into(),
             queue: VecDeque::new(),
             current: StreamMessage::Nothing,
+            outside: VecDeque::new(),
             run: None,
             known: None,
             reached: None,
@@ -136,8 +153,8 @@ impl ArrivingStream {
         match &self.current {
             StreamMessage::Nothing => None,
             StreamMessage::OfRun => self.run.as_ref()?.0.current(),
-            StreamMessage::End(stream) => Some(Message::StreamEnd(stream)),
-            StreamMessage::Damage(damage) => Some(Message::Damage(damage)),
+            StreamMessage::Outside(OutsideMessage::End(stream)) => Some(Message::StreamEnd(stream)),
+            StreamMessage::Outside(OutsideMessage::Damage(damage)) => Some(Message::Damage(damage)),
         }
     }
 
@@ -146,6 +163,11 @@ impl ArrivingStream {
         self.needs_metadata = false;
         loop {
             self.current = StreamMessage::Nothing;
+            if let Some(message) = self.outside.pop_front() {
+                let head = message.head(self.reached);
+                self.current = StreamMessage::Outside(message);
+                return NextMessage::Message(head);
+            }
             if let Some((run, _)) = &mut self.run {
                 if let Some(head) = run.next() {
                     self.current = StreamMessage::OfRun;
@@ -167,22 +189,13 @@ impl ArrivingStream {
                 self.needs_metadata = true;
                 return NextMessage::Waiting;
             }
-            match self.current {
-                StreamMessage::End(_) => {
-                    return NextMessage::Message(Head::new(MessageKind::StreamEnd, None));
-                }
-                StreamMessage::Damage(_) => {
-                    return NextMessage::Message(Head::new(MessageKind::Damage, self.reached));
-                }
-                StreamMessage::Nothing | StreamMessage::OfRun => {}
-            }
         }
     }
 
     /// Ends the data stream so far, if it has begun.
     fn end(&mut self) -> Option<KnownStream> {
         let known = self.known.take()?;
-        self.current = StreamMessage::End(Arc::clone(&known.stream));
+        self.outside.push_back(OutsideMessage::End(Arc::clone(&known.stream)));
         Some(known)
     }
 
@@ -194,7 +207,7 @@ impl ArrivingStream {
             }
             StreamItem::Lost { damage, class_id, end } => {
                 self.reached = self.reached.max(newest.nanoseconds(class_id, end));
-                self.current = StreamMessage::Damage(damage);
+                self.outside.push_back(OutsideMessage::Damage(damage));
             }
             StreamItem::End => {}
         }
@@ -213,7 +226,8 @@ impl ArrivingStream {
     /// Starts to read a packet.
     fn open(&mut self, offset: u64, bytes: Bytes, newest: &Arc<TraceVersion>) {
         let version = self.version(newest);
-        let (found, damage) = self.scan(&version, &bytes);
+        let (mut found, damage) = self.scan(&version, &bytes);
+        self.refuse_others(&version, &mut found, offset, bytes.len());
         let is_known = self.known.as_ref().is_some_and(|known| Arc::ptr_eq(&known.version, &version));
         let mut begins = false;
         if let Some(first) = found.first().filter(|_| !is_known) {
@@ -222,11 +236,12 @@ impl ArrivingStream {
             self.known = self.begin(&version, first, before);
             begins = true;
         }
-        let (rules, known) = match &mut self.known {
-            Some(known) if is_known || begins => (version.rules(known.stream.class_index), known),
-            _ => return self.refuse(offset, bytes.len(), damage),
+        let has_packets = !found.is_empty();
+        let rules = self.known.as_ref().filter(|_| is_known || begins);
+        let rules = rules.and_then(|known| version.rules(known.stream.class_index));
+        let (Some(rules), Some(known)) = (rules, &mut self.known) else {
+            return self.refuse(offset, bytes.len(), damage, has_packets);
         };
-        let Some(rules) = rules else { return self.refuse(offset, bytes.len(), damage) };
         let length = bytes.len();
         let state = known.state.take();
         // The packet before is not read, so its file can be empty.
@@ -296,11 +311,44 @@ impl ArrivingStream {
         Some(KnownStream { stream: Arc::new(stream), version, compared, state })
     }
 
-    /// Reports bytes without a packet, before the data stream is known.
-    fn refuse(&mut self, offset: u64, length: usize, damage: Option<Damage>) {
+    /// Reports and removes packets that belong to another data stream: the sender has mixed them up.
+    fn refuse_others(
+        &mut self,
+        version: &TraceVersion,
+        found: &mut Vec<ScannedPacket>,
+        offset: u64,
+        length: usize,
+    ) {
+        let classes = &version.trace.class.data_streams;
+        let identity = |packet: &ScannedPacket| {
+            let class = classes.get(packet.class).map_or(0, |class| class.id);
+            (class, packet.stream_id)
+        };
+        let known = self.known.as_ref().map(|known| (known.stream.class().id, known.stream.id));
+        let Some(expected) = known.or_else(|| found.first().map(identity)) else { return };
+        for packet in found.extract_if(.., |packet| identity(packet) != expected) {
+            let [expected, other] = [expected, identity(&packet)].map(|(class, id)| match id {
+                Some(id) => format!("data stream {id} of class {class}"),
+                None => format!("a data stream of class {class}"),
+            });
+            let kind =
+                DamageKind::Unreadable(format!("expected a packet of {expected}, found one of {other}"));
+            let bit = packet.entry.offset.saturating_add(offset).saturating_mul(8);
+            let damage = Damage::new(&*self.file, bit, kind);
+            let damage = Box::new(damage.skipping(8 * packet.entry.available(length as u64)));
+            self.outside.push_back(OutsideMessage::Damage(damage));
+        }
+    }
+
+    /// Reports bytes that cannot be read. `has_packets`: there are packets in them.
+    fn refuse(&mut self, offset: u64, length: usize, damage: Option<Damage>, has_packets: bool) {
         self.consumed = self.consumed.saturating_add(length);
-        let Some(damage) = damage else { return };
+        let unreadable = || {
+            let kind = DamageKind::Unreadable("the class of the data stream cannot be read".to_owned());
+            Damage::new(&*self.file, 0, kind).skipping(8 * length as u64)
+        };
+        let Some(damage) = damage.or_else(|| has_packets.then(unreadable)) else { return };
         let bit = damage.bit.saturating_add(offset.saturating_mul(8));
-        self.current = StreamMessage::Damage(Box::new(Damage { bit, ..damage }));
+        self.outside.push_back(OutsideMessage::Damage(Box::new(Damage { bit, ..damage })));
     }
 }

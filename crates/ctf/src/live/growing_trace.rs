@@ -64,14 +64,24 @@ impl GrowingTrace {
         &self.path
     }
 
-    /// Appends metadata.
+    /// Returns the number of metadata bytes so far.
+    pub(super) fn metadata_bytes(&self) -> u64 {
+        self.text.len() as u64
+    }
+
+    /// Appends metadata. Other traces have `others` bytes of it.
     ///
     /// # Errors
     /// Returns a sentence without the full stop if there is too much metadata.
-    pub(super) fn append(&mut self, bytes: &[u8], limits: &Limits) -> Result<(), String> {
+    pub(super) fn append(&mut self, bytes: &[u8], others: u64, limits: &Limits) -> Result<(), String> {
         let most = limits.metadata_bytes;
-        if (self.text.len() as u64).saturating_add(bytes.len() as u64) > most {
+        let own = self.metadata_bytes().saturating_add(bytes.len() as u64);
+        if own > most {
             return Err(format!("{}: the metadata has more than {most} bytes, the limit", self.path));
+        }
+        if own.saturating_add(others) > most {
+            let path = &self.path;
+            return Err(format!("{path}: the metadata of all traces has more than {most} bytes, the limit"));
         }
         self.text.extend_from_slice(bytes);
         Ok(())

@@ -105,6 +105,75 @@ fn losses_lie_between_packets_that_arrive_alone() {
     assert_eq!(reader.take_consumed().iter().map(|(_, bytes)| bytes).sum::<usize>(), 24);
 }
 
+/// One data stream does not arrive: the others go on after a time, and its own messages are late.
+#[test]
+fn silent_data_streams_are_passed() {
+    let mut reader = reader(3);
+    reader.set_inactive(2, 0, 5);
+    reader.set_inactive(3, 0, 200);
+    reader.add_packet(1, 0, packet(fields(10, 20, 0), &[0, 11, 1]));
+    ready(&mut reader);
+    assert!(reader.pass_silent(Duration::from_secs(60)).is_empty());
+    assert_eq!(reader.pass_silent(Duration::ZERO), ["live/s2"]);
+    let events = ["live/s1 10 PacketBegin", "live/s1 11 number", "live/s1 20 PacketEnd"];
+    expect(&mut reader, &events, &LivePoll::Pending(Some(20)));
+    // A beacon that moves nothing changes nothing.
+    reader.set_inactive(2, 0, 5);
+    reader.add_packet(1, 0, packet(fields(30, 40, 1), &[]));
+    expect(&mut reader, &["live/s1 30 PacketBegin", "live/s1 40 PacketEnd"], &LivePoll::Pending(Some(40)));
+    reader.set_inactive(2, 0, 45);
+    reader.add_packet(1, 0, packet(fields(50, 60, 2), &[]));
+    expect(&mut reader, &[], &LivePoll::Pending(Some(45)));
+    assert_eq!(reader.pass_silent(Duration::ZERO), ["live/s2"]);
+    ready(&mut reader);
+    // Late, and waited for again.
+    reader.add_packet(2, 0, packet(fields(46, 47, 0), &[]));
+    let late = ["live/s2 now StreamBegin", "live/s2 46 PacketBegin", "live/s2 47 PacketEnd"];
+    expect(&mut reader, &late, &LivePoll::Pending(Some(60)));
+    reader.add_packet(1, 0, packet(fields(70, 80, 3), &[]));
+    expect(&mut reader, &[], &LivePoll::Pending(Some(60)));
+    assert_eq!(reader.pass_silent(Duration::ZERO), ["live/s2"]);
+    reader.end();
+    assert!(matches!(ready(&mut reader).1, LivePoll::End));
+}
+
+/// The relay daemon sends packets of other data streams.
+#[test]
+fn packets_of_another_data_stream() {
+    let (head, _) = METADATA.split_once("stream {").unwrap();
+    let mut metadata = head.replace("u8 zero;", "u8 stream_id; u8 stream_instance_id;");
+    for id in 0..2 {
+        metadata += &format!(
+            "stream {{ id = {id}; packet.context := struct {{ time timestamp_begin; time timestamp_end; }};
+             event.header := struct {{ u8 id; time timestamp; }}; }};
+             event {{ name = e{id}; id = 0; stream_id = {id}; fields := struct {{ u8 value; }}; }};\n"
+        );
+    }
+    let mut reader = LiveReader::new(CtfOptions::default());
+    reader.begin_trace(0, "live");
+    reader.add_metadata(0, metadata.as_bytes());
+    reader.begin_stream(1, 0, "s");
+    for (number, (class, id)) in [(0, 7), (1, 7), (0, 8), (0, 7)].into_iter().enumerate() {
+        let begin = 10 * number as u8;
+        reader.add_packet(1, 100 * number as u64, vec![class, id, begin, begin + 5, 0, begin + 1, 1]);
+    }
+    let expected = |id, at| {
+        format!(
+            "live/s: byte {at}: expected a packet of data stream 7 of class 0, found one of {id}; skipped 7 bytes"
+        )
+    };
+    let (messages, _) = ready(&mut reader);
+    let wrong = |message: &&String| message.contains("expected a packet");
+    let damage: Vec<&str> =
+        messages.iter().filter(wrong).filter_map(|text| text.splitn(3, ' ').nth(2)).collect();
+    assert_eq!(
+        damage,
+        [expected("data stream 7 of class 1", 100), expected("data stream 8 of class 0", 200)]
+    );
+    assert_eq!(messages.iter().filter(|message| message.ends_with(" e0")).count(), 2, "{messages:?}");
+    assert!(!messages.iter().any(|message| message.ends_with(" e1")), "{messages:?}");
+}
+
 #[test]
 fn packets_have_their_numbers_and_places() {
     let mut reader = reader(1);
@@ -211,6 +280,27 @@ fn metadata_in_too_many_parts() {
     reader.add_metadata(0, METADATA.as_bytes());
     reader.add_metadata(0, MORE.as_bytes());
     assert!(matches!(reader.poll(), LivePoll::Failed(error) if error.contains("the limit")));
+}
+
+/// Many traces together are limited like a single one.
+#[test]
+fn metadata_of_too_many_traces() {
+    let mut options = CtfOptions::default();
+    options.limits.metadata_bytes = 3 * METADATA.len() as u64;
+    let mut reader = LiveReader::new(options);
+    for trace in 0..10 {
+        reader.begin_trace(trace, "a");
+        reader.add_metadata(trace, METADATA.as_bytes());
+        // Ended traces do not count.
+        if trace < 3 {
+            reader.end_trace(trace);
+        }
+        assert!(trace == 6 || !matches!(reader.poll(), LivePoll::Failed(_)), "{trace}");
+        if trace == 6 {
+            break;
+        }
+    }
+    assert!(matches!(reader.poll(), LivePoll::Failed(error) if error.contains("of all traces")));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command as Program};
 use std::thread;
@@ -117,6 +118,11 @@ fn a_program_is_resumed_after_the_session_has_started() {
     assert_eq!(app.wait_program(LONG).unwrap().unwrap().code(), Some(3));
 }
 
+fn process_group(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(2)?.parse().ok()
+}
+
 #[test]
 fn a_program_is_stopped_over_the_port() {
     let mut app = launched("endless", OtherRuntimes::Resume);
@@ -125,9 +131,12 @@ fn a_program_is_stopped_over_the_port() {
     app.session().stop().unwrap();
     assert_eq!((&first, read_all(&mut app).as_str()), (b"resumed", " stopped"));
     assert_eq!(app.session().end(), Some(&SessionEnd::Stopped));
+    // Ctrl-C in a terminal reaches the caller, but not the program.
     let pid = app.child().id();
+    assert_eq!(process_group(pid), Some(pid));
+    assert_ne!(process_group(process::id()), Some(pid));
     let status = app.end_program(LONG).unwrap();
-    assert_eq!(status.code(), None, "{status}");
+    assert_eq!(status.signal(), Some(15), "{status}");
     drop(app);
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
 }

@@ -114,8 +114,8 @@ pub fn open_process(
     let thread = thread::Builder::new().name(name.clone()).spawn(move || receiver.run());
     let thread = Some(thread.map_err(DotnetError::Thread)?);
     let NettraceOptions { clock_zero, clock_offsets, .. } = &options.reading;
-    let has_wall_clock = clock_zero.is_none() && *clock_offsets == ClockOffsets::default();
-    let mut feed = DotnetFeed { live, inbox, thread, begun, has_wall_clock, promised: None };
+    let offsets = clock_zero.is_none().then(|| clock_offsets.clone());
+    let mut feed = DotnetFeed { live, inbox, thread, begun, offsets, promised: None };
     let stream = feed.begin(timeouts.reply).map_err(|problem| DotnetError::Stream { pid, problem })?;
     Ok(DotnetInput { name, process, stream, feed })
 }
@@ -157,8 +157,8 @@ pub struct DotnetFeed {
     inbox: Arc<Inbox>,
     thread: Option<JoinHandle<()>>,
     begun: SteadyClock,
-    /// `true` if the times of events are wall clock times.
-    has_wall_clock: bool,
+    /// What is added to wall clock times. `None` if the times of events are not wall clock times.
+    offsets: Option<ClockOffsets>,
     /// Time from which on all later events should be.
     promised: Option<i128>,
 }
@@ -210,10 +210,13 @@ impl DotnetFeed {
             return false;
         };
         let clock = self.live.stream().and_then(|stream| stream.clock());
-        if self.has_wall_clock && clock.is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch) {
+        if let Some(offsets) = &self.offsets
+            && let Some(clock) = clock.filter(|clock| clock.origin == ClockOrigin::UnixEpoch)
+        {
             // The date in the stream is exact to some milliseconds.
             const SLACK: i128 = 20_000_000;
-            self.promised = self.promised.max(Some(self.begun.nanoseconds(until) - SLACK));
+            let until = self.begun.nanoseconds(until).saturating_add(offsets.for_clock(clock));
+            self.promised = self.promised.max(Some(until - SLACK));
         }
         false
     }

@@ -4,19 +4,27 @@
 //! not delivered yet, and hands them over. Events that are new at the same look are merged by time.
 //!
 //! A record, packet or report that is not complete yet is held back, and so is damage, until it is seen a second time
-//! and an event of the same data stream follows. At the end, everything is delivered. Formats whose files
-//! are not sorted by time (Fuchsia traces, .NET) are refused.
+//! and an event of the same data stream follows. At the end, everything is delivered. A file that is renamed or removed
+//! stays open for some seconds, so that nothing is missed that was written just before.
+//!
+//! .NET files are read once from their start, because their events are not sorted by time. Pipes are copied into temporary
+//! files. Fuchsia traces are refused.
 
 mod delivery;
 mod follow_cursor;
+mod follow_error;
 mod follow_options;
+mod held_files;
 mod input_state;
 mod known_stream;
 mod look;
+#[cfg(feature = "nettrace")]
+mod nettrace_feed;
 mod new_events;
+mod spooled_pipe;
 mod watcher;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -27,30 +35,16 @@ use ichnos_model::clock::ClockOrigin;
 use ichnos_model::live::{LiveFeed, LiveOptions, LivePoll, LiveTrace};
 use ichnos_model::message::Message;
 
+pub use self::follow_error::FollowError;
 pub use self::follow_options::FollowOptions;
 pub use self::input_state::InputState;
 
 use self::delivery::Delivery;
+#[cfg(feature = "nettrace")]
+use self::nettrace_feed::{NettraceFeed, is_nettrace};
+use self::spooled_pipe::SpooledPipe;
 use self::watcher::{FollowControl, Inputs, Watcher};
 use crate::{OpenError, OpenOptions, Session};
-
-/// Error of [`FollowFeed::open`].
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FollowError {
-    /// The paths cannot be read, and waiting does not help.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The [stop flag](LiveOptions::stop) was set before there was a trace.
-    #[error("stopped before there was a trace")]
-    Stopped,
-    /// The format stores events in another order than by time, so that earlier events can appear later.
-    #[error("{0} files cannot be followed: their events are not sorted by time")]
-    Unsorted(&'static str),
-    /// The system refuses a thread.
-    #[error("cannot start a thread: {0}")]
-    Thread(std::io::Error),
-}
 
 /// Longest pause between two looks at the stop flag.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -67,6 +61,85 @@ pub struct FollowFeed {
     /// `true` if the clock counts from the Unix epoch, so that the files are complete up to the last look.
     has_dates: bool,
     has_ended: bool,
+    pipe: Option<SpooledPipe>,
+}
+
+/// Follows paths: files and directories, pipes, and `-`, the standard input. Waits until there is a trace at each of them.
+///
+/// # Errors
+/// See [`FollowFeed::open`]. If a pipe cannot be copied.
+pub fn open(
+    paths: Vec<PathBuf>,
+    options: &OpenOptions,
+    follow: &FollowOptions,
+    live: &LiveOptions,
+) -> Result<Vec<LiveTrace>, FollowError> {
+    let (pipes, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| is_pipe(path));
+    let spool = |path: PathBuf| {
+        let failed = |error| FollowError::Pipe { path: path.display().to_string(), error };
+        let pipe = SpooledPipe::open(&path, options.temp_dir.as_deref(), live).map_err(failed)?;
+        Ok((path, pipe))
+    };
+    // All are read from now on.
+    let pipes: Vec<_> = pipes.into_iter().map(spool).collect::<Result<_, FollowError>>()?;
+    let mut traces = Vec::new();
+    #[cfg(feature = "nettrace")]
+    let files = {
+        let wants_nettrace = options.format.as_deref().is_none_or(|format| format == "nettrace");
+        let is_nettrace = |path: &PathBuf| wants_nettrace && is_nettrace(path);
+        let (nettrace, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_nettrace);
+        for path in nettrace {
+            let name = path.to_string_lossy();
+            traces.push(NettraceFeed::open(&path, &name, None, &options.reading_at(&name), live)?);
+        }
+        files
+    };
+    if !files.is_empty() {
+        traces.push(FollowFeed::open(files, options, follow, live)?.into_trace(live.clone()));
+    }
+    for (path, pipe) in pipes {
+        traces.push(open_pipe(&path, pipe, options, follow, live)?);
+    }
+    Ok(traces)
+}
+
+/// Follows a pipe.
+fn open_pipe(
+    path: &Path,
+    pipe: SpooledPipe,
+    options: &OpenOptions,
+    follow: &FollowOptions,
+    live: &LiveOptions,
+) -> Result<LiveTrace, FollowError> {
+    /// Number of bytes that identify a format.
+    const BEGINNING: u64 = 8;
+    if !pipe.wait_for(BEGINNING, live) {
+        return Err(FollowError::Stopped);
+    }
+    let name = path.display().to_string();
+    let copy = pipe.path().to_owned();
+    #[cfg(feature = "nettrace")]
+    if is_nettrace(&copy) {
+        return NettraceFeed::open(&copy, &name, Some(pipe), &options.reading_at(&name), live);
+    }
+    let mut follow = follow.clone();
+    follow.has_ended = Arc::new(pipe.end());
+    let mut feed = FollowFeed::open(vec![copy], options, &follow, live)?;
+    (feed.name, feed.pipe) = (name, Some(pipe));
+    Ok(feed.into_trace(live.clone()))
+}
+
+/// Returns `true` if a path can be read only once.
+fn is_pipe(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+
+        if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+            return true;
+        }
+    }
+    path.as_os_str() == "-"
 }
 
 impl FollowFeed {
@@ -87,6 +160,9 @@ impl FollowFeed {
                 && has_streams(&session)
             {
                 break session;
+            }
+            if (follow.has_ended)() {
+                break inputs.open_finished()?;
             }
             let wait = Instant::now();
             while wait.elapsed() < inputs.pause() {
@@ -109,7 +185,7 @@ impl FollowFeed {
         // The thread prepares a delivery while another one is read.
         let (sender, deliveries) = sync_channel(1);
         let mut watcher = Watcher::new(inputs, sender, Arc::clone(&control), live.arrivals.clone());
-        let first = watcher.look(session, false);
+        let first = watcher.look(session);
         let stream = first.first_stream().ok_or(FollowError::Stopped)?;
         std::thread::Builder::new()
             .name("follow".to_owned())
@@ -125,6 +201,7 @@ impl FollowFeed {
             control,
             has_dates,
             has_ended: false,
+            pipe: None,
         })
     }
 
@@ -152,7 +229,8 @@ impl LiveFeed for FollowFeed {
                 self.current = None;
             }
             if self.has_ended {
-                return LivePoll::End;
+                let error = self.pipe.as_ref().and_then(SpooledPipe::take_error);
+                return error.map_or(LivePoll::End, |error| LivePoll::Failed(error.to_string()));
             }
             // Read first: everything before this time is in the channel.
             let looked = self.control.looked().filter(|_| self.has_dates);

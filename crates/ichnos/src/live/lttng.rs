@@ -18,12 +18,12 @@ pub use ichnos_lttng_live::{
 };
 use ichnos_model::class::{DataStreamClass, TraceClass};
 use ichnos_model::clock::ClockClass;
-use ichnos_model::live::{Arrivals, LiveFeed, LiveOptions, LivePoll, LiveTrace};
+use ichnos_model::live::{LiveFeed, LiveObserver, LiveOptions, LivePoll, LiveTrace};
 use ichnos_model::trace::Limits;
 use ichnos_model::{DataStream, Message, Trace};
 
-use self::connect::connect;
 pub use self::connect::{LttngLiveError, LttngLiveOptions};
+use self::connect::{attach, connect};
 use self::received_queue::{Received, ReceivedQueue};
 use self::receiver::{Receiver, start};
 use crate::ctf::live::{CtfOptions, LiveReader};
@@ -40,20 +40,21 @@ pub fn sessions(
 }
 
 /// Messages of a live session. It ends when the session is destroyed.
-#[derive(Debug)]
 pub struct LttngFeed {
-    sessions: Vec<RelaySession>,
     reader: LiveReader,
     queue: Arc<ReceivedQueue>,
     /// Since when metadata cannot be read.
     blocked: Option<Instant>,
     metadata_timeout: Duration,
+    patience: Duration,
+    observer: Arc<dyn LiveObserver>,
     /// Error to report after all messages.
     failure: Option<String>,
 }
 
 impl LttngFeed {
-    /// Connects to a relay daemon, and attaches to the session that the address names. `arrivals` signals new data.
+    /// Connects to a relay daemon, and attaches to the session that the address names. `live` has the notification for
+    /// new data, and the flag that ends the attempts.
     ///
     /// # Errors
     /// Returns an error if the session cannot be read, even after the time in the options.
@@ -61,27 +62,31 @@ impl LttngFeed {
         address: &RelayAddress,
         options: &LttngLiveOptions,
         read: &ReadOptions,
-        arrivals: &Arrivals,
+        live: &LiveOptions,
     ) -> Result<Self, LttngLiveError> {
-        let connected = connect(address, options, &|| false)?;
-        let sessions = connected.sessions.clone();
+        let connected = match attach(address, options) {
+            Ok(connected) => Some(connected),
+            Err(error) if !options.retry.is_zero() && error.is_temporary() => match options.connects_later {
+                true => None,
+                false => Some(connect(address, options, &|| live.is_stopped())?),
+            },
+            Err(error) => return Err(error),
+        };
         let queue = Arc::new(ReceivedQueue::default());
-        let receiver = Receiver::new(address.clone(), *options, Arc::clone(&queue), arrivals.clone());
+        if let Some(connected) = &connected {
+            queue.connect(connected.live_timer());
+        }
+        let receiver = Receiver::new(address.clone(), *options, Arc::clone(&queue), live.arrivals.clone());
         start(receiver, connected).map_err(LttngLiveError::Thread)?;
         Ok(Self {
-            sessions,
             reader: LiveReader::new(CtfOptions::from(read)),
             queue,
             blocked: None,
             metadata_timeout: options.metadata_timeout,
+            patience: live.patience,
+            observer: Arc::clone(&live.observer),
             failure: None,
         })
-    }
-
-    /// Returns the sessions: one for each tracing domain.
-    #[must_use]
-    pub fn sessions(&self) -> &[RelaySession] {
-        &self.sessions
     }
 
     /// Returns the trace of the feed, for a [`Session`](crate::Session).
@@ -125,6 +130,18 @@ impl LttngFeed {
         has_news
     }
 
+    /// No longer waits for silent data streams. Returns `false` if all are waited for.
+    fn pass_silent(&mut self) -> bool {
+        let patience = self.patience.saturating_add(self.queue.live_timer());
+        // Without a connection, all are silent.
+        if self.queue.connected_for().is_none_or(|time| time < patience) {
+            return false;
+        }
+        let passed = self.reader.pass_silent(patience);
+        passed.iter().for_each(|name| self.observer.silent(name));
+        !passed.is_empty()
+    }
+
     /// Returns an error if metadata cannot be read for a long time.
     fn metadata_failure(&mut self) -> Option<String> {
         let Some(problem) = self.reader.metadata_problem() else {
@@ -145,7 +162,9 @@ impl LiveFeed for LttngFeed {
                 self.queue.note_read(&read);
             }
             match poll {
-                LivePoll::Pending(_) if self.take_received() => {}
+                LivePoll::Pending(_) if self.take_received() || self.pass_silent() => {}
+                // The thread can still wait for the relay daemon.
+                LivePoll::Pending(_) if self.queue.is_given_up() => self.reader.end(),
                 LivePoll::Pending(until) => match self.metadata_failure() {
                     None => return LivePoll::Pending(until),
                     Some(problem) => {
@@ -170,8 +189,7 @@ impl LiveFeed for LttngFeed {
     }
 
     fn sign_interval(&self) -> Duration {
-        let timers = self.sessions.iter().map(|session| u64::from(session.live_timer));
-        Duration::from_micros(timers.max().unwrap_or(0))
+        self.queue.live_timer()
     }
 }
 

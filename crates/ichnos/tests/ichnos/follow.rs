@@ -281,6 +281,127 @@ fn files_that_are_truncated_and_rotated() {
     }
 }
 
+/// What was written just before a file vanished, and after it, as long as it is open.
+#[test]
+fn files_that_vanish() {
+    let directory = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    append(&path, line(1, "a").as_bytes());
+    for (paths, first) in [([path.as_path()], 1), ([directory.path()], 11)] {
+        if first > 1 {
+            append(&path, line(first, "a").as_bytes());
+        }
+        let follower = Follower::new(&paths);
+        follower.wait_for(1);
+        let rotated = elsewhere.path().join(first.to_string());
+        append(&path, line(first + 1, "a").as_bytes());
+        fs::rename(&path, &rotated).unwrap();
+        follower.wait_for(2);
+        append(&rotated, line(first + 2, "a").as_bytes());
+        follower.wait_for(3);
+        append(&path, line(first + 3, "a").as_bytes());
+        follower.wait_for(4);
+        append(&path, line(first + 4, "a").as_bytes());
+        fs::remove_file(&path).unwrap();
+        follower.wait_for(5);
+        // Removed and stopped at once.
+        append(&path, line(first + 5, "a").as_bytes());
+        follower.wait_for(6);
+        append(&path, line(first + 6, "a").trim_end().as_bytes());
+        fs::remove_file(&path).unwrap();
+        let found = follower.finish();
+        for time in first..first + 7 {
+            let is_event = |line: &&String| line.contains(&format!("Some({time}) tick"));
+            assert_eq!(found.lines().iter().filter(is_event).count(), 1, "{time}: {:#?}", found.lines());
+        }
+    }
+}
+
+/// The call stacks of each look get the numbers of the first trace, so that no trace is kept per look.
+#[test]
+fn call_stacks_keep_their_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    let from = ichnos::open([example("hello-dotnet/hello.nettrace.zst")], &OpenOptions::default()).unwrap();
+    let target = ichnos::convert::target(Some("jsonl"), &path, None).unwrap();
+    let whole = directory.path().join("whole.jsonl");
+    let converted = ichnos::convert::ConvertOptions::default();
+    from.reader().unwrap().convert(target.writer, Some(whole.clone()), &converted).unwrap();
+    let bytes = fs::read(&whole).unwrap();
+    // The lines that describe classes, then some events.
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let (live, follow) = (LiveOptions::default(), follow_options());
+    append(&path, &lines[..40].concat());
+    let mut feed = FollowFeed::open(vec![path.clone()], &OpenOptions::default(), &follow, &live).unwrap();
+    let (mut traces, mut stacks, mut next) = (std::collections::BTreeSet::new(), 0, 40);
+    let begin = Instant::now();
+    while next < lines.len().min(400) {
+        match feed.poll() {
+            LivePoll::Message(_) => {
+                if let Some(Message::Event(event)) = feed.current() {
+                    traces.insert(Arc::as_ptr(&event.stream.trace).addr());
+                    let members = event.class.meanings.members(ichnos::model::meaning::Meaning::Stack);
+                    for member in members {
+                        let field = ichnos::model::field::FieldRef::for_member(&event, member).unwrap();
+                        let number = event.get(&field).and_then(|value| value.as_u64());
+                        if let Some(number) = number.and_then(|number| u32::try_from(number).ok()) {
+                            assert!(!event.stream.stacks().table.frames(number).is_empty());
+                            stacks += 1;
+                        }
+                    }
+                }
+            }
+            LivePoll::Pending(_) => {
+                append(&path, lines[next]);
+                next += 1;
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60));
+    }
+    assert!(stacks > 5, "{stacks}");
+    // Only new classes make a new trace.
+    assert!(traces.len() < 20, "{}", traces.len());
+}
+
+/// A .NET file is read from its start, in pieces of any size.
+#[test]
+fn growing_dotnet_files() {
+    let whole = tempfile::tempdir().unwrap();
+    let packed = File::open(example("hello-dotnet/hello.nettrace.zst")).unwrap();
+    let bytes = zstd::decode_all(packed).unwrap();
+    let finished = whole.path().join("finished.nettrace");
+    fs::write(&finished, &bytes).unwrap();
+    let expected = Transcript::of(&finished);
+    let path = whole.path().join("growing.nettrace");
+    let stop: &'static AtomicBool = Box::leak(Box::default());
+    let (messages, paths) = (Transcript::default(), vec![path.clone()]);
+    let mut sink = messages.clone();
+    let thread = std::thread::spawn(move || {
+        let mut live = LiveOptions::default();
+        live.stop = Some(stop);
+        let traces =
+            ichnos::live::follow::open(paths, &OpenOptions::default(), &follow_options(), &live).unwrap();
+        let traces = traces.into_iter().map(|trace| Box::new(trace) as _).collect();
+        let session = Session::of_live(traces, &OpenOptions::default());
+        session.reader().unwrap().pass().with(Pass::default().live()).run(&mut sink).unwrap();
+    });
+    for piece in bytes.chunks(bytes.len() / 20 + 1) {
+        append(&path, piece);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let begin = Instant::now();
+    while messages.events() < expected.events() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{}", messages.events());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+    assert_eq!(messages.events(), expected.events());
+}
+
 #[test]
 fn new_files_with_earlier_data_streams() {
     let directory = tempfile::tempdir().unwrap();

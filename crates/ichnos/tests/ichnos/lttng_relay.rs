@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ichnos::live::lttng::{LttngFeed, LttngLiveOptions, RelayAddress};
-use ichnos::model::live::{Arrivals, LiveFeed, LivePoll};
+use ichnos::model::live::{LiveFeed, LiveObserver, LiveOptions, LivePoll};
 use ichnos::prelude::*;
 use ichnos_testing::{Random, cases};
 
@@ -29,6 +30,10 @@ struct Script {
     packets: Vec<Vec<u8>>,
     /// Packet sizes in the index, if they are wrong.
     announced: Option<u64>,
+    /// Number of data streams, if it is wrong.
+    streams: Option<u32>,
+    /// `true` for a further data stream of which nothing is ever heard.
+    has_silent: bool,
     /// Seed for wrong bytes in replies.
     seed: Option<u64>,
 }
@@ -36,7 +41,11 @@ struct Script {
 impl Script {
     fn new(metadata: &str, packets: &[&[u8]]) -> Self {
         let packets = packets.iter().map(|packet| packet.to_vec()).collect();
-        Self { metadata: metadata.as_bytes().to_vec(), packets, announced: None, seed: None }
+        Self::of(metadata.as_bytes().to_vec(), packets)
+    }
+
+    fn of(metadata: Vec<u8>, packets: Vec<Vec<u8>>) -> Self {
+        Self { metadata, packets, announced: None, streams: None, has_silent: false, seed: None }
     }
 
     /// Answers requests of one connection.
@@ -60,13 +69,19 @@ impl Script {
                     text(&mut reply, "s", 255);
                 }
                 3 => {
-                    [1u32, 2].iter().for_each(|n| reply.extend(n.to_be_bytes()));
-                    for (id, is_metadata, name) in [(1u64, 1u32, "metadata"), (2, 0, "channel_0")] {
+                    let streams = [(1u64, 1u32, "metadata"), (2, 0, "channel_0"), (3, 0, "channel_1")];
+                    let count = if self.has_silent { 3 } else { 2 };
+                    [1, self.streams.unwrap_or(count)].iter().for_each(|n| reply.extend(n.to_be_bytes()));
+                    for (id, is_metadata, name) in streams.into_iter().take(count as usize) {
                         [id, 5].iter().for_each(|n| reply.extend(n.to_be_bytes()));
                         reply.extend(is_metadata.to_be_bytes());
                         text(&mut reply, "ust", 4096);
                         text(&mut reply, name, 255);
                     }
+                }
+                4 if payload[..8] == 3u64.to_be_bytes() => {
+                    reply.extend([0; 7 * 8]);
+                    [2u32, 0].iter().for_each(|n| reply.extend(n.to_be_bytes()));
                 }
                 4 => {
                     let packet = self.packets.get(next);
@@ -89,7 +104,7 @@ impl Script {
                     reply.extend(if metadata.is_empty() { 2u32 } else { 1 }.to_be_bytes());
                     reply.extend(metadata);
                 }
-                7 => [if next >= self.packets.len() { 4u32 } else { 2 }, 0]
+                7 => [if next >= self.packets.len() && !self.has_silent { 4u32 } else { 2 }, 0]
                     .iter()
                     .for_each(|n| reply.extend(n.to_be_bytes())),
                 _ => reply.extend(1u32.to_be_bytes()),
@@ -129,8 +144,9 @@ fn read_from(address: &RelayAddress) -> (Vec<String>, Option<String>) {
     options.connection.reply_timeout = Duration::from_millis(300);
     options.connection.tick = Duration::from_millis(5);
     options.metadata_timeout = Duration::from_millis(300);
-    let arrivals = Arrivals::default();
-    let mut feed = match LttngFeed::open(address, &options, &Default::default(), &arrivals) {
+    let live = LiveOptions::default();
+    let arrivals = live.arrivals.clone();
+    let mut feed = match LttngFeed::open(address, &options, &Default::default(), &live) {
         Ok(feed) => feed,
         Err(error) => return (Vec::new(), Some(error.to_string())),
     };
@@ -199,6 +215,55 @@ fn lengths_that_are_wrong() {
     assert!(error.is_some());
 }
 
+/// Nothing is ever heard of one data stream. The events of the other come after some patience.
+#[test]
+fn a_silent_data_stream_delays_no_other_for_long() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("net://127.0.0.1:{}/host/h/s", listener.local_addr().unwrap().port());
+    let script = Script { has_silent: true, ..Script::new(METADATA, &[PACKET, PACKET]) };
+    let relay = thread::spawn(move || {
+        // It fails when the client closes the connection.
+        let _ = script.serve(listener.accept().unwrap().0);
+    });
+    #[derive(Default)]
+    struct Silent(Mutex<Vec<String>>);
+    impl LiveObserver for Silent {
+        fn silent(&self, name: &str) {
+            self.0.lock().unwrap().push(name.to_owned());
+        }
+    }
+    let silent = Arc::new(Silent::default());
+    let mut live = LiveOptions::default();
+    live.patience = Duration::from_millis(50);
+    live.observer = Arc::clone(&silent) as Arc<dyn LiveObserver>;
+    let options = LttngLiveOptions::default();
+    let mut feed =
+        LttngFeed::open(&address.parse().unwrap(), &options, &Default::default(), &live).ok().unwrap();
+    let (mut events, begin) = (0, Instant::now());
+    while events < 4 {
+        let arrived = live.arrivals.count();
+        match feed.poll() {
+            LivePoll::Message(_) => events += usize::from(matches!(feed.current(), Some(Message::Event(_)))),
+            LivePoll::Pending(_) => drop(live.arrivals.wait(arrived, Duration::from_millis(5))),
+            other => panic!("{other:?}"),
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{events}");
+    }
+    assert_eq!(*silent.0.lock().unwrap(), ["ust/channel_1"]);
+    drop(feed);
+    relay.join().unwrap();
+}
+
+#[test]
+fn too_many_streams() {
+    for streams in [10_000, u32::MAX] {
+        let script = Script { streams: Some(streams), ..Script::new(METADATA, &[PACKET]) };
+        let (messages, error) = read(script);
+        assert!(messages.is_empty(), "{messages:?}");
+        assert!(error.as_ref().unwrap().contains("8192"), "{error:?}");
+    }
+}
+
 #[test]
 fn wrong_bytes_anywhere() {
     cases(60, |random| {
@@ -214,6 +279,6 @@ fn wrong_bytes_anywhere() {
                 packet[at] = random.byte();
             }
         }
-        read(Script { metadata, packets, announced: None, seed: Some(random.number()) });
+        read(Script { seed: Some(random.number()), ..Script::of(metadata, packets) });
     });
 }

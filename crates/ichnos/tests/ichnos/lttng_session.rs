@@ -118,7 +118,7 @@ fn read(address: &str, options: LttngLiveOptions) -> JoinHandle<(Lines, Vec<Stri
         live.observer = Arc::clone(&errors) as Arc<dyn LiveObserver>;
         let open = OpenOptions::default();
         let read = ichnos::io::ReadOptions::default();
-        let feed = LttngFeed::open(&address, &options, &read, &live.arrivals).unwrap();
+        let feed = LttngFeed::open(&address, &options, &read, &live).unwrap();
         let trace = feed.into_trace(&address, live).unwrap();
         let session = Session::of_live(vec![Box::new(trace)], &open);
         let mut lines = Lines::new();
@@ -335,7 +335,7 @@ fn sessions_that_do_not_exist() {
     lttng.hello(1, 1);
     let fail = |address: &str| {
         let (options, read) = (LttngLiveOptions::default(), ichnos::io::ReadOptions::default());
-        LttngFeed::open(&address.parse().unwrap(), &options, &read, &Default::default()).unwrap_err()
+        LttngFeed::open(&address.parse().unwrap(), &options, &read, &Default::default()).err().unwrap()
     };
     let there = lttng.address("there");
     let error = fail(&there.replace("there", "elsewhere"));

@@ -1,15 +1,11 @@
-//! Cursor that waits for a live input.
+//! Cursor over the messages of a live input.
 
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use super::{LiveFeed, LiveOptions, LivePoll};
+use super::{LiveFeed, LiveOptions, LivePoll, PAUSE, SILENT};
 use crate::cursor::{Cursor, Head, MessageKind};
 use crate::message::Message;
 use crate::trace::Window;
-
-/// Shortest time between two inactivity messages without new data. Other inputs wait at most this long for them.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// Position of the cursor.
 #[derive(Clone, Copy, Debug)]
@@ -29,15 +25,15 @@ pub(super) struct LiveCursor {
     options: LiveOptions,
     window: Window,
     position: LivePosition,
-    /// Time of the last inactivity message.
-    inactive_until: Option<i128>,
-    /// `true` if messages were delivered after the last inactivity message.
-    has_news: bool,
-    /// Number of [arrivals](super::Arrivals) at the last inactivity message.
-    seen: u64,
+    /// Time before which no message follows.
+    promised: Option<i128>,
+    /// Time of the last sign of life: a message or a later promise.
+    alive: Instant,
     /// `true` if the input is no longer waited for.
     is_silent: bool,
     is_stopped: bool,
+    /// `true` if messages were delivered after the last inactivity message.
+    has_news: bool,
 }
 
 impl LiveCursor {
@@ -48,11 +44,11 @@ impl LiveCursor {
             options,
             window,
             position: LivePosition::Begin,
-            inactive_until: None,
-            has_news: false,
-            seen: 0,
+            promised: None,
+            alive: Instant::now(),
             is_silent: false,
             is_stopped: false,
+            has_news: false,
         }
     }
 
@@ -63,11 +59,16 @@ impl LiveCursor {
         }
     }
 
-    /// Moves to a message of the feed. Returns `false` if it is outside the window.
-    fn deliver(&mut self, head: Head) -> bool {
+    /// Notes a sign of life.
+    fn resume(&mut self) {
+        self.alive = Instant::now();
         if std::mem::take(&mut self.is_silent) {
             self.options.observer.resumed(&self.name);
         }
+    }
+
+    /// Moves to a message of the feed. Returns `false` if it is outside the window.
+    fn deliver(&mut self, head: Head) -> bool {
         if let Some(time) = head.nanoseconds().filter(|_| head.kind == MessageKind::Event) {
             if self.window.end.is_some_and(|end| time > end) {
                 self.stop();
@@ -82,19 +83,24 @@ impl LiveCursor {
         true
     }
 
-    /// Moves to an inactivity message.
-    fn pause(&mut self, until: Option<i128>) {
-        self.inactive_until = self.inactive_until.max(until);
-        self.has_news = false;
-        self.seen = self.options.arrivals.count();
+    /// Notes that no message is ready.
+    fn wait(&mut self, until: Option<i128>) {
+        if until > self.promised {
+            self.promised = until;
+            self.resume();
+        }
+        // Messages are timed only while nobody waits for them.
+        let was_busy = matches!(self.position, LivePosition::Message(_));
+        if was_busy {
+            self.alive = Instant::now();
+        }
+        let patience = self.options.patience.saturating_add(self.feed.sign_interval());
+        if !self.is_silent && self.alive.elapsed() >= patience {
+            self.is_silent = true;
+            self.options.observer.silent(&self.name);
+        }
         self.position = LivePosition::Inactivity;
     }
-}
-
-/// Returns the wall clock in nanoseconds from the Unix epoch.
-fn wall_clock() -> Option<i128> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    i128::try_from(since.as_nanos()).ok()
 }
 
 impl Cursor for LiveCursor {
@@ -102,17 +108,22 @@ impl Cursor for LiveCursor {
         if matches!(self.position, LivePosition::End) {
             return false;
         }
-        let patience = self.options.patience.saturating_add(self.feed.sign_interval());
-        let begin = Instant::now();
         loop {
             let arrived = self.options.arrivals.count();
-            if self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            if self.options.is_stopped() {
                 self.stop();
             }
-            let until = match self.feed.poll() {
-                LivePoll::Message(head) if self.deliver(head) => return true,
-                LivePoll::Message(_) => continue,
-                LivePoll::Pending(until) => until,
+            match self.feed.poll() {
+                LivePoll::Message(head) => {
+                    if self.is_silent {
+                        self.resume();
+                    }
+                    if self.deliver(head) {
+                        return true;
+                    }
+                    continue;
+                }
+                LivePoll::Pending(until) => self.wait(until),
                 LivePoll::End => {
                     self.position = LivePosition::End;
                     return false;
@@ -122,32 +133,22 @@ impl Cursor for LiveCursor {
                     self.position = LivePosition::End;
                     return false;
                 }
-            };
-            if self.has_news || (until > self.inactive_until && arrived != self.seen) {
-                self.pause(until);
+            }
+            if std::mem::take(&mut self.has_news) || self.options.waits_elsewhere() {
                 return true;
             }
-            // Only time has passed since the last inactivity message.
-            let waited = self.options.arrivals.wait(arrived, PAUSE) != arrived;
-            if !waited && until > self.inactive_until {
-                self.pause(until);
-                return true;
-            }
-            if !self.is_silent && begin.elapsed() >= patience {
-                self.is_silent = true;
-                self.options.observer.silent(&self.name);
-            }
-            if self.is_silent {
-                self.pause(wall_clock());
-                return true;
-            }
+            let _ = self.options.arrivals.wait(arrived, PAUSE);
+            self.has_news = true;
         }
     }
 
     fn head(&self) -> Option<Head> {
         match self.position {
             LivePosition::Message(head) => Some(head),
-            LivePosition::Inactivity => Some(Head::new(MessageKind::Inactivity, self.inactive_until)),
+            LivePosition::Inactivity => {
+                let until = if self.is_silent { Some(SILENT) } else { self.promised };
+                Some(Head::new(MessageKind::Inactivity, until))
+            }
             LivePosition::Begin | LivePosition::End => None,
         }
     }
@@ -155,7 +156,7 @@ impl Cursor for LiveCursor {
     fn current(&self) -> Option<Message<'_>> {
         match self.position {
             LivePosition::Message(_) => self.feed.current(),
-            LivePosition::Inactivity => Some(Message::Inactivity(self.inactive_until)),
+            LivePosition::Inactivity => Some(Message::Inactivity(self.promised)),
             LivePosition::Begin | LivePosition::End => None,
         }
     }

@@ -65,6 +65,10 @@ impl OpenedTrace for LiveTrace {
         &[]
     }
 
+    fn live(&self) -> Option<&LiveOptions> {
+        Some(&self.options)
+    }
+
     /// Returns the cursor at the first call. It ignores the start of the window.
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
         let feed = if stream == 0 { self.feed.lock().ignore_poison().take()? } else { return None };

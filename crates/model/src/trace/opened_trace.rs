@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::cursor::{BoxedCursor, StreamCursor};
+use crate::live::LiveOptions;
 use crate::message::Damage;
 use crate::trace::{DataStream, FileDiagnostic, Trace};
 
@@ -155,6 +156,11 @@ pub trait OpenedTrace: Send + Sync {
     /// [live input](crate::live).
     fn has_dynamic_streams(&self) -> bool {
         false
+    }
+
+    /// Returns the options of a [live input](crate::live), `None` for other traces.
+    fn live(&self) -> Option<&LiveOptions> {
+        None
     }
 
     /// Returns `true` if several data streams add call stacks to the same table while they are read, so that only all

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::cursor::BoxedCursor;
+use crate::live::LiveOptions;
 use crate::message::Damage;
 use crate::trace::{FileDiagnostic, SplitPoint, StreamSummary, TracerQuirk};
 use crate::{DataStream, OpenedTrace, Trace, Window};
@@ -114,6 +115,10 @@ impl OpenedTrace for WrappedTrace {
 
     fn has_dynamic_streams(&self) -> bool {
         self.trace.has_dynamic_streams()
+    }
+
+    fn live(&self) -> Option<&LiveOptions> {
+        self.trace.live()
     }
 
     fn shares_stacks(&self) -> bool {

@@ -12,7 +12,7 @@ use super::http_head::{HttpHead, HttpRefusal, HttpStatus};
 use super::memory::RequestShare;
 use super::queue::{QueueRefusal, ReceivedRequest, RequestQueue, wall_clock};
 use super::receiver_options::ReceiverOptions;
-use crate::event_indexer::{ElementPlace, EventIndexer, FEW_EVENTS};
+use crate::event_indexer::{EventIndexer, FEW_EVENTS};
 use crate::input::RequestEncoding;
 use crate::request::{RequestSignal, check_end};
 
@@ -115,18 +115,28 @@ impl HttpConnection<'_> {
         signal: RequestSignal,
         mut share: RequestShare,
     ) -> Result<HttpAnswer, ReceiveError> {
-        let mut indexer = EventIndexer::new(FEW_EVENTS);
-        let indexed = indexer.add((0, 0), &body, encoding, Some(signal));
-        let checked = indexed.and_then(|()| check_end(&body, encoding));
-        checked.map_err(|fault| HttpRefusal::new(HttpStatus::BadRequest, fault.to_string()))?;
-        let EventIndexer { contexts, mut places, rejected, accepted, rejections, .. } = indexer;
-        if !share.grow_to(body.capacity() + places.capacity() * size_of::<ElementPlace>()) {
+        if !share.grow_to(body.capacity()) {
             return full();
         }
+        let mut indexer = EventIndexer::new(FEW_EVENTS);
+        indexer.share = Some(self.queue.memory.share());
+        let indexed = indexer.add((0, 0), &body, encoding, Some(signal));
+        let checked = indexed.and_then(|()| check_end(&body, encoding));
+        if indexer.is_full {
+            return full();
+        }
+        checked.map_err(|fault| HttpRefusal::new(HttpStatus::BadRequest, fault.to_string()))?;
+        let EventIndexer { contexts, mut places, rejected, accepted, rejections, share: own, .. } = indexer;
         places.sort_by_key(|place| place.time);
         let reason = rejected.first().map(|rejected| rejected.fault.to_string()).unwrap_or_default();
-        let request =
-            ReceivedRequest { body, encoding, contexts, places, arrived: wall_clock(), _share: share };
+        let request = ReceivedRequest {
+            body,
+            encoding,
+            contexts,
+            places,
+            arrived: wall_clock(),
+            _shares: (share, own),
+        };
         match self.queue.push(request) {
             Ok(()) => self.queue.counts.add(accepted, rejections),
             Err(QueueRefusal::Full) => return full(),

@@ -102,6 +102,8 @@ pub(super) struct RequestFeed {
     queue: Arc<RequestQueue>,
     name: String,
     delay: u64,
+    /// Nanoseconds that are added to all times.
+    offset: i128,
     streams: ResourceStreams,
     open: BinaryHeap<Reverse<WaitingEvents>>,
     /// Number of requests so far.
@@ -124,7 +126,9 @@ impl RequestFeed {
         delay: Duration,
     ) -> io::Result<Self> {
         let streams = ResourceStreams::new(name.clone(), options)?;
+        let offset = streams.shared.clock().map_or(0, |clock| clock.nanoseconds(0));
         Ok(Self {
+            offset,
             queue,
             name,
             delay: u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX),
@@ -170,7 +174,11 @@ impl RequestFeed {
         let before = now.saturating_sub(self.delay);
         let is_ready = |Reverse(open): &Reverse<WaitingEvents>| self.is_closed || open.time <= before;
         if !self.open.peek().is_some_and(is_ready) {
-            return if self.is_closed { self.end() } else { LivePoll::Pending(Some(before.into())) };
+            return if self.is_closed {
+                self.end()
+            } else {
+                LivePoll::Pending(Some(i128::from(before) + self.offset))
+            };
         }
         let Some(Reverse(mut open)) = self.open.pop() else { return self.end() };
         let read = self.read(&open);
@@ -220,7 +228,7 @@ impl RequestFeed {
 
     fn deliver(&mut self, event: ReadEvent) -> LivePoll {
         // The merge must not wait for events from the future.
-        let now = i128::from(wall_clock());
+        let now = i128::from(wall_clock()) + self.offset;
         let time = event.clock.map(|clock| clock.nanoseconds.min(now));
         let head = match event.class.plans.index() {
             Some(index) => Head::event(index, time),

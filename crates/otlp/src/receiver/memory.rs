@@ -23,15 +23,15 @@ impl RequestMemory {
 
 /// Memory of a request, which is given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct RequestShare {
+pub(crate) struct RequestShare {
     memory: RequestMemory,
     bytes: usize,
 }
 
 impl RequestShare {
-    /// Grows to a number of bytes. Returns `false` if there is too little memory.
+    /// Grows to at least a number of bytes. Returns `false` if there is too little memory.
     #[must_use]
-    pub(super) fn grow_to(&mut self, bytes: usize) -> bool {
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let add = |used: usize| used.checked_add(more).filter(|used| *used <= self.memory.most);
         let is_free = self.memory.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok();

@@ -26,8 +26,8 @@ pub(super) struct ReceivedRequest {
     pub(super) places: Vec<ElementPlace>,
     /// Time of arrival, in nanoseconds since 1970.
     pub(super) arrived: u64,
-    /// Memory of the request.
-    pub(super) _share: RequestShare,
+    /// Memory of the body, and of what was found in it.
+    pub(super) _shares: (RequestShare, Option<RequestShare>),
 }
 
 /// Numbers of received requests and elements.

@@ -51,6 +51,34 @@ fn deep_values_are_rejected() {
     assert_eq!(drain(&mut receiver).lines().count(), 2);
 }
 
+/// Each scope takes much more memory than its bytes, and counts.
+#[test]
+fn many_scopes_and_resources_count_as_memory() {
+    let mut options = options();
+    options.most_memory = 4 << 20;
+    let mut receiver = receiver(&options);
+    // A scope with a short name, and one log record.
+    let scopes = |count: u32| {
+        let scope = |number: u32| wrap(2, &[wrap(1, &wrap(1, &number.to_le_bytes())), wrap(2, &[])].concat());
+        wrap(1, &(0..count).flat_map(scope).collect::<Vec<u8>>())
+    };
+    let resources = |count: u32| -> Vec<u8> {
+        let resource = |number: u32| {
+            let name = wrap(1, &wrap(1, &[wrap(1, &number.to_le_bytes()), wrap(2, &wrap(1, b"x"))].concat()));
+            wrap(1, &[name, wrap(2, &wrap(2, &[]))].concat())
+        };
+        (0..count).flat_map(resource).collect()
+    };
+    let send = |body: &[u8]| post(&mut connect(&receiver), "/v1/logs", PROTOBUF, body).0;
+    assert_eq!([send(&scopes(10)), send(&resources(10))], [200, 200]);
+    let (many, several) = (scopes(20_000), resources(20_000));
+    assert!(many.len() < 1 << 20 && several.len() < 1 << 20);
+    assert_eq!([send(&many), send(&several)], [429, 429]);
+    // The memory was given back.
+    assert_eq!(send(&scopes(10)), 200);
+    assert_eq!(drain(&mut receiver).lines().count(), 30);
+}
+
 #[test]
 fn bombs_do_not_unpack() {
     let mut options = options();

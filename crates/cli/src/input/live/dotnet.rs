@@ -1,8 +1,8 @@
 //! Live .NET processes.
 
-use ichnos::OpenOptions;
 use ichnos::dotnet_diagnostics::DiagnosticsError;
 use ichnos::dotnet_diagnostics::providers::{Providers, Rundown};
+use ichnos::io::ReadOptions;
 use ichnos::live::dotnet::{self, DotnetError, DotnetOptions};
 use ichnos::model::OpenedTrace;
 use ichnos::model::live::LiveOptions;
@@ -15,7 +15,7 @@ use crate::output::safe;
 pub(super) fn open(
     target: &str,
     args: &LiveArgs,
-    options: &OpenOptions,
+    read: &ReadOptions,
     live: &LiveOptions,
 ) -> Result<Box<dyn OpenedTrace>, Failure> {
     let profiles: Vec<&str> = args.profile.iter().map(String::as_str).collect();
@@ -26,7 +26,7 @@ pub(super) fn open(
     providers.set_rundown(Rundown::Omitted);
     let mut dotnet = DotnetOptions::default();
     dotnet.session.providers = providers;
-    dotnet.reading = (&options.read).into();
+    dotnet.reading = read.into();
     let input = dotnet::open(target, &dotnet, &live.arrivals);
     let input = input.map_err(|error| {
         let help = match &error {

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
-use ichnos_model::class::DynamicClass;
+use ichnos_model::class::{DynamicClass, FieldKind};
 use ichnos_model::cursor::{Head, MessageKind, StreamCursor as _};
-use ichnos_model::event::Event;
+use ichnos_model::event::{Event, EventBuilder, EventValues, Scopes};
+use ichnos_model::field::FieldRef;
+use ichnos_model::meaning::{Meaning, MemberIndex};
 use ichnos_model::message::Message;
 use ichnos_model::{Cursor as _, DataStream};
 
@@ -27,6 +29,8 @@ pub(super) struct Delivery {
     first: Option<Arc<DataStream>>,
     /// Class of the current event, if it is dynamic.
     class: Option<Arc<DynamicClass>>,
+    /// Values of the current event if its call stacks have other numbers in the delivered data stream.
+    values: Option<EventValues>,
     /// `true` if no further messages follow.
     pub(super) is_last: bool,
     _session: Session,
@@ -45,11 +49,13 @@ pub(super) struct HomeStream {
     source: Arc<DataStream>,
     /// Dynamic classes by index in the session.
     classes: Vec<Option<Arc<DynamicClass>>>,
+    /// Call stack numbers by number in the session.
+    stacks: HashMap<u32, Option<u32>>,
 }
 
 impl HomeStream {
     pub(super) fn new(stream: Arc<DataStream>, source: Arc<DataStream>) -> Self {
-        Self { stream, source, classes: Vec::new() }
+        Self { stream, source, classes: Vec::new(), stacks: HashMap::new() }
     }
 
     /// Returns `true` if events are delivered as they are.
@@ -72,6 +78,51 @@ impl HomeStream {
         }
         self.classes[index] = Some(Arc::clone(&class));
         Some(class)
+    }
+}
+
+impl HomeStream {
+    /// Returns the values of an event with the call stack numbers of the delivered data stream. `None` if it has none, or
+    /// if it cannot be decoded.
+    fn with_stacks(&mut self, event: &Event<'_>, class: Option<&Arc<DynamicClass>>) -> Option<EventValues> {
+        let members: Vec<MemberIndex> = event.class.meanings.members(Meaning::Stack).collect();
+        if members.is_empty() {
+            return None;
+        }
+        let stream = Arc::clone(&self.stream);
+        let mut builder = match class {
+            Some(class) => EventBuilder::dynamic(stream, Arc::clone(class))?,
+            None => EventBuilder::new(stream, event.class_index()?)?,
+        };
+        builder.copy_from(event).ok()?;
+        for member in members {
+            let number = FieldRef::for_member(event, member).and_then(|field| event.get(&field)?.as_u64());
+            let Some(number) = number.and_then(|number| u32::try_from(number).ok()) else { continue };
+            let number = self.stack(number);
+            let class = builder.class_of(member).map(|class| &class.kind);
+            let is_optional = matches!(class, Some(FieldKind::Optional { .. }));
+            builder.put_with(member, |values| {
+                if is_optional {
+                    values.push_optional(number.is_some());
+                }
+                if number.is_some() || !is_optional {
+                    values.push(u64::from(number.unwrap_or(u32::MAX)));
+                }
+            });
+        }
+        let mut values = EventValues::default();
+        values.copy_from(&builder.event().ok()?).ok()?;
+        Some(values)
+    }
+
+    /// Returns the number of a call stack in the trace of the delivered data stream. `None` if it is unknown, or if there
+    /// are too many.
+    fn stack(&mut self, number: u32) -> Option<u32> {
+        let Self { stream, source, stacks, .. } = self;
+        *stacks.entry(number).or_insert_with(|| {
+            let frames = source.stacks().table.frames(number);
+            stream.stacks().table.intern(frames.into_iter().rev())
+        })
     }
 }
 
@@ -103,7 +154,17 @@ impl Delivery {
         let homes: Vec<_> = homes.into_iter().collect();
         let first = homes.first().map(|home| Arc::clone(&home.stream));
         let homes = homes.into_iter().map(|home| (home.source.key, home)).collect();
-        Self { changes, reached: 0, merge, homes, first, class: None, is_last, _session: session }
+        Self {
+            changes,
+            reached: 0,
+            merge,
+            homes,
+            first,
+            class: None,
+            values: None,
+            is_last,
+            _session: session,
+        }
     }
 
     /// Returns the first delivered data stream.
@@ -119,13 +180,14 @@ impl Delivery {
         }
         self.changes.clear();
         let head = self.merge.next_head()?;
-        self.class = None;
+        (self.class, self.values) = (None, None);
         if let Some(Message::Event(event)) = self.merge.current()
             && let Some(home) = self.homes.get_mut(&event.stream.key)
             && !home.is_source()
             && let Some(index) = event.class_index()
         {
             self.class = home.class_of(index);
+            self.values = home.with_stacks(&event, self.class.as_ref());
         }
         Some(head)
     }
@@ -156,7 +218,8 @@ impl Delivery {
         }
         let declared = || home.stream.plans().event_records.get(event.class_index()?);
         let plans = self.class.as_ref().map(|class| &class.plans).or_else(declared);
-        let moved = Event::new(&home.stream, plans.unwrap_or(event.plans()), event.clock, event.scopes);
+        let scopes = self.values.as_ref().map_or(event.scopes, Scopes::from_values);
+        let moved = Event::new(&home.stream, plans.unwrap_or(event.plans()), event.clock, scopes);
         moved.with_other_clocks(event.other_clocks)
     }
 }

@@ -1,7 +1,7 @@
 //! Data streams of growing files, and how far they were delivered.
 
 use std::fs::{self, Metadata};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_model::cursor::MessageKind;
@@ -37,14 +37,38 @@ pub(super) struct FollowedFile {
 }
 
 impl FollowedFile {
+    /// Describes a file.
+    pub(super) fn new(found: &Metadata) -> Self {
+        Self::of_identity(identity(found), found.len())
+    }
+
+    pub(super) fn of_identity((device, number): (u64, u64), bytes: u64) -> Self {
+        Self { device, number, bytes }
+    }
+
     /// Finds the only file of a data stream, if it has one.
-    pub(super) fn of(trace: &dyn OpenedTrace, summary: &StreamSummary) -> Option<Self> {
+    pub(super) fn of(trace: &dyn OpenedTrace, summary: &StreamSummary) -> Option<(PathBuf, Self)> {
         let [file] = summary.files.as_slice() else { return None };
         let root = Path::new(trace.path());
         let candidates = [Path::new(file).to_owned(), root.join(file), root.to_owned()];
-        let found = candidates.iter().find_map(|path| fs::metadata(path).ok().filter(Metadata::is_file))?;
-        let (device, number) = identity(&found);
-        Some(Self { device, number, bytes: found.len() })
+        candidates.into_iter().find_map(|path| {
+            let found = fs::metadata(&path).ok().filter(Metadata::is_file)?;
+            Some((path, Self::new(&found)))
+        })
+    }
+
+    /// Returns the device and the number.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (self.device, self.number)
+    }
+
+    /// Returns `true` if the system identifies files.
+    pub(super) fn is_identified(&self) -> bool {
+        self.number != 0
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -65,7 +89,7 @@ impl StreamKey {
         let stream: &DataStream = &summary.stream;
         let has_packets = summary.packets > 0 || stream.class().packet_context.is_some();
         let is_of_file = summary.files.first().is_some_and(|file| file.ends_with(&*stream.name));
-        let (place, is_named) = match file.filter(|file| file.number != 0 && !has_packets) {
+        let (place, is_named) = match file.filter(|file| file.is_identified() && !has_packets) {
             Some(file) => (StreamPlace::File(file.device, file.number), is_of_file),
             None => {
                 let class = &trace.trace().class;
@@ -75,6 +99,13 @@ impl StreamKey {
         };
         let name = (!is_named).then(|| Arc::clone(&stream.name));
         Self { place, class: stream.class().id, id: stream.id, name, ordinal: 0 }
+    }
+}
+
+impl StreamKey {
+    /// Returns `true` if the file determines the data stream, whatever its path is.
+    pub(super) fn is_of_file(&self) -> bool {
+        matches!(self.place, StreamPlace::File(..))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Looks at growing files: finds what was not delivered yet.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
@@ -11,6 +12,7 @@ use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace};
 
 use super::delivery::{Delivery, HomeStream, StreamChange};
 use super::follow_cursor::FollowCursor;
+use super::held_files::HeldFiles;
 use super::known_stream::{FollowedFile, StreamKey, StreamPosition};
 use super::new_events::NewEvents;
 use crate::Session;
@@ -25,6 +27,26 @@ pub(super) struct Delivered {
     streams: HashMap<StreamKey, Arc<DataStream>>,
     /// Former traces. Sinks identify classes by address, so none may be used twice.
     former: Vec<Arc<Trace>>,
+    /// Files that are read if they are renamed or removed.
+    pub(super) held: HeldFiles,
+}
+
+/// Session to look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LookAt {
+    /// The paths, which grow.
+    Growing,
+    /// The paths, for the last time.
+    Finished,
+    /// A file that is gone from the paths. If `true`, for the last time.
+    Gone(FollowedFile, bool),
+}
+
+impl LookAt {
+    /// Returns `true` if nothing is held back.
+    fn is_whole(self) -> bool {
+        matches!(self, Self::Finished | Self::Gone(_, true))
+    }
 }
 
 /// New messages, and what a later look can still find in the same files.
@@ -46,16 +68,27 @@ struct FoundStream {
 }
 
 impl Delivered {
-    /// Finds the messages of a session that were not delivered yet. With `is_last`, nothing is held back.
-    pub(super) fn look(&mut self, session: Session, is_last: bool) -> FoundMessages {
+    /// Finds the messages of a session that were not delivered yet.
+    pub(super) fn look(&mut self, session: Session, at: LookAt) -> FoundMessages {
+        let is_last = matches!(at, LookAt::Finished);
         let mut has_more = false;
         let (mut found, mut changes) = (Vec::new(), Vec::new());
         let mut ordinals: HashMap<StreamKey, usize> = HashMap::new();
         for (index, trace) in session.traces().iter().enumerate() {
             let mut number = 0;
             trace.for_each_stream(&mut |summary| {
-                let file = FollowedFile::of(trace.as_ref(), &summary);
+                let found_file = match at {
+                    LookAt::Gone(file, _) => Some((PathBuf::new(), file)),
+                    _ => FollowedFile::of(trace.as_ref(), &summary),
+                };
+                let (path, file) = found_file.unzip();
                 let mut key = StreamKey::new(trace.as_ref(), &summary, file.as_ref());
+                if let Some((path, file)) = path.zip(file)
+                    && key.is_of_file()
+                    && !matches!(at, LookAt::Gone(..))
+                {
+                    self.held.hold(&path, &file);
+                }
                 let ordinal = ordinals.entry(key.clone()).or_default();
                 key.ordinal = *ordinal;
                 *ordinal += 1;
@@ -66,7 +99,7 @@ impl Delivered {
                     changes.extend(self.streams.remove(&key).map(StreamChange::End));
                 }
                 position.file = file;
-                let (cursor, more) = new_messages(trace.as_ref(), number, position, is_last);
+                let (cursor, more) = new_messages(trace.as_ref(), number, position, at.is_whole());
                 has_more |= more;
                 found.push(FoundStream { trace: index, data: Arc::clone(&summary.stream), key, cursor });
                 number += 1;
@@ -161,12 +194,9 @@ fn new_messages(
     (cursor.map(|cursor| cursor.boxed()), has_more)
 }
 
-/// Returns `true` if events of one trace can be delivered as events of the other. Stack numbers depend on the trace.
+/// Returns `true` if events of one trace can be delivered as events of the other.
 fn is_same(home: &Arc<Trace>, own: &Arc<Trace>) -> bool {
-    let has_stacks = |trace: &Trace| {
-        (0..trace.class.data_streams.len()).any(|class| !trace.stacks_of(class).table.is_empty())
-    };
-    Arc::ptr_eq(home, own) || (home.class == own.class && !has_stacks(home) && !has_stacks(own))
+    Arc::ptr_eq(home, own) || home.class == own.class
 }
 
 /// Returns unreadable data outside all data streams.

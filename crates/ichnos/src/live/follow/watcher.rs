@@ -14,7 +14,7 @@ use ichnos_model::locks::IgnorePoison as _;
 use super::delivery::Delivery;
 use super::follow_options::FollowOptions;
 use super::input_state::InputState;
-use super::look::{Delivered, FoundMessages};
+use super::look::{Delivered, FoundMessages, LookAt};
 use crate::{OpenError, OpenOptions, Session};
 
 /// Share of the time that opening may take.
@@ -27,7 +27,7 @@ const MOST_REPORTS: usize = 100;
 pub(super) struct Inputs {
     paths: Vec<PathBuf>,
     options: OpenOptions,
-    follow: FollowOptions,
+    pub(super) follow: FollowOptions,
     /// State of the files before they were opened.
     state: Option<InputState>,
     /// `true` to open the files even if they have not changed.
@@ -54,6 +54,15 @@ impl Inputs {
             took: Duration::ZERO,
             reported,
         }
+    }
+
+    /// Opens the paths, which do not grow any more.
+    ///
+    /// # Errors
+    /// If there is no trace.
+    pub(super) fn open_finished(&mut self) -> Result<Session, OpenError> {
+        self.options.read.growing = false;
+        crate::open(&self.paths, &self.options)
     }
 
     /// Returns the paths for display.
@@ -177,7 +186,7 @@ impl Watcher {
             if state.is_abandoned {
                 break;
             }
-            if state.is_stopped {
+            if state.is_stopped || (self.inputs.follow.has_ended)() {
                 self.finish();
                 break;
             }
@@ -195,13 +204,16 @@ impl Watcher {
 
     /// Hands over what is new. Returns `false` at the end.
     fn look_again(&mut self) -> bool {
+        if !self.read_gone(false) {
+            return false;
+        }
         let opened = self.inputs.open_changed().and_then(|session| {
             session.as_ref().map(Session::reader).transpose()?;
             Ok(session)
         });
         let found = match opened {
             Ok(None) => return true,
-            Ok(Some(session)) => self.find(session, false),
+            Ok(Some(session)) => self.find(session, LookAt::Growing),
             Err(error) => {
                 // The feed can be gone.
                 let _ = self.deliveries.send(Err(error));
@@ -213,14 +225,33 @@ impl Watcher {
         is_read
     }
 
-    /// Returns everything in a session that was not delivered yet.
-    pub(super) fn look(&mut self, session: Session, is_last: bool) -> Delivery {
-        self.find(session, is_last).delivery
+    /// Hands over the rest of files that were renamed or removed. Returns `false` at the end.
+    fn read_gone(&mut self, is_end: bool) -> bool {
+        for gone in self.delivered.held.take_gone(&self.inputs.paths, is_end) {
+            let mut options = self.inputs.options.clone();
+            options.read.growing = !gone.is_last;
+            let name = gone.path.to_string_lossy();
+            // It was read before, so an error comes from what is not whole yet.
+            let Ok(session) = crate::open_reader(&name, gone.file, &options) else { continue };
+            let found = self.delivered.look(session, LookAt::Gone(gone.followed, gone.is_last));
+            if found.has_messages {
+                if self.deliveries.send(Ok(found.delivery)).is_err() {
+                    return false;
+                }
+                self.arrivals.notify();
+            }
+        }
+        true
     }
 
-    fn find(&mut self, session: Session, is_last: bool) -> FoundMessages {
+    /// Returns what can be delivered of the first session.
+    pub(super) fn look(&mut self, session: Session) -> Delivery {
+        self.find(session, LookAt::Growing).delivery
+    }
+
+    fn find(&mut self, session: Session, at: LookAt) -> FoundMessages {
         let begin = Instant::now();
-        let found = self.delivered.look(session, is_last);
+        let found = self.delivered.look(session, at);
         self.inputs.took += begin.elapsed();
         self.inputs.is_again = found.has_more;
         found
@@ -229,8 +260,11 @@ impl Watcher {
     /// Delivers everything that is there.
     fn finish(&mut self) {
         self.inputs.options.read.growing = false;
+        if !self.read_gone(true) {
+            return;
+        }
         if let Ok(session) = crate::open(&self.inputs.paths, &self.inputs.options) {
-            let delivery = self.look(session, true);
+            let delivery = self.find(session, LookAt::Finished).delivery;
             // The feed can be gone.
             let _ = self.deliveries.send(Ok(delivery));
         }

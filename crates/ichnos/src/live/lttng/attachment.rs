@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ctf::live::LostPacket;
-use ichnos_lttng_live::{LiveEvent, LiveStream, PacketEntry, TraceKey};
+use ichnos_lttng_live::{LiveEvent, LiveStream, PacketEntry, SeekPosition, TraceKey};
 
 use super::received_queue::Received;
 
@@ -11,8 +11,13 @@ use super::received_queue::Received;
 const HEAD_BYTES: usize = 4096;
 
 /// Streams of the attached sessions. After a lost connection, traces and data streams go on where they were.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Attachment {
+    from: SeekPosition,
+    /// Earliest clock value that the first connection has delivered.
+    begin: Option<u64>,
+    /// `true` if a connection was lost.
+    was_lost: bool,
     next_key: u64,
     sessions: BTreeSet<u64>,
     traces: BTreeMap<TraceKey, AttachedTrace>,
@@ -52,6 +57,37 @@ struct AttachedStream {
 }
 
 impl Attachment {
+    pub(super) fn new(from: SeekPosition) -> Self {
+        Self {
+            from,
+            begin: None,
+            was_lost: false,
+            next_key: 0,
+            sessions: BTreeSet::new(),
+            traces: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            metadata_streams: BTreeMap::new(),
+            lost: BTreeMap::new(),
+        }
+    }
+
+    /// Returns `true` if a time was delivered.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begin.is_some()
+    }
+
+    /// Notes a delivered time.
+    fn note_time(&mut self, time: u64) {
+        if !self.was_lost {
+            self.begin = Some(self.begin.map_or(time, |begin| begin.min(time)));
+        }
+    }
+
+    /// Returns `true` for packets from before the first connection, which a later connection delivers.
+    fn is_before(&self, end: u64) -> bool {
+        self.was_lost && self.from == SeekPosition::Last && self.begin.is_some_and(|begin| end < begin)
+    }
+
     /// Returns the number of open data streams.
     pub(super) fn streams(&self) -> usize {
         self.streams.len()
@@ -69,6 +105,7 @@ impl Attachment {
 
     /// Notes that the connection was lost.
     pub(super) fn disconnect(&mut self) {
+        self.was_lost = self.has_begun();
         self.sessions.clear();
         self.metadata_streams.clear();
         let mut traces = std::mem::take(&mut self.traces);
@@ -116,6 +153,7 @@ impl Attachment {
             }
             LiveEvent::Inactive { stream, time, stream_class: class_id } => {
                 self.decide_for(stream, push);
+                self.note_time(time);
                 if let Some(known) = self.streams.get_mut(&stream) {
                     known.reached = known.reached.max(time);
                     push(Received::Inactive { stream: known.key, class_id, time });
@@ -225,6 +263,10 @@ impl Attachment {
     /// Returns the key of a packet's data stream, if the packet is new.
     fn reach(&mut self, stream: u64, entry: PacketEntry, push: &mut dyn FnMut(Received)) -> Option<u64> {
         self.decide_for(stream, push);
+        if self.is_before(entry.timestamp_end) {
+            return None;
+        }
+        self.note_time(entry.timestamp_begin);
         let stream = self.streams.get_mut(&stream)?;
         if stream.goes_on && entry.timestamp_end <= stream.reached {
             return None;
@@ -277,4 +319,90 @@ impl AttachedTrace {
 fn end_trace(trace: AttachedTrace, push: &mut dyn FnMut(Received)) {
     trace.lost_streams.into_values().for_each(|stream| push(Received::StreamEnd { stream: stream.key }));
     push(Received::TraceEnd { trace: trace.key });
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_lttng_live::{LivePacket, PacketLossReason};
+
+    use super::*;
+
+    const TRACE: TraceKey = TraceKey { session: 1, trace: 1 };
+
+    fn stream(id: u64, is_metadata: bool, channel: &str) -> LiveEvent {
+        let (path, channel) = ("ust".to_owned(), channel.to_owned());
+        LiveEvent::StreamBegin(LiveStream { id, trace: TRACE, is_metadata, path, channel })
+    }
+
+    fn packet(stream: u64, timestamp_begin: u64, timestamp_end: u64) -> LiveEvent {
+        let entry = PacketEntry {
+            offset: 0,
+            packet_size: 8,
+            content_size: 8,
+            timestamp_begin,
+            timestamp_end,
+            events_discarded: 0,
+            stream_class: 0,
+        };
+        LiveEvent::Packet(LivePacket { stream, entry, bytes: vec![0] })
+    }
+
+    /// Attaches to two data streams, `id` and the next one. Returns the keys of the data streams with packets.
+    fn packets(attachment: &mut Attachment, id: u64, events: Vec<LiveEvent>) -> Vec<u64> {
+        let mut keys = Vec::new();
+        let metadata = LiveEvent::Metadata { trace: TRACE, bytes: b"metadata".to_vec() };
+        let streams =
+            [stream(99, true, "metadata"), stream(id, false, "a"), stream(id + 1, false, "b"), metadata];
+        for event in streams.into_iter().chain(events) {
+            attachment.take(event, &mut |item| {
+                if let Received::Packet { stream, .. } = item {
+                    keys.push(stream);
+                }
+            });
+        }
+        keys
+    }
+
+    /// The first connection began at 100. What is older stays away, also in data streams that had nothing since then.
+    #[test]
+    fn what_was_left_out_stays_out_after_a_lost_connection() {
+        let mut attachment = Attachment::new(SeekPosition::Last);
+        let beacon = LiveEvent::Inactive { stream: 2, time: 120, stream_class: 0 };
+        assert_eq!(packets(&mut attachment, 1, vec![packet(1, 100, 110), beacon]).len(), 1);
+        attachment.disconnect();
+        let again = vec![packet(11, 10, 20), packet(11, 100, 110), packet(11, 115, 130)];
+        let other = vec![
+            packet(12, 30, 99),
+            packet(12, 90, 130),
+            LiveEvent::PacketLost {
+                stream: 12,
+                entry: PacketEntry {
+                    offset: 0,
+                    packet_size: 8,
+                    content_size: 8,
+                    timestamp_begin: 1,
+                    timestamp_end: 2,
+                    events_discarded: 0,
+                    stream_class: 0,
+                },
+                reason: PacketLossReason::Failed,
+            },
+        ];
+        let keys = packets(&mut attachment, 11, again.into_iter().chain(other).collect());
+        assert_eq!(keys.len(), 2, "{keys:?}");
+        // From the beginning, everything that is new counts.
+        let mut attachment = Attachment::new(SeekPosition::Beginning);
+        packets(&mut attachment, 1, vec![packet(1, 100, 110)]);
+        attachment.disconnect();
+        assert_eq!(packets(&mut attachment, 11, vec![packet(11, 100, 110), packet(12, 30, 99)]).len(), 1);
+    }
+
+    /// Without any delivered time, the relay daemon is asked for the newest packets again.
+    #[test]
+    fn a_connection_that_delivered_nothing() {
+        let mut attachment = Attachment::new(SeekPosition::Last);
+        attachment.disconnect();
+        assert!(!attachment.has_begun());
+        assert_eq!(packets(&mut attachment, 1, vec![packet(1, 100, 110)]).len(), 1);
+    }
 }

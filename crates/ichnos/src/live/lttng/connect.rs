@@ -11,6 +11,9 @@ use ichnos_lttng_live::{
 /// First and longest pause between two attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
+/// Time between two looks at the stop flag.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Packet size limit in bytes. Packets of many data streams are in memory at a time.
 const PACKET_BYTES: u64 = 64 << 20;
 
@@ -23,6 +26,9 @@ pub struct LttngLiveOptions {
     /// How long to try again without a relay daemon, without the session, or after a lost connection. Default: 0, to
     /// try once.
     pub retry: Duration,
+    /// Returns an opened feed although the first attempt has failed. Further attempts then delay no other input, and their
+    /// failure is the end of the feed. Default: `false`.
+    pub connects_later: bool,
     /// Longest time for metadata that cannot be read to become complete. Default: 10 s.
     pub metadata_timeout: Duration,
     /// Timeouts and limits of the connection.
@@ -36,6 +42,7 @@ impl Default for LttngLiveOptions {
         Self {
             from: SeekPosition::Beginning,
             retry: Duration::ZERO,
+            connects_later: false,
             metadata_timeout: Duration::from_secs(10),
             connection,
         }
@@ -58,6 +65,9 @@ pub enum LttngLiveError {
     /// The relay daemon does not let it read the session.
     #[error("{}{}", .0, if *.0 == AttachRefusal::NotLive { ": create it as a live session" } else { "" })]
     Refused(AttachRefusal),
+    /// The [stop flag](ichnos_model::live::LiveOptions::stop) was set before there was a session.
+    #[error("stopped before there was a session")]
+    Stopped,
     /// The receiving thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
@@ -65,10 +75,10 @@ pub enum LttngLiveError {
 
 impl LttngLiveError {
     /// Returns `true` if another attempt can succeed.
-    fn is_temporary(&self) -> bool {
+    pub(super) fn is_temporary(&self) -> bool {
         match self {
             Self::Connection(error) => is_temporary(error),
-            Self::NoSessionGiven(_) | Self::Thread(_) => false,
+            Self::NoSessionGiven(_) | Self::Thread(_) | Self::Stopped => false,
             // A relay daemon notices late that a connection was lost.
             Self::Refused(reason) => matches!(reason, AttachRefusal::Already | AttachRefusal::Unknown),
             Self::UnknownSession(_) => true,
@@ -108,6 +118,14 @@ pub(super) struct Connected {
     pub(super) events: Vec<LiveEvent>,
 }
 
+impl Connected {
+    /// Returns the longest time between two signs of life of an idle data stream.
+    pub(super) fn live_timer(&self) -> Duration {
+        let timers = self.sessions.iter().map(|session| u64::from(session.live_timer));
+        Duration::from_micros(timers.max().unwrap_or(0))
+    }
+}
+
 /// Connects and attaches to the sessions of an address. Tries again as long as the options say.
 pub(super) fn connect(
     address: &RelayAddress,
@@ -122,15 +140,25 @@ pub(super) fn connect(
             Err(error) => error,
         };
         let left = options.retry.saturating_sub(begin.elapsed());
-        if left.is_zero() || !error.is_temporary() || is_stopped() {
+        if left.is_zero() || !error.is_temporary() {
             return Err(error);
         }
-        thread::sleep(pause.min(left));
+        let again = Instant::now() + pause.min(left);
+        while Instant::now() < again {
+            if is_stopped() {
+                return Err(LttngLiveError::Stopped);
+            }
+            thread::sleep(LOOK.min(again.saturating_duration_since(Instant::now())));
+        }
         pause = (2 * pause).min(longest);
     }
 }
 
-fn attach(address: &RelayAddress, options: &LttngLiveOptions) -> Result<Connected, LttngLiveError> {
+/// Connects and attaches to the sessions of an address, once.
+pub(super) fn attach(
+    address: &RelayAddress,
+    options: &LttngLiveOptions,
+) -> Result<Connected, LttngLiveError> {
     let mut connection = RelayConnection::open(address, &options.connection)?;
     let mut all = connection.sessions()?;
     let Some(path) = &address.session else { return Err(LttngLiveError::NoSessionGiven(all)) };

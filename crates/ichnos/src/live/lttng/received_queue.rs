@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::ctf::live::LostPacket;
 use ichnos_model::locks::IgnorePoison as _;
@@ -85,6 +85,9 @@ struct ReceivedItems {
     /// Bytes of packets that were not read yet, by data stream.
     unread: HashMap<u64, usize>,
     is_stopped: bool,
+    /// Since when the thread is connected. It stays so after its end.
+    connected: Option<Instant>,
+    live_timer: Duration,
 }
 
 impl ReceivedQueue {
@@ -165,6 +168,32 @@ impl ReceivedQueue {
         true
     }
 
+    /// Notes that the thread is connected, and the time between two signs of life of the session.
+    pub(super) fn connect(&self, live_timer: Duration) {
+        let mut state = self.lock();
+        (state.connected, state.live_timer) = (Some(Instant::now()), live_timer);
+    }
+
+    /// Notes that the thread tries to connect.
+    pub(super) fn disconnect(&self) {
+        self.lock().connected = None;
+    }
+
+    /// Returns how long the thread has been connected.
+    pub(super) fn connected_for(&self) -> Option<Duration> {
+        Some(self.lock().connected?.elapsed())
+    }
+
+    pub(super) fn live_timer(&self) -> Duration {
+        self.lock().live_timer
+    }
+
+    /// Returns `true` if nothing more will be received, although the thread has not ended.
+    pub(super) fn is_given_up(&self) -> bool {
+        let state = self.lock();
+        state.is_stopped && state.connected.is_none()
+    }
+
     /// Asks the receiving thread to end.
     pub(super) fn stop(&self) {
         self.lock().is_stopped = true;
@@ -214,6 +243,17 @@ mod tests {
         queue.push(packet(1, SHARED_BYTES));
         queue.stop();
         assert!(queue.wait_for_room(short) && queue.is_stopped());
+    }
+
+    #[test]
+    fn attempts_to_connect_are_not_waited_for() {
+        let queue = ReceivedQueue::default();
+        assert!(!queue.is_given_up());
+        queue.connect(Duration::from_secs(1));
+        queue.stop();
+        assert!(!queue.is_given_up() && queue.live_timer() == Duration::from_secs(1));
+        queue.disconnect();
+        assert!(queue.is_given_up());
     }
 
     #[test]

@@ -52,20 +52,23 @@ impl Receiver {
         queue: Arc<ReceivedQueue>,
         arrivals: Arrivals,
     ) -> Self {
-        let (attachment, paused) = (Attachment::default(), BTreeSet::new());
+        let (attachment, paused) = (Attachment::new(options.from), BTreeSet::new());
         Self { address, options, queue, arrivals, attachment, paused }
     }
 
-    /// Receives everything up to the end.
-    pub(super) fn run(mut self, connected: Connected) {
-        let error = self.receive_all(connected);
+    /// Receives everything up to the end. Connects first if there is no connection.
+    pub(super) fn run(mut self, connected: Option<Connected>) {
+        let connected = connected.map_or_else(|| self.reconnect(None), Ok);
+        let error = connected.map_or_else(|error| error, |connected| self.receive_all(connected));
         self.queue.push(Received::End(error));
+        self.queue.connect(Duration::ZERO);
         self.arrivals.notify();
     }
 
     /// Returns the error that ended it.
     fn receive_all(&mut self, mut connected: Connected) -> Option<String> {
         loop {
+            self.queue.connect(connected.live_timer());
             let error = match self.receive(connected) {
                 ConnectionEnd::Over => return None,
                 ConnectionEnd::Failed(error) => return Some(error),
@@ -75,18 +78,29 @@ impl Receiver {
             };
             self.attachment.disconnect();
             self.paused.clear();
-            // Packets since then are at the relay daemon, so everything is read again and compared.
-            let options = LttngLiveOptions { from: SeekPosition::Beginning, ..self.options };
-            if options.retry.is_zero() {
+            if self.options.retry.is_zero() {
                 return Some(error.to_string());
             }
-            let is_stopped = || self.queue.is_stopped();
-            connected = match connect(&self.address, &options, &is_stopped) {
+            connected = match self.reconnect(Some(error)) {
                 Ok(connected) => connected,
-                Err(_) if self.queue.is_stopped() => return None,
-                Err(again) => return Some(format!("{error}; after {:?}: {again}", options.retry)),
+                Err(error) => return error,
             };
         }
+    }
+
+    /// Connects, after a lost connection if there is an error. Returns the error that ended the attempts, or `None` if the
+    /// feed was stopped.
+    fn reconnect(&self, lost: Option<ConnectionError>) -> Result<Connected, Option<String>> {
+        self.queue.disconnect();
+        // Packets since then are at the relay daemon, so everything is read again and compared.
+        let goes_on = self.options.from == SeekPosition::Beginning || self.attachment.has_begun();
+        let from = if lost.is_some() && goes_on { SeekPosition::Beginning } else { self.options.from };
+        let options = LttngLiveOptions { from, ..self.options };
+        connect(&self.address, &options, &|| self.queue.is_stopped()).map_err(|again| match lost {
+            _ if self.queue.is_stopped() => None,
+            Some(error) => Some(format!("{error}; after {:?}: {again}", options.retry)),
+            None => Some(again.to_string()),
+        })
     }
 
     /// Receives what one connection delivers.
@@ -165,6 +179,6 @@ impl Receiver {
 }
 
 /// Starts the thread that receives a session.
-pub(super) fn start(receiver: Receiver, connected: Connected) -> std::io::Result<()> {
+pub(super) fn start(receiver: Receiver, connected: Option<Connected>) -> std::io::Result<()> {
     thread::Builder::new().name("lttng-live".to_owned()).spawn(move || receiver.run(connected)).map(drop)
 }
