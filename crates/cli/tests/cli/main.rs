@@ -11,6 +11,8 @@ mod book;
 mod cat;
 #[cfg(unix)]
 mod collect;
+#[cfg(unix)]
+mod collect_requests;
 mod convert;
 mod convert_clean;
 mod convert_ctf18;
@@ -39,6 +41,7 @@ mod foreign_files;
 mod generated;
 #[cfg(target_os = "linux")]
 mod hostile_inputs;
+mod http_client;
 mod impossible_times;
 mod inspect;
 mod intersection;
