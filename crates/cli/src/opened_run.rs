@@ -26,6 +26,8 @@ pub(crate) struct OpenedRun<'a> {
     most_damages: u64,
     /// Number of selected events read so far.
     pub(crate) events: u64,
+    /// `true` if the event that ends the run was read.
+    pub(crate) has_reached: bool,
     /// `true` if some of the input is damaged or cannot be read.
     pub(crate) is_damaged: bool,
 }
@@ -44,7 +46,17 @@ impl<'a> OpenedRun<'a> {
         let is_damaged = input::report_problems(session, console);
         let window = selection.prepare(session, console)?;
         let (is_strict, most_damages) = (reading.strict, reading.limits().report.damage);
-        Ok(Self { console, session, selection, window, is_strict, most_damages, events: 0, is_damaged })
+        Ok(Self {
+            console,
+            session,
+            selection,
+            window,
+            is_strict,
+            most_damages,
+            events: 0,
+            has_reached: false,
+            is_damaged,
+        })
     }
 
     /// Prepares for reading. From now on, signals end the run properly.
@@ -112,6 +124,7 @@ impl<'a> OpenedRun<'a> {
             _ => {}
         }
         self.events = summary.counts.events;
+        self.has_reached = matches!(summary.end, PassEnd::Reached);
         if summary.counts.late_events > 0 {
             let late = count(summary.counts.late_events, "event");
             self.console.notice(&format!("{late} came late: their times are before those of earlier lines"));

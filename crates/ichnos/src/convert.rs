@@ -76,8 +76,8 @@ impl ConvertOptions<'_> {
     fn check_end(&self, summary: &PassSummary) -> Result<(), ConvertError> {
         match &summary.end {
             PassEnd::Refused(damage) => Err(ConvertError::Refused(damage.clone())),
-            PassEnd::Over if !self.pass.is_stopped() => Ok(()),
-            PassEnd::Over | PassEnd::Interrupted => Err(ConvertError::Stopped),
+            PassEnd::Over | PassEnd::Reached if !self.pass.is_stopped() => Ok(()),
+            PassEnd::Over | PassEnd::Reached | PassEnd::Interrupted => Err(ConvertError::Stopped),
         }
     }
 }

@@ -32,6 +32,8 @@ pub enum PassEnd {
     /// The cursor is at its end, the [limit](Pass::limit) is reached, or the sink stopped the pass.
     #[default]
     Over,
+    /// The event that [ends](Pass::until) the pass was passed on.
+    Reached,
     /// The pass was [stopped](Pass::stop).
     Interrupted,
     /// Damage in a [strict](Pass::strict) pass.
@@ -221,6 +223,8 @@ impl PassNote {
 pub struct Pass {
     selection: Selection,
     limit: u64,
+    /// Events that end the pass.
+    until: Option<Selection>,
     skip: Option<u64>,
     is_refused: Option<fn(&Damage) -> bool>,
     is_live: bool,
@@ -247,6 +251,7 @@ impl Pass {
         Self {
             selection,
             limit: u64::MAX,
+            until: None,
             skip: None,
             is_refused: None,
             is_live: false,
@@ -262,6 +267,12 @@ impl Pass {
     pub fn limit(self, limit: u64) -> Self {
         // A search for one more event could run to the end of the traces.
         Self { limit, stride: 0, ..self }
+    }
+
+    /// Ends the pass after the first selected event that another selection contains.
+    #[must_use]
+    pub fn until(self, last: Selection) -> Self {
+        Self { until: Some(last), stride: 0, ..self }
     }
 
     /// Skips all messages before a number of selected events, and the starts of data streams after them. This gives
@@ -378,13 +389,18 @@ impl Pass {
 
     /// Returns `true` if all events are passed unchanged.
     pub(crate) fn keeps_all_events(&self) -> bool {
-        let is_whole = self.limit == u64::MAX && self.skip.is_none();
+        let is_whole = self.limit == u64::MAX && self.skip.is_none() && self.until.is_none();
         is_whole && self.selection.wants_all_events() && self.mapping.is_none()
     }
 
     /// Returns `true` if events are changed.
     pub(crate) fn changes_events(&self) -> bool {
         self.mapping.is_some()
+    }
+
+    /// Returns `true` if the pass can end before the last event.
+    pub(crate) fn can_end_early(&self) -> bool {
+        self.limit < u64::MAX || self.until.is_some()
     }
 
     pub(crate) fn stop_flag(&self) -> Option<&'static AtomicBool> {
@@ -413,6 +429,7 @@ impl Pass {
             pass: self,
             is_plain: self.keeps_all_events(),
             selection: self.selection.clone(),
+            until: self.until.clone(),
             mapper: self.mapping.as_ref().map(EventMapping::mapper),
             sink,
             skip: self.skip.unwrap_or(0),
@@ -430,6 +447,7 @@ impl Pass {
 struct PassRun<'p, S> {
     pass: &'p Pass,
     selection: Selection,
+    until: Option<Selection>,
     sink: &'p mut S,
     /// Number of events to skip.
     skip: u64,
@@ -529,6 +547,11 @@ impl<S: Sink> PassRun<'_, S> {
             return ControlFlow::Continue(());
         }
         self.pass_on(&message)?;
+        if let (Some(until), Message::Event(event)) = (&mut self.until, &message)
+            && until.wants_event(event)
+        {
+            return self.end(Ok(PassEnd::Reached));
+        }
         if self.counts.events >= self.pass.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

@@ -51,6 +51,8 @@ mod json_round_trip;
 mod kernel_queries;
 mod limits;
 mod limits_of_formats;
+#[cfg(target_os = "linux")]
+mod live_inputs;
 mod locale;
 mod log_lines;
 mod logs;
