@@ -1,6 +1,7 @@
 //! Passes over cursor messages: selection, limit, losses, damage and interruption.
 
 mod chunks;
+mod live_counts;
 mod mapping;
 mod ordered_writes;
 mod packets;
@@ -10,6 +11,7 @@ mod streams;
 
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_io::{MessageOrder, Output};
@@ -20,6 +22,7 @@ use ichnos_model::{Event, Message, Sink};
 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
+pub use live_counts::LiveCounts;
 use mapping::{EventMapper, EventMapping, LossMapping};
 pub use parts::{Parts, SplitBy};
 pub use reader_pass::ReaderPass;
@@ -144,7 +147,7 @@ impl dyn PassObserver + '_ {
     }
 
     /// Reports the loss or the damage in a message.
-    fn note_message(&self, message: &Message<'_>) {
+    pub(crate) fn note_message(&self, message: &Message<'_>) {
         if self.takes_notes()
             && let Some(note) = PassNote::from_message(message)
         {
@@ -228,6 +231,7 @@ pub struct Pass {
     skip: Option<u64>,
     is_refused: Option<fn(&Damage) -> bool>,
     is_live: bool,
+    live_counts: Option<Arc<LiveCounts>>,
     stop: Option<&'static AtomicBool>,
     mapping: Option<EventMapping>,
     losses: Option<LossMapping>,
@@ -255,6 +259,7 @@ impl Pass {
             skip: None,
             is_refused: None,
             is_live: false,
+            live_counts: None,
             stop: None,
             mapping: None,
             losses: None,
@@ -348,6 +353,12 @@ impl Pass {
         Self { is_live: true, stride: 0, ..self }
     }
 
+    /// Updates counts while it follows [live](Self::live) input.
+    #[must_use]
+    pub fn live_counts(self, counts: &Arc<LiveCounts>) -> Self {
+        Self { live_counts: Some(Arc::clone(counts)), ..self }
+    }
+
     /// Passes the selected messages of a single data stream to a sink, and finishes it.
     ///
     /// # Errors
@@ -437,6 +448,7 @@ impl Pass {
             counted: 0,
             rejected: 0,
             counts: PassCounts::default(),
+            published: PassCounts::default(),
             latest: None,
             ended: Ok(PassEnd::Over),
         }
@@ -461,6 +473,8 @@ struct PassRun<'p, S> {
     /// Number of rejected events since the last check.
     rejected: u32,
     counts: PassCounts,
+    /// Counts that other threads were shown.
+    published: PassCounts,
     /// Latest event time so far, for live input.
     latest: Option<i128>,
     ended: io::Result<PassEnd>,
@@ -535,7 +549,8 @@ impl<S: Sink> PassRun<'_, S> {
         if self.pass.is_stopped() {
             return self.end(Ok(PassEnd::Interrupted));
         }
-        if let Message::Inactivity(_) = message {
+        if let Message::Inactivity(until) = message {
+            self.publish(*until);
             // The next message can take a long time to arrive.
             return match self.sink.flush() {
                 Ok(()) => ControlFlow::Continue(()),
@@ -589,6 +604,14 @@ impl<S: Sink> PassRun<'_, S> {
         message.stream().is_none_or(|stream| self.selection.wants_stream(&stream.name))
     }
 
+    /// Shows other threads the counts, and the time that all inputs have reached.
+    fn publish(&mut self, reached: Option<i128>) {
+        if let Some(live) = &self.pass.live_counts {
+            live.add(&self.published, &self.counts, reached.max(self.latest));
+            self.published = self.counts;
+        }
+    }
+
     /// Changes a loss as the pass says. Returns `false` if it is dropped.
     fn is_kept(&self, message: &mut Message<'_>) -> bool {
         self.pass.losses.as_ref().is_none_or(|losses| losses.map(message))
@@ -619,6 +642,7 @@ impl<S: Sink> PassRun<'_, S> {
             }
             _ => {}
         }
+        self.publish(None);
         ControlFlow::Continue(true)
     }
 

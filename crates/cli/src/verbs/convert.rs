@@ -238,8 +238,9 @@ impl<'a> ConvertRun<'a> {
         let progress = self.progress();
         let mut options = self.options()?;
         options.observer = &progress;
+        let live_progress = self.opened.live_progress();
         let written = self.convert(&reader, &mut options, &progress);
-        drop(options);
+        drop((options, live_progress));
         let mut damages = progress.finish();
         damages.warn(console);
         // A repair should drop damaged data.
@@ -306,7 +307,9 @@ impl<'a> ConvertRun<'a> {
         let is_comparable = self.target.writer.order() == MessageOrder::ByStream
             || session.traces().iter().all(|trace| trace.format() == self.target.format);
         let total = (is_whole && is_comparable).then(|| sum(&self.opened, |summary| summary.bytes));
-        let on_terminal = self.args.writing.prints_trace() && std::io::stdout().is_terminal();
+        let prints = self.args.writing.prints_trace() && std::io::stdout().is_terminal();
+        // Live input has another display.
+        let on_terminal = prints || session.is_live();
         WriteProgress::new(total, on_terminal, *console)
             .count_events(!selection.wants_all_events())
             .limit_damage(self.args.reading.limits().report.damage)
@@ -321,9 +324,7 @@ impl<'a> ConvertRun<'a> {
         options.write.repair = edit.repairs;
         options.write.cut = self.is_cut.then_some(opened.window);
         options.packets_in = edit.whole_packets.then_some(opened.window);
-        let pass = Pass::new(opened.selection.selected.clone());
-        // A signal ends live inputs, and then the output.
-        options.pass = if opened.session.is_live() { pass.live() } else { pass.stop(interrupt::flag()) };
+        options.pass = opened.follow(Pass::new(opened.selection.selected.clone()));
         Ok(options)
     }
 

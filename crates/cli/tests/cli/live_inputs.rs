@@ -1,11 +1,14 @@
-//! Live inputs: how a run ends.
+//! Live inputs: how a run ends, and what a terminal shows.
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
 use std::process::{Child, ChildStderr, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::http_client::{HttpClient, LogEncoding};
 use crate::support::{Run, command, example, ichnos, text};
+use crate::terminal::with_terminal;
 
 /// Command that receives OpenTelemetry requests.
 struct Receiving {
@@ -82,4 +85,57 @@ fn until_an_event_in_a_file() {
     assert_eq!(fields(&out), fields(&last));
     assert_eq!(stopped("number == 999999", 1, &["no event matched"]).out, all);
     stopped("index ==", 2, &["--until"]);
+}
+
+/// Returns a free port. Another program could take it, but hardly does.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Runs a command on a terminal, and sends log records to it.
+fn on_terminal(words: &[&str], length: &str) -> String {
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut command = command();
+    command.args(words).args(["--listen", &format!("otlp://{address}"), "--for", length]);
+    let sender = thread::spawn(move || {
+        let mut client = loop {
+            match HttpClient::connect(&address) {
+                Ok(client) => break client,
+                Err(_) => thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        for number in 0.. {
+            // Half of them are late.
+            let time = nanoseconds() - (number % 2) * 3_000_000_000;
+            match client.log(LogEncoding::Json, &[(time, &format!("line {number}"))]) {
+                Ok(true) => thread::sleep(Duration::from_millis(20)),
+                _ => return,
+            }
+        }
+    });
+    let (code, bytes) = with_terminal(command);
+    sender.join().unwrap();
+    assert_eq!(code, 0);
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Returns what a terminal shows at the end, without the lines that were cleared.
+fn shown(text: &str) -> Vec<String> {
+    text.split('\n').map(|line| line.rsplit('\r').next().unwrap().replace("\u{1b}[K", "")).collect()
+}
+
+/// The rate and the lag are below the events, and disappear.
+#[test]
+fn rate_on_a_terminal() {
+    let text = on_terminal(&["cat", "--color", "never"], "1200ms");
+    let status: Vec<&str> = text.split('\r').filter(|part| part.contains(" per second, ")).collect();
+    assert!(!status.is_empty() && status.iter().all(|line| line.contains(" s behind")), "{text}");
+    assert!(status.iter().any(|line| line.contains(" late")), "{text}");
+    let lines = shown(&text);
+    let (events, others): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.contains("message = "));
+    assert!(events.len() > 10, "{text}");
+    let is_whole = |line: &str| line.starts_with('[') && line.ends_with('}');
+    assert!(events.iter().all(|line| is_whole(line)), "{text}");
+    assert!(others.iter().all(|line| line.is_empty() || line.starts_with("note: ")), "{others:?}");
+    assert!(others.iter().any(|line| line.contains(" came late: ")), "{others:?}");
 }
