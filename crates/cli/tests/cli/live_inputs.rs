@@ -139,3 +139,16 @@ fn rate_on_a_terminal() {
     assert!(others.iter().all(|line| line.is_empty() || line.starts_with("note: ")), "{others:?}");
     assert!(others.iter().any(|line| line.contains(" came late: ")), "{others:?}");
 }
+
+#[test]
+fn statistics_are_refreshed_on_a_terminal() {
+    let text = on_terminal(&["stats", "--color", "never"], "2500ms");
+    let parts: Vec<&str> = text.split("\u{1b}[J").collect();
+    assert!(parts.len() >= 2, "{text}");
+    // The last one replaces the others, and has more events.
+    let tables: Vec<&str> = parts.iter().copied().filter(|part| part.contains("log")).collect();
+    assert!(tables.len() >= 2 && tables.first() != tables.last(), "{text}");
+    let piped = Receiving::start(&["stats", "--for", "100ms"]);
+    let (code, out, _) = piped.wait();
+    assert!(code == Some(1) && !out.contains('\u{1b}'), "{out}");
+}
