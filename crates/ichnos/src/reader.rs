@@ -308,15 +308,34 @@ impl Reader<'_> {
         }
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
-            let damage = self.damage_of(number, trace);
-            if !damage.is_empty() {
-                cursors.push(DamageCursor::new(damage.to_vec()).boxed());
-            }
-            let all = trace.cursors(window).into_iter().zip(wanted).enumerate();
-            let all = all.filter(|(_, (_, is))| **is);
-            cursors.extend(all.map(|(stream, (cursor, _))| self.dividing(number, stream, cursor)));
+            self.add_cursors(number, (trace, wanted, window), &mut cursors);
         }
         Merge::new(cursors)
+    }
+
+    /// Returns the messages of each trace, merged by time.
+    pub(crate) fn trace_cursors(&self) -> impl Iterator<Item = (&dyn OpenedTrace, Merge)> {
+        self.wanted().enumerate().map(|(number, wanted)| {
+            let mut cursors: Vec<BoxedCursor> = Vec::new();
+            self.add_cursors(number, wanted, &mut cursors);
+            (wanted.0, Merge::new(cursors))
+        })
+    }
+
+    /// Adds the cursors of a trace.
+    fn add_cursors(
+        &self,
+        number: usize,
+        (trace, wanted, window): (&dyn OpenedTrace, &Vec<bool>, Window),
+        cursors: &mut Vec<BoxedCursor>,
+    ) {
+        let damage = self.damage_of(number, trace);
+        if !damage.is_empty() {
+            cursors.push(DamageCursor::new(damage.to_vec()).boxed());
+        }
+        let all = trace.cursors(window).into_iter().zip(wanted).enumerate();
+        let all = all.filter(|(_, (_, is))| **is);
+        cursors.extend(all.map(|(stream, (cursor, _))| self.dividing(number, stream, cursor)));
     }
 
     /// Returns the messages from `begin` on, merged by time, as far as known without reading earlier data. To verify

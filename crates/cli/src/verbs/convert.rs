@@ -234,7 +234,11 @@ impl<'a> ConvertRun<'a> {
         let reader = self.reader()?;
         let OpenedRun { session, console, .. } = self.opened;
         input::report_empty_traces(session, console);
-        interrupt::watch_writing(console);
+        match session.is_live() {
+            // What was written stays.
+            true => interrupt::watch(),
+            false => interrupt::watch_writing(console),
+        }
         let progress = self.progress();
         let mut options = self.options()?;
         options.observer = &progress;
@@ -275,27 +279,40 @@ impl<'a> ConvertRun<'a> {
             && !self.edit.merges
             && !selection.times.is_some();
         let order = self.target.writer.order();
-        if order == MessageOrder::ByStream && session.traces().iter().any(|trace| trace.has_dynamic_streams())
-        {
+        let has_dynamic_streams = session.traces().iter().any(|trace| trace.has_dynamic_streams());
+        if order == MessageOrder::ByStream && has_dynamic_streams && !self.target.writer.writes_live() {
             let format = self.target.format;
             let failure = format!(
                 "live input cannot be written as `{format}`, because its data streams are not known yet"
             );
             return Err(Failure::new(failure).help("write it as `jsonl`, and convert that file"));
         }
-        let mut reader = match by_stream {
+        let mut reader = match by_stream && !has_dynamic_streams {
             true => selection.stream_reader(session, read)?,
             false => selection.reader(session, read)?,
         };
+        if session.is_live() {
+            self.check_live()?;
+        }
         if let Some(shard) = self.args.writing.shard {
-            if session.is_live() {
-                return Err(Failure::new(
-                    "--shard: live input cannot be divided, because it can only be read once",
-                ));
-            }
             reader.select_shard(shard);
         }
         Ok(reader)
+    }
+
+    /// Checks the options for live input.
+    fn check_live(&self) -> Result<(), Failure> {
+        let writing = &self.args.writing;
+        let problem = if writing.shard.is_some() {
+            "--shard: live input cannot be divided, because it can only be read once"
+        } else if writing.verify && self.target.writer.order() == MessageOrder::ByStream {
+            "--verify: live input is written in place, so it cannot be compared before it appears"
+        } else if self.edit.merges && self.target.writer.order() == MessageOrder::ByStream {
+            "live input cannot be merged into one trace, because its data streams are not known yet"
+        } else {
+            return Ok(());
+        };
+        Err(Failure::new(problem))
     }
 
     fn progress(&self) -> WriteProgress {

@@ -1,13 +1,14 @@
-//! Live inputs: how a run ends, and what a terminal shows.
+//! Live inputs: how a run ends, what a terminal shows, and traces that are written while they are received.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
-use std::process::{Child, ChildStderr, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::http_client::{HttpClient, LogEncoding};
-use crate::support::{Run, command, example, ichnos, text};
+use crate::support::{Directory, Run, command, example, ichnos, text};
 use crate::terminal::with_terminal;
 
 /// Command that receives OpenTelemetry requests.
@@ -43,6 +44,11 @@ impl Receiving {
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         self.err.read_to_string(&mut err).unwrap();
         (self.child.wait().unwrap().code(), out, err)
+    }
+
+    fn signal(&self, signal: &str) {
+        let kill = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
     }
 }
 
@@ -151,4 +157,64 @@ fn statistics_are_refreshed_on_a_terminal() {
     let piped = Receiving::start(&["stats", "--for", "100ms"]);
     let (code, out, _) = piped.wait();
     assert!(code == Some(1) && !out.contains('\u{1b}'), "{out}");
+}
+
+/// Returns the messages in a trace.
+fn messages(path: &Path) -> Vec<String> {
+    let out = ichnos(["cat", "--format", "jsonl", text(path)]).expect(0, &[]).out;
+    let lines = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    lines.filter_map(|line| Some(line["payload"]["message"].as_str()?.to_owned())).collect()
+}
+
+/// Waits until a condition is true.
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        if condition() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{what}");
+}
+
+/// Live input is written in formats that can grow. What was written can be read even if the command is killed.
+#[test]
+fn live_input_is_written() {
+    let directory = Directory::new("live-written");
+    for name in ["ctf", "lines.jsonl", "all.nettrace", "all.fxt"] {
+        let path = directory.join(name);
+        let mut receiving = Receiving::start(&["convert", "-o", text(&path)]);
+        receiving.log(&["one"]);
+        receiving.log(&["two", "three"]);
+        // Of three seconds ago.
+        let late = nanoseconds() - 3_000_000_000;
+        assert!(receiving.client.log(LogEncoding::Json, &[(late, "late")]).unwrap());
+        receiving.signal("-INT");
+        let (code, _, err) = receiving.wait();
+        assert_eq!(code, Some(0), "{name}: {err}");
+        let found = ichnos(["info", "--json", "--count", text(&path)]).expect(0, &[]).json();
+        assert_eq!(found["events"], 4, "{name}: {found}");
+    }
+    let lines = messages(&directory.join("lines.jsonl"));
+    assert!(lines.len() == 4 && lines.contains(&"late".to_owned()), "{lines:?}");
+    assert_eq!(messages(&directory.join("ctf")).len(), 4);
+    for name in ["killed", "killed.jsonl"] {
+        let path = directory.join(name);
+        let mut receiving = Receiving::start(&["convert", "-o", text(&path)]);
+        receiving.log(&["one", "two"]);
+        // The file of a format without packets is created before.
+        let written = || {
+            let info = ichnos(["info", "--json", "--count", text(&path)]);
+            serde_json::from_str(&info.out).is_ok_and(|info: serde_json::Value| info["events"] == 2)
+        };
+        wait_until(name, written);
+        receiving.signal("-KILL");
+        receiving.wait();
+        assert_eq!(messages(&path), ["one", "two"], "{name}");
+        let repaired = directory.join(&format!("repaired-{name}"));
+        ichnos(["repair", text(&path), "-o", text(&repaired)]).expect(0, &[]);
+        assert_eq!(messages(&repaired), ["one", "two"], "{name}");
+    }
+    ichnos(["convert", "--listen", "otlp://127.0.0.1:0", "--force", "-o", text(&directory.join("ctf"))])
+        .expect(2, &["live input needs a new directory"]);
 }

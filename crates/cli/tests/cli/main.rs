@@ -53,6 +53,8 @@ mod limits;
 mod limits_of_formats;
 #[cfg(target_os = "linux")]
 mod live_inputs;
+#[cfg(target_os = "linux")]
+mod live_sessions;
 mod locale;
 mod log_lines;
 mod logs;
