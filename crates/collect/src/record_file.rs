@@ -40,19 +40,28 @@ impl RecordFile {
     /// Appends records, and flushes them to the disk.
     ///
     /// # Errors
-    /// If they cannot be written. Then none of them counts, and the next call replaces what was written of them.
+    /// If they cannot be written. Then none of them counts, and what was written of them is removed, now or by the next
+    /// call.
     pub(crate) fn append<'r>(&mut self, records: impl Iterator<Item = &'r [u8]>) -> io::Result<()> {
         let result = self.try_append(records);
-        self.is_untidy |= result.is_err();
+        if result.is_err() {
+            self.is_untidy = self.tidy().is_err();
+        }
         self.length += result?;
+        Ok(())
+    }
+
+    /// Removes what does not count.
+    fn tidy(&mut self) -> io::Result<()> {
+        self.file.set_len(self.length)?;
+        self.file.seek(SeekFrom::Start(self.length))?;
+        self.is_untidy = false;
         Ok(())
     }
 
     fn try_append<'r>(&mut self, records: impl Iterator<Item = &'r [u8]>) -> io::Result<u64> {
         if self.is_untidy {
-            self.file.set_len(self.length)?;
-            self.file.seek(SeekFrom::Start(self.length))?;
-            self.is_untidy = false;
+            self.tidy()?;
         }
         let mut bytes = 0;
         for record in records {

@@ -24,7 +24,11 @@ struct RequestCollector {
 
 impl RequestCollector {
     fn start(directory: &Path) -> Self {
-        let mut command = command();
+        Self::start_by(command(), directory)
+    }
+
+    /// Starts the collector by a command that passes its arguments on.
+    fn start_by(mut command: Command, directory: &Path) -> Self {
         command.args(["collect", "--listen", "otlp://127.0.0.1:0", "--json", "-o"]).arg(directory);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -142,6 +146,25 @@ fn unfinished_requests_are_moved_away() {
     assert_eq!(err.matches("of an unfinished request to").count(), 2, "{err}");
     assert_eq!(messages(&target).iter().filter(|message| *message == "whole").count(), 2);
     assert!(target.join("00000001.json.damaged").is_file() && target.join("00000002.logs.damaged").is_file());
+}
+
+/// A request that cannot be written is refused, and nothing of it stays.
+#[test]
+fn a_full_disk_refuses_requests() {
+    let directory = Directory::on_disk("collect-requests-full");
+    let target = directory.join("requests");
+    let mut limited = Command::new("bash");
+    let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"";
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_ichnos")]);
+    let mut collector = RequestCollector::start_by(limited, &target);
+    let mut client = collector.connect();
+    let long = "x".repeat(20_000);
+    let acknowledged = (0..10).filter(|_| client.log(LogEncoding::Json, &[(1, &long)]).unwrap()).count();
+    assert!((1..10).contains(&acknowledged));
+    collector.child.kill().unwrap();
+    collector.child.wait().unwrap();
+    assert_eq!(messages(&target).len(), acknowledged);
+    ichnos(["check", text(&target)]).expect(0, &[]);
 }
 
 /// Client that sends numbered log records, and remembers which were acknowledged.

@@ -211,7 +211,7 @@ fn live_input_is_written() {
         receiving.signal("-KILL");
         receiving.wait();
         assert_eq!(messages(&path), ["one", "two"], "{name}");
-        let repaired = directory.join(&format!("repaired-{name}"));
+        let repaired = directory.join(format!("repaired-{name}"));
         ichnos(["repair", text(&path), "-o", text(&repaired)]).expect(0, &[]);
         assert_eq!(messages(&repaired), ["one", "two"], "{name}");
     }

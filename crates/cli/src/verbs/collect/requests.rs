@@ -62,7 +62,7 @@ fn print_address(collector: &OtlpCollector, args: &CollectArgs, console: Console
     if args.report.json {
         return print_line(args, |object| {
             object.member("state").string("listening");
-            object.member("otlp").strings(&[&url]);
+            object.member("otlp").strings([&url]);
         });
     }
     console.notice(&format!("receiving OpenTelemetry requests at {url}; stop with Ctrl-C"));
