@@ -1,16 +1,18 @@
 //! State of a run after its traces were opened.
 
+use std::sync::Arc;
+
 use ichnos::analysis::StatsTextOptions;
 use ichnos::export::text::count;
 use ichnos::model::clock::ClockOrigin;
 use ichnos::model::{Sink, Window};
-use ichnos::{Pass, PassCounts, PassEnd, PassSummary, Reader, Session};
+use ichnos::{LiveCounts, Pass, PassCounts, PassEnd, PassSummary, Reader, Session};
 
 use crate::args::Reading;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::line_width;
-use crate::progress::{Console, Follower, ReadProgress, damage, interrupt};
+use crate::progress::{Console, Follower, LiveProgress, ReadProgress, damage, interrupt};
 use crate::select::{Selection, TraceSelection, no_match_help};
 
 /// Opened traces, the selection, and the counts from reading.
@@ -26,6 +28,10 @@ pub(crate) struct OpenedRun<'a> {
     most_damages: u64,
     /// Number of selected events read so far.
     pub(crate) events: u64,
+    /// Counts while live input is read.
+    live_counts: Arc<LiveCounts>,
+    /// `true` if the event that ends the run was read.
+    pub(crate) has_reached: bool,
     /// `true` if some of the input is damaged or cannot be read.
     pub(crate) is_damaged: bool,
 }
@@ -44,7 +50,18 @@ impl<'a> OpenedRun<'a> {
         let is_damaged = input::report_problems(session, console);
         let window = selection.prepare(session, console)?;
         let (is_strict, most_damages) = (reading.strict, reading.limits().report.damage);
-        Ok(Self { console, session, selection, window, is_strict, most_damages, events: 0, is_damaged })
+        Ok(Self {
+            console,
+            session,
+            selection,
+            window,
+            is_strict,
+            most_damages,
+            events: 0,
+            live_counts: Arc::default(),
+            has_reached: false,
+            is_damaged,
+        })
     }
 
     /// Prepares for reading. From now on, signals end the run properly.
@@ -71,14 +88,30 @@ impl<'a> OpenedRun<'a> {
 
     /// Returns the pass over the selected events.
     pub(crate) fn pass(&self) -> Pass {
-        let pass = Pass::new(self.selection.selected.clone()).strict(self.is_strict);
+        self.follow(Pass::new(self.selection.selected.clone()).strict(self.is_strict))
+    }
+
+    /// Returns the pass with the end that the input needs.
+    pub(crate) fn follow(&self, pass: Pass) -> Pass {
         // A signal ends the input of live traces itself.
-        if self.session.is_live() { pass.live() } else { pass.stop(interrupt::flag()) }
+        match self.session.is_live() {
+            true => pass.live().live_counts(&self.live_counts),
+            false => pass.stop(interrupt::flag()),
+        }
+    }
+
+    /// Starts to show the rate and the lag of live input.
+    pub(crate) fn live_progress(&self) -> Option<LiveProgress> {
+        let counts = self.session.is_live().then(|| Arc::clone(&self.live_counts))?;
+        LiveProgress::start(counts, self.console)
     }
 
     /// Creates a progress display. `data_on_terminal` is `true` if the terminal also shows data.
     pub(crate) fn progress(&self, data_on_terminal: bool) -> ReadProgress {
-        let mut progress = ReadProgress::new(self.session, data_on_terminal, self.console);
+        let mut progress = match self.session.is_live() {
+            true => ReadProgress::live(Arc::clone(&self.live_counts), self.console),
+            false => ReadProgress::new(self.session, data_on_terminal, self.console),
+        };
         progress.limit_damage(self.most_damages);
         progress
     }
@@ -94,7 +127,7 @@ impl<'a> OpenedRun<'a> {
         let summary = reader.pass().with(pass).observer(&follower).run(&mut collector)?;
         follower.into_progress().finish();
         let counts = self.counts(summary)?;
-        if counts.discarded_events > 0 {
+        if counts.discarded_events > 0 && !self.session.is_live() {
             let lost = count(counts.discarded_events, "event");
             self.console.note(&format!("the tracer discarded {lost}"));
         }
@@ -115,12 +148,26 @@ impl<'a> OpenedRun<'a> {
             _ => {}
         }
         self.events = summary.counts.events;
+        self.has_reached = matches!(summary.end, PassEnd::Reached);
         if summary.counts.late_events > 0 {
             let late = count(summary.counts.late_events, "event");
             self.console.notice(&format!("{late} came late: their times are before those of earlier lines"));
         }
+        if self.session.is_live() {
+            self.report_losses(&summary.counts);
+        }
         self.is_damaged |= summary.counts.damages > 0;
         Ok(summary.counts)
+    }
+
+    /// Reports what the producers of live input lost.
+    fn report_losses(&self, counts: &PassCounts) {
+        let lost = [(counts.discarded_events, "event"), (counts.discarded_packets, "packet")];
+        let lost = lost.into_iter().filter(|(number, _)| *number > 0);
+        let lost: Vec<String> = lost.map(|(number, noun)| count(number, noun)).collect();
+        if !lost.is_empty() {
+            self.console.notice(&format!("{} lost before ichnos received them", lost.join(" and ")));
+        }
     }
 
     /// Reports the number of damaged places that were not printed.

@@ -4,6 +4,7 @@ pub(crate) mod charset;
 mod destination;
 pub(crate) mod json_document;
 mod output_path;
+pub(crate) mod status_line;
 mod stdout;
 mod style;
 

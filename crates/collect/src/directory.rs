@@ -144,9 +144,9 @@ pub(crate) fn segments(directory: &Path) -> Result<Vec<u32>, CollectError> {
     numbers(directory, |extension| extension == SEGMENT)
 }
 
-/// Returns the next segment number. Even files of removed segments do not use this number.
+/// Returns the next number of a file. Even files of removed segments do not use this number.
 pub(crate) fn next_number(directory: &Path) -> Result<u32, CollectError> {
-    let all = numbers(directory, |extension| [SEGMENT, SUMS, DAMAGED].contains(&extension))?;
+    let all = numbers(directory, |_| true)?;
     Ok(all.last().map_or(1, |last| last.saturating_add(1)))
 }
 
@@ -164,7 +164,8 @@ pub(crate) fn is_plain(directory: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-fn numbers(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u32>, CollectError> {
+/// Returns the sorted numbers of all numbered files whose extension is wanted.
+pub(crate) fn numbers(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u32>, CollectError> {
     let mut numbers = Vec::new();
     for item in fs::read_dir(directory).map_err(CollectError::at(directory))? {
         let name = item.map_err(CollectError::at(directory))?.file_name();

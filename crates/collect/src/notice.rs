@@ -20,6 +20,15 @@ pub enum Notice {
         /// Number of missing bytes that had a checksum.
         missing_bytes: u64,
     },
+    /// A file with requests ends with an unfinished request, which was never acknowledged, or is damaged.
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+        /// Number of bytes that were moved.
+        bytes: u64,
+        /// File with these bytes.
+        damaged: PathBuf,
+    },
     /// Writing fails at the moment. No reports are accepted until it works again.
     CannotWrite {
         /// The file and the reason.
@@ -70,8 +79,12 @@ impl fmt::Display for Notice {
                 }
                 Ok(())
             }
+            Self::Unfinished { path, bytes, damaged } => {
+                let (path, bytes, damaged) = (path.display(), CountedNoun(*bytes, "byte"), damaged.display());
+                write!(f, "{path}: not closed properly; moved {bytes} of an unfinished request to {damaged}")
+            }
             Self::CannotWrite { error } => {
-                write!(f, "no reports are accepted until writing works again: {error}")
+                write!(f, "nothing is accepted until writing works again: {error}")
             }
             Self::WritesAgain => f.write_str("writing works again"),
             Self::NotClosed { error } => write!(f, "segment not closed properly: {error}"),

@@ -1,6 +1,9 @@
 //! Collects reports from running programs, for [formats](crate::FORMATS) that support it, and reads collected
 //! reports.
 
+#[cfg(feature = "otlp")]
+mod otlp_collector;
+
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -9,6 +12,9 @@ use ichnos_analysis::find_identifiers;
 pub use ichnos_collect::*;
 use ichnos_io::{CollectSettings, TaskKey};
 use ichnos_model::meaning::Identifier;
+
+#[cfg(feature = "otlp")]
+pub use self::otlp_collector::OtlpCollector;
 
 /// Returns the names of formats with collectable reports, and their collectors.
 pub fn formats() -> impl Iterator<Item = (&'static str, CollectSettings)> {

@@ -1,5 +1,6 @@
 //! Writes opened traces: conversions between formats, and parts of traces.
 
+mod live_traces;
 mod part_times;
 mod part_values;
 mod split;
@@ -8,12 +9,12 @@ mod viewer_file;
 mod viewer_formats;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, OptionValue, OutputConflict, Verify, WriteOptions, WriteReport, WriteSource, WriteTarget,
-    WriterFactory,
+    CreateError, MessageOrder, OptionValue, OutputConflict, Verify, WriteOptions, WriteReport, WriteSource,
+    WriteTarget, WriterFactory,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::message::Damage;
@@ -76,8 +77,8 @@ impl ConvertOptions<'_> {
     fn check_end(&self, summary: &PassSummary) -> Result<(), ConvertError> {
         match &summary.end {
             PassEnd::Refused(damage) => Err(ConvertError::Refused(damage.clone())),
-            PassEnd::Over if !self.pass.is_stopped() => Ok(()),
-            PassEnd::Over | PassEnd::Interrupted => Err(ConvertError::Stopped),
+            PassEnd::Over | PassEnd::Reached if !self.pass.is_stopped() => Ok(()),
+            PassEnd::Over | PassEnd::Reached | PassEnd::Interrupted => Err(ConvertError::Stopped),
         }
     }
 }
@@ -252,7 +253,18 @@ impl Reader<'_> {
         if self.shard.is_some() && !writer.writes_shards() {
             return Err(CreateError::Shards.into());
         }
-        let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
+        let traces = self.session.traces();
+        if writer.order() == MessageOrder::ByStream && traces.iter().any(|trace| trace.has_dynamic_streams())
+        {
+            return live_traces::convert(self, writer, path, options);
+        }
+        let writes_in_place = self.session.is_live() && writer.writes_live() && !options.verify;
+        let target = match path {
+            None => WriteTarget::Nowhere,
+            // What is written can be read even if the program is killed.
+            Some(path) if writes_in_place && is_new(&path) => WriteTarget::Live(path),
+            Some(path) => WriteTarget::Complete(path),
+        };
         let input = InputDamage::default();
         let (sources, mut write) = self.write_options(writer, options, false);
         write.leaves_out_packets |= options.packets_in.is_some();
@@ -305,6 +317,7 @@ impl Reader<'_> {
         if writer.needs_times() && write.first_time.is_none() {
             write.first_time = self.first_time();
         }
+        write.live = self.session.is_live();
         write.stop = options.pass.stop_flag();
         write.threads = options.threads;
         write.shard = self.shard.as_ref().map(ShardParts::of_output);
@@ -365,6 +378,12 @@ impl Reader<'_> {
 }
 
 /// Checks that the conversion is lossless, if required.
+/// Returns `true` if a path is free for a file.
+fn is_new(path: &Path) -> bool {
+    path != Path::new("-") && path.symlink_metadata().is_err()
+}
+
+/// Checks that a strict conversion has no losses.
 fn check_strict(
     options: &ConvertOptions<'_>,
     losses: impl FnOnce() -> LossTable,

@@ -196,7 +196,8 @@ pub use ichnos_viewers as viewers;
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
 pub use pass::{
-    Parts, Pass, PassCounts, PassEnd, PassNote, PassObserver, PassOptions, PassSummary, ReaderPass, SplitBy,
+    LiveCounts, Parts, Pass, PassCounts, PassEnd, PassNote, PassObserver, PassOptions, PassSummary,
+    ReaderPass, SplitBy,
 };
 pub use reader::{IntersectionError, Reader};
 pub use selection::Selection;

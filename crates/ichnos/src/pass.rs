@@ -1,6 +1,7 @@
 //! Passes over cursor messages: selection, limit, losses, damage and interruption.
 
 mod chunks;
+mod live_counts;
 mod mapping;
 mod ordered_writes;
 mod packets;
@@ -10,6 +11,7 @@ mod streams;
 
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_io::{MessageOrder, Output};
@@ -20,6 +22,7 @@ use ichnos_model::{Event, Message, Sink};
 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
+pub use live_counts::LiveCounts;
 use mapping::{EventMapper, EventMapping, LossMapping};
 pub use parts::{Parts, SplitBy};
 pub use reader_pass::ReaderPass;
@@ -32,6 +35,8 @@ pub enum PassEnd {
     /// The cursor is at its end, the [limit](Pass::limit) is reached, or the sink stopped the pass.
     #[default]
     Over,
+    /// The event that [ends](Pass::until) the pass was passed on.
+    Reached,
     /// The pass was [stopped](Pass::stop).
     Interrupted,
     /// Damage in a [strict](Pass::strict) pass.
@@ -142,7 +147,7 @@ impl dyn PassObserver + '_ {
     }
 
     /// Reports the loss or the damage in a message.
-    fn note_message(&self, message: &Message<'_>) {
+    pub(crate) fn note_message(&self, message: &Message<'_>) {
         if self.takes_notes()
             && let Some(note) = PassNote::from_message(message)
         {
@@ -221,9 +226,12 @@ impl PassNote {
 pub struct Pass {
     selection: Selection,
     limit: u64,
+    /// Events that end the pass.
+    until: Option<Selection>,
     skip: Option<u64>,
     is_refused: Option<fn(&Damage) -> bool>,
     is_live: bool,
+    live_counts: Option<Arc<LiveCounts>>,
     stop: Option<&'static AtomicBool>,
     mapping: Option<EventMapping>,
     losses: Option<LossMapping>,
@@ -247,9 +255,11 @@ impl Pass {
         Self {
             selection,
             limit: u64::MAX,
+            until: None,
             skip: None,
             is_refused: None,
             is_live: false,
+            live_counts: None,
             stop: None,
             mapping: None,
             losses: None,
@@ -262,6 +272,12 @@ impl Pass {
     pub fn limit(self, limit: u64) -> Self {
         // A search for one more event could run to the end of the traces.
         Self { limit, stride: 0, ..self }
+    }
+
+    /// Ends the pass after the first selected event that another selection contains.
+    #[must_use]
+    pub fn until(self, last: Selection) -> Self {
+        Self { until: Some(last), stride: 0, ..self }
     }
 
     /// Skips all messages before a number of selected events, and the starts of data streams after them. This gives
@@ -337,6 +353,12 @@ impl Pass {
         Self { is_live: true, stride: 0, ..self }
     }
 
+    /// Updates counts while it follows [live](Self::live) input.
+    #[must_use]
+    pub fn live_counts(self, counts: &Arc<LiveCounts>) -> Self {
+        Self { live_counts: Some(Arc::clone(counts)), ..self }
+    }
+
     /// Passes the selected messages of a single data stream to a sink, and finishes it.
     ///
     /// # Errors
@@ -378,13 +400,18 @@ impl Pass {
 
     /// Returns `true` if all events are passed unchanged.
     pub(crate) fn keeps_all_events(&self) -> bool {
-        let is_whole = self.limit == u64::MAX && self.skip.is_none();
+        let is_whole = self.limit == u64::MAX && self.skip.is_none() && self.until.is_none();
         is_whole && self.selection.wants_all_events() && self.mapping.is_none()
     }
 
     /// Returns `true` if events are changed.
     pub(crate) fn changes_events(&self) -> bool {
         self.mapping.is_some()
+    }
+
+    /// Returns `true` if the pass can end before the last event.
+    pub(crate) fn can_end_early(&self) -> bool {
+        self.limit < u64::MAX || self.until.is_some()
     }
 
     pub(crate) fn stop_flag(&self) -> Option<&'static AtomicBool> {
@@ -413,6 +440,7 @@ impl Pass {
             pass: self,
             is_plain: self.keeps_all_events(),
             selection: self.selection.clone(),
+            until: self.until.clone(),
             mapper: self.mapping.as_ref().map(EventMapping::mapper),
             sink,
             skip: self.skip.unwrap_or(0),
@@ -420,6 +448,7 @@ impl Pass {
             counted: 0,
             rejected: 0,
             counts: PassCounts::default(),
+            published: PassCounts::default(),
             latest: None,
             ended: Ok(PassEnd::Over),
         }
@@ -430,6 +459,7 @@ impl Pass {
 struct PassRun<'p, S> {
     pass: &'p Pass,
     selection: Selection,
+    until: Option<Selection>,
     sink: &'p mut S,
     /// Number of events to skip.
     skip: u64,
@@ -443,6 +473,8 @@ struct PassRun<'p, S> {
     /// Number of rejected events since the last check.
     rejected: u32,
     counts: PassCounts,
+    /// Counts that other threads were shown.
+    published: PassCounts,
     /// Latest event time so far, for live input.
     latest: Option<i128>,
     ended: io::Result<PassEnd>,
@@ -517,7 +549,8 @@ impl<S: Sink> PassRun<'_, S> {
         if self.pass.is_stopped() {
             return self.end(Ok(PassEnd::Interrupted));
         }
-        if let Message::Inactivity(_) = message {
+        if let Message::Inactivity(until) = message {
+            self.publish(*until);
             // The next message can take a long time to arrive.
             return match self.sink.flush() {
                 Ok(()) => ControlFlow::Continue(()),
@@ -529,6 +562,11 @@ impl<S: Sink> PassRun<'_, S> {
             return ControlFlow::Continue(());
         }
         self.pass_on(&message)?;
+        if let (Some(until), Message::Event(event)) = (&mut self.until, &message)
+            && until.wants_event(event)
+        {
+            return self.end(Ok(PassEnd::Reached));
+        }
         if self.counts.events >= self.pass.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -566,6 +604,14 @@ impl<S: Sink> PassRun<'_, S> {
         message.stream().is_none_or(|stream| self.selection.wants_stream(&stream.name))
     }
 
+    /// Shows other threads the counts, and the time that all inputs have reached.
+    fn publish(&mut self, reached: Option<i128>) {
+        if let Some(live) = &self.pass.live_counts {
+            live.add(&self.published, &self.counts, reached.max(self.latest));
+            self.published = self.counts;
+        }
+    }
+
     /// Changes a loss as the pass says. Returns `false` if it is dropped.
     fn is_kept(&self, message: &mut Message<'_>) -> bool {
         self.pass.losses.as_ref().is_none_or(|losses| losses.map(message))
@@ -596,6 +642,7 @@ impl<S: Sink> PassRun<'_, S> {
             }
             _ => {}
         }
+        self.publish(None);
         ControlFlow::Continue(true)
     }
 

@@ -336,6 +336,15 @@ impl Reader<'_> {
         cursors.extend(all.map(|(stream, (cursor, _))| self.dividing(number, stream, cursor)));
     }
 
+    /// Returns the messages of each trace, merged by time.
+    pub(crate) fn trace_cursors(&self) -> impl Iterator<Item = (&dyn OpenedTrace, Merge)> {
+        self.wanted().enumerate().map(|(number, wanted)| {
+            let mut cursors: Vec<BoxedCursor> = Vec::new();
+            self.add_cursors(number, wanted, &mut cursors);
+            (wanted.0, Merge::new(cursors))
+        })
+    }
+
     /// Returns the messages from `begin` on, merged by time, as far as known without reading earlier data. To verify
     /// them, compare [`Merge::checkpoints`] with a cursor that has read the earlier data up to `begin`. `begin` must
     /// come from [`Reader::chunks`].

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use ichnos_analysis::{PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
 use ichnos_io::{
@@ -9,6 +10,9 @@ use ichnos_io::{
 };
 use ichnos_model::Message;
 use ichnos_model::locks::IgnorePoison as _;
+
+/// Time between two flushes.
+const FLUSH: Duration = Duration::from_millis(500);
 
 /// Output that counts events or event pairs. Each worker counts a chunk, and the results are joined in order.
 #[derive(Debug)]
@@ -32,8 +36,8 @@ pub struct StatsResult {
 enum CountedBlock {
     /// Event records that belong to pairs.
     Records(Vec<u8>),
-    /// End of a chunk: its statistics.
-    End(Box<Stats>),
+    /// Statistics of a chunk, or of a part of it.
+    Part(Box<Stats>),
 }
 
 impl StatsOutput {
@@ -46,6 +50,11 @@ impl StatsOutput {
             pairs: pairs.map(|pairs| Arc::new(pairs.clone())),
             joined: Mutex::new(joined),
         }
+    }
+
+    /// Calls a function with the result so far.
+    pub fn with_result<T>(&self, read: impl FnOnce(&StatsResult) -> T) -> T {
+        read(&self.lock())
     }
 
     /// Returns the result of all joined chunks.
@@ -67,7 +76,15 @@ impl Output for StatsOutput {
     fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
         let stats = Some(StatsCollector::new(Arc::clone(&self.options)));
         let pairs = self.pairs.clone().map(PairReader::new);
-        Box::new(StatsWorker { stats, pairs, is_finished: false })
+        let options = Arc::clone(&self.options);
+        Box::new(StatsWorker {
+            options,
+            stats,
+            pairs,
+            part: None,
+            flushed: Instant::now(),
+            is_finished: false,
+        })
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
@@ -77,7 +94,7 @@ impl Output for StatsOutput {
             Some(CountedBlock::Records(records)) => {
                 joined.pairs.iter_mut().for_each(|pairs| pairs.take(&records));
             }
-            Some(CountedBlock::End(stats)) => joined.stats.merge(*stats),
+            Some(CountedBlock::Part(stats)) => joined.stats.merge(*stats),
             None => {}
         }
         Ok(JoinResult::Done)
@@ -90,9 +107,14 @@ impl Output for StatsOutput {
 
 /// Worker that counts the events of a chunk.
 struct StatsWorker {
+    options: Arc<StatsOptions>,
     /// `None` after the last block was taken.
     stats: Option<StatsCollector>,
     pairs: Option<PairReader>,
+    /// Statistics that were flushed.
+    part: Option<Box<Stats>>,
+    /// Time of the last flush.
+    flushed: Instant,
     is_finished: bool,
 }
 
@@ -111,16 +133,27 @@ impl Worker for StatsWorker {
         let records = self.pairs.as_mut().map(PairReader::take_records).filter(|records| !records.is_empty());
         let counted = match records {
             Some(records) => CountedBlock::Records(records),
+            None if self.part.is_some() => CountedBlock::Part(self.part.take()?),
             None if self.is_finished => {
                 let mut stats = self.stats.take()?.finish();
                 if let Some(pairs) = &mut self.pairs {
                     stats.add_known_fields(pairs.take_known_fields());
                 }
-                CountedBlock::End(Box::new(stats))
+                CountedBlock::Part(Box::new(stats))
             }
             None => return None,
         };
         Some(OutputBlock { data: Some(Box::new(counted)), ..OutputBlock::default() })
+    }
+
+    /// Passes on the statistics so far, but not too often.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.flushed.elapsed() >= FLUSH {
+            self.flushed = Instant::now();
+            let stats = self.stats.replace(StatsCollector::new(Arc::clone(&self.options)));
+            self.part = stats.map(|stats| Box::new(stats.finish()));
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

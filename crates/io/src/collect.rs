@@ -49,6 +49,10 @@ pub const COLLECTION_HEAD: &str = "ichnos collection 1\nformat: ";
 /// Extension of segments: numbered files in the directory. Reports are appended to them.
 pub const SEGMENT: &str = "reports";
 
+/// End of the extension of numbered files with requests, for example `00000001.traces.requests`. Requests are appended to
+/// them.
+pub const REQUESTS: &str = ".requests";
+
 /// Parses the number and the extension of a numbered collector file, for example `00000001.reports`. `None` for other
 /// names.
 #[must_use]
@@ -58,7 +62,7 @@ pub fn numbered_file(name: &str) -> Option<(u32, &str)> {
     Some((number.parse().ok().filter(|_| is_number)?, extension))
 }
 
-/// Returns `true` if a file is a segment in a directory that a collector writes to.
+/// Returns `true` if a file is a segment, or has requests, in a directory that a collector writes to.
 pub(crate) fn is_being_collected(directory: &Path, name: &OsStr) -> bool {
     let is_locked = || -> io::Result<bool> {
         let file = open_plain(OpenOptions::new().read(true), &directory.join(COLLECTION))?;
@@ -67,7 +71,8 @@ pub(crate) fn is_being_collected(directory: &Path, name: &OsStr) -> bool {
         let is_collection = head == COLLECTION_HEAD.as_bytes();
         Ok(is_collection && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     };
-    let is_segment = name.to_str().and_then(numbered_file).is_some_and(|(_, extension)| extension == SEGMENT);
+    let grows = |(_, extension): (u32, &str)| extension == SEGMENT || extension.ends_with(REQUESTS);
+    let is_segment = name.to_str().and_then(numbered_file).is_some_and(grows);
     // Without a readable collection file, no collector is known to write there.
     is_segment && is_locked().unwrap_or_default()
 }

@@ -80,6 +80,12 @@ pub trait WriterFactory: Send + Sync {
         false
     }
 
+    /// Returns `true` if it can write a trace that is read while it is written: see [`WriteTarget::Live`] and
+    /// [`Output::add_stream`].
+    fn writes_live(&self) -> bool {
+        false
+    }
+
     /// Returns the rules that other readers of the format apply.
     fn reader_rules(&self) -> ReaderRules {
         ReaderRules::default()
@@ -215,6 +221,9 @@ pub struct WriteOptions {
     /// Declares that events can come in any order. A format whose files must be sorted by time then sorts them.
     /// Otherwise, it rejects them with [`CreateError::Unsorted`].
     pub sorts: bool,
+    /// Declares that the input is live, so that it cannot be read again, and some events can come late. A format whose
+    /// files must be sorted by time gives them a later time.
+    pub live: bool,
     /// Directory for temporary files; `None` for the system default.
     pub temp_dir: Option<PathBuf>,
     /// Make the output valid for any source: impossible times in events and packets are replaced by possible times,

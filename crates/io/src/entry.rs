@@ -145,7 +145,8 @@ impl Entry {
         })
     }
 
-    /// Returns `true` for a segment in a directory that a collector is writing to. Its last report may be incomplete.
+    /// Returns `true` for a growing file in a directory that a collector is writing to. Its last report or request may be
+    /// incomplete.
     #[must_use]
     pub fn is_being_collected(&self) -> bool {
         match &self.source {

@@ -67,7 +67,7 @@ mod zip_archive;
 
 pub use bytes::Bytes;
 pub use collect::{
-    COLLECTION, COLLECTION_HEAD, CollectSettings, SEGMENT, StoreReport, TaskKey, numbered_file,
+    COLLECTION, COLLECTION_HEAD, CollectSettings, REQUESTS, SEGMENT, StoreReport, TaskKey, numbered_file,
 };
 pub use create::{
     CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, Verify, VerifyFn, WriteOptions,

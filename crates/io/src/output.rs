@@ -80,7 +80,7 @@ pub trait Output: Send + Sync {
 
     /// Adds a data stream to a trace that is being written, by the index of its source. Returns its number for
     /// [`Lane::Stream`]. The data stream can belong to another trace than the source. Then all data stream classes in
-    /// that trace are added, and their ids must be new. Its clocks replace the previous clocks, which they must begin
+    /// that trace are added. Their ids must be new, or they extend earlier classes by event record classes. Its clocks replace the previous clocks, which they must begin
     /// with.
     ///
     /// # Errors

@@ -29,6 +29,10 @@ impl WriterFactory for JsonLinesWriter {
         &["jsonl"]
     }
 
+    fn writes_live(&self) -> bool {
+        true
+    }
+
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         written_trace_files(
             directory,

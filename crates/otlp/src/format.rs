@@ -11,9 +11,9 @@ use ichnos_model::source::RecordTrace;
 
 use crate::class::{NAME, trace_class};
 use crate::event_indexer::{ElementPlace, EventIndexer, FEW_EVENTS};
-use crate::file_form::FileForm;
 use crate::origin::Resource;
 use crate::placed_events::{PlacedEvents, RequestFile, RequestFiles};
+use crate::recognized_file::RecognizedFile;
 use crate::rule::RequestRule;
 
 /// The format of files with OpenTelemetry requests.
@@ -32,7 +32,7 @@ impl Format for OtlpRequests {
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
-        tree.files().any(|entry| FileForm::of_file(entry, options).is_some())
+        tree.files().any(|entry| RecognizedFile::new(entry, options).is_some())
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
@@ -70,8 +70,8 @@ impl TreeScan {
     }
 
     /// Finds the events of a file.
-    fn scan(&mut self, file: ReadFile<FileForm>, options: &ReadOptions) {
-        let ReadFile { name, bytes, form } = file;
+    fn scan(&mut self, file: ReadFile<RecognizedFile>, options: &ReadOptions) {
+        let ReadFile { name, bytes, form: RecognizedFile { form, signal, is_growing } } = file;
         let number = self.files.len() as u32;
         // Real events are longer.
         self.indexer.most_events = self.indexer.places.len() + FEW_EVENTS + bytes.len() / FEWEST_BYTES;
@@ -86,12 +86,14 @@ impl TreeScan {
                 Ok((range, end)) => {
                     let request = bytes.get(range.clone()).unwrap_or_default();
                     let place = (number, range.start);
-                    if let Err(fault) = self.indexer.add(place, request, form.encoding(), None) {
+                    if let Err(fault) = self.indexer.add(place, request, form.encoding(), signal) {
                         let at = range.start + fault.at;
                         self.push_damage(damage(at, range.end, fault.message.into_owned()));
                     }
                     at = end;
                 }
+                // The rest is being written.
+                Err((_, end)) if is_growing && end == bytes.len() => at = end,
                 Err((fault, end)) => {
                     self.push_damage(damage(fault.at, end, fault.message.into_owned()));
                     at = end;
@@ -205,7 +207,7 @@ fn open(tree: &Tree, options: &ReadOptions, read: &mut ReadFiles) -> Result<Opti
     let mut scan = TreeScan::default();
     let (notices, mut is_empty) = (read.notices.len(), true);
     for entry in tree.files() {
-        if let Some(file) = read.read(tree, entry, |_| FileForm::of_file(entry, options)) {
+        if let Some(file) = read.read(tree, entry, |_| RecognizedFile::new(entry, options)) {
             is_empty = false;
             scan.scan(file, options);
         }

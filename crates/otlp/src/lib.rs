@@ -52,13 +52,16 @@ mod log_record;
 mod origin;
 mod placed_events;
 pub mod receiver;
+mod recognized_file;
 mod request;
 mod rule;
 mod schema;
 mod shape;
 mod span;
+mod stored_kind;
 mod wire;
 
 pub use self::format::OtlpRequests;
 pub use self::input::RequestEncoding;
 pub use self::request::RequestSignal;
+pub use self::stored_kind::StoredKind;

@@ -9,6 +9,8 @@
 //! and often collect elements for seconds. So no time can be named before which nothing more will come. The feed names
 //! the wall clock minus [`ReceiverOptions::delay`], and holds events that are not older. Events that arrive later are
 //! delivered at once, with their own times.
+//!
+//! A [`RequestCollector`] stores requests in place of delivering them.
 
 mod answer;
 mod body;
@@ -20,7 +22,12 @@ mod http_listener;
 mod live_streams;
 pub(crate) mod memory;
 mod queue;
+mod received_request;
+mod receiver_counts;
 mod receiver_options;
+mod request_collector;
+mod request_store;
+mod request_target;
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,9 +39,12 @@ use ichnos_model::{DataStream, Message};
 
 use self::feed::RequestFeed;
 use self::http_listener::HttpListener;
-pub use self::queue::ReceiverCounts;
 use self::queue::RequestQueue;
+pub use self::receiver_counts::ReceiverCounts;
 pub use self::receiver_options::{PORT, ReceiverOptions};
+pub use self::request_collector::RequestCollector;
+pub use self::request_store::RequestStore;
+use self::request_target::RequestTarget;
 use crate::class::NAME;
 
 /// Listens on an address like `otlp://127.0.0.1:4318`, and returns a live trace: see [`ReceiverOptions::from_address`].
@@ -60,7 +70,8 @@ impl OtlpReceiver {
     /// Fails if the address cannot be bound, or if the clock offset does not fit.
     pub fn bind(options: &ReceiverOptions, read: &ReadOptions, arrivals: Arrivals) -> io::Result<Self> {
         let queue = Arc::new(RequestQueue::new(options.most_memory, arrivals));
-        let listener = HttpListener::bind(options, &queue)?;
+        let target: Arc<dyn RequestTarget> = Arc::<RequestQueue>::clone(&queue);
+        let listener = HttpListener::bind(options, &target)?;
         let name = format!("{NAME}://{}", listener.address());
         let feed = RequestFeed::new(Arc::clone(&queue), name, read.clone(), options.delay)?;
         Ok(Self { listener, queue, feed })

@@ -54,6 +54,12 @@ pub(crate) struct Cat {
     #[arg(short = 'n', long, alias = "limit", value_name = "N", value_parser = number::parse::<u64>,
           help_heading = "Selection")]
     pub(crate) max_events: Option<u64>,
+    /// Stop after the first event that matches EXPR
+    ///
+    /// Only printed events count. The exit code is 0 if there was such an event, and 1 otherwise, for example after the
+    /// time in --for: scripts can wait for an event.
+    #[arg(long, value_name = "EXPR", conflicts_with_all = ["tail", "around"], hide_short_help = true, help_heading = "Live")]
+    pub(crate) until: Option<String>,
     /// Only the last N selected events
     ///
     /// Reads backwards from the end if the trace can be divided, otherwise reads all of it, twice. Losses and damage

@@ -8,12 +8,13 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::json::JsonReport;
+use super::listen::ListenAddress;
 use crate::args::{number, size};
 
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "Without --udp and --tcp, reports are received over both, at the usual port of the \
-        format, from this machine only. A report is a datagram or, over TCP, follows its length. Ctrl-C \
+    after_long_help = "Without --udp, --tcp and --listen, reports are received over UDP and TCP, at the usual port of \
+        the format, from this machine only. A report is a datagram or, over TCP, follows its length. Ctrl-C \
         (SIGINT) or SIGTERM ends the collection after all received reports are written.\n\n\
 Every verb reads DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and the guarantees.\n\n\
 Exit codes:\n  \
@@ -35,6 +36,13 @@ pub(crate) struct CollectArgs {
     /// Can be repeated. Port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) tcp: Vec<SocketAddr>,
+    /// Receive OpenTelemetry requests over HTTP, as otlp://[HOST][:PORT]
+    ///
+    /// The default is otlp://127.0.0.1:4318. A request is acknowledged when it is on the disk. Reports are not received
+    /// then. docs/otlp.md describes the receiver.
+    #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::parse_for_requests,
+          conflicts_with_all = ["udp", "tcp", "from", "report_size", "rebuild_index"])]
+    pub(crate) listen: Option<String>,
     /// Report format [default: the only collectable format]
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) from: Option<String>,
@@ -50,17 +58,16 @@ pub(crate) struct CollectArgs {
     /// Longest accepted report, at most 8M [default: by the format]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, hide_short_help = true)]
     pub(crate) report_size: Option<u64>,
-    /// Maximum number of connections at once
-    #[arg(long, value_name = "N", value_parser = number::parse::<usize>, default_value_t = 2_048,
-          hide_short_help = true)]
-    pub(crate) connections: usize,
-    /// Close connections without data for SECONDS
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600", hide_short_help = true)]
-    pub(crate) idle: Duration,
-    /// Start a new report file at SIZE
+    /// Maximum number of connections at once [default: 2048, or 64 with --listen]
+    #[arg(long, value_name = "N", value_parser = number::parse::<usize>, hide_short_help = true)]
+    pub(crate) connections: Option<usize>,
+    /// Close connections without data for SECONDS [default: 600, or 60 with --listen]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, hide_short_help = true)]
+    pub(crate) idle: Option<Duration>,
+    /// Start a new file at SIZE
     #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "64M", hide_short_help = true)]
     pub(crate) segment_size: u64,
-    /// Start a new report file after SECONDS
+    /// Start a new file after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "3600", hide_short_help = true)]
     pub(crate) segment_age: Duration,
 }

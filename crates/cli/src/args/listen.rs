@@ -24,6 +24,16 @@ impl ListenAddress {
     }
 }
 
+impl ListenAddress {
+    /// Checks the address for OpenTelemetry requests.
+    pub(crate) fn parse_for_requests(text: &str) -> Result<String, String> {
+        match Self::parse(text) {
+            Ok(Self::Otlp(address)) => Ok(address),
+            _ => Err(format!("expected otlp://HOST:PORT, found `{text}`")),
+        }
+    }
+}
+
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

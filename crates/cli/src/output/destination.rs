@@ -6,17 +6,24 @@ use ichnos::export::text::{CharsetWriter, locale_is_ascii};
 use ichnos::export::{TerminalText, TerminalWriter};
 use ichnos::io::OutputFile;
 
+use super::status_line;
+
 /// Destination for data. A terminal receives only printable characters.
 pub(crate) enum Destination {
     Plain(OutputFile),
-    Terminal(TerminalWriter<CharsetWriter<OutputFile>>),
+    Terminal {
+        writer: TerminalWriter<CharsetWriter<OutputFile>>,
+        /// `true` if the last line is complete.
+        ends_line: bool,
+    },
 }
 
 impl Destination {
     /// Creates a destination for one kind of text.
     pub(crate) fn new(output: OutputFile, text: TerminalText) -> Self {
         if output.is_terminal() {
-            Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text, locale_is_ascii()), text))
+            let writer = TerminalWriter::new(CharsetWriter::new(output, text, locale_is_ascii()), text);
+            Self::Terminal { writer, ends_line: true }
         } else {
             Self::Plain(output)
         }
@@ -26,7 +33,9 @@ impl Destination {
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.finish(),
-            Self::Terminal(writer) => writer.finish()?.finish()?.finish(),
+            Self::Terminal { writer, ends_line } => {
+                status_line::print_output(ends_line, || writer.finish()?.finish()?.finish())
+            }
         }
     }
 
@@ -34,7 +43,9 @@ impl Destination {
     pub(crate) fn discard(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.discard(),
-            Self::Terminal(writer) => writer.finish()?.finish()?.discard(),
+            Self::Terminal { writer, ends_line } => {
+                status_line::print_output(ends_line, || writer.finish()?.finish()?.discard())
+            }
         }
     }
 
@@ -47,25 +58,28 @@ impl Destination {
         write(&mut buffered)?;
         buffered.into_inner().map_err(IntoInnerError::into_error)?.finish()
     }
-
-    fn writer(&mut self) -> &mut dyn Write {
-        match self {
-            Self::Plain(output) => output,
-            Self::Terminal(writer) => writer,
-        }
-    }
 }
 
 impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer().write(bytes)
+        self.write_all(bytes).map(|()| bytes.len())
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer().write_all(bytes)
+        match self {
+            Self::Plain(output) => output.write_all(bytes),
+            Self::Terminal { writer, ends_line } => {
+                *ends_line = bytes.last().map_or(*ends_line, |last| *last == b'\n');
+                // The rest may be in a buffer.
+                status_line::print_output(false, || writer.write_all(bytes))
+            }
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer().flush()
+        match self {
+            Self::Plain(output) => output.flush(),
+            Self::Terminal { writer, ends_line } => status_line::print_output(*ends_line, || writer.flush()),
+        }
     }
 }

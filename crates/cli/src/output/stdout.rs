@@ -8,7 +8,7 @@ use ichnos::io::OutputFile;
 use ichnos::json::write::ObjectWriter;
 
 use super::destination::Destination;
-use super::{charset, json_document};
+use super::{charset, json_document, status_line};
 
 /// Opens standard output for lines that people read.
 fn lines(paint: Paint) -> io::Result<Destination> {
@@ -69,8 +69,10 @@ pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint)
 /// Prints a complete text unchanged. It must not contain text from a trace.
 pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
     let mut output = OutputFile::standard()?;
-    output.write_all(text.as_bytes())?;
-    output.finish()
+    status_line::print_output(true, || {
+        output.write_all(text.as_bytes())?;
+        output.finish()
+    })
 }
 
 /// Prints a complete text for other programs, with text from a trace.

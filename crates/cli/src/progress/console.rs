@@ -7,7 +7,7 @@ use ichnos::export::{TerminalText, for_terminal};
 
 use crate::args::{Global, Progress, TextOptions, TextSettings, When};
 use crate::exit::Failure;
-use crate::output::{charset, safe};
+use crate::output::{charset, safe, status_line};
 
 /// Console that prints reports, according to the general options.
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +149,6 @@ impl Console {
         // Written in one call, so that other output does not split the line.
         line.push('\n');
         // If standard error is closed, the error cannot be reported.
-        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        status_line::print_around(|| drop(std::io::stderr().lock().write_all(line.as_bytes())));
     }
 }

@@ -1,11 +1,13 @@
 //! Reading progress.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ichnos::Session;
 use ichnos::export::text::count;
+use ichnos::{LiveCounts, Session};
 
 use super::console::Console;
+use super::live_progress::LiveProgress;
 use super::meter::Meter;
 use crate::args::limits::Limits;
 
@@ -16,6 +18,8 @@ const STRIDE: u32 = 1 << 14;
 pub(crate) struct ReadProgress {
     /// `None` to show nothing.
     meter: Option<Meter>,
+    /// Display for live input, in place of the meter.
+    _live: Option<LiveProgress>,
     begin: i128,
     end: i128,
     /// Trace time at the last update.
@@ -43,9 +47,25 @@ impl ReadProgress {
         let template = "{bar:40} {percent:>3} %  {msg}  {eta} left";
         Self {
             meter: Meter::new(template, data_on_terminal, console),
+            _live: None,
             begin,
             now: begin,
             end,
+            started: Instant::now(),
+            until_look: STRIDE,
+            events: 0,
+            damages_left: Limits::default().report.damage,
+        }
+    }
+
+    /// Creates a display for live input.
+    pub(crate) fn live(counts: Arc<LiveCounts>, console: Console) -> Self {
+        Self {
+            meter: None,
+            _live: LiveProgress::start(counts, console),
+            begin: 0,
+            now: 0,
+            end: 0,
             started: Instant::now(),
             until_look: STRIDE,
             events: 0,

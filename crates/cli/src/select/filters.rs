@@ -63,6 +63,18 @@ pub(crate) fn warning_help(warning: &FilterWarning) -> Option<String> {
     did_you_mean(&plain, names.iter().map(String::as_str))
 }
 
+/// Returns the selection of the events that match an expression.
+pub(crate) fn selection(
+    expression: &Expression,
+    session: &Session,
+    option: &str,
+    gmt: bool,
+    console: Console,
+) -> Result<ichnos::Selection, Failure> {
+    let filter = filter(expression, session, option, gmt, console)?;
+    Ok(ichnos::Selection::default().filter(&filter))
+}
+
 /// Parses the expression in an option.
 pub(crate) fn parse(text: &str, option: &str) -> Result<Expression, Failure> {
     Expression::parse(text).map_err(|error| failure(&error, option))

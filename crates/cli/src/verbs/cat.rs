@@ -17,12 +17,13 @@ use crate::input::{OpenRequest, report_debug_info};
 use crate::opened_run::OpenedRun;
 use crate::output::{Destination, OutputPath};
 use crate::progress::{Console, Follower, ProgressSink, interrupt};
-use crate::select::{AroundOption, Selection, columns, intersection, running_threads};
+use crate::select::{AroundOption, Selection, columns, filters, intersection, running_threads};
 
 pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
     let mut selection = Selection::new(&args.selecting, args.max_events)?;
     selection.reads_all &= args.tail.is_none();
+    let until = args.until.as_deref().map(|text| filters::parse(text, "--until")).transpose()?;
     let around = AroundOption::new(args.around.as_deref())?;
     let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
     let format = args.format();
@@ -49,6 +50,12 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
         false => None,
     };
     let mut pass = pass(args, &opened);
+    let gmt = args.selecting.clock_gmt;
+    let last =
+        until.map(|until| filters::selection(&until, &session, "--until", gmt, console)).transpose()?;
+    if let Some(last) = last.clone() {
+        pass = pass.until(last);
+    }
     if let Some(wanted) = args.tail {
         let mut progress = opened.progress(false);
         let all = opened.pass().strict(false);
@@ -65,8 +72,23 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     }
     report_debug_info(debug_info.as_deref(), false, console);
     opened.explain_no_match();
+    if let Some(last) = last {
+        return Ok(until_exit(&opened, &last, console));
+    }
     let is_empty = opened.events == 0 && opened.selection.is_some();
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
+}
+
+/// Returns the exit code of `--until`. Other problems are irrelevant if the event has come.
+fn until_exit(opened: &OpenedRun<'_>, last: &ichnos::Selection, console: Console) -> Exit {
+    if opened.has_reached {
+        return Exit::Success;
+    }
+    console.notice("--until: no event matched");
+    if let Some(selector) = last.selector() {
+        filters::review(&selector.filter(), "--until", console);
+    }
+    opened.live_exit().unwrap_or_else(|| opened.exit(true))
 }
 
 /// Opens the traces. If the selected events are at the beginning of packed files, the rest is not unpacked.
@@ -82,6 +104,7 @@ fn open(
         || selection.times.needs_end()
         || selection.filter.is_some()
         || args.tail.is_some()
+        || args.until.is_some()
         || args.around.is_some()
         || (args.format().has_columns && args.text.fields.is_empty());
     let beginning = match needs_all {
@@ -191,7 +214,8 @@ fn print_counts(counts: &PassCounts, printed: &WriteReport, elapsed: Duration, c
 fn open_request(args: &Cat) -> OpenRequest<'_> {
     let fields = args.text.fields.iter().map(String::as_str);
     let around = args.around.as_ref().and_then(|around| around.first());
-    let running = running_threads::named_parts(&args.selecting, fields, around.map(String::as_str));
+    let expression = around.or(args.until.as_ref()).map(String::as_str);
+    let running = running_threads::named_parts(&args.selecting, fields, expression);
     OpenRequest::new(&args.reading).arithmetic(args.format().arithmetic).running(running)
 }
 

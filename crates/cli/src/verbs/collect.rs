@@ -1,23 +1,27 @@
-//! `ichnos collect`: receives reports from programs, and stores them in a directory.
+//! `ichnos collect`: receives reports or requests from programs, and stores them in a directory.
+
+mod counted_line;
+mod requests;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use ichnos::collect::{CollectError, Collector, CollectorOptions, Notice, Statistics};
-use ichnos::export::documents::write_real;
 use ichnos::export::text::{count, grouped, size};
-use ichnos::export::with_integers;
-use ichnos::json::write::ObjectWriter;
 
+use self::counted_line::{print_counts, print_line};
 use crate::args::CollectArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{self, json_document};
+use crate::output;
 use crate::progress::{Console, interrupt};
 
 /// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &CollectArgs, console: Console) -> Result<Exit, Failure> {
+    if let Some(address) = &args.listen {
+        return requests::collect(address, args, console);
+    }
     let (format, collect) = format(args)?;
     let notify = move |notice: &Notice| console.warning(&notice.to_string());
     if args.rebuild_index {
@@ -36,8 +40,8 @@ pub(crate) fn run(args: &CollectArgs, console: Console) -> Result<Exit, Failure>
     if let Some(longest) = args.report_size {
         options.longest = usize::try_from(longest).unwrap_or(usize::MAX);
     }
-    options.connections = args.connections;
-    options.idle = args.idle;
+    options.connections = args.connections.unwrap_or(options.connections);
+    options.idle = args.idle.unwrap_or(options.idle);
     options.segment_bytes = args.segment_size;
     options.segment_age = args.segment_age;
     // Signals must also be handled during the start.
@@ -117,11 +121,11 @@ fn print_addresses(collector: &Collector, args: &CollectArgs, console: Console) 
 fn print(statistics: &Statistics, state: &str, begun: Instant, args: &CollectArgs) -> Result<(), Failure> {
     let it = statistics;
     if args.report.json {
-        return print_line(args, |object| {
-            object.member("state").string(state);
-            let seconds = (begun.elapsed().as_secs_f64() * 1e3).round() / 1e3;
-            write_real(object.member("seconds"), seconds);
-            for (name, value) in [
+        return print_counts(
+            args,
+            state,
+            begun,
+            &[
                 ("reports", it.reports),
                 ("bytes", it.bytes),
                 ("duplicates", it.duplicates),
@@ -138,10 +142,8 @@ fn print(statistics: &Statistics, state: &str, begun: Instant, args: &CollectArg
                 ("idle_connections", it.idle_connections),
                 ("syncs", it.syncs),
                 ("flushes", it.flushes),
-            ] {
-                object.member(name).unsigned(value);
-            }
-        });
+            ],
+        );
     }
     let mut line = format!(
         "{} ({}), {}, {}, {} refused, {} dropped by the system",
@@ -174,15 +176,4 @@ fn print_index(tasks: u64, args: &CollectArgs) -> Result<(), Failure> {
         });
     }
     Ok(output::print_as_it_is(&format!("the index has {}\n", count(tasks, "task")))?)
-}
-
-/// Prints a JSON document on one line.
-fn print_line(args: &CollectArgs, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Result<(), Failure> {
-    let mut line = Vec::new();
-    let mut object = json_document::begin(&mut line, "collect");
-    write(&mut object);
-    object.end();
-    line.push(b'\n');
-    let line = String::from_utf8_lossy(&line);
-    Ok(output::print_as_it_is(&with_integers(&line, args.report.integers))?)
 }

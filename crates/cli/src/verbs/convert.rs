@@ -234,12 +234,17 @@ impl<'a> ConvertRun<'a> {
         let reader = self.reader()?;
         let OpenedRun { session, console, .. } = self.opened;
         input::report_empty_traces(session, console);
-        interrupt::watch_writing(console);
+        match session.is_live() {
+            // What was written stays.
+            true => interrupt::watch(),
+            false => interrupt::watch_writing(console),
+        }
         let progress = self.progress();
         let mut options = self.options()?;
         options.observer = &progress;
+        let live_progress = self.opened.live_progress();
         let written = self.convert(&reader, &mut options, &progress);
-        drop(options);
+        drop((options, live_progress));
         let mut damages = progress.finish();
         damages.warn(console);
         // A repair should drop damaged data.
@@ -274,27 +279,40 @@ impl<'a> ConvertRun<'a> {
             && !self.edit.merges
             && !selection.times.is_some();
         let order = self.target.writer.order();
-        if order == MessageOrder::ByStream && session.traces().iter().any(|trace| trace.has_dynamic_streams())
-        {
+        let has_dynamic_streams = session.traces().iter().any(|trace| trace.has_dynamic_streams());
+        if order == MessageOrder::ByStream && has_dynamic_streams && !self.target.writer.writes_live() {
             let format = self.target.format;
             let failure = format!(
                 "live input cannot be written as `{format}`, because its data streams are not known yet"
             );
             return Err(Failure::new(failure).help("write it as `jsonl`, and convert that file"));
         }
-        let mut reader = match by_stream {
+        let mut reader = match by_stream && !has_dynamic_streams {
             true => selection.stream_reader(session, read)?,
             false => selection.reader(session, read)?,
         };
+        if session.is_live() {
+            self.check_live()?;
+        }
         if let Some(shard) = self.args.writing.shard {
-            if session.is_live() {
-                return Err(Failure::new(
-                    "--shard: live input cannot be divided, because it can only be read once",
-                ));
-            }
             reader.select_shard(shard);
         }
         Ok(reader)
+    }
+
+    /// Checks the options for live input.
+    fn check_live(&self) -> Result<(), Failure> {
+        let writing = &self.args.writing;
+        let problem = if writing.shard.is_some() {
+            "--shard: live input cannot be divided, because it can only be read once"
+        } else if writing.verify && self.target.writer.order() == MessageOrder::ByStream {
+            "--verify: live input is written in place, so it cannot be compared before it appears"
+        } else if self.edit.merges && self.target.writer.order() == MessageOrder::ByStream {
+            "live input cannot be merged into one trace, because its data streams are not known yet"
+        } else {
+            return Ok(());
+        };
+        Err(Failure::new(problem))
     }
 
     fn progress(&self) -> WriteProgress {
@@ -306,7 +324,9 @@ impl<'a> ConvertRun<'a> {
         let is_comparable = self.target.writer.order() == MessageOrder::ByStream
             || session.traces().iter().all(|trace| trace.format() == self.target.format);
         let total = (is_whole && is_comparable).then(|| sum(&self.opened, |summary| summary.bytes));
-        let on_terminal = self.args.writing.prints_trace() && std::io::stdout().is_terminal();
+        let prints = self.args.writing.prints_trace() && std::io::stdout().is_terminal();
+        // Live input has another display.
+        let on_terminal = prints || session.is_live();
         WriteProgress::new(total, on_terminal, *console)
             .count_events(!selection.wants_all_events())
             .limit_damage(self.args.reading.limits().report.damage)
@@ -321,9 +341,7 @@ impl<'a> ConvertRun<'a> {
         options.write.repair = edit.repairs;
         options.write.cut = self.is_cut.then_some(opened.window);
         options.packets_in = edit.whole_packets.then_some(opened.window);
-        let pass = Pass::new(opened.selection.selected.clone());
-        // A signal ends live inputs, and then the output.
-        options.pass = if opened.session.is_live() { pass.live() } else { pass.stop(interrupt::flag()) };
+        options.pass = opened.follow(Pass::new(opened.selection.selected.clone()));
         Ok(options)
     }
 

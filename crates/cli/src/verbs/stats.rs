@@ -1,10 +1,13 @@
 //! `ichnos stats`: event counts, distributions and latencies.
 
+mod refresh;
+
 use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsOrder, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{PassCounts, PassOptions, Session, StatsOutput, StatsResult};
 
+use self::refresh::StatsRefresh;
 use crate::args::{StatsArgs, time};
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
@@ -31,8 +34,19 @@ pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     let options = options(args);
     let output = StatsOutput::new(&options, pairs.as_ref());
     let follower = Follower::new(opened.progress(false), console, false);
-    let pass = reader.pass().with(opened.pass()).options(pass_options(args)).observer(&follower);
-    let summary = pass.write(&output)?;
+    let text = text_options(args, &opened);
+    let render = |result: &StatsResult| {
+        let with_options = result.pairs.as_ref().zip(pairs.as_ref());
+        let found = StatsReport::new(&result.stats, &options, with_options, args.sort);
+        found.top(args.top.unwrap_or(usize::MAX)).to_text(&text)
+    };
+    let pass = reader.pass().with(opened.pass()).options(pass_options(args));
+    let is_refreshed = session.is_live() && !args.report.json && !args.csv;
+    let summary =
+        match is_refreshed.then(|| StatsRefresh::new(&follower, &output, &render, console)).flatten() {
+            Some(refresh) => refresh.write(pass)?,
+            None => pass.observer(&follower).write(&output)?,
+        };
     let StatsResult { stats, pairs: paired, .. } = output.into_result();
     follower.into_progress().finish();
     let PassCounts { events, damages, .. } = opened.counts(summary)?;
@@ -56,11 +70,10 @@ pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     } else if args.csv {
         output::print_source(&found.to_csv())?;
     } else {
-        let options = text_options(args, &opened);
-        if !options.clock_seconds && !options.clock_gmt && stats.all().totals.times().is_some() {
+        if !text.clock_seconds && !text.clock_gmt && stats.all().totals.times().is_some() {
             time::warn_of_zone();
         }
-        output::print(&found.to_text(&options), options.paint)?;
+        output::print(&found.to_text(&text), text.paint)?;
     }
     let is_empty = paired.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))

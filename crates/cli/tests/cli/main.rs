@@ -11,6 +11,8 @@ mod book;
 mod cat;
 #[cfg(unix)]
 mod collect;
+#[cfg(unix)]
+mod collect_requests;
 mod convert;
 mod convert_clean;
 mod convert_ctf18;
@@ -39,6 +41,7 @@ mod foreign_files;
 mod generated;
 #[cfg(target_os = "linux")]
 mod hostile_inputs;
+mod http_client;
 mod impossible_times;
 mod inspect;
 mod intersection;
@@ -49,6 +52,10 @@ mod kernel_queries;
 mod limits;
 mod limits_of_formats;
 mod live_endings;
+#[cfg(target_os = "linux")]
+mod live_inputs;
+#[cfg(target_os = "linux")]
+mod live_sessions;
 mod locale;
 mod log_lines;
 mod logs;

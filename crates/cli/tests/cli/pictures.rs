@@ -110,6 +110,16 @@ fn stats_in_the_terminal() {
     compare("stats.svg", terminal(root(), "stats --timeline --by thread examples/hello-lttng"));
 }
 
+/// Draws what `docs/record-live.sh` recorded: the inputs run only there.
+#[test]
+fn live_in_the_terminal() {
+    let recorded = fs::read_to_string(root().join("docs/images/live.txt")).unwrap();
+    for source in ["hello:tick", "System.Runtime/EventCounters", "order 1 is paid"] {
+        assert!(recorded.contains(source), "{source}: {recorded}");
+    }
+    compare("live.svg", Term::new().min_width_px(0).render_svg(&wrapped(&recorded)));
+}
+
 /// Copies a trace and truncates it.
 #[test]
 fn check_in_the_terminal() {

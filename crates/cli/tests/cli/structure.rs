@@ -336,6 +336,7 @@ const NAMES_FORMATS: &[(&str, &str)] = &[
     ("babeltrace_compat.rs", "what `babeltrace2` calls its components and formats of output"),
     ("listen.rs", "each receiver has addresses of its own"),
     ("live.rs", "each kind of live input has addresses and options of its own"),
+    ("requests.rs", "requests are collected in another way than reports"),
     ("relay_sessions.rs", "the sessions of an LTTng relay daemon"),
 ];
 

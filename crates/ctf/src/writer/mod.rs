@@ -128,6 +128,10 @@ impl WriterFactory for CtfWriter {
         ReaderRules::for_classes(reader_rules::broken_rules)
     }
 
+    fn writes_live(&self) -> bool {
+        true
+    }
+
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         written_files::written_files(directory)
     }

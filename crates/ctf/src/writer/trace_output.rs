@@ -226,6 +226,9 @@ impl CtfOutput {
         let trace = Arc::clone(trace);
         let source = WriteSource { trace, format, has_dynamic_classes, streams: Vec::new() };
         let lowered = Arc::new(lower(&source, &self.options, self.target.dialect)?);
+        if !versions.fits(&lowered, format == "ctf") {
+            return Err(CreateError::FixedStreams);
+        }
         versions.push(&lowered);
         Ok(lowered)
     }

@@ -55,6 +55,10 @@ impl WriterFactory for FxtWriter {
         ReaderRules::for_events(broken_rule)
     }
 
+    fn writes_live(&self) -> bool {
+        true
+    }
+
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let is_trace = |tree: &Tree| {
             tree.entries.iter().any(|entry| entry.beginning(8).is_ok_and(|beginning| recognize(&beginning)))

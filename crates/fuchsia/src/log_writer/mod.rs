@@ -65,6 +65,10 @@ impl WriterFactory for FuchsiaLogWriter {
         &["log"]
     }
 
+    fn writes_live(&self) -> bool {
+        true
+    }
+
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let is_log = |tree: &Tree| probe(tree, &FuchsiaLogOptions::default());
         written_trace_files(directory, "log", is_log, "it is not a Fuchsia log")

@@ -90,7 +90,7 @@ pub(super) fn run(
 ) -> io::Result<PassSummary> {
     let threads = options.threads;
     // A chunk must not hold back events if the pass can end early.
-    let is_cut = pass.limit < u64::MAX || pass.skip.is_some();
+    let is_cut = pass.can_end_early() || pass.skip.is_some();
     let in_chunks = output.order() == MessageOrder::Chunks && !is_cut;
     let splits = match in_chunks && (threads > 1 || options.always_chunks) {
         true => reader.chunks(options.chunk_bytes.unwrap_or_else(|| chunk_bytes(threads))),

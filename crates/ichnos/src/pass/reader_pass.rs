@@ -142,7 +142,9 @@ impl ProgressSteps {
     pub(super) fn add(&mut self, message: &Message<'_>, events: u32, observer: &dyn PassObserver) {
         self.steps += 1;
         self.events += u64::from(events);
-        if self.steps >= STEPS || self.events >= u64::from(STEPS) {
+        // Live input can be quiet for a long time.
+        let is_quiet = matches!(message, Message::Inactivity(_));
+        if self.steps >= STEPS || self.events >= u64::from(STEPS) || is_quiet {
             self.steps = 0;
             observer.progress(message.nanoseconds(), std::mem::take(&mut self.events));
         }

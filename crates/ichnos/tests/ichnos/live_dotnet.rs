@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::process::Child;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -16,8 +17,8 @@ use ichnos::dotnet_diagnostics::{Session, Timeouts};
 use ichnos::live::dotnet::{self, DotnetFeed, DotnetInput, DotnetOptions};
 use ichnos::model::live::{Arrivals, LiveFeed, LivePoll};
 use ichnos::model::{Event, Message, Scope};
-use ichnos_testing::DotnetRuntimes;
 use ichnos_testing::nettrace_file::{Bytes, File, FileEvent, FileMetadata, FileVersion, field};
+use ichnos_testing::{DotnetRuntimes, TraceEventLibrary};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -253,7 +254,47 @@ fn add(events: &mut ByThread, event: &Event<'_>) {
     events.entry(thread).or_default().push(format!("{name} {payload}"));
 }
 
-/// A live input and a recording of the same process have the same events.
+/// Events of the workload's threads: their names and values.
+type Worked = BTreeMap<u64, Vec<String>>;
+
+/// Describes an event of the workload's threads.
+fn worked(name: &str, number: Option<i64>, text: Option<&str>) -> Option<String> {
+    let is_it = matches!(name, "Tick" | "Text");
+    is_it.then(|| format!("{name} {number:?} {text:?}"))
+}
+
+fn add_worked(events: &mut Worked, event: &Event<'_>) {
+    let number = event.field("n").and_then(|number| number.as_i64());
+    // ASCII in UTF-16.
+    let text = event.field("s").and_then(|text| Some(text.as_str()?.replace('\0', "")));
+    let name = event.name().strip_prefix("Toolkit-Test/").unwrap_or_default();
+    if let Some(described) = worked(name, number, text.as_deref()) {
+        let thread = event.field("thread").unwrap().as_u64().unwrap();
+        events.entry(thread).or_default().push(described);
+    }
+}
+
+/// Compares live events with what Microsoft's library reads from the recording.
+fn compare_with_trace_event(library: &TraceEventLibrary, file: &Path, live: &Worked) {
+    let output = file.with_extension("jsonl");
+    let dump = library.dump(file, &output).unwrap();
+    assert_eq!((dump.lost, &*dump.error), (0, ""));
+    let mut found = Worked::new();
+    for row in dump.rows.lines() {
+        let row: serde_json::Value = serde_json::from_str(row).unwrap();
+        let fields = &row["f"];
+        if row["p"] == "Toolkit-Test"
+            && let Some(described) =
+                worked(row["n"].as_str().unwrap(), fields["n"].as_i64(), fields["s"].as_str())
+        {
+            found.entry(row["tid"].as_u64().unwrap()).or_default().push(described);
+        }
+    }
+    assert!(found.values().map(Vec::len).sum::<usize>() > 6_000);
+    assert_eq!(live, &found);
+}
+
+/// A live input and a recording of the same process have the same events, also for Microsoft's library.
 #[test]
 fn live_events_are_the_recorded_events() {
     let test = "live_events_are_the_recorded_events";
@@ -277,6 +318,7 @@ fn live_events_are_the_recorded_events() {
         let DotnetInput { mut feed, .. } =
             dotnet::open_process(process, &options(&providers), &arrivals).unwrap();
         let (mut live, mut latencies, mut last) = (ByThread::new(), Vec::new(), i128::MIN);
+        let mut live_work = Worked::new();
         loop {
             match feed.poll() {
                 LivePoll::Message(head) => {
@@ -287,6 +329,7 @@ fn live_events_are_the_recorded_events() {
                         last = time;
                         latencies.push((now - time) / 1_000_000);
                         add(&mut live, &event);
+                        add_worked(&mut live_work, &event);
                     }
                 }
                 LivePoll::Pending(_) => drop(arrivals.wait(arrivals.count(), Duration::from_millis(10))),
@@ -310,6 +353,9 @@ fn live_events_are_the_recorded_events() {
             assert_eq!(live.get(thread).map(Vec::len), Some(events.len()), "{version}: thread {thread}");
         }
         assert_eq!(live, recorded, "{version}");
+        if let Some(library) = TraceEventLibrary::find(test) {
+            compare_with_trace_event(&library, &path, &live_work);
+        }
         assert_eq!(feed.late(), 0, "{version}");
         latencies.sort_unstable();
         println!(

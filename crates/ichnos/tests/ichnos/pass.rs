@@ -97,6 +97,13 @@ fn selected_events() {
         assert_eq!((kept.events, count), (expected.clone(), expected.len() as u64), "{selection:?}");
         let (kept, ..) = run(&session, &pass.clone().limit(3), &selection, RecordingSink::default());
         assert_eq!(kept.events, expected[..3]);
+        // The last event is one of the selected events.
+        let time = expected[2].1;
+        let third = Selection::default().condition(move |event| event.nanoseconds() >= Some(time));
+        let (kept, end, count) =
+            run(&session, &pass.clone().until(third), &selection, RecordingSink::default());
+        assert!(matches!(end, PassEnd::Reached));
+        assert_eq!((&kept.events[..], count), (&expected[..3], 3));
         let (kept, _, count) =
             run(&session, &pass.skip(expected.len() as u64 - 2), &selection, RecordingSink::default());
         assert_eq!((kept.events, count, kept.begun), (expected[expected.len() - 2..].to_vec(), 2, 0));

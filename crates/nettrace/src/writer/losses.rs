@@ -4,6 +4,7 @@ ichnos_model::loss_set! {
     /// Event loss, counted by class.
     pub(super) enum EventLoss {
         Time => Rounded("no timestamp: used the previous event's, or 0"),
+        Late => Rounded("time before earlier events: used the last possible time"),
         Range => Rounded("time before the first tick, or of more than 64 bits"),
         Fields => Dropped("undecodable fields of a scope"),
         Payload => Dropped("event: payload too long for a block"),

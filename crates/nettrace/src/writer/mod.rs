@@ -55,6 +55,10 @@ impl WriterFactory for NettraceWriter {
         ReaderRules::for_classes(reader_rules::broken_rules)
     }
 
+    fn writes_live(&self) -> bool {
+        true
+    }
+
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let is_trace = |tree: &Tree| {
             tree.entries.iter().any(|entry| entry.beginning(64).is_ok_and(|beginning| recognize(&beginning)))

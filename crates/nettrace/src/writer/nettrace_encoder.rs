@@ -115,6 +115,10 @@ impl NettraceEncoder {
             return Ok(());
         }
         if self.sorter.is_none() {
+            if self.rules.moves_late && self.parts.ticks < self.blocks.promised {
+                self.parts.ticks = self.blocks.promised;
+                class.losses.add(EventLoss::Late, 1);
+            }
             self.blocks.check_order(self.parts.ticks)?;
             self.make_room(length);
         }

@@ -30,6 +30,8 @@ pub(super) struct NettraceRules {
     pub(super) shared: EncoderRules,
     /// `true` if events arrive in any order and must be sorted.
     pub(super) sorts: bool,
+    /// `true` to give late events a later time.
+    pub(super) moves_late: bool,
     /// Memory shared by the sorters for all parts.
     pub(super) sorter_memory: SorterMemory,
     /// Directory for temporary files.
@@ -66,6 +68,7 @@ impl NettraceRules {
             has_date,
             shared,
             sorts,
+            moves_late: options.live,
             sorter_memory: SorterMemory::default(),
             temp_dir: options.temp_dir.clone(),
             names_functions: !options.selected_by.is_empty() && options.cut.is_none(),

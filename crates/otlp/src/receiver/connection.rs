@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::answer::HttpAnswer;
@@ -10,8 +9,9 @@ use super::body::{BodyReceiver, ReceiveBuffer, ReceiveError, full};
 use super::client_wait::ClientWait;
 use super::http_head::{HttpHead, HttpRefusal, HttpStatus};
 use super::memory::RequestShare;
-use super::queue::{QueueRefusal, ReceivedRequest, RequestQueue, wall_clock};
+use super::received_request::{ReceivedRequest, wall_clock};
 use super::receiver_options::ReceiverOptions;
+use super::request_target::{RequestTarget, TargetRefusal};
 use crate::event_indexer::{EventIndexer, FEW_EVENTS};
 use crate::input::RequestEncoding;
 use crate::request::{RequestSignal, check_end};
@@ -26,7 +26,7 @@ const MOST_SKIPPED: usize = 1 << 20;
 pub(super) struct HttpConnection<'c> {
     pub(super) buffer: ReceiveBuffer,
     pub(super) options: &'c ReceiverOptions,
-    pub(super) queue: &'c Arc<RequestQueue>,
+    pub(super) target: &'c dyn RequestTarget,
     pub(super) wait: &'c ClientWait,
 }
 
@@ -45,7 +45,7 @@ impl HttpConnection<'_> {
                 Ok(false) => return self.close(),
                 Err((_, ReceiveError::Gone)) => return,
                 Err((encoding, ReceiveError::Refused(refusal))) => {
-                    self.queue.counts.add_refused();
+                    self.target.counts().add_refused();
                     // The rest of the request is unknown.
                     let answer = HttpAnswer::refused(encoding, &refusal).to_bytes(true);
                     if self.buffer.stream.write_all(&answer).is_ok() {
@@ -68,7 +68,7 @@ impl HttpConnection<'_> {
             let sent = self.buffer.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
             sent.map_err(|_| fail(ReceiveError::Gone))?;
         }
-        let mut share = self.queue.memory.share();
+        let mut share = self.target.memory().share();
         let most = self.options.most_body;
         let mut receiver = BodyReceiver { buffer: &mut self.buffer, deadline, most, share: &mut share };
         let body = receiver.receive(&head).map_err(fail)?;
@@ -78,14 +78,15 @@ impl HttpConnection<'_> {
         let answer = match self.accept(body, of_body, signal, share) {
             Ok(answer) => answer,
             Err(ReceiveError::Refused(refusal)) => {
-                self.queue.counts.add_refused();
+                self.target.counts().add_refused();
                 HttpAnswer::refused(encoding, &refusal)
             }
             Err(error) => return Err(fail(error)),
         };
-        let sent = self.buffer.stream.write_all(&answer.to_bytes(head.closes));
+        let closes = head.closes || self.target.is_closed();
+        let sent = self.buffer.stream.write_all(&answer.to_bytes(closes));
         sent.map_err(|_| fail(ReceiveError::Gone))?;
-        Ok(!head.closes)
+        Ok(!closes)
     }
 
     /// Receives the head of the next request.
@@ -107,7 +108,7 @@ impl HttpConnection<'_> {
         }
     }
 
-    /// Decodes a request, and puts it into the queue.
+    /// Decodes a request, and passes it to the target.
     fn accept(
         &self,
         body: Vec<u8>,
@@ -119,7 +120,7 @@ impl HttpConnection<'_> {
             return full();
         }
         let mut indexer = EventIndexer::new(FEW_EVENTS);
-        indexer.share = Some(self.queue.memory.share());
+        indexer.share = Some(self.target.memory().share());
         let indexed = indexer.add((0, 0), &body, encoding, Some(signal));
         let checked = indexed.and_then(|()| check_end(&body, encoding));
         if indexer.is_full {
@@ -132,16 +133,19 @@ impl HttpConnection<'_> {
         let request = ReceivedRequest {
             body,
             encoding,
+            signal,
             contexts,
             places,
             arrived: wall_clock(),
             _shares: (share, own),
         };
-        match self.queue.push(request) {
-            Ok(()) => self.queue.counts.add(accepted, rejections),
-            Err(QueueRefusal::Full) => return full(),
-            Err(QueueRefusal::Closed) => {
-                return Err(HttpRefusal::new(HttpStatus::Unavailable, "the receiver has ended").into());
+        let unavailable = |message: &str| Err(HttpRefusal::new(HttpStatus::Unavailable, message).into());
+        match self.target.push(request) {
+            Ok(()) => self.target.counts().add(accepted, rejections),
+            Err(TargetRefusal::Full) => return full(),
+            Err(TargetRefusal::Closed) => return unavailable("the receiver has ended"),
+            Err(TargetRefusal::NotStored) => {
+                return unavailable("the request cannot be stored at the moment");
             }
         }
         Ok(HttpAnswer::accepted(encoding, signal, (rejections, &reason)))

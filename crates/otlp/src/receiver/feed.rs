@@ -17,7 +17,8 @@ use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{DataStream, Event, Message};
 
 use super::live_streams::ResourceStreams;
-use super::queue::{ReceivedRequest, RequestQueue, wall_clock};
+use super::queue::RequestQueue;
+use super::received_request::{ReceivedRequest, wall_clock};
 use crate::class::DraftOrigin;
 use crate::draft_reader::DraftReader;
 use crate::fault::{Decoded, RequestFault};

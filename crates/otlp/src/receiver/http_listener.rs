@@ -13,8 +13,8 @@ use ichnos_model::locks::IgnorePoison as _;
 use super::body::ReceiveBuffer;
 use super::client_wait::ClientWait;
 use super::connection::HttpConnection;
-use super::queue::RequestQueue;
 use super::receiver_options::ReceiverOptions;
+use super::request_target::RequestTarget;
 
 /// Stack size of a thread in bytes.
 const STACK: usize = 512 << 10;
@@ -43,7 +43,7 @@ struct ConnectionTable {
 #[derive(Debug)]
 struct ListenerState {
     options: ReceiverOptions,
-    queue: Arc<RequestQueue>,
+    target: Arc<dyn RequestTarget>,
     connections: Mutex<ConnectionTable>,
     /// Notified when a connection ends.
     ended: Condvar,
@@ -59,12 +59,12 @@ pub(super) struct HttpListener {
 
 impl HttpListener {
     /// Binds the address, and starts to accept connections.
-    pub(super) fn bind(options: &ReceiverOptions, queue: &Arc<RequestQueue>) -> io::Result<Self> {
+    pub(super) fn bind(options: &ReceiverOptions, target: &Arc<dyn RequestTarget>) -> io::Result<Self> {
         let listener = TcpListener::bind(options.address)?;
         let address = listener.local_addr()?;
         let state = Arc::new(ListenerState {
             options: options.clone(),
-            queue: Arc::clone(queue),
+            target: Arc::clone(target),
             connections: Mutex::default(),
             ended: Condvar::new(),
             is_over: AtomicBool::new(false),
@@ -77,6 +77,13 @@ impl HttpListener {
 
     pub(super) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Waits until all connections have ended, but not longer than `timeout`.
+    pub(super) fn wait(&self, timeout: Duration) {
+        let connections = self.state.connections.lock().ignore_poison();
+        let is_open = |table: &mut ConnectionTable| !table.entries.is_empty();
+        drop(self.state.ended.wait_timeout_while(connections, timeout, is_open).ignore_poison());
     }
 
     /// Stops to listen, and closes connections that wait for a request. Others are answered.
@@ -114,9 +121,9 @@ impl ListenerState {
             let name = "otlp request".to_owned();
             let spawned = thread::Builder::new().name(name).stack_size(STACK).spawn(move || {
                 let state = &*served.state;
-                let (options, queue) = (&state.options, &state.queue);
+                let (options, target) = (&state.options, &*state.target);
                 let buffer = ReceiveBuffer::new(stream);
-                HttpConnection { buffer, options, queue, wait: &wait }.serve();
+                HttpConnection { buffer, options, target, wait: &wait }.serve();
             });
             // Without a thread, the connection is closed.
             drop(spawned);
@@ -157,6 +164,6 @@ impl Drop for ServedConnection {
         let mut connections = self.state.connections.lock().ignore_poison();
         connections.entries.retain(|entry| entry.id != self.id);
         drop(connections);
-        self.state.ended.notify_one();
+        self.state.ended.notify_all();
     }
 }

@@ -68,6 +68,10 @@ impl WriterFactory for XTraceWriter {
         EXTENSIONS.contains(&extension).then_some("text")
     }
 
+    fn writes_live(&self) -> bool {
+        true
+    }
+
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let has_reports = |tree: &Tree| tree.entries.iter().any(is_report_file);
         written_trace_files(directory, "xtrace", has_reports, "it does not contain X-Trace reports")
