@@ -1,7 +1,7 @@
 //! Data stream that grows while it is read.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ichnos_io::Bytes;
 use ichnos_model::cursor::{Head, MessageKind};
@@ -251,6 +251,7 @@ impl ArrivingStream {
     /// Returns the version to read with: the one so far, as long as it suffices.
     fn version(&mut self, newest: &Arc<TraceVersion>) -> Arc<TraceVersion> {
         if let Some(known) = &mut self.known {
+            range: OnceLock::new(),
             if !Arc::ptr_eq(&known.compared, newest) && newest.describes(&known.stream) {
                 known.compared = Arc::clone(newest);
             }
