@@ -97,11 +97,17 @@ impl CtfFsSink {
         create_directories(directory, "output directory: output-dir-path")
     }
 
-    /// Writes the messages of a reader as one trace.
+    /// Writes the messages of a reader as one trace. `is_cut`: only some of its messages, which its counters do not show.
     ///
     /// # Errors
     /// If the trace cannot be read or written.
-    pub(crate) fn write(&mut self, reader: &Reader<'_>, trace: &Trace, pass: Pass) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &mut self,
+        reader: &Reader<'_>,
+        trace: &Trace,
+        pass: Pass,
+        is_cut: bool,
+    ) -> Result<(), Failure> {
         if self.is_single && self.traces > 0 {
             return Err(Failure::from_cause("Single trace mode, but getting more than one trace"));
         }
@@ -120,6 +126,11 @@ impl CtfFsSink {
         options.write.existing = ExistingOutput::Refuse;
         options.write.correlated = true;
         options.write.recounted = self.ignored_losses;
+        if is_cut {
+            let roles = LOSSES.into_iter().map(|(_, role)| role);
+            options.write.recounted_with_losses =
+                roles.filter(|role| !self.ignored_losses.has(*role)).collect();
+        }
         options.write.numbers_packets = true;
         options.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         options.pass = pass.refuse(is_refused);
