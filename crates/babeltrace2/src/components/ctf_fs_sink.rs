@@ -14,7 +14,7 @@ use crate::command::Failure;
 use crate::components::ctf_errors::{damage_cause, is_refused};
 use crate::components::parameter_values::Parameters;
 use crate::components::text_sinks::shown;
-use crate::components::trace_directory::new_trace_directory;
+use crate::components::trace_directory::{new_trace_directory, place_for_trace};
 use crate::value::Map;
 
 /// Parameters that ignore losses, and the roles of the packet fields that count them.
@@ -71,7 +71,7 @@ impl CtfFsSink {
 
     /// Returns the path of the first directory that the sink creates, or could create.
     pub(crate) fn new_place(&self) -> PathBuf {
-        let mut place = if self.is_single { self.path.clone() } else { self.path.join("trace") };
+        let mut place = if self.is_single { self.path.clone() } else { place_for_trace(&self.path) };
         while let Some(parent) = place.parent()
             && !parent.as_os_str().is_empty()
             && !parent.exists()
