@@ -7,6 +7,7 @@ pub(crate) mod ctf_fs_sink;
 mod ctf_identity;
 mod ctf_metadata;
 pub(crate) mod debug_info;
+mod decimal_number;
 pub(crate) mod discovery;
 pub(crate) mod dmesg;
 pub(crate) mod lttng_live;
