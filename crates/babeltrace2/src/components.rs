@@ -10,6 +10,7 @@ pub(crate) mod debug_info;
 mod decimal_number;
 pub(crate) mod discovery;
 pub(crate) mod dmesg;
+pub(crate) mod live_url;
 pub(crate) mod lttng_live;
 mod parameter_values;
 pub(crate) mod query;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ichnos_io::ReadOptions;
 pub use ichnos_lttng_live::{
     AddressError, ConnectionError, ConnectionOptions, RelayAddress, RelayConnection, RelaySession,
-    SeekPosition,
+    SeekPosition, TraceFormat,
 };
 use ichnos_model::class::{DataStreamClass, TraceClass};
 use ichnos_model::clock::ClockClass;
