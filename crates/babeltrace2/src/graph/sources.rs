@@ -10,8 +10,10 @@ use ichnos::debug_info::DebugInfo;
 use ichnos::export::printable;
 
 use crate::command::{Component, ComponentKind, Failure, Graph, LogLevel};
+use crate::components::lttng_live::LIVE_PORT;
 use crate::components::source::OpenedSource;
 use crate::components::{ctf_fs, debug_info, dmesg, lttng_live};
+use crate::graph::wiring;
 
 /// Source as a sink reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,10 +48,24 @@ impl<'g> Sources<'g> {
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn add(&mut self, source: usize) -> Result<(), Failure> {
-        let key = SourceUse { source, debug_info: self.probable_debug_info() };
+        let debug_info =
+            if self.is_live(source) { self.debug_info_of_live(source) } else { self.probable_debug_info() };
+        let key = SourceUse { source, debug_info };
         let opened = self.open(key, true)?;
         self.opened.insert(key, opened);
         Ok(())
+    }
+
+    /// Returns the filter that the events of a live source reach. Its session is attached to only once, so the filter must
+    /// be known before.
+    fn debug_info_of_live(&self, source: usize) -> Option<usize> {
+        wiring::filters_after(self.graph, source, LIVE_PORT)
+            .into_iter()
+            .find(|filter| self.debug_info.contains_key(filter))
+    }
+
+    fn is_live(&self, source: usize) -> bool {
+        self.graph.components.get(source).is_some_and(|component| component.class.name == "lttng-live")
     }
 
     /// Returns the filter that all events of a usual graph reach: the only one, before the only sink. It is known later
@@ -84,13 +100,17 @@ impl<'g> Sources<'g> {
         })
     }
 
-    /// Removes a source for a sink. Opens it if an earlier sink has closed it, or used it otherwise.
+    /// Removes a source for a sink. Opens it if an earlier sink has closed it, or used it otherwise. A live session is not
+    /// attached to again.
     ///
     /// # Errors
     /// If it cannot be read again.
     pub(crate) fn take(&mut self, key: SourceUse) -> Result<OpenedSource, Failure> {
         match self.opened.remove(&key) {
             Some(opened) => Ok(opened),
+            None if self.is_live(key.source) => {
+                Err(Failure::from_cause("The messages of a live session can be read only once, by one sink"))
+            }
             None => self.open(key, false),
         }
     }
