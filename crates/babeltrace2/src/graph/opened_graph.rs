@@ -57,6 +57,7 @@ pub(crate) fn run(graph: &Graph, log_level: Option<LogLevel>) -> Result<u8, Fail
             return Ok(code);
         }
     }
+    opened.sources.warn_of_incomplete_debug_info();
     Ok(0)
 }
 

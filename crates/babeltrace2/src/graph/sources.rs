@@ -120,16 +120,35 @@ impl<'g> Sources<'g> {
         self.opened.insert(key, opened);
     }
 
+    /// Warns if the names of some addresses are missing because of a limit.
+    pub(crate) fn warn_of_incomplete_debug_info(&self) {
+        for (filter, debug_info) in &self.debug_info {
+            let limits = debug_info.problems().into_iter().filter(|problem| problem.is_limit());
+            let mut texts: Vec<String> = limits.map(|problem| problem.to_string()).collect();
+            if debug_info.is_incomplete() {
+                texts.push("too many binaries in the trace: the last of them are unknown".to_owned());
+            }
+            let Some(component) = self.graph.components.get(*filter) else { continue };
+            texts.iter().for_each(|text| self.warn(component, text));
+        }
+    }
+
+    /// Prints a warning, unless the log level of the component excludes it.
+    fn warn(&self, component: &Component, text: &str) {
+        if component.log_level.unwrap_or(self.log_level) <= LogLevel::Warning {
+            // Nobody may read warnings.
+            let _ = writeln!(io::stderr(), "WARNING: {}", printable(text));
+        }
+    }
+
     fn open(&self, key: SourceUse, warns: bool) -> Result<OpenedSource, Failure> {
         let Some(component) = self.graph.components.get(key.source) else {
             return Err(Failure::from_cause("Cannot find the source component"));
         };
-        let Component { class, parameters, log_level, .. } = component;
-        let warns = warns && log_level.unwrap_or(self.log_level) <= LogLevel::Warning;
+        let Component { class, parameters, .. } = component;
         let warn = |text: &str| {
             if warns {
-                // Nobody may read warnings.
-                let _ = writeln!(io::stderr(), "WARNING: {}", printable(text));
+                self.warn(component, text);
             }
         };
         let debug_info = key.debug_info.and_then(|filter| self.debug_info.get(&filter));
