@@ -56,6 +56,8 @@ pub(super) struct ArrivingStream {
     /// Key of its trace.
     pub(super) trace: u64,
     file: Arc<str>,
+    /// Name of the data stream.
+    name: Arc<str>,
     queue: VecDeque<StreamItem>,
     current: StreamMessage,
     /// Packets being read, and their number of bytes.
@@ -92,9 +94,11 @@ enum StreamMessage {
 
 impl ArrivingStream {
     pub(super) fn new(trace: u64, file: &str) -> Self {
+        let file: Arc<str> = file.into();
         Self {
             trace,
-            file: file.into(),
+            name: Arc::clone(&file),
+            file,
             queue: VecDeque::new(),
             current: StreamMessage::Nothing,
             run: None,
@@ -104,6 +108,10 @@ impl ArrivingStream {
             needs_metadata: false,
             has_ended: false,
         }
+    }
+
+    pub(super) fn set_name(&mut self, name: &str) {
+        self.name = name.into();
     }
 
     pub(super) fn file(&self) -> &str {
@@ -243,6 +251,7 @@ impl ArrivingStream {
             repeated: 0,
             rest: damage.into_iter().collect(),
             applied_quirks: AppliedQuirks::default(),
+            range: OnceLock::new(),
             packets_stand_alone: false,
         };
         self.run = Some((ArrivedPackets::new(Arc::new(input), state, offset, begins), length));
@@ -251,7 +260,6 @@ impl ArrivingStream {
     /// Returns the version to read with: the one so far, as long as it suffices.
     fn version(&mut self, newest: &Arc<TraceVersion>) -> Arc<TraceVersion> {
         if let Some(known) = &mut self.known {
-            range: OnceLock::new(),
             if !Arc::ptr_eq(&known.compared, newest) && newest.describes(&known.stream) {
                 known.compared = Arc::clone(newest);
             }
@@ -292,7 +300,7 @@ impl ArrivingStream {
             Some(state)
         });
         let trace = Arc::clone(&version.trace);
-        let stream = DataStream::new(trace, packet.class, packet.stream_id, Arc::clone(&self.file))?;
+        let stream = DataStream::new(trace, packet.class, packet.stream_id, Arc::clone(&self.name))?;
         let (version, compared) = (Arc::clone(version), Arc::clone(version));
         Some(KnownStream { stream: Arc::new(stream), version, compared, state })
     }

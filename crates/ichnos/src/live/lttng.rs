@@ -44,6 +44,8 @@ pub fn sessions(
 pub struct LttngFeed {
     sessions: Vec<RelaySession>,
     reader: LiveReader,
+    /// Babeltrace names data streams by their numbers in the relay daemon.
+    names_by_number: bool,
     queue: Arc<ReceivedQueue>,
     /// Since when metadata cannot be read.
     blocked: Option<Instant>,
@@ -71,6 +73,7 @@ impl LttngFeed {
         Ok(Self {
             sessions,
             reader: LiveReader::new(CtfOptions::from(read)),
+            names_by_number: read.babeltrace.is_some(),
             queue,
             blocked: None,
             metadata_timeout: options.metadata_timeout,
@@ -105,8 +108,11 @@ impl LttngFeed {
                 Received::TraceBegin { trace, path } => self.reader.begin_trace(trace, &path),
                 Received::Metadata { trace, bytes } => self.reader.add_metadata(trace, &bytes),
                 Received::TraceEnd { trace } => self.reader.end_trace(trace),
-                Received::StreamBegin { stream, trace, file } => {
-                    self.reader.begin_stream(stream, trace, &file)
+                Received::StreamBegin { stream, trace, file, number } => {
+                    self.reader.begin_stream(stream, trace, &file);
+                    if self.names_by_number {
+                        self.reader.name_stream(stream, &format!("stream-{number}"));
+                    }
                 }
                 Received::Packet { stream, offset, bytes } => self.reader.add_packet(stream, offset, bytes),
                 Received::PacketLost { stream, place, reason } => {
