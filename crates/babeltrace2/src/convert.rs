@@ -3,7 +3,6 @@
 mod component_names;
 mod explicit;
 mod implicit;
-mod live_url;
 mod name_lists;
 mod settings;
 
@@ -12,12 +11,12 @@ use std::path::is_separator;
 use self::component_names::ComponentNames;
 use self::explicit::{Explicit, Input};
 use self::implicit::{ImplicitComponent, source_class};
-use self::live_url::has_session;
 use self::settings::{OPTIONS, Settings};
 use crate::arguments::environment::Environment;
 use crate::arguments::log_levels::raise_by_environment;
 use crate::arguments::options::Options;
 use crate::command::{Action, ComponentKind, Failure, FoundSource, LogLevel};
+use crate::components::live_url::parse_live_url;
 use crate::help::usage;
 use crate::run;
 use crate::run_args::{connection_argument, push_parameter, push_text_parameter, run_args_text};
@@ -108,9 +107,9 @@ fn connect_live(settings: &mut Settings, inputs: &[Input]) -> Result<Option<Acti
         [input] => &input.path,
         _ => return Err(Failure::from_cause("Too many URLs specified for --input-format=lttng-live.")),
     };
-    let has_session = has_session(url)
+    let address = parse_live_url(url)
         .map_err(|problem| Failure::from_cause(format!("Invalid LTTng live URL format: {problem}.")))?;
-    if !has_session {
+    if address.session.is_none() {
         let output = settings.output.clone();
         return Ok(Some(Action::PrintLiveSessions { url: url.clone(), output }));
     }

@@ -6,6 +6,7 @@
 
 mod opened_graph;
 mod sink_run;
+mod skipped_messages;
 mod sources;
 mod star_glob;
 mod time_range;

@@ -124,6 +124,11 @@ impl EventScanner {
         self.end = readable.end.min(self.content_end());
     }
 
+    /// Makes the whole packet scannable, without checks for lost bytes.
+    pub(crate) fn scan_to_end(&mut self) {
+        self.end = self.content_end();
+    }
+
     /// Returns the default clock value in cycles. Without a default clock it is 0, which is harmless because such
     /// events have no time.
     fn clock_cycles(&self) -> u64 {

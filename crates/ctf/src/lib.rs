@@ -48,6 +48,7 @@ pub mod source;
 mod stack_file;
 mod stream_builder;
 pub mod stream_input;
+mod stream_range;
 #[cfg(test)]
 mod test_stream;
 pub mod trace;

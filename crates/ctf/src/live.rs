@@ -125,6 +125,13 @@ impl LiveReader {
         self.waiting.insert((AT_ONCE, stream));
     }
 
+    /// Gives a data stream another name than its file, before its first packet.
+    pub fn name_stream(&mut self, stream: u64, name: &str) {
+        if let Some(open) = self.streams.get_mut(&stream) {
+            open.stream.set_name(name);
+        }
+    }
+
     /// Adds a packet of a data stream. `offset` is its offset in the file.
     pub fn add_packet(&mut self, stream: u64, offset: u64, bytes: Vec<u8>) {
         self.push(stream, StreamItem::Packet { offset, bytes });

@@ -2,7 +2,7 @@
 
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ichnos_io::{Bytes, Entry, ScanProgress, ScanStep};
 use ichnos_model::class::Role;
@@ -354,6 +354,7 @@ impl<'a> StreamBuilder<'a> {
                 repeated: 0,
                 rest: Box::default(),
                 applied_quirks: AppliedQuirks::default(),
+                range: OnceLock::new(),
             });
             put.equal.retain(|(packet, _)| input.moves_clock(*packet));
             if let Some(input) = Arc::get_mut(&mut input) {

@@ -1,6 +1,6 @@
 //! A CTF data stream with its files and packets.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ichnos_io::Bytes;
 use ichnos_model::clock::{ClockArithmetic, ClockClass, ClockValue};
@@ -44,6 +44,8 @@ pub struct StreamInput {
     pub(crate) applied_quirks: AppliedQuirks,
     /// `true` if packets can be decoded without earlier packets. Cached, because there may be many packets.
     pub(crate) packets_stand_alone: bool,
+    /// Its times, once they are known.
+    pub(crate) range: OnceLock<StreamRange>,
 }
 
 /// Rules for reading the data streams in a class. They are shared, because there may be many data streams.
@@ -59,6 +61,15 @@ pub(crate) struct StreamRules {
     pub(crate) clock_arithmetic: ClockArithmetic,
     /// Largest default clock value whose time fits in 64 bits.
     pub(crate) most_cycles: u64,
+}
+
+/// Times of a data stream, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamRange {
+    /// Begin of the first packet, and end of the last packet.
+    pub(crate) packets: Option<(i128, i128)>,
+    /// Time of the last event, if the last packet's recorded end is wrong because of a tracer bug.
+    pub(crate) last_event: Option<i128>,
 }
 
 impl StreamRules {
@@ -118,23 +129,6 @@ impl StreamInput {
         self.packets[..last].iter().position(|packet| !ends_before(packet)).unwrap_or(last)
     }
 
-    /// First and last time in packet contexts, in nanoseconds.
-    #[must_use]
-    pub fn time_range(&self) -> Option<(i128, i128)> {
-        let times = || {
-            self.packets.iter().enumerate().flat_map(|(i, packet)| {
-                // Other begin times are within the range, even if they are too late.
-                let is_outermost = i == 0 || i + 1 == self.packets.len();
-                let earlier = is_outermost.then(|| self.earlier_begin(i)).flatten();
-                let begin = earlier.or(packet.begin());
-                // An end before the begin is ignored.
-                [begin, packet.end().filter(|end| begin.is_none_or(|begin| begin <= *end))]
-                    .map(|cycles| self.clock_value(cycles).map(|value| value.nanoseconds))
-            })
-        };
-        Some((times().flatten().min()?, times().flatten().max()?))
-    }
-
     /// Size of the file that contains a packet.
     pub(crate) fn file_size(&self, packet: &PacketEntry) -> u64 {
         self.files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64)
@@ -143,6 +137,7 @@ impl StreamInput {
     /// Returns a summary of its packets.
     #[must_use]
     pub fn summary(&self) -> StreamSummary {
+        let StreamRange { packets: time_range, last_event } = self.range();
         let mut summary = StreamSummary {
             stream: Arc::clone(&self.stream),
             files: self.files.iter().map(|file| file.name.to_string()).collect(),
@@ -150,7 +145,8 @@ impl StreamInput {
             repeated_packets: self.repeated,
             bytes: 0,
             padding: 0,
-            time_range: self.time_range(),
+            time_range,
+            last_event,
             discarded_events: 0,
             discarded_before: false,
             discarded_packets: 0,

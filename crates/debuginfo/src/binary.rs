@@ -85,6 +85,9 @@ impl Binary {
         }
         let with_dwarf = binary.debug_file.as_ref().or(binary.program.as_ref()).filter(|elf| elf.has_dwarf());
         binary.dwarf = with_dwarf.map(Dwarf::new);
+        if binary.dwarf.is_some() && binary.problem == Some(DebugInfoError::NoPrefix) {
+            binary.problem = None;
+        }
         if binary.dwarf.is_none() && binary.problem.is_none() {
             binary.problem = Some(DebugInfoError::Missing { path: id.path.to_string() });
         }

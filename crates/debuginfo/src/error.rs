@@ -22,6 +22,11 @@ pub enum DebugInfoError {
         /// Reason.
         reason: &'static str,
     },
+    /// The traced system's root directory is not given, so no binary is read.
+    #[error(
+        "the trace's own paths are not read without a target prefix; for a trace of this system, it is `/`"
+    )]
+    NoPrefix,
     /// The file is larger than allowed.
     #[error("{path}: {size} bytes, the limit is {limit} bytes")]
     TooLarge {

@@ -12,7 +12,7 @@ const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
 /// Directories with binaries and separate debug files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directories {
-    /// Root directory of the traced system. Binaries outside it are not read.
+    /// Root directory of the traced system. Binaries outside it are not read, and without it no binaries.
     pub(crate) target_prefix: Option<PathBuf>,
     /// Directory for separate debug files.
     pub(crate) debug_info: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(crate) struct Directories {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilePath<'d> {
     pub(crate) path: PathBuf,
-    root: Option<&'d Path>,
+    root: &'d Path,
 }
 
 impl Directories {
@@ -41,11 +41,8 @@ impl Directories {
         if !components.all(|part| matches!(part, Component::Normal(_))) {
             return Err(refuse("the path has `..`"));
         }
-        let root = self.target_prefix.as_deref();
-        let path = match root {
-            Some(root) => root.join(inner.strip_prefix("/").unwrap_or(inner)),
-            None => inner.to_owned(),
-        };
+        let Some(root) = self.target_prefix.as_deref() else { return Err(DebugInfoError::NoPrefix) };
+        let path = root.join(inner.strip_prefix("/").unwrap_or(inner));
         Ok(FilePath { path, root })
     }
 
@@ -55,7 +52,7 @@ impl Directories {
         let directory = self.debug_info();
         let name = format!("{}.debug", hexadecimal(rest));
         let path = directory.join(".build-id").join(hexadecimal(first)).join(name);
-        Some(FilePath { path, root: Some(directory) })
+        Some(FilePath { path, root: directory })
     }
 
     /// Returns the places where a binary's separate debug file can be, from the name in its debug link.
@@ -68,14 +65,14 @@ impl Directories {
         let debug = self.debug_info();
         let in_debug = |inner: &Path| {
             let path = debug.join(inner.strip_prefix("/").unwrap_or(inner)).join(name);
-            FilePath { path, root: Some(debug) }
+            FilePath { path, root: debug }
         };
         let mut places = vec![
             FilePath { path: directory.join(name), root: binary.root },
             FilePath { path: directory.join(".debug").join(name), root: binary.root },
         ];
         // Debuggers use the directory in the traced system, Babeltrace the directory with the prefix.
-        if let Some(inner) = binary.root.and_then(|root| directory.strip_prefix(root).ok()) {
+        if let Ok(inner) = directory.strip_prefix(binary.root) {
             places.push(in_debug(inner));
         }
         if directory.is_absolute() {
@@ -103,9 +100,7 @@ impl FilePath<'_> {
             |error: io::Error| DebugInfoError::Io { path: self.shown(), message: error.to_string() };
         let refuse = |reason| DebugInfoError::Path { path: self.shown(), reason };
         let place = Place::new(&self.path).map_err(failure)?;
-        if let Some(root) = self.root
-            && !place.path().map_err(failure)?.starts_with(root.canonicalize().map_err(failure)?)
-        {
+        if !place.path().map_err(failure)?.starts_with(self.root.canonicalize().map_err(failure)?) {
             return Err(refuse("a link leads out of the directory"));
         }
         let metadata = place.metadata().map_err(failure)?;
@@ -203,7 +198,8 @@ mod tests {
     #[test]
     fn paths_stay_within_the_prefix() {
         let inside = Directories { target_prefix: Some("/sys-root".into()), debug_info: None };
-        let anywhere = Directories::default();
+        let here = Directories { target_prefix: Some("/".into()), debug_info: None };
+        let nowhere = Directories::default();
         for (path, expected) in [
             ("/usr/lib/libc.so.6", Some("usr/lib/libc.so.6")),
             ("//bin/./a", Some("bin/a")),
@@ -217,7 +213,8 @@ mod tests {
             let place = |directories: &Directories| directories.binary(path).ok().map(|place| place.path);
             let expected = |root: &str| expected.map(|path| Path::new(root).join(path));
             assert_eq!(place(&inside), expected("/sys-root"), "{path}");
-            assert_eq!(place(&anywhere), expected("/"), "{path}");
+            assert_eq!(place(&here), expected("/"), "{path}");
+            assert_eq!(place(&nowhere), None, "{path}");
         }
     }
 
@@ -246,15 +243,15 @@ mod tests {
 
     #[test]
     fn only_regular_files_are_read() {
-        let read = |path: &str| FilePath { path: path.into(), root: None }.read(1 << 20);
+        let read = |path: &str| FilePath { path: path.into(), root: Path::new("/") }.read(1 << 20);
         for path in ["/dev/zero", "/dev", "/proc/self/maps", "/does/not/exist"] {
             assert!(read(path).is_err(), "{path}");
         }
         let this = concat!(env!("CARGO_MANIFEST_DIR"), "/src/files.rs");
         assert!(read(this).unwrap().starts_with(b"//!"));
-        let limited = FilePath { path: this.into(), root: None }.read(10);
+        let limited = FilePath { path: this.into(), root: Path::new("/") }.read(10);
         assert!(matches!(limited, Err(DebugInfoError::TooLarge { limit: 10, .. })));
-        let outside = FilePath { path: this.into(), root: Some(Path::new("/dev")) }.read(1 << 20);
+        let outside = FilePath { path: this.into(), root: Path::new("/dev") }.read(1 << 20);
         assert!(matches!(outside, Err(DebugInfoError::Path { .. })));
     }
 
@@ -270,7 +267,7 @@ mod tests {
         std::fs::create_dir(&root).unwrap();
         std::fs::write(&inside, "inside").unwrap();
         std::fs::write(&secret, "secret").unwrap();
-        let place = FilePath { path: inside.clone(), root: Some(&root) };
+        let place = FilePath { path: inside.clone(), root: &root };
         let put_link = |target: &Path| {
             symlink(target, &other).unwrap();
             std::fs::rename(&other, &inside).unwrap();

@@ -50,7 +50,8 @@ pub type Decompress = fn(Compression, &[u8], usize) -> Option<Vec<u8>>;
 pub struct DebugInfoOptions {
     /// Directory for separate debug files, `/usr/lib/debug` by default.
     pub debug_info_dir: Option<PathBuf>,
-    /// Root directory of the traced system. Without it, the trace was recorded on this system.
+    /// Root directory of the traced system, `/` for a trace of this system. Binaries outside it are not read, and without
+    /// it no binaries, because a trace could name any file. Separate debug files do not need it.
     pub target_prefix: Option<PathBuf>,
     /// Name of the structure that is added to events, `debug_info` by default.
     pub field_name: String,
@@ -60,7 +61,8 @@ pub struct DebugInfoOptions {
     ///
     /// Babeltrace shows nothing for a binary with a recorded build id if the file is missing or from another build. It
     /// shows a line only for an inlined function, or at the line's first address. It uses the symbol table only if
-    /// DWARF data are missing, and never the names that a stripped library exports.
+    /// DWARF data are missing, and never the names that a stripped library exports. Without a target prefix, it reads the
+    /// paths in the trace on this system.
     pub as_babeltrace: bool,
     /// Limits.
     pub limits: DebugInfoLimits,

@@ -28,8 +28,9 @@ pub(crate) struct TextMaker {
 
 impl TextMaker {
     pub(crate) fn new(options: &DebugInfoOptions) -> Self {
+        let this_system = || options.as_babeltrace.then(|| "/".into());
         let directories = Directories {
-            target_prefix: options.target_prefix.clone(),
+            target_prefix: options.target_prefix.clone().or_else(this_system),
             debug_info: options.debug_info_dir.clone(),
         };
         let settings = OpenSettings { directories, limits: options.limits, decompress: options.decompress };

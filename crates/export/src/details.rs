@@ -88,8 +88,10 @@ pub struct DetailsPart {
     /// Times of the data streams that it cuts, by [`DataStream::key`]: they begin or end with it. The times of other
     /// data streams are unknown.
     pub times: HashMap<u32, StreamTimes>,
-    /// Data streams that have no messages in it. They must have an id.
+    /// Data streams that have no messages in it. They must have an id or a number.
     pub further_streams: Vec<Arc<DataStream>>,
+    /// Numbers of data streams without an id, by their keys. Others are numbered as they begin.
+    pub numbers: HashMap<u32, u128>,
 }
 
 /// Times at which a data stream begins and ends, if known.
@@ -313,15 +315,19 @@ impl<W: TextWriter> Details<W> {
             let trace = Arc::clone(&stream.trace);
             let further =
                 self.options.part.further_streams.iter().filter(|other| Arc::ptr_eq(&other.trace, &trace));
-            let listed =
-                |other: &Arc<DataStream>| Some(ListedStream { id: other.id?, class_id: other.class().id });
+            let numbers = &self.options.part.numbers;
+            let listed = |other: &Arc<DataStream>| {
+                let id = other.id.or_else(|| numbers.get(&other.key).copied())?;
+                Some(ListedStream { id, class_id: other.class().id })
+            };
             let streams = further.filter_map(listed).collect();
             self.traces.push(DetailsTraceState { trace, streams, without_id: 0, written: false, listed: 0 });
             self.traces.len() - 1
         });
         let trace = &mut self.traces[index];
         // Data streams without an id are numbered.
-        let id = stream.id.unwrap_or(trace.without_id);
+        let number = || self.options.part.numbers.get(&stream.key).copied();
+        let id = stream.id.or_else(number).unwrap_or(trace.without_id);
         trace.without_id += u128::from(stream.id.is_none());
         trace.streams.push(ListedStream { id, class_id: stream.class().id });
         (index, id)

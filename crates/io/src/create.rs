@@ -232,6 +232,9 @@ pub struct WriteOptions {
     /// Roles of packet fields that count anew, without the losses of the source: counters of discarded events, and
     /// packet numbers. Without effect in formats without packet fields.
     pub recounted: ichnos_model::class::Roles,
+    /// Roles of packet fields that count anew, with the losses that the writer receives. A loss of an unknown number
+    /// counts as one.
+    pub recounted_with_losses: ichnos_model::class::Roles,
     /// Number packets that have no number in the source.
     pub numbers_packets: bool,
     /// Also write packet indexes.
@@ -260,6 +263,12 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
+    /// Returns the roles of packet fields that count anew.
+    #[must_use]
+    pub fn all_recounted(&self) -> ichnos_model::class::Roles {
+        self.recounted.iter().chain(self.recounted_with_losses.iter()).collect()
+    }
+
     /// Returns the dialect's index in a list. The default is 0.
     ///
     /// # Errors

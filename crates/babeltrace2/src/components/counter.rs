@@ -33,10 +33,53 @@ pub(crate) struct Counter<W> {
     counts: [u64; KINDS.len()],
     /// Number of messages since the last step.
     at: u64,
-    /// Number of messages in the current batch.
-    batch: u64,
+    batches: Batches,
     /// Total that was printed last.
     printed: Option<u64>,
+}
+
+/// Batches of messages, as Babeltrace passes them on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Batches {
+    /// Number of messages in the current batch.
+    filled: u64,
+    /// Number of messages with which it ends.
+    size: u64,
+    /// Number of messages after it that do not share a batch with later messages.
+    rest: u64,
+}
+
+impl Default for Batches {
+    fn default() -> Self {
+        Self { filled: 0, size: BATCH, rest: 0 }
+    }
+}
+
+impl Batches {
+    /// Adds a message. Returns the number of messages in the batch, if it ends.
+    fn add(&mut self) -> Option<u64> {
+        self.filled += 1;
+        if self.filled < self.size {
+            return None;
+        }
+        let ended = self.filled;
+        let size = if self.rest > 0 { self.rest.min(BATCH) } else { BATCH };
+        *self = Self { filled: 0, size, rest: self.rest - self.rest.min(BATCH) };
+        Some(ended)
+    }
+
+    /// Starts a window after `skipped` messages. What begins with the window, and the rest of the batch in which the
+    /// first message of the window was, are batches of their own.
+    fn start_window(&mut self, skipped: u64) {
+        let (left, room) = (BATCH - skipped % BATCH, BATCH - self.filled);
+        self.size = self.filled + left.min(room);
+        self.rest = left - left.min(room);
+    }
+
+    /// Ends a window. What ends with it fills the batch.
+    fn end_window(&mut self) {
+        (self.size, self.rest) = (BATCH, 0);
+    }
 }
 
 impl<W: Write> Counter<W> {
@@ -51,9 +94,19 @@ impl<W: Write> Counter<W> {
             paint: Paint::detect(&|name| std::env::var(name).ok(), are_terminals),
             counts: [0; KINDS.len()],
             at: 0,
-            batch: 0,
+            batches: Batches::default(),
             printed: None,
         }
+    }
+
+    /// Starts a time window. `skipped` messages were dropped before.
+    pub(crate) fn start_window(&mut self, skipped: u64) {
+        self.batches.start_window(skipped);
+    }
+
+    /// Ends a time window.
+    pub(crate) fn end_window(&mut self) {
+        self.batches.end_window();
     }
 
     fn total(&self) -> u64 {
@@ -74,8 +127,8 @@ impl<W: Write> Counter<W> {
         Ok(())
     }
 
-    fn end_batch(&mut self) -> io::Result<()> {
-        self.at += std::mem::take(&mut self.batch);
+    fn end_batch(&mut self, messages: u64) -> io::Result<()> {
+        self.at += messages;
         if self.step == 0 || self.at < self.step {
             return Ok(());
         }
@@ -99,16 +152,15 @@ impl<W: Write> Sink for Counter<W> {
             _ => return Ok(ControlFlow::Continue(())),
         };
         self.counts[kind] += 1;
-        self.batch += 1;
-        if self.batch == BATCH {
-            self.end_batch()?;
+        if let Some(messages) = self.batches.add() {
+            self.end_batch(messages)?;
         }
         Ok(ControlFlow::Continue(()))
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        if self.batch > 0 {
-            self.end_batch()?;
+        if self.batches.filled > 0 {
+            self.end_batch(self.batches.filled)?;
         }
         if self.printed != Some(self.total()) {
             self.print()?;
@@ -123,6 +175,23 @@ mod tests {
     use crate::value::ParameterValue;
     use ichnos::model::message::Damage;
     use ichnos::model::message::DamageKind;
+
+    #[test]
+    fn batches_end_with_the_batches_before_a_trimmer() {
+        let ends = |before: u64, skipped: u64| {
+            let mut batches = Batches::default();
+            let mut sizes: Vec<u64> = (0..before).filter_map(|_| batches.add()).collect();
+            batches.start_window(skipped);
+            sizes.extend((0..60).filter_map(|_| batches.add()));
+            sizes.truncate(4);
+            sizes
+        };
+        assert_eq!(ends(0, 0), [15, 15, 15, 15]);
+        assert_eq!(ends(2, 14), [3, 15, 15, 15]);
+        assert_eq!(ends(4, 0), [15, 4, 15, 15]);
+        assert_eq!(ends(16, 5), [15, 11, 15, 15]);
+        assert_eq!(ends(15, 30), [15, 15, 15, 15]);
+    }
 
     #[test]
     fn nothing_is_printed_once() {

@@ -14,7 +14,7 @@ use crate::command::Failure;
 use crate::components::ctf_errors::{damage_cause, is_refused};
 use crate::components::parameter_values::Parameters;
 use crate::components::text_sinks::shown;
-use crate::components::trace_directory::new_trace_directory;
+use crate::components::trace_directory::{new_trace_directory, place_for_trace};
 use crate::value::Map;
 
 /// Parameters that ignore losses, and the roles of the packet fields that count them.
@@ -71,7 +71,7 @@ impl CtfFsSink {
 
     /// Returns the path of the first directory that the sink creates, or could create.
     pub(crate) fn new_place(&self) -> PathBuf {
-        let mut place = if self.is_single { self.path.clone() } else { self.path.join("trace") };
+        let mut place = if self.is_single { self.path.clone() } else { place_for_trace(&self.path) };
         while let Some(parent) = place.parent()
             && !parent.as_os_str().is_empty()
             && !parent.exists()
@@ -97,11 +97,17 @@ impl CtfFsSink {
         create_directories(directory, "output directory: output-dir-path")
     }
 
-    /// Writes the messages of a reader as one trace.
+    /// Writes the messages of a reader as one trace. `is_cut`: only some of its messages, which its counters do not show.
     ///
     /// # Errors
     /// If the trace cannot be read or written.
-    pub(crate) fn write(&mut self, reader: &Reader<'_>, trace: &Trace, pass: Pass) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &mut self,
+        reader: &Reader<'_>,
+        trace: &Trace,
+        pass: Pass,
+        is_cut: bool,
+    ) -> Result<(), Failure> {
         if self.is_single && self.traces > 0 {
             return Err(Failure::from_cause("Single trace mode, but getting more than one trace"));
         }
@@ -120,6 +126,11 @@ impl CtfFsSink {
         options.write.existing = ExistingOutput::Refuse;
         options.write.correlated = true;
         options.write.recounted = self.ignored_losses;
+        if is_cut {
+            let roles = LOSSES.into_iter().map(|(_, role)| role);
+            options.write.recounted_with_losses =
+                roles.filter(|role| !self.ignored_losses.has(*role)).collect();
+        }
         options.write.numbers_packets = true;
         options.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         options.pass = pass.refuse(is_refused);

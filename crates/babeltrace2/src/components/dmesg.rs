@@ -14,9 +14,9 @@ use ichnos::model::{Scope, Source, Trace, TraceClass};
 use ichnos::{OpenOptions, Session};
 
 use crate::command::Failure;
+use crate::components::decimal_number::number;
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
-use crate::components::trimmer::number;
 use crate::value::Map;
 
 /// Maximum size of a log in bytes.

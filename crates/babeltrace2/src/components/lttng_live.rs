@@ -7,16 +7,20 @@ use std::time::Duration;
 use ichnos::debug_info::DebugInfo;
 use ichnos::export::printable;
 use ichnos::live::lttng::{
-    self, AddressError, LttngFeed, LttngLiveError, LttngLiveOptions, RelayAddress, RelaySession, SeekPosition,
+    self, LttngFeed, LttngLiveError, LttngLiveOptions, RelayAddress, RelaySession, SeekPosition,
 };
 use ichnos::model::live::LiveOptions;
 use ichnos::{OpenOptions, Session};
 
 use crate::command::Failure;
 use crate::components::ctf_fs;
+use crate::components::live_url::parse_live_url;
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
 use crate::value::{Map, ParameterValue};
+
+/// Name of the only output port.
+pub(crate) const LIVE_PORT: &str = "out";
 
 /// Time to wait for a session that is not there yet.
 const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
@@ -27,7 +31,10 @@ const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
 /// If the address is invalid, or if the relay daemon does not give the session.
 pub(crate) fn open(parameters: &Map, debug_info: Option<&Arc<DebugInfo>>) -> Result<OpenedSource, Failure> {
     let parameters = Parameters(parameters);
-    let (url, address) = address(parameters.texts("inputs").first().copied())?;
+    let Some(url) = parameters.texts("inputs").first().copied() else {
+        return Err(Failure::from_cause("Mandatory `inputs` parameter missing"));
+    };
+    let address = address(url)?;
     let options = ctf_fs::options(parameters, debug_info);
     let mut lttng = LttngLiveOptions::default();
     lttng.from = SeekPosition::Last;
@@ -39,11 +46,11 @@ pub(crate) fn open(parameters: &Map, debug_info: Option<&Arc<DebugInfo>>) -> Res
     let feed = match LttngFeed::open(&address, &lttng, &options.read, &live) {
         Ok(feed) => feed,
         Err(LttngLiveError::UnknownSession(_)) if action == "end" => return Ok(empty(&options)),
-        Err(error) => return Err(cannot(&url, &error)),
+        Err(error) => return Err(cannot(url, &error)),
     };
-    let trace = feed.into_trace(&address, live).ok_or_else(|| cannot(&url, &"too many traces"))?;
+    let trace = feed.into_trace(&address, live).ok_or_else(|| cannot(url, &"too many traces"))?;
     let session = Session::of_live(vec![Box::new(trace)], &options);
-    Ok(OpenedSource { session, ports: vec![Port { name: "out".to_owned(), trace: 0, stream: 0 }] })
+    Ok(OpenedSource { session, ports: vec![Port { name: LIVE_PORT.to_owned(), trace: 0, stream: 0 }] })
 }
 
 /// Returns a source without messages.
@@ -52,13 +59,15 @@ fn empty(options: &OpenOptions) -> OpenedSource {
 }
 
 /// Parses an address.
-fn address(url: Option<&str>) -> Result<(String, RelayAddress), Failure> {
-    let Some(url) = url else {
-        return Err(Failure::from_cause("Mandatory `inputs` parameter missing"));
-    };
-    let invalid =
-        |error: AddressError| Failure::from_cause(format!("Invalid LTTng live URL format: {error}: `{url}`"));
-    Ok((url.to_owned(), url.parse().map_err(invalid)?))
+fn address(url: &str) -> Result<RelayAddress, Failure> {
+    parse_live_url(url)
+        .map_err(|problem| Failure::from_cause(format!("Invalid LTTng live URL format: {problem}")))
+        .map_err(|failure| {
+            failure
+                .in_context("Failed to parse URL")
+                .in_context(format!("Failed to establish connection: url=\"{url}\""))
+                .in_context("Failed to create viewer connection")
+        })
 }
 
 fn cannot(url: &str, error: &dyn Display) -> Failure {
@@ -69,12 +78,26 @@ fn cannot(url: &str, error: &dyn Display) -> Failure {
 ///
 /// # Errors
 /// If the address is invalid, or if the relay daemon does not answer.
-pub(crate) fn sessions(url: Option<&str>) -> Result<(RelayAddress, Vec<RelaySession>), Failure> {
-    let (url, mut relay) = address(url)?;
-    let found =
-        lttng::sessions(&relay, &LttngLiveOptions::default()).map_err(|error| cannot(&url, &error))?;
+pub(crate) fn sessions(url: &str) -> Result<(RelayAddress, Vec<RelaySession>), Failure> {
+    let mut relay = address(url)?;
+    let found = lttng::sessions(&relay, &LttngLiveOptions::default()).map_err(|error| cannot(url, &error))?;
     relay.session = None;
-    Ok((relay, found))
+    Ok((relay, joined(found)))
+}
+
+/// Joins sessions with the same host and name, which are the tracing domains of one recording.
+fn joined(all: Vec<RelaySession>) -> Vec<RelaySession> {
+    let mut found: Vec<RelaySession> = Vec::new();
+    for session in all {
+        match found.iter_mut().find(|known| (&known.host, &known.name) == (&session.host, &session.name)) {
+            Some(known) => {
+                known.streams = known.streams.saturating_add(session.streams);
+                known.clients = known.clients.max(session.clients);
+            }
+            None => found.push(session),
+        }
+    }
+    found
 }
 
 /// Returns the address of a session.
@@ -87,7 +110,7 @@ fn session_url(relay: &RelayAddress, session: &RelaySession) -> String {
 /// # Errors
 /// As for [`sessions`].
 pub(crate) fn sessions_text(url: &str) -> Result<String, Failure> {
-    let (relay, sessions) = sessions(Some(url))?;
+    let (relay, sessions) = sessions(url)?;
     let line = |session: &RelaySession| {
         let RelaySession { live_timer, streams, clients, .. } = session;
         format!(
@@ -102,8 +125,8 @@ pub(crate) fn sessions_text(url: &str) -> Result<String, Failure> {
 ///
 /// # Errors
 /// As for [`sessions`].
-pub(crate) fn sessions_value(parameters: &Map) -> Result<ParameterValue, Failure> {
-    let (relay, sessions) = sessions(Parameters(parameters).text("url"))?;
+pub(crate) fn sessions_value(url: &str) -> Result<ParameterValue, Failure> {
+    let (relay, sessions) = sessions(url)?;
     let value = |session: &RelaySession| {
         let mut map = Map::default();
         map.insert("url", ParameterValue::Text(session_url(&relay, session)));
@@ -115,4 +138,25 @@ pub(crate) fn sessions_value(parameters: &Map) -> Result<ParameterValue, Failure
         ParameterValue::Map(map)
     };
     Ok(ParameterValue::Array(sessions.iter().map(value).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ichnos::live::lttng::TraceFormat;
+
+    #[test]
+    fn domains_of_a_recording_are_one_session() {
+        let session = |id, name: &str, streams, clients| RelaySession {
+            id,
+            host: "h".to_owned(),
+            name: name.to_owned(),
+            live_timer: 1,
+            clients,
+            streams,
+            format: TraceFormat::Ctf18,
+        };
+        let all = vec![session(0, "a", 4, 1), session(1, "b", 1, 0), session(2, "a", 2, 0)];
+        assert_eq!(joined(all), [session(0, "a", 6, 1), session(1, "b", 1, 0)]);
+    }
 }

@@ -8,12 +8,13 @@ use crate::command::{ComponentClass, ComponentKind, Failure};
 use crate::component_list::{ClassInfo, ParameterInfo, ParameterKind, class_info, missing_class};
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
-use crate::components::{ctf_fs, ctf_identity::TraceIdentity, ctf_metadata};
+use crate::components::{ctf_fs, ctf_identity::TraceIdentity, ctf_metadata, lttng_live};
 use crate::parameter_check::check_parameters;
 use crate::value::{Map, ParameterValue};
 
 /// Parameters of queries.
 static METADATA_INFO: ClassInfo = query_object("metadata-info", &[text("path")]);
+static SESSIONS: ClassInfo = query_object("sessions", &[text("url")]);
 static SUPPORT_INFO: ClassInfo = query_object("babeltrace.support-info", &[text("type"), text("input")]);
 
 const fn query_object(name: &'static str, parameters: &'static [ParameterInfo]) -> ClassInfo {
@@ -43,9 +44,7 @@ pub(crate) fn query(
         ("ctf", "fs", "babeltrace.trace-infos") if is_source => trace_infos(info, parameters),
         ("ctf", "fs", "babeltrace.support-info") if is_source => support_info(parameters),
         ("ctf", "lttng-live", "babeltrace.support-info") if is_source => live_support_info(parameters),
-        ("ctf", "lttng-live", "sessions") if is_source => {
-            crate::components::lttng_live::sessions_value(parameters)
-        }
+        ("ctf", "lttng-live", "sessions") if is_source => live_sessions(parameters),
         _ => Err(Failure::from_cause(format!("Unknown query object `{object}`"))),
     };
     answer.map_err(|failure| {
@@ -107,6 +106,11 @@ fn live_support_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     Ok(ParameterValue::Real(if is_address { CTF_WEIGHT } else { 0.0 }))
 }
 
+fn live_sessions(parameters: &Map) -> Result<ParameterValue, Failure> {
+    check_parameters(&SESSIONS, parameters).map_err(Failure::from_cause)?;
+    lttng_live::sessions_value(Parameters(parameters).text("url").unwrap_or_default())
+}
+
 /// Returns `true` for addresses of LTTng live sessions.
 pub(crate) fn is_live_address(input: &str) -> bool {
     ["net://", "net4://", "net6://"].iter().any(|scheme| input.starts_with(scheme))
@@ -149,7 +153,7 @@ fn trace_info(source: &OpenedSource) -> Result<Map, Failure> {
 
 /// Returns the time range of a data stream, if its packets have times.
 fn packet_range(summary: &StreamSummary) -> Option<(i64, i64)> {
-    let (begin, end) = summary.time_range?;
+    let (begin, end) = summary.active_range()?;
     Some((i64::try_from(begin).ok()?, i64::try_from(end).ok()?))
 }
 

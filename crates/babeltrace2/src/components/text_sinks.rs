@@ -87,7 +87,7 @@ impl TextSink {
     }
 
     /// Returns `true` if losses are shown whose number the trace itself does not know.
-    pub(crate) fn has_uncounted_losses(&self) -> bool {
+    pub(crate) fn shows_uncertain_losses(&self) -> bool {
         matches!(self.style, TextStyle::Pretty(_))
     }
 

@@ -7,7 +7,16 @@ use ichnos::model::class::Value;
 
 /// Returns the path of a new trace directory in an output directory. An existing path gets a number.
 pub(crate) fn new_trace_directory(output: &Path, trace: &Trace) -> PathBuf {
-    let path = output.join(sanitized(&relative_path(trace)));
+    unique_path(output.join(sanitized(&relative_path(trace))))
+}
+
+/// Returns the path of a directory that does not exist yet, in which the first trace could be written.
+pub(crate) fn place_for_trace(output: &Path) -> PathBuf {
+    unique_path(output.join(TRACE))
+}
+
+/// Returns a path, with a number if it exists.
+fn unique_path(path: PathBuf) -> PathBuf {
     let mut unique = path.clone();
     let mut number = 0_u64;
     while unique.exists() {

@@ -4,6 +4,7 @@ use ichnos::export::text::{calendar_date, calendar_nanoseconds};
 use ichnos::model::Window;
 
 use crate::command::Failure;
+use crate::components::decimal_number::number;
 use crate::components::parameter_values::Parameters;
 use crate::value::Map;
 
@@ -155,12 +156,6 @@ fn nanoseconds(digits: &str) -> Option<i32> {
         return None;
     }
     number(&format!("{digits:0<9}"))
-}
-
-/// Reads a number of decimal digits, without a sign.
-pub(crate) fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {
-    let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_plain)
 }
 
 #[cfg(test)]

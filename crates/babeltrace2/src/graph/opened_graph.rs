@@ -57,6 +57,7 @@ pub(crate) fn run(graph: &Graph, log_level: Option<LogLevel>) -> Result<u8, Fail
             return Ok(code);
         }
     }
+    opened.sources.warn_of_incomplete_debug_info();
     Ok(0)
 }
 
@@ -160,7 +161,10 @@ impl<'g> OpenedGraph<'g> {
         let port_input = |input: &SinkInput| {
             let debug_info = input.filters.iter().find(adds_debug_info).copied();
             let source = SourceUse { source: input.source, debug_info };
-            Ok(PortInput { source, port: input.port, window: ranges.of_port(input)? })
+            let last = input.filters.iter().rfind(|filter| !adds_debug_info(filter));
+            let ends_with_trimmer = last.is_some_and(|filter| self.trimmers.contains_key(filter));
+            let window = ranges.of_port(input)?;
+            Ok(PortInput { source, port: input.port, window, ends_with_trimmer })
         };
         inputs.iter().map(port_input).collect()
     }

@@ -14,10 +14,11 @@ use crate::components::ctf_fs_sink::CtfFsSink;
 use crate::components::source::OpenedSource;
 use crate::components::text_sinks::{PartOutput, TextSink};
 use crate::components::{damage_cause, is_refused};
+use crate::graph::skipped_messages::skipped_messages;
 use crate::graph::sources::{SourceUse, Sources};
 use crate::graph::time_range::narrowed;
-use crate::graph::trimmed_sink::TrimmedSink;
-use crate::graph::trimmed_streams::TrimmedStreams;
+use crate::graph::trimmed_sink::{TrimmedSink, WindowBound};
+use crate::graph::trimmed_streams::{TrimmedStreams, UncountedLosses};
 use crate::standard_output::exit_code;
 use crate::value::Map;
 
@@ -46,6 +47,8 @@ pub(crate) struct PortInput {
     pub(crate) source: SourceUse,
     pub(crate) port: usize,
     pub(crate) window: Window,
+    /// `true` if a trimmer passes on its batches of messages, behind the last muxer.
+    pub(crate) ends_with_trimmer: bool,
 }
 
 /// Size in bytes of the parts that are read at once if nothing is printed.
@@ -62,8 +65,10 @@ pub(crate) fn run_sink(
 ) -> Result<u8, Failure> {
     let result = match sink {
         PreparedSink::CtfFs(sink) => return write_traces(sources, sink, inputs),
-        PreparedSink::Text(sink) => with_messages(sources, inputs, |reader, pass, streams| {
-            let pass = streams.trim(pass, sink.has_uncounted_losses());
+        PreparedSink::Text(sink) => with_messages(sources, inputs, |reader, pass, (streams, _)| {
+            let shows_all = sink.shows_uncertain_losses();
+            let uncounted = if shows_all { UncountedLosses::Shown } else { UncountedLosses::OfWindow };
+            let pass = streams.trim(pass, uncounted);
             if streams.is_empty() {
                 return sink.print(|output| write(reader, pass, output));
             }
@@ -74,10 +79,22 @@ pub(crate) fn run_sink(
                 }
             })
         }),
-        PreparedSink::Counter(mut counter) => with_messages(sources, inputs, |reader, pass, streams| {
-            let pass = streams.trim(pass, false);
-            reader.pass().with(pass).run(&mut TrimmedSink::new(&mut *counter, streams.clone()))
-        }),
+        PreparedSink::Counter(mut counter) => {
+            with_messages(sources, inputs, |reader, pass, (streams, session)| {
+                let pass = streams.trim(pass, UncountedLosses::OfWindow);
+                let mut sink = TrimmedSink::new(&mut *counter, streams.clone());
+                // A muxer makes new batches.
+                if inputs.iter().all(|input| input.ends_with_trimmer) {
+                    let skipped = skipped_messages(session, streams);
+                    sink = sink.at_bounds(move |counter, bound| match (bound, skipped) {
+                        (WindowBound::Begin, Some(skipped)) => counter.start_window(skipped),
+                        (WindowBound::Begin, None) => {}
+                        (WindowBound::End, _) => counter.end_window(),
+                    });
+                }
+                reader.pass().with(pass).run(&mut sink)
+            })
+        }
         PreparedSink::Dummy => with_messages(sources, inputs, |reader, pass, _| {
             let output = TextOutput::new(io::sink(), |_| Null::new()).without_damage();
             let mut options = PassOptions::default();
@@ -108,7 +125,7 @@ fn check_end(summary: &PassSummary) -> Result<(), Failure> {
 fn with_messages<T>(
     sources: &mut Sources<'_>,
     inputs: &[PortInput],
-    run: impl FnOnce(&Reader<'_>, Pass, &TrimmedStreams) -> T,
+    run: impl FnOnce(&Reader<'_>, Pass, (&TrimmedStreams, &Session)) -> T,
 ) -> Result<T, Failure> {
     let by_source = by_source(inputs);
     if let [(only, _)] = by_source.as_slice() {
@@ -145,14 +162,14 @@ fn by_source(inputs: &[PortInput]) -> Vec<(SourceUse, Vec<PortInput>)> {
 fn with_reader<T>(
     session: &Session,
     mut windows: HashMap<u32, Window>,
-    run: impl FnOnce(&Reader<'_>, Pass, &TrimmedStreams) -> T,
+    run: impl FnOnce(&Reader<'_>, Pass, (&TrimmedStreams, &Session)) -> T,
 ) -> Result<T, Failure> {
     let streams = TrimmedStreams::new(session, &mut windows);
     let reader = session.reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
     let mut reader = reader.map_err(|error| Failure::from_cause(error.to_string()))?;
     let pass = Pass::new(restrict(&mut reader, session, &windows)).refuse(is_refused);
     let pass = if session.is_live() { pass.live() } else { pass };
-    Ok(run(&reader, pass, &streams))
+    Ok(run(&reader, pass, (&streams, session)))
 }
 
 /// Restricts a reader to the time windows of its data streams. Returns the selection of events, which is needed if data
@@ -193,7 +210,9 @@ fn write_traces(sources: &mut Sources<'_>, mut sink: CtfFsSink, inputs: &[PortIn
                 .session
                 .stream_reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
             let pass = Pass::new(restrict(&mut reader, &source.session, &windows));
-            sink.write(&reader, trace.trace(), streams.trim(pass, true))?;
+            let is_cut = !streams.is_empty();
+            let pass = if is_cut { streams.trim(pass, UncountedLosses::OfWindow) } else { pass };
+            sink.write(&reader, trace.trace(), pass, is_cut)?;
         }
         sources.keep(key, source);
     }

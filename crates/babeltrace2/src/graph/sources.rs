@@ -10,8 +10,10 @@ use ichnos::debug_info::DebugInfo;
 use ichnos::export::printable;
 
 use crate::command::{Component, ComponentKind, Failure, Graph, LogLevel};
+use crate::components::lttng_live::LIVE_PORT;
 use crate::components::source::OpenedSource;
 use crate::components::{ctf_fs, debug_info, dmesg, lttng_live};
+use crate::graph::wiring;
 
 /// Source as a sink reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,10 +48,24 @@ impl<'g> Sources<'g> {
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn add(&mut self, source: usize) -> Result<(), Failure> {
-        let key = SourceUse { source, debug_info: self.probable_debug_info() };
+        let debug_info =
+            if self.is_live(source) { self.debug_info_of_live(source) } else { self.probable_debug_info() };
+        let key = SourceUse { source, debug_info };
         let opened = self.open(key, true)?;
         self.opened.insert(key, opened);
         Ok(())
+    }
+
+    /// Returns the filter that the events of a live source reach. Its session is attached to only once, so the filter must
+    /// be known before.
+    fn debug_info_of_live(&self, source: usize) -> Option<usize> {
+        wiring::filters_after(self.graph, source, LIVE_PORT)
+            .into_iter()
+            .find(|filter| self.debug_info.contains_key(filter))
+    }
+
+    fn is_live(&self, source: usize) -> bool {
+        self.graph.components.get(source).is_some_and(|component| component.class.name == "lttng-live")
     }
 
     /// Returns the filter that all events of a usual graph reach: the only one, before the only sink. It is known later
@@ -84,13 +100,17 @@ impl<'g> Sources<'g> {
         })
     }
 
-    /// Removes a source for a sink. Opens it if an earlier sink has closed it, or used it otherwise.
+    /// Removes a source for a sink. Opens it if an earlier sink has closed it, or used it otherwise. A live session is not
+    /// attached to again.
     ///
     /// # Errors
     /// If it cannot be read again.
     pub(crate) fn take(&mut self, key: SourceUse) -> Result<OpenedSource, Failure> {
         match self.opened.remove(&key) {
             Some(opened) => Ok(opened),
+            None if self.is_live(key.source) => {
+                Err(Failure::from_cause("The messages of a live session can be read only once, by one sink"))
+            }
             None => self.open(key, false),
         }
     }
@@ -100,16 +120,35 @@ impl<'g> Sources<'g> {
         self.opened.insert(key, opened);
     }
 
+    /// Warns if the names of some addresses are missing because of a limit.
+    pub(crate) fn warn_of_incomplete_debug_info(&self) {
+        for (filter, debug_info) in &self.debug_info {
+            let limits = debug_info.problems().into_iter().filter(|problem| problem.is_limit());
+            let mut texts: Vec<String> = limits.map(|problem| problem.to_string()).collect();
+            if debug_info.is_incomplete() {
+                texts.push("too many binaries in the trace: the last of them are unknown".to_owned());
+            }
+            let Some(component) = self.graph.components.get(*filter) else { continue };
+            texts.iter().for_each(|text| self.warn(component, text));
+        }
+    }
+
+    /// Prints a warning, unless the log level of the component excludes it.
+    fn warn(&self, component: &Component, text: &str) {
+        if component.log_level.unwrap_or(self.log_level) <= LogLevel::Warning {
+            // Nobody may read warnings.
+            let _ = writeln!(io::stderr(), "WARNING: {}", printable(text));
+        }
+    }
+
     fn open(&self, key: SourceUse, warns: bool) -> Result<OpenedSource, Failure> {
         let Some(component) = self.graph.components.get(key.source) else {
             return Err(Failure::from_cause("Cannot find the source component"));
         };
-        let Component { class, parameters, log_level, .. } = component;
-        let warns = warns && log_level.unwrap_or(self.log_level) <= LogLevel::Warning;
+        let Component { class, parameters, .. } = component;
         let warn = |text: &str| {
             if warns {
-                // Nobody may read warnings.
-                let _ = writeln!(io::stderr(), "WARNING: {}", printable(text));
+                self.warn(component, text);
             }
         };
         let debug_info = key.debug_info.and_then(|filter| self.debug_info.get(&filter));

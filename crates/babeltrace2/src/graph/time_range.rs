@@ -77,7 +77,7 @@ pub(crate) fn intersection(source: &OpenedSource) -> Result<Window, Failure> {
     let mut range: Option<(i128, i128)> = None;
     for trace in source.session.traces() {
         for summary in trace.streams() {
-            let Some((begin, end)) = summary.time_range else {
+            let Some((begin, end)) = summary.active_range() else {
                 return Err(Failure::from_cause(
                     "Unexpected format of `babeltrace.trace-infos` query result: missing expected `range-ns` key \
                     in stream map.",

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use ichnos::model::event::Packet;
 use ichnos::model::message::Discarded;
 use ichnos::model::source::StreamLoss;
 use ichnos::model::{DataStream, Message, Sink};
@@ -17,7 +18,7 @@ enum TrimmedState {
     /// Messages are passed on.
     #[default]
     Open,
-    /// In a packet that ends before the window.
+    /// In a packet that was not passed on, because it seems to end before the window.
     InEarlyPacket,
     /// Its end is passed on after all other messages.
     AtWindowEnd,
@@ -25,7 +26,17 @@ enum TrimmedState {
     Ended,
 }
 
-/// Loss that begins with the window, and comes after the start of a packet that goes on at that time.
+/// Begin or end of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WindowBound {
+    Begin,
+    End,
+}
+
+/// Function for the bounds of a window.
+type BoundCall<'s, S> = Box<dyn FnMut(&mut S, WindowBound) + 's>;
+
+/// Loss that begins with the window.
 struct HeldLoss {
     stream: Arc<DataStream>,
     loss: StreamLoss,
@@ -36,79 +47,150 @@ struct HeldLoss {
 ///
 /// The losses are trimmed by the pass, and the sink itself knows the times of data streams.
 pub(crate) struct TrimmedSink<'s, S: ?Sized> {
-    sink: &'s mut S,
     streams: TrimmedStreams,
+    trimmed: TrimmedMessages<'s, S>,
+}
+
+/// Trimmed messages on their way to a sink.
+///
+/// The start of the window comes first: each data stream that goes on at this time begins, at once followed by its
+/// packet. Then come the losses that begin with the window, and then everything in the window.
+struct TrimmedMessages<'s, S: ?Sized> {
+    sink: &'s mut S,
+    /// Called at the start and at the end of the window.
+    at_bound: Option<BoundCall<'s, S>>,
+    has_started: bool,
+    has_ended: bool,
     states: HashMap<u32, TrimmedState>,
-    held: Vec<HeldLoss>,
+    /// Data streams that begin with the window, and were not passed on yet.
+    begins: Vec<Arc<DataStream>>,
+    losses: Vec<HeldLoss>,
     /// Data streams that end with the window, in the order of their ends.
     ends: Vec<Arc<DataStream>>,
+    /// The sink wants no more messages.
+    is_over: bool,
 }
 
 impl<'s, S: Sink + ?Sized> TrimmedSink<'s, S> {
     /// Creates a sink before another sink.
     pub(crate) fn new(sink: &'s mut S, streams: TrimmedStreams) -> Self {
-        Self { sink, streams, states: HashMap::new(), held: Vec::new(), ends: Vec::new() }
+        let trimmed = TrimmedMessages {
+            sink,
+            at_bound: None,
+            has_started: false,
+            has_ended: false,
+            states: HashMap::new(),
+            begins: Vec::new(),
+            losses: Vec::new(),
+            ends: Vec::new(),
+            is_over: false,
+        };
+        Self { streams, trimmed }
     }
 
-    /// Passes on the held losses, or only the losses in one data stream.
-    fn release(&mut self, only: Option<u32>) -> io::Result<()> {
-        let (released, held) = std::mem::take(&mut self.held)
-            .into_iter()
-            .partition(|held| only.is_none_or(|key| held.stream.key == key));
-        self.held = held;
-        let released: Vec<HeldLoss> = released;
-        for HeldLoss { stream, loss, is_packets } in released {
+    /// Calls a function before the first message in the window, after what begins with it, and again before what ends
+    /// with the window.
+    pub(crate) fn at_bounds(mut self, call: impl FnMut(&mut S, WindowBound) + 's) -> Self {
+        self.trimmed.at_bound = Some(Box::new(call));
+        self
+    }
+}
+
+impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
+    /// Passes on a message, unless the sink wants no more.
+    fn pass(&mut self, message: &Message<'_>) -> io::Result<()> {
+        if !self.is_over {
+            self.is_over = self.sink.message(message)?.is_break();
+        }
+        Ok(())
+    }
+
+    /// Passes on a message in the window, after the start of the window.
+    fn pass_in_window(&mut self, message: &Message<'_>) -> io::Result<()> {
+        self.start_window()?;
+        self.pass(message)
+    }
+
+    /// Passes on what begins with the window.
+    fn start_window(&mut self) -> io::Result<()> {
+        for stream in std::mem::take(&mut self.begins) {
+            self.pass(&Message::StreamBegin(&stream))?;
+        }
+        for HeldLoss { stream, loss, is_packets } in std::mem::take(&mut self.losses) {
             let loss = loss.in_stream(&stream);
             let message =
                 if is_packets { Message::DiscardedPackets(loss) } else { Message::DiscardedEvents(loss) };
-            let _ = self.sink.message(&message)?;
+            self.pass(&message)?;
+        }
+        if let Some(call) = &mut self.at_bound
+            && !std::mem::replace(&mut self.has_started, true)
+        {
+            call(self.sink, WindowBound::Begin);
+        }
+        Ok(())
+    }
+
+    /// Notes that the window ends before the next message.
+    fn end_window(&mut self) -> io::Result<()> {
+        self.start_window()?;
+        if let Some(call) = &mut self.at_bound
+            && !std::mem::replace(&mut self.has_ended, true)
+        {
+            call(self.sink, WindowBound::End);
         }
         Ok(())
     }
 
     /// Handles a message of a trimmed data stream.
-    fn trimmed(&mut self, message: &Message<'_>, trimmed: &TrimmedStream) -> io::Result<ControlFlow<()>> {
-        let key = trimmed.stream.key;
-        let state = self.states.entry(key).or_default();
+    fn message(&mut self, message: &Message<'_>, trimmed: &TrimmedStream) -> io::Result<()> {
+        let state = self.states.entry(trimmed.stream.key).or_default();
         match (*state, message) {
-            (TrimmedState::InEarlyPacket, Message::PacketEnd(_)) => *state = TrimmedState::Open,
+            (TrimmedState::Open, Message::StreamBegin(_)) => {
+                if !trimmed.begins_with_window() {
+                    return self.pass(message);
+                }
+                self.begins.push(Arc::clone(&trimmed.stream));
+            }
+            (TrimmedState::InEarlyPacket, Message::PacketEnd(packet)) => {
+                *state = TrimmedState::Open;
+                if !trimmed.is_early(packet.end) {
+                    self.begin_packet(*packet, trimmed)?;
+                    return self.message(message, trimmed);
+                }
+            }
             (TrimmedState::Open, Message::PacketBegin(packet)) if trimmed.ends_early(packet) => {
                 *state = TrimmedState::InEarlyPacket;
             }
             // With a tracer bug, a packet can end before its last event.
-            (TrimmedState::InEarlyPacket, Message::Event(_)) => {
-                self.release(Some(key))?;
-                return self.sink.message(message);
+            (TrimmedState::InEarlyPacket, Message::Event(event)) => {
+                *state = TrimmedState::Open;
+                self.begin_packet(Packet::new(event.stream, 0, 0, event.scopes), trimmed)?;
+                return self.pass_in_window(message);
             }
             (TrimmedState::Open, Message::PacketBegin(packet)) if trimmed.is_late(packet.begin) => {
                 *state = TrimmedState::AtWindowEnd;
+                self.end_window()?;
             }
             (TrimmedState::Open, Message::PacketBegin(packet)) => {
-                let mut packet = *packet;
-                if !trimmed.trim_begin(&mut packet.begin) {
-                    self.release(None)?;
-                    return self.sink.message(&Message::PacketBegin(packet));
+                if !trimmed.is_early(packet.begin) {
+                    return self.pass_in_window(message);
                 }
-                let _ = self.sink.message(&Message::PacketBegin(packet))?;
-                self.release(Some(key))?;
+                return self.begin_packet(*packet, trimmed);
             }
             (TrimmedState::Open, Message::PacketEnd(packet)) => {
                 let mut packet = *packet;
-                let is_late = trimmed.trim_end(&mut packet.end);
-                if is_late {
-                    *state = TrimmedState::Ended;
+                if !trimmed.trim_end(&mut packet.end) {
+                    return self.pass_in_window(&Message::PacketEnd(packet));
                 }
-                self.release(None)?;
-                let flow = self.sink.message(&Message::PacketEnd(packet))?;
-                if !is_late {
-                    return Ok(flow);
-                }
-                return self.sink.message(&Message::StreamEnd(&trimmed.stream));
+                *state = TrimmedState::Ended;
+                self.end_window()?;
+                self.pass(&Message::PacketEnd(packet))?;
+                return self.pass(&Message::StreamEnd(&trimmed.stream));
             }
-            (TrimmedState::Open, Message::DiscardedEvents(loss)) if trimmed.begins_with_window(loss) => {
+            (TrimmedState::Open, Message::DiscardedEvents(loss)) if trimmed.starts_window(loss) => {
                 self.hold(trimmed, loss, false);
             }
-            (TrimmedState::Open, Message::DiscardedPackets(loss)) if trimmed.begins_with_window(loss) => {
+            (TrimmedState::Open, Message::DiscardedPackets(loss)) if trimmed.starts_window(loss) => {
                 self.hold(trimmed, loss, true);
             }
             (TrimmedState::Open | TrimmedState::AtWindowEnd, Message::StreamEnd(_))
@@ -117,43 +199,54 @@ impl<'s, S: Sink + ?Sized> TrimmedSink<'s, S> {
                 *state = TrimmedState::Ended;
                 self.ends.push(Arc::clone(&trimmed.stream));
             }
-            (TrimmedState::Open, Message::StreamBegin(_)) => return self.sink.message(message),
-            (TrimmedState::Open, _) => {
-                self.release(None)?;
-                return self.sink.message(message);
-            }
+            (TrimmedState::Open, _) => return self.pass_in_window(message),
             _ => {}
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
+    }
+
+    /// Passes on the start of a packet that goes on when the window begins, after the start of its data stream.
+    fn begin_packet(&mut self, mut packet: Packet<'_>, trimmed: &TrimmedStream) -> io::Result<()> {
+        packet.begin = trimmed.begin;
+        let key = trimmed.stream.key;
+        if let Some(index) = self.begins.iter().position(|stream| stream.key == key) {
+            let stream = self.begins.remove(index);
+            self.pass(&Message::StreamBegin(&stream))?;
+        }
+        self.pass(&Message::PacketBegin(packet))
     }
 
     fn hold(&mut self, trimmed: &TrimmedStream, loss: &Discarded<'_>, is_packets: bool) {
         let Discarded { count, thread, begin, end, .. } = *loss;
         let loss = StreamLoss { count, thread, begin, end };
-        self.held.push(HeldLoss { stream: Arc::clone(&trimmed.stream), loss, is_packets });
+        self.losses.push(HeldLoss { stream: Arc::clone(&trimmed.stream), loss, is_packets });
     }
 }
 
 impl<S: Sink + ?Sized> Sink for TrimmedSink<'_, S> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        let streams = self.streams.clone();
-        match message.stream().and_then(|stream| streams.get(stream.key)) {
-            Some(trimmed) => self.trimmed(message, trimmed),
+        match message.stream().and_then(|stream| self.streams.get(stream.key)) {
+            Some(stream) => self.trimmed.message(message, stream)?,
             // Babeltrace has no such message.
-            None if matches!(message, Message::Damage(_)) => Ok(ControlFlow::Continue(())),
-            None => self.sink.message(message),
+            None if matches!(message, Message::Damage(_)) => {}
+            None => self.trimmed.pass(message)?,
         }
+        Ok(if self.trimmed.is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
+        self.trimmed.sink.flush()
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.release(None)?;
-        for stream in std::mem::take(&mut self.ends) {
-            let _ = self.sink.message(&Message::StreamEnd(&stream))?;
+        self.trimmed.start_window()?;
+        let ends = std::mem::take(&mut self.trimmed.ends);
+        if !ends.is_empty() {
+            self.trimmed.end_window()?;
         }
-        self.sink.finish()
+        for stream in ends {
+            self.trimmed.pass(&Message::StreamEnd(&stream))?;
+        }
+        self.trimmed.sink.finish()
     }
 }

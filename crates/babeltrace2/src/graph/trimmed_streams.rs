@@ -9,11 +9,21 @@ use std::sync::Arc;
 
 use ichnos::export::{DetailsPart, StreamTimes};
 use ichnos::model::clock::{ClockArithmetic, ClockValue};
-use ichnos::model::cursor::MessageKind;
 use ichnos::model::event::Packet;
 use ichnos::model::message::Discarded;
-use ichnos::model::{DataStream, OpenedTrace, Window};
+use ichnos::model::{DataStream, Window};
 use ichnos::{Pass, Session};
+
+const BILLION: i128 = 1_000_000_000;
+
+/// What a sink does with losses whose number is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UncountedLosses {
+    /// It shows all.
+    Shown,
+    /// It shows those whose number is unknown because of the window, and not those that are uncertain in the trace.
+    OfWindow,
+}
 
 /// Data stream in a time window.
 #[derive(Clone, Debug)]
@@ -21,7 +31,7 @@ pub(crate) struct TrimmedStream {
     pub(crate) stream: Arc<DataStream>,
     pub(crate) window: Window,
     /// Clock values at the bounds of the window.
-    begin: Option<ClockValue>,
+    pub(crate) begin: Option<ClockValue>,
     end: Option<ClockValue>,
     /// First and last time of the whole data stream, if known.
     range: Option<(i128, i128)>,
@@ -34,6 +44,8 @@ pub(crate) struct TrimmedStreams {
     trimmed: Arc<HashMap<u32, TrimmedStream>>,
     /// Data streams that end before the window.
     early: Arc<[Arc<DataStream>]>,
+    /// Numbers of data streams without an id in their trace, by their keys.
+    numbers: Arc<HashMap<u32, u128>>,
 }
 
 impl TrimmedStreams {
@@ -43,13 +55,14 @@ impl TrimmedStreams {
         if windows.values().all(|window| *window == Window::default()) {
             return Self::default();
         }
+        let mut numbers = HashMap::new();
         for trace in session.traces() {
-            let mut indexes = 0..;
+            let without_id = trace.data_streams().into_iter().filter(|stream| stream.id.is_none());
+            numbers.extend(without_id.map(|stream| stream.key).zip(0..));
             trace.for_each_stream(&mut |summary| {
-                let index = indexes.next().unwrap_or(0);
                 let key = summary.stream.key;
                 let Some(window) = windows.get(&key).copied() else { return };
-                if is_before(summary.time_range, window) && !has_event_in(trace.as_ref(), index, window) {
+                if is_before(summary.time_range, window) {
                     windows.remove(&key);
                     early.push(summary.stream);
                     return;
@@ -60,7 +73,7 @@ impl TrimmedStreams {
                 found.insert(key, TrimmedStream { stream: summary.stream, window, begin, end, range });
             });
         }
-        Self { trimmed: Arc::new(found), early: early.into() }
+        Self { trimmed: Arc::new(found), early: early.into(), numbers: Arc::new(numbers) }
     }
 
     /// Returns `true` if all data streams are whole.
@@ -73,20 +86,36 @@ impl TrimmedStreams {
         self.trimmed.get(&key)
     }
 
+    /// Returns `true` for a data stream with a window, also if it ends before.
+    pub(crate) fn contains(&self, key: u32) -> bool {
+        self.trimmed.contains_key(&key) || self.is_early(key)
+    }
+
+    /// Returns `true` for a data stream that ends before its window.
+    pub(crate) fn is_early(&self, key: u32) -> bool {
+        self.early.iter().any(|stream| stream.key == key)
+    }
+
+    /// Returns the begin of the window, which is the same for all data streams behind one trimmer.
+    pub(crate) fn window_begin(&self) -> Option<i128> {
+        self.trimmed.values().find_map(|trimmed| trimmed.window.begin)
+    }
+
     /// Returns the times of the data streams that a window cuts, and the data streams without messages.
     pub(crate) fn part(&self) -> DetailsPart {
         let times = self.trimmed.iter().map(|(key, trimmed)| (*key, trimmed.times())).collect();
-        DetailsPart { times, further_streams: self.early.to_vec() }
+        DetailsPart { times, further_streams: self.early.to_vec(), numbers: (*self.numbers).clone() }
     }
 
-    /// Trims the losses in a pass. Without `has_uncounted`, losses that are uncertain in the trace itself are dropped.
-    pub(crate) fn trim(&self, pass: Pass, has_uncounted: bool) -> Pass {
-        if self.is_empty() && has_uncounted {
+    /// Trims the losses in a pass.
+    pub(crate) fn trim(&self, pass: Pass, uncounted: UncountedLosses) -> Pass {
+        let shows_all = uncounted == UncountedLosses::Shown;
+        if self.is_empty() && shows_all {
             return pass;
         }
         let streams = self.clone();
         pass.map_losses(move |loss| {
-            (has_uncounted || loss.count.is_some())
+            (shows_all || loss.count.is_some())
                 && streams.get(loss.stream.key).is_none_or(|trimmed| trimmed.trim(loss))
         })
     }
@@ -101,6 +130,11 @@ impl TrimmedStream {
         let is_cut = self.window.end.is_some_and(|last| begin <= last && last < end);
         times.end = self.end.filter(|_| is_cut);
         times
+    }
+
+    /// Returns `true` if the window has a begin, so that it can cut the data stream.
+    pub(crate) fn begins_with_window(&self) -> bool {
+        self.window.begin.is_some()
     }
 
     /// Returns `true` if the window ends before the data stream, so that it does not end by itself.
@@ -132,12 +166,10 @@ impl TrimmedStream {
         time.zip(self.window.begin).is_some_and(|(time, first)| time.nanoseconds < first)
     }
 
-    /// Returns `true` for a packet that ends before the window. A packet whose end time precedes its begin time has
-    /// no known end.
+    /// Returns `true` for a packet that ends before the window, as far as its context shows. A packet whose end time
+    /// precedes its begin time can end at any later time.
     pub(crate) fn ends_early(&self, packet: &Packet<'_>) -> bool {
-        let is_known =
-            packet.begin.zip(packet.end).is_none_or(|(begin, end)| begin.nanoseconds <= end.nanoseconds);
-        is_known && self.is_early(packet.end)
+        self.is_early(packet.begin) && self.is_early(packet.end)
     }
 
     /// Returns `true` for a known time after the window.
@@ -146,7 +178,7 @@ impl TrimmedStream {
     }
 
     /// Returns `true` if a loss begins with the window.
-    pub(crate) fn begins_with_window(&self, loss: &Discarded<'_>) -> bool {
+    pub(crate) fn starts_window(&self, loss: &Discarded<'_>) -> bool {
         loss.begin.is_some() && loss.begin == self.begin
     }
 
@@ -165,21 +197,46 @@ impl TrimmedStream {
     }
 }
 
-/// Returns `true` if a data stream has an event in a window. With a tracer bug, the last packet can end before its last
-/// event.
-fn has_event_in(trace: &dyn OpenedTrace, stream: usize, window: Window) -> bool {
-    let Some(mut cursor) = trace.cursor(stream, window) else { return false };
-    std::iter::from_fn(|| cursor.next_head()).any(|head| head.kind == MessageKind::Event)
-}
-
 /// Returns `true` if the packets of a data stream end before a window.
 fn is_before(range: Option<(i128, i128)>, window: Window) -> bool {
     range.zip(window.begin).is_some_and(|((_, end), first)| end < first)
 }
 
-/// Returns the clock value of a data stream at a time, as Babeltrace computes it.
+/// Returns the clock value of a data stream at a time, as Babeltrace computes it: it rounds down the offset, and then the
+/// time since the offset.
 fn value_at(stream: &DataStream, nanoseconds: i128) -> Option<ClockValue> {
     let clock = stream.clock()?;
-    let cycles = clock.cycles_at(nanoseconds)?;
+    let frequency = i128::from(clock.frequency);
+    let offset = i128::from(clock.offset_cycles) * BILLION / frequency.max(1);
+    let since = nanoseconds - i128::from(clock.offset_seconds) * BILLION - offset;
+    let cycles = u64::try_from(since.checked_mul(frequency)?.div_euclid(BILLION)).ok()?;
     Some(ClockValue { nanoseconds: clock.nanoseconds_in(ClockArithmetic::Double, cycles), cycles })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ichnos::model::class::DataStreamClass;
+    use ichnos::model::clock::ClockClass;
+    use ichnos::model::trace::Limits;
+    use ichnos::model::{Trace, TraceClass};
+
+    #[test]
+    fn bounds_are_rounded_as_in_babeltrace() {
+        let cycles = |frequency: u64, offset: u64, nanoseconds: i128| {
+            let mut clock = ClockClass::new("c", frequency);
+            (clock.offset_seconds, clock.offset_cycles) = (10, offset);
+            let class = TraceClass::new("CTF 1.8", [clock], [DataStreamClass::new(Some(0), [])]);
+            let trace = Arc::new(Trace::new(class, "", &Limits::default()).unwrap());
+            let stream = DataStream::new(trace, 0, None, "").unwrap();
+            value_at(&stream, nanoseconds).map(|value| value.cycles)
+        };
+        assert_eq!(cycles(1_000, 250, 10_250_999_999), Some(0));
+        assert_eq!(cycles(1_000, 250, 10_251_000_000), Some(1));
+        assert_eq!(cycles(1_000, 250, 10_249_999_999), None);
+        // The offset is 0.333333333 s.
+        assert_eq!(cycles(3, 1, 10_333_333_333), Some(0));
+        assert_eq!(cycles(3, 1, 10_666_666_666), Some(0));
+        assert_eq!(cycles(3, 1, 10_666_666_667), Some(1));
+    }
 }

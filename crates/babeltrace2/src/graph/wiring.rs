@@ -67,6 +67,21 @@ pub(crate) fn connect(graph: &Graph, ports: &[Vec<String>]) -> Result<Vec<SinkIn
     Ok(found)
 }
 
+/// Returns the filters that the messages of an output port reach, the first one first. Wrong connections end the list.
+pub(crate) fn filters_after(graph: &Graph, source: usize, port: &str) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    let (mut upstream, mut port) = (source, port);
+    while let Some(component) = graph.components.get(upstream)
+        && let Ok(downstream) = downstream_of(graph, &[], component, port)
+        && kind_of(graph, downstream) == ComponentKind::Filter
+        && !found.contains(&downstream)
+    {
+        found.push(downstream);
+        (upstream, port) = (downstream, OUT);
+    }
+    found
+}
+
 fn kind_of(graph: &Graph, index: usize) -> ComponentKind {
     graph.components.get(index).map_or(ComponentKind::Sink, |component| component.class.kind)
 }

@@ -79,7 +79,8 @@ pub(crate) struct Cat {
     /// Add binary, function and source line to events with an address (LTTng user space)
     ///
     /// Events with the contexts `vpid` and `ip` get `debug_info = { bin = ..., func = ..., src = ... }`. State dumps and
-    /// library loads in the trace tell which binary was at the address.
+    /// library loads in the trace tell which binary was at the address. For functions and lines of a trace of this system,
+    /// use `--target-prefix /`.
     #[arg(long, help_heading = "Debug information", hide_short_help = true)]
     pub(crate) debug_info: bool,
     #[command(flatten)]

@@ -13,9 +13,9 @@ pub(crate) struct DebugInfoPaths {
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, help_heading = "Debug information",
           hide_short_help = true)]
     pub(crate) debug_info_dir: Option<PathBuf>,
-    /// Search binaries below DIR, the root directory of the traced system
+    /// Search binaries below DIR, the root directory of the traced system (`/` for this system)
     ///
-    /// No binary outside of DIR is read. By default, paths in the trace are paths of this system.
+    /// No binary outside of DIR is read, and none without this option, because a trace could name any file.
     #[arg(long, alias = "debug-info-target-prefix", value_name = "DIR", value_hint = clap::ValueHint::DirPath,
           help_heading = "Debug information", hide_short_help = true)]
     pub(crate) target_prefix: Option<PathBuf>,

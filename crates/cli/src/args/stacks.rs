@@ -72,7 +72,8 @@ pub(crate) struct StacksArgs {
 
     /// Look up function names in symbol tables (perf)
     ///
-    /// For traces that list mapped files: `perf data convert --to-ctf --all`.
+    /// For traces that list mapped files: `perf data convert --to-ctf --all`. For a trace of this system, use
+    /// `--target-prefix /`.
     #[arg(long, help_heading = "Debug information", hide_short_help = true)]
     pub(crate) debug_info: bool,
     #[command(flatten)]

@@ -230,7 +230,7 @@ fn component(value: &str) -> &'static str {
         "filter.utils.trimmer" => {
             "`ichnos cat --begin TIME --end TIME PATH` prints the events between two times"
         }
-        "filter.lttng-utils.debug-info" => "`ichnos cat --debug-info PATH` adds source locations",
+        "filter.lttng-utils.debug-info" => "`ichnos cat --target-prefix / PATH` adds source locations",
         _ => "`ichnos cat --format FORMAT PATH...` prints traces; `ichnos formats` lists the formats",
     }
 }

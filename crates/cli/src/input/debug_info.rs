@@ -1,6 +1,6 @@
 //! Messages about debug information.
 
-use ichnos::debug_info::DebugInfo;
+use ichnos::debug_info::{DebugInfo, DebugInfoError};
 
 use crate::progress::Console;
 
@@ -13,6 +13,13 @@ pub(crate) fn report_debug_info(debug_info: Option<&DebugInfo>, lacks_symbols: b
         );
     }
     for problem in debug_info.map(DebugInfo::problems).unwrap_or_default() {
+        if problem == DebugInfoError::NoPrefix {
+            console.warning_with_help(
+                "--debug-info: the paths in the trace are not read",
+                "for a trace of this system, use `--target-prefix /`; otherwise name a copy of the other system",
+            );
+            continue;
+        }
         let message = format!("--debug-info: {problem}");
         match problem.is_limit() {
             true => console.warning(&message),

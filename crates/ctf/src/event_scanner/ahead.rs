@@ -23,7 +23,7 @@ impl EventScanner {
         let earlier = first.checked_sub(rounds.checked_mul(reach)?).filter(|earlier| *earlier >= earliest)?;
         let mut scanner = self.clone();
         scanner.clocks.set_default(earlier);
-        scanner.end = scanner.content_end();
+        scanner.scan_to_end();
         let mut last = earlier;
         while scanner.next_event() {
             let time = scanner.event_clock.filter(|time| (last..=end).contains(&time.cycles))?;
@@ -43,7 +43,7 @@ impl EventScanner {
     /// exceed the time `latest`.
     pub(crate) fn end_content_by_events(&mut self, latest: u64, before: &[u8]) -> u64 {
         let mut scanner = self.clone();
-        scanner.end = scanner.content_end();
+        scanner.scan_to_end();
         let begin = scanner.clock_cycles();
         let header = self.stream.plans().event_record_header.as_ref();
         let times = header.into_iter().flat_map(|plan| plan.nodes());
@@ -142,7 +142,7 @@ impl EventScanner {
     /// Returns a scanner that starts here, or at the start of the scannable range if times in the block require it.
     fn scanner_before(&self, block: u64) -> Self {
         let mut scanner = self.clone();
-        scanner.end = scanner.content_end();
+        scanner.scan_to_end();
         if let Some((at, cycles)) = self.range_begin.filter(|_| self.at.bit > block) {
             scanner.at = at;
             scanner.clocks.set_default(cycles);

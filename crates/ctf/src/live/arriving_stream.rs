@@ -1,7 +1,7 @@
 //! Data stream that grows while it is read.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ichnos_io::Bytes;
 use ichnos_model::cursor::{Head, MessageKind};
@@ -56,6 +56,8 @@ pub(super) struct ArrivingStream {
     /// Key of its trace.
     pub(super) trace: u64,
     file: Arc<str>,
+    /// Name of the data stream.
+    name: Arc<str>,
     queue: VecDeque<StreamItem>,
     current: StreamMessage,
     /// Messages before the next packet.
@@ -108,9 +110,11 @@ impl OutsideMessage {
 
 impl ArrivingStream {
     pub(super) fn new(trace: u64, file: &str) -> Self {
+        let file: Arc<str> = file.into();
         Self {
             trace,
-            file: file.into(),
+            name: Arc::clone(&file),
+            file,
             queue: VecDeque::new(),
             current: StreamMessage::Nothing,
             outside: VecDeque::new(),
@@ -121,6 +125,10 @@ impl ArrivingStream {
             needs_metadata: false,
             has_ended: false,
         }
+    }
+
+    pub(super) fn set_name(&mut self, name: &str) {
+        self.name = name.into();
     }
 
     pub(super) fn file(&self) -> &str {
@@ -258,6 +266,7 @@ impl ArrivingStream {
             repeated: 0,
             rest: damage.into_iter().collect(),
             applied_quirks: AppliedQuirks::default(),
+            range: OnceLock::new(),
             packets_stand_alone: false,
         };
         self.run = Some((ArrivedPackets::new(Arc::new(input), state, offset, begins), length));
@@ -306,7 +315,7 @@ impl ArrivingStream {
             Some(state)
         });
         let trace = Arc::clone(&version.trace);
-        let stream = DataStream::new(trace, packet.class, packet.stream_id, Arc::clone(&self.file))?;
+        let stream = DataStream::new(trace, packet.class, packet.stream_id, Arc::clone(&self.name))?;
         let (version, compared) = (Arc::clone(version), Arc::clone(version));
         Some(KnownStream { stream: Arc::new(stream), version, compared, state })
     }

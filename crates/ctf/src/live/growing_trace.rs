@@ -156,13 +156,14 @@ impl TraceVersion {
         add_clock_offsets(&mut class, options).map_err(|problem| format!("{path}: {problem}"))?;
         let quirks = correct_quirks(&mut class, options);
         complete_class(&mut class, options, &limits);
-        let name = trace_name(&class, Some(path).filter(|path| !path.is_empty()));
-        let given_name =
-            options.babeltrace.as_ref().map(|rules| trace_name(&class, rules.trace_name.as_deref()));
+        // Babeltrace gives names only to traces of files.
+        let name = match options.babeltrace {
+            Some(_) => String::new(),
+            None => trace_name(&class, Some(path).filter(|path| !path.is_empty())),
+        };
         let mut trace = Trace::with_class_map(class, name, &limits, options.class_map.as_ref())
             .map_err(|error| in_metadata(metadata::plan_diagnostic(&error)))?;
         path.clone_into(&mut trace.path);
-        trace.given_name = given_name;
         let allowed = DataLimits { bits: 8 * ASSUMED_BYTES, fields: limits.fields(ASSUMED_BYTES, None) };
         let limits = allowed.packets(&trace.class, DecodeLimits::from(&limits));
         let rules = trace.class.data_streams.iter().map(|_| OnceLock::new()).collect();

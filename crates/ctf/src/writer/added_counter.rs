@@ -15,6 +15,8 @@ pub(super) struct AddedCounter {
     /// Source counter in the previous packet, if any.
     before: Option<Counter>,
     value: u64,
+    /// Losses before the next packet that only the writer knows.
+    lost: u64,
 }
 
 /// Both counters of a data stream.
@@ -25,6 +27,11 @@ pub(super) struct AddedCounters {
 }
 
 impl AddedCounter {
+    /// Adds losses before the next packet.
+    pub(super) fn lose(&mut self, count: u64) {
+        self.lost = self.lost.saturating_add(count);
+    }
+
     /// Returns the snapshot of discarded event records for a packet. Its own snapshot has `width` bits.
     pub(super) fn discarded(&mut self, own: Option<u64>, width: u64) -> u64 {
         let own = own.map(|value| Counter { value, width });
@@ -53,7 +60,7 @@ impl AddedCounter {
     fn advance(&mut self, own: Option<Counter>, grown: u64) -> u64 {
         self.has_begun = true;
         self.before = own;
-        self.value = self.value.wrapping_add(grown);
+        self.value = self.value.wrapping_add(grown).wrapping_add(std::mem::take(&mut self.lost));
         self.value
     }
 }
@@ -87,5 +94,16 @@ mod tests {
         let mut counter = AddedCounter::default();
         let own = [None, Some(4), Some(6), None, None, Some(0)];
         assert_eq!(own.map(|own| counter.sequence(own, 8)), [0, 1, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn known_losses_are_counted() {
+        let (mut discarded, mut sequence) = (AddedCounter::default(), AddedCounter::default());
+        let found = [0, 2, 0, 1].map(|lost| {
+            discarded.lose(lost);
+            sequence.lose(lost);
+            (discarded.discarded(None, 64), sequence.sequence(None, 64))
+        });
+        assert_eq!(found, [(0, 0), (2, 3), (2, 4), (3, 6)]);
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct EncoderConfig {
     pub(super) added: AddedFields,
     /// Roles of packet fields that count anew.
     pub(super) recounted: Roles,
+    /// Roles of them that count the losses which the writer receives.
+    pub(super) recounted_with_losses: Roles,
     pub(super) rules: WriteRules,
     /// Maximum packet size in bytes, if requested.
     pub(super) packet_size: Option<u64>,

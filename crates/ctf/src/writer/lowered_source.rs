@@ -47,7 +47,7 @@ pub(super) fn lower(
             packet_context: extends(Scope::PacketContext) || clocks.iter().any(|clock| clock.adds_begin),
             event_record_header: extends(Scope::EventRecordHeader),
         },
-        dropped_counters: options.recounted,
+        dropped_counters: options.all_recounted(),
         limits: options.limits,
     };
     let widened_roles: Vec<Roles> = clocks.iter().map(|clock| clock.widened).collect();

@@ -59,7 +59,7 @@ impl SourceFrame {
             let lacks_size = lacks(Role::PacketTotalLength) || lacks(Role::PacketContentLength);
             // Without both sizes, events that end within a byte would be followed by padding.
             let gets_sizes = lost.converts && lacks_size && !ends_at_bytes(class);
-            let is_recounted = |role| !own && options.recounted.has(role) && !lacks(role);
+            let is_recounted = |role| !own && options.all_recounted().has(role) && !lacks(role);
             let numbers_packets = !own && options.numbers_packets;
             return AddedFields::new(false, |role| match role {
                 Role::DataStreamClassId | Role::DataStreamId => lost.packet_header.has(role),

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
+use ichnos_model::class::Role;
 use ichnos_model::clock::{ClockArithmetic, ClockValue};
 use ichnos_model::event::Packet;
 use ichnos_model::lower::{LossKind, PacketLosses};
@@ -652,12 +653,16 @@ impl Worker for StreamEncoder {
                 self.close_mirrored(range);
             }
             Message::DiscardedEvents(discarded) => {
+                self.count_loss(Role::DiscardedEventCounter, discarded);
                 self.discarded_events(discarded);
                 if let Some(digest) = &mut self.digest {
                     digest.add_discarded(discarded.count.unwrap_or(0));
                 }
             }
-            Message::DiscardedPackets(_) if !self.config.frame.mirrors => {
+            Message::DiscardedPackets(discarded) if self.config.frame.mirrors => {
+                self.count_loss(Role::PacketSequenceNumber, discarded);
+            }
+            Message::DiscardedPackets(_) => {
                 self.record_loss(LossKind::Dropped, "", "", "record of discarded packets");
             }
             Message::Damage(damage) => {

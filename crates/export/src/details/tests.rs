@@ -454,6 +454,7 @@ fn a_part_of_the_timeline() {
         part: Arc::new(DetailsPart {
             times: [(fixture.stream.key, times)].into(),
             further_streams: vec![Arc::new(further)],
+            ..DetailsPart::default()
         }),
         has_packets: Some(|_| false),
         ..DetailsOptions::default()

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ichnos_io::ReadOptions;
 pub use ichnos_lttng_live::{
     AddressError, ConnectionError, ConnectionOptions, RelayAddress, RelayConnection, RelaySession,
-    SeekPosition,
+    SeekPosition, TraceFormat,
 };
 use ichnos_model::class::{DataStreamClass, TraceClass};
 use ichnos_model::clock::ClockClass;
@@ -42,6 +42,8 @@ pub fn sessions(
 /// Messages of a live session. It ends when the session is destroyed.
 pub struct LttngFeed {
     reader: LiveReader,
+    /// Babeltrace names data streams by their numbers in the relay daemon.
+    names_by_number: bool,
     queue: Arc<ReceivedQueue>,
     /// Since when metadata cannot be read.
     blocked: Option<Instant>,
@@ -80,6 +82,7 @@ impl LttngFeed {
         start(receiver, connected).map_err(LttngLiveError::Thread)?;
         Ok(Self {
             reader: LiveReader::new(CtfOptions::from(read)),
+            names_by_number: read.babeltrace.is_some(),
             queue,
             blocked: None,
             metadata_timeout: options.metadata_timeout,
@@ -110,8 +113,11 @@ impl LttngFeed {
                 Received::TraceBegin { trace, path } => self.reader.begin_trace(trace, &path),
                 Received::Metadata { trace, bytes } => self.reader.add_metadata(trace, &bytes),
                 Received::TraceEnd { trace } => self.reader.end_trace(trace),
-                Received::StreamBegin { stream, trace, file } => {
-                    self.reader.begin_stream(stream, trace, &file)
+                Received::StreamBegin { stream, trace, file, number } => {
+                    self.reader.begin_stream(stream, trace, &file);
+                    if self.names_by_number {
+                        self.reader.name_stream(stream, &format!("stream-{number}"));
+                    }
                 }
                 Received::Packet { stream, offset, bytes } => self.reader.add_packet(stream, offset, bytes),
                 Received::PacketLost { stream, place, reason } => {

@@ -126,6 +126,23 @@ fn addresses_are_named_while_the_binary_is_mapped() {
     assert_eq!(event.field("resource.debug_info.func").unwrap().as_str(), Some("other+0x1"));
 }
 
+/// A trace could name any file.
+#[test]
+fn binaries_are_not_read_without_a_prefix() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &ELF_BUILD_ID);
+    let without = session(directory.path(), |options| options.target_prefix = None);
+    assert_eq!(found(&without)[1], ["lib.so+0x1010", "", ""]);
+    let mut options = DebugInfoOptions::default();
+    options.target_prefix = None;
+    let debug_info = debug_info(options);
+    let mut open = OpenOptions::default();
+    open.debug_info = Some(debug_info.clone());
+    found(&ichnos::open([directory.path().join("trace")], &open).unwrap());
+    let problems: Vec<String> = debug_info.problems().iter().map(ToString::to_string).collect();
+    assert!(problems.len() == 1 && problems[0].contains("target prefix"), "{problems:?}");
+}
+
 #[test]
 fn other_builds_have_only_their_address() {
     let directory = tempfile::tempdir().unwrap();

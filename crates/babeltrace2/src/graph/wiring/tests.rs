@@ -100,3 +100,28 @@ fn wrong_connections_are_refused() {
         }
     }
 }
+
+#[test]
+fn filters_after_a_port_are_found() {
+    let all = [
+        ("live", "src.ctf.lttng-live"),
+        ("mux", "flt.utils.muxer"),
+        ("info", "flt.lttng-utils.debug-info"),
+        ("x", "sink.text.pretty"),
+    ];
+    let found = |connections: &[&str]| {
+        let graph = Graph {
+            components: all.iter().map(|(name, class)| component(name, class)).collect(),
+            connections: connections.iter().map(|text| connection(text)).collect(),
+            retry_duration: 0,
+            protocol_versions: None,
+            is_intersected: false,
+        };
+        filters_after(&graph, 0, "out")
+    };
+    assert_eq!(found(&["live:mux", "mux:info", "info:x"]), [1, 2]);
+    assert_eq!(found(&["live:info", "info:mux", "mux:x"]), [2, 1]);
+    assert_eq!(found(&["live:x", "mux:info"]), [0; 0]);
+    assert_eq!(found(&["live:mux", "mux:info", "info:mux"]), [1, 2]);
+    assert_eq!(found(&[]), [0; 0]);
+}

@@ -119,6 +119,67 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Writes traces whose packets have wrong times, because of a bug of the tracer that their metadata names.
+fn write_bugs(directory: &Path) {
+    let small = |time: u64| event(2, time, &[]);
+    // Events after the end of their packet, and packets that end long after their last event.
+    let late = |shift: u64| {
+        let [a, b, c, d] = [1_000, 3_000, 4_000, 6_500].map(|time: u64| time + shift);
+        let first = few_packet([a, b - 1], 0, 0, &[small(a), small(b)]);
+        [first, few_packet([c, d + 500], 1, 0, &[small(c), small(d)])].concat()
+    };
+    let version = FEW.replace("tracer_minor = 12", "tracer_minor = 10");
+    let after = few_packet([1_200, 2_000], 0, 0, &[small(1_200), small(6_600)]);
+    write(
+        &directory.join("late"),
+        &[
+            ("metadata", version.as_bytes()),
+            ("stream_1", &late(0)),
+            ("stream_2", &late(700)),
+            ("stream_3", &after),
+        ],
+    );
+    // Packets without an end.
+    let packet =
+        |begin: u64, number| few_packet([begin, 0], number, 0, &[small(begin + 1), small(begin + 90)]);
+    let (one, two) = ([packet(1_000, 0), packet(2_000, 1)].concat(), few_packet([1_500, 0], 0, 0, &[]));
+    let metadata = FEW.as_bytes();
+    write(
+        &directory.join("crashed"),
+        &[("metadata", metadata), ("stream_1", &one), ("stream_2", &packet(1_040, 0)), ("stream_3", &two)],
+    );
+    // Events before the begin of their packet.
+    let barectf = FEW.replace("lttng-ust", "barectf").replace("tracer_minor = 12", "tracer_minor = 2");
+    let one = [
+        few_packet([1_000, 2_000], 0, 0, &[small(1_000), small(1_900)]),
+        few_packet([2_100, 3_000], 1, 0, &[small(1_950), small(2_800)]),
+    ];
+    let two = few_packet([1_100, 2_500], 0, 0, &[small(1_100), small(2_500)]);
+    write(
+        &directory.join("early"),
+        &[("metadata", barectf.as_bytes()), ("stream_1", &one.concat()), ("stream_2", &two)],
+    );
+    // Packets with only a begin or only an end.
+    for (name, without) in [("endless", "timestamp_end"), ("beginless", "timestamp_begin")] {
+        let metadata = METADATA.replace(&format!("time {without};"), &format!("u64 other_{without};"));
+        write_one(&directory.join(name), &metadata);
+    }
+}
+
+/// Writes traces whose files are cut off.
+fn write_cut(directory: &Path) {
+    let bytes = fs::read(directory.join("few/stream")).unwrap();
+    let second = bytes.len() - (8 + 6 * 8 + 1 + 16);
+    for (name, end) in
+        [("cut/event", bytes.len() - 3), ("cut/context", second + 30), ("cut/header", second + 2)]
+    {
+        write(&directory.join(name), &[("metadata", FEW.as_bytes()), ("stream", &bytes[..end])]);
+    }
+    for (name, end) in [("cut/metadata", FEW.len() - 40), ("cut/class", FEW.find("event {").unwrap())] {
+        write(&directory.join(name), &[("metadata", &FEW.as_bytes()[..end]), ("stream", &bytes)]);
+    }
+}
+
 /// Writes all inputs into a directory.
 pub fn write_inputs(directory: &Path) {
     copy(&example("hello-lttng/trace"), &directory.join("lttng"));
@@ -143,6 +204,8 @@ pub fn write_inputs(directory: &Path) {
         &directory.join("rich"),
         &[("metadata", [FEW, KINDS].concat().as_bytes()), ("stream", &large.concat())],
     );
+    write_bugs(directory);
+    write_cut(directory);
     write(&directory.join("nodata"), &[("metadata", METADATA.as_bytes())]);
     write(&directory.join("broken"), &[("metadata", b"/* CTF 1.8 */ trace {")]);
     write_one(&directory.join("damaged"), METADATA);

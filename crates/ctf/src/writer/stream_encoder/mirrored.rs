@@ -343,7 +343,7 @@ impl StreamEncoder {
             packets.out.go_back(0);
             return;
         }
-        if let Some(last) = window_cycles(&config.stream, window.end)
+        if let Some(last) = last_cycles(&config.stream, window.end)
             && packet.end.is_some_and(|end| end.cycles > last)
         {
             end = Some(last.max(open.now));
@@ -409,6 +409,17 @@ impl StreamEncoder {
         open.patch_counters(&mut packets.out);
         packets.end = end;
         packets.close(open, Some(end));
+    }
+
+    /// Counts a loss for the next packet, if its counter counts anew.
+    pub(in crate::writer) fn count_loss(&mut self, role: Role, discarded: &Discarded<'_>) {
+        if !self.config.recounted_with_losses.has(role) {
+            return;
+        }
+        let added = &mut self.lanes[0].added;
+        let counter =
+            if role == Role::PacketSequenceNumber { &mut added.sequence } else { &mut added.discarded };
+        counter.lose(discarded.count.unwrap_or(1));
     }
 
     /// Writes lost events from a source without packets. Readers see the loss between two packets.
@@ -535,7 +546,14 @@ pub(in crate::writer) fn begin_in_window(
     config.clock.can_begin(wanted, before, config.timestamp).then_some(wanted)
 }
 
-/// Returns the first or last default clock value in a window.
+/// Returns the last default clock value in a window.
+fn last_cycles(stream: &DataStream, end: Option<i128>) -> Option<u64> {
+    let cycles = window_cycles(stream, end)?;
+    let is_behind = stream.clock()?.nanoseconds(cycles) > end?;
+    Some(cycles.saturating_sub(is_behind.into()))
+}
+
+/// Returns the first default clock value at a time or later.
 pub(in crate::writer) fn window_cycles(stream: &DataStream, time: Option<i128>) -> Option<u64> {
     let clock = stream.clock()?;
     let time = time?;

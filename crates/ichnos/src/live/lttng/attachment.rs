@@ -201,7 +201,7 @@ impl Attachment {
         let stream = match own.lost_streams.remove(&file) {
             Some(before) => AttachedStream { trace, goes_on: true, ..before },
             None => {
-                push(Received::StreamBegin { stream: key, trace: own.key, file: file.clone() });
+                push(Received::StreamBegin { stream: key, trace: own.key, file: file.clone(), number: id });
                 AttachedStream { key, trace, file, reached: 0, goes_on: false }
             }
         };

@@ -34,6 +34,8 @@ pub(super) enum Received {
         stream: u64,
         trace: u64,
         file: String,
+        /// Number in the relay daemon.
+        number: u64,
     },
     Packet {
         stream: u64,

@@ -1,13 +1,23 @@
 //! LTTng relay daemon addresses: `net://HOST[:PORT][/host/TARGET/SESSION]`.
 
+use ichnos::live::lttng::{AddressError, RelayAddress};
+
 use crate::arguments::escapes::text_until;
 use crate::arguments::integers::leading_integer;
 
-/// Checks an address. Returns `true` if it has a session.
+/// Parses an address.
 ///
 /// # Errors
-/// The problem.
-pub(super) fn has_session(url: &str) -> Result<bool, String> {
+/// The problem, in Babeltrace's words.
+pub(crate) fn parse_live_url(url: &str) -> Result<RelayAddress, String> {
+    // Babeltrace does not know IPv6 addresses.
+    if !url.contains("://[") {
+        check(url)?;
+    }
+    url.parse().map_err(|error: AddressError| error.to_string())
+}
+
+fn check(url: &str) -> Result<(), String> {
     let (protocol, end) = text_until(url, &[], &[':']);
     let rest = url.get(end..).unwrap_or_default();
     let protocol = match protocol.as_str() {
@@ -31,7 +41,7 @@ pub(super) fn has_session(url: &str) -> Result<bool, String> {
         rest = after.get(end..).unwrap_or_default();
     }
     if rest.is_empty() {
-        return Ok(false);
+        return Ok(());
     }
     let rest =
         rest.strip_prefix("/host/").ok_or_else(|| "Expecting `/host/` after hostname or port".to_owned())?;
@@ -50,7 +60,7 @@ pub(super) fn has_session(url: &str) -> Result<bool, String> {
     if end < rest.len() {
         return Err(format!("Unexpected `/` after session name (`{session}`)"));
     }
-    Ok(true)
+    Ok(())
 }
 
 fn check_port(port: &str) -> Result<(), String> {
@@ -75,6 +85,7 @@ mod tests {
             ("net4://host:5344", Ok(false)),
             ("net6://host:5344/host/target/session", Ok(true)),
             ("net://host/host/target/session", Ok(true)),
+            ("net://[::1]:5344/host/target/session", Ok(true)),
             ("", Err("Missing protocol")),
             ("://host", Err("Missing protocol")),
             ("http://host", Err("Unknown protocol: `http`")),
@@ -92,7 +103,8 @@ mod tests {
             ("net://host/host/a/b/", Err("Unexpected `/` after session name (`b`)")),
         ];
         for (url, expected) in cases {
-            assert_eq!(has_session(url), expected.map_err(str::to_owned), "{url}");
+            let found = parse_live_url(url).map(|address| address.session.is_some());
+            assert_eq!(found, expected.map_err(str::to_owned), "{url}");
         }
     }
 }
