@@ -91,7 +91,7 @@ impl RequestTarget for StoreTarget {
         if request.places.is_empty() {
             return Ok(());
         }
-        let ReceivedRequest { body, encoding, signal, _share, .. } = request;
+        let ReceivedRequest { body, encoding, signal, _shares, .. } = request;
         let (kind, record) = StoredKind::record(body, encoding, signal);
         if self.store.store(kind, record) { Ok(()) } else { Err(TargetRefusal::NotStored) }
     }
