@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ichnos::model::event::Packet;
 use ichnos::model::message::Discarded;
 use ichnos::model::source::StreamLoss;
-use ichnos::model::{DataStream, Message, Sink};
+use ichnos::model::{DataStream, Message, Sink, Window};
 
 use crate::graph::trimmed_streams::{TrimmedStream, TrimmedStreams};
 
@@ -38,6 +38,7 @@ type BoundCall<'s, S> = Box<dyn FnMut(&mut S, WindowBound) + 's>;
 
 /// Loss that begins with the window.
 struct HeldLoss {
+    window: Window,
     stream: Arc<DataStream>,
     loss: StreamLoss,
     is_packets: bool,
@@ -62,8 +63,8 @@ struct TrimmedMessages<'s, S: ?Sized> {
     has_started: bool,
     has_ended: bool,
     states: HashMap<u32, TrimmedState>,
-    /// Data streams that begin with the window, and were not passed on yet.
-    begins: Vec<Arc<DataStream>>,
+    /// Data streams that begin with their window, and were not passed on yet.
+    begins: Vec<(Window, Arc<DataStream>)>,
     losses: Vec<HeldLoss>,
     /// Data streams that end with the window, in the order of their ends.
     ends: Vec<Arc<DataStream>>,
@@ -106,17 +107,20 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
     }
 
     /// Passes on a message in the window, after the start of the window.
-    fn pass_in_window(&mut self, message: &Message<'_>) -> io::Result<()> {
-        self.start_window()?;
+    fn pass_in_window(&mut self, message: &Message<'_>, window: Window) -> io::Result<()> {
+        self.start_window(Some(window))?;
         self.pass(message)
     }
 
-    /// Passes on what begins with the window.
-    fn start_window(&mut self) -> io::Result<()> {
-        for stream in std::mem::take(&mut self.begins) {
+    /// Passes on what begins with a window or earlier. Traces can have different windows. `None`: all that is left.
+    fn start_window(&mut self, window: Option<Window>) -> io::Result<()> {
+        let is_due = |other: Window| window.is_none_or(|window| other.begin <= window.begin);
+        let begins: Vec<_> = self.begins.extract_if(.., |(window, _)| is_due(*window)).collect();
+        for (_, stream) in begins {
             self.pass(&Message::StreamBegin(&stream))?;
         }
-        for HeldLoss { stream, loss, is_packets } in std::mem::take(&mut self.losses) {
+        let losses: Vec<_> = self.losses.extract_if(.., |held| is_due(held.window)).collect();
+        for HeldLoss { stream, loss, is_packets, .. } in losses {
             let loss = loss.in_stream(&stream);
             let message =
                 if is_packets { Message::DiscardedPackets(loss) } else { Message::DiscardedEvents(loss) };
@@ -131,8 +135,8 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
     }
 
     /// Notes that the window ends before the next message.
-    fn end_window(&mut self) -> io::Result<()> {
-        self.start_window()?;
+    fn end_window(&mut self, window: Option<Window>) -> io::Result<()> {
+        self.start_window(window)?;
         if let Some(call) = &mut self.at_bound
             && !std::mem::replace(&mut self.has_ended, true)
         {
@@ -149,7 +153,7 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
                 if !trimmed.begins_with_window() {
                     return self.pass(message);
                 }
-                self.begins.push(Arc::clone(&trimmed.stream));
+                self.begins.push((trimmed.window, Arc::clone(&trimmed.stream)));
             }
             (TrimmedState::InEarlyPacket, Message::PacketEnd(packet)) => {
                 *state = TrimmedState::Open;
@@ -165,25 +169,25 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
             (TrimmedState::InEarlyPacket, Message::Event(event)) => {
                 *state = TrimmedState::Open;
                 self.begin_packet(Packet::new(event.stream, 0, 0, event.scopes), trimmed)?;
-                return self.pass_in_window(message);
+                return self.pass_in_window(message, trimmed.window);
             }
             (TrimmedState::Open, Message::PacketBegin(packet)) if trimmed.is_late(packet.begin) => {
                 *state = TrimmedState::AtWindowEnd;
-                self.end_window()?;
+                self.end_window(Some(trimmed.window))?;
             }
             (TrimmedState::Open, Message::PacketBegin(packet)) => {
                 if !trimmed.is_early(packet.begin) {
-                    return self.pass_in_window(message);
+                    return self.pass_in_window(message, trimmed.window);
                 }
                 return self.begin_packet(*packet, trimmed);
             }
             (TrimmedState::Open, Message::PacketEnd(packet)) => {
                 let mut packet = *packet;
                 if !trimmed.trim_end(&mut packet.end) {
-                    return self.pass_in_window(&Message::PacketEnd(packet));
+                    return self.pass_in_window(&Message::PacketEnd(packet), trimmed.window);
                 }
                 *state = TrimmedState::Ended;
-                self.end_window()?;
+                self.end_window(Some(trimmed.window))?;
                 self.pass(&Message::PacketEnd(packet))?;
                 return self.pass(&Message::StreamEnd(&trimmed.stream));
             }
@@ -199,7 +203,7 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
                 *state = TrimmedState::Ended;
                 self.ends.push(Arc::clone(&trimmed.stream));
             }
-            (TrimmedState::Open, _) => return self.pass_in_window(message),
+            (TrimmedState::Open, _) => return self.pass_in_window(message, trimmed.window),
             _ => {}
         }
         Ok(())
@@ -209,8 +213,8 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
     fn begin_packet(&mut self, mut packet: Packet<'_>, trimmed: &TrimmedStream) -> io::Result<()> {
         packet.begin = trimmed.begin;
         let key = trimmed.stream.key;
-        if let Some(index) = self.begins.iter().position(|stream| stream.key == key) {
-            let stream = self.begins.remove(index);
+        if let Some(index) = self.begins.iter().position(|(_, stream)| stream.key == key) {
+            let (_, stream) = self.begins.remove(index);
             self.pass(&Message::StreamBegin(&stream))?;
         }
         self.pass(&Message::PacketBegin(packet))
@@ -219,7 +223,8 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
     fn hold(&mut self, trimmed: &TrimmedStream, loss: &Discarded<'_>, is_packets: bool) {
         let Discarded { count, thread, begin, end, .. } = *loss;
         let loss = StreamLoss { count, thread, begin, end };
-        self.losses.push(HeldLoss { stream: Arc::clone(&trimmed.stream), loss, is_packets });
+        let (window, stream) = (trimmed.window, Arc::clone(&trimmed.stream));
+        self.losses.push(HeldLoss { window, stream, loss, is_packets });
     }
 }
 
@@ -239,10 +244,10 @@ impl<S: Sink + ?Sized> Sink for TrimmedSink<'_, S> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.trimmed.start_window()?;
+        self.trimmed.start_window(None)?;
         let ends = std::mem::take(&mut self.trimmed.ends);
         if !ends.is_empty() {
-            self.trimmed.end_window()?;
+            self.trimmed.end_window(None)?;
         }
         for stream in ends {
             self.trimmed.pass(&Message::StreamEnd(&stream))?;

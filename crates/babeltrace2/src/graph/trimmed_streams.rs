@@ -132,9 +132,9 @@ impl TrimmedStream {
         times
     }
 
-    /// Returns `true` if the window has a begin, so that it can cut the data stream.
+    /// Returns `true` if the window begins after the data stream, as far as is known.
     pub(crate) fn begins_with_window(&self) -> bool {
-        self.window.begin.is_some()
+        self.window.begin.is_some_and(|first| self.range.is_none_or(|(begin, _)| begin < first))
     }
 
     /// Returns `true` if the window ends before the data stream, so that it does not end by itself.
