@@ -125,7 +125,7 @@ fn role_of(class: &EventRecordClass) -> Option<(LogRole, Meanings)> {
     let mut role = LogRole::new(severity, scale);
     let mut meanings = class.meanings.clone();
     let mut known: Vec<_> = meanings.iter().map(|(_, meaning)| meaning).collect();
-    let mut has_message = false;
+    let mut has_message = known.contains(&Meaning::Message);
     for (index, member) in members(class.payload.as_deref()).enumerate() {
         if is_length_of_next(class, index, member) {
             meanings.insert(Scope::Payload, index, Meaning::Hidden);

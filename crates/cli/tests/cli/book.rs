@@ -111,7 +111,7 @@ fn guides_are_short_and_start_with_a_command() {
         .into_iter()
         .filter(|page| page.starts_with("docs/guides") || page.starts_with("docs/from"))
         .collect();
-    assert_eq!(guides.len(), 11);
+    assert_eq!(guides.len(), 12);
     for guide in guides {
         let text = read(&guide);
         let guide = guide.display();

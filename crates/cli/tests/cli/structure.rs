@@ -75,6 +75,8 @@ fn allowed(name: &str) -> Option<Vec<String>> {
         }
         "ichnos-io" => names(&["ichnos-model"]),
         "ichnos-model" => names(&["ichnos-json"]),
+        "ichnos-tracer" => names(&["ichnos-tracer-derive"]),
+        "ichnos-tracer-derive" => vec![],
         "ichnos-dotnet-diagnostics" | "ichnos-json" | "ichnos-lttng-live" | "ichnos-testing" => vec![],
         name if is_format(name) => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
         "ichnos-analysis" => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
@@ -107,6 +109,8 @@ fn most_packages(name: &str) -> Option<usize> {
     match name {
         "ichnos-json" => Some(3),
         "ichnos-model" => Some(14),
+        // With `tracing` and `log`. Most of them are for the derive macros and files.
+        "ichnos-tracer" => Some(25),
         // With contexts in `tracing`, `tower` and OpenTelemetry. The command uses only the format, which needs 47.
         "ichnos-xtrace" => Some(65),
         name if is_format(name) => Some(60),
@@ -228,16 +232,29 @@ fn dependencies_point_down() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// Files of the tracer with `unsafe` code: stores to mapped files, the time stamp counter, and `fork`.
+const UNSAFE_TRACER: [&str; 3] = ["fork.rs", "packet_file.rs", "tsc.rs"];
+
 #[test]
-fn only_io_has_unsafe_code() {
+fn only_io_and_the_tracers_ring_have_unsafe_code() {
     let Some(packages) = packages(false) else { return };
     for package in packages.values().filter(|package| package.is_ours) {
+        let may_allow = ["ichnos-io", "ichnos-tracer"].contains(&package.name.as_str());
         for root in &package.roots {
             let text = std::fs::read_to_string(Path::new(root)).unwrap();
             let forbids = text.contains("#![forbid(unsafe_code)]");
-            assert_eq!(forbids, package.name != "ichnos-io", "{root}: `#![forbid(unsafe_code)]`");
+            assert_eq!(forbids, !may_allow, "{root}: `#![forbid(unsafe_code)]`");
+            let denies = text.contains("#![deny(unsafe_code)]");
+            assert_eq!(denies, package.name == "ichnos-tracer", "{root}: `#![deny(unsafe_code)]`");
         }
     }
+    let mut allowing = BTreeSet::new();
+    for (path, lines) in sources("tracer") {
+        if lines.iter().any(|(_, line)| line.contains("allow(unsafe_code)")) {
+            allowing.insert(file_name(&path).to_owned());
+        }
+    }
+    assert_eq!(allowing, UNSAFE_TRACER.map(str::to_owned).into());
 }
 
 /// Returns `true` if the list satisfies a license expression. It is an SPDX expression, or has the older form with `/`

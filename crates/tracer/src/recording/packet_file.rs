@@ -1,0 +1,164 @@
+//! File of packets in memory.
+//!
+//! All of the file is valid at each instant: its packets follow each other without gaps, and the last one reaches to
+//! the end of the file, with padding after its events. A reader that opens the file, also after the program was killed,
+//! finds all events that were stored before.
+#![allow(unsafe_code)]
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+/// A file that one thread at a time writes.
+#[derive(Debug)]
+pub(super) struct PacketFile {
+    map: MmapRaw,
+    file: File,
+    path: PathBuf,
+}
+
+impl PacketFile {
+    /// Creates a file with room for some bytes on the disk. It is hidden, so that nobody reads it, until
+    /// [`publish`](Self::publish).
+    pub(super) fn create(directory: &Path, name: &str, size: usize) -> io::Result<Self> {
+        let path = directory.join(format!(".{name}"));
+        let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        let mut create = || {
+            reserve(&mut file, size)?;
+            // Without faults later, which take as long as dozens of events.
+            MmapOptions::new().len(size).populate().map_raw(&file)
+        };
+        match create() {
+            Ok(map) => Ok(Self { map, file, path }),
+            Err(error) => {
+                // The first error counts.
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the file its name.
+    pub(super) fn publish(&mut self, directory: &Path, name: &str) -> io::Result<()> {
+        #[cfg(test)]
+        let _step = steps::step();
+        let path = directory.join(name);
+        fs::rename(&self.path, &path)?;
+        self.path = path;
+        Ok(())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the number of bytes in memory.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Returns some bytes.
+    #[inline]
+    pub(super) fn bytes(&mut self, from: usize, to: usize) -> Option<&mut [u8]> {
+        let length = to.checked_sub(from).filter(|_| to <= self.map.len())?;
+        // SAFETY: the range is within the mapping, which lives as long as `self`. Nobody else in this process has the
+        // mapping, and `self` is borrowed exclusively. Like all mappings of files, it relies on other processes not to
+        // write to the file or truncate it.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().add(from), length) })
+    }
+
+    /// Stores a number after everything that was written before.
+    #[inline]
+    pub(super) fn store_u32(&mut self, at: usize, value: u32) {
+        #[cfg(test)]
+        let _step = steps::step();
+        if at % 4 == 0 && at.saturating_add(4) <= self.map.len() {
+            // SAFETY: the number is within the mapping, which begins at a page, and is aligned. Only atomic stores of
+            // the same size, and none at the same time, access it while it can be read by other processes.
+            let number = unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(at).cast()) };
+            number.store(value.to_le(), Ordering::Release);
+        }
+    }
+
+    /// Stores a number after everything that was written before.
+    #[inline]
+    pub(super) fn store_u64(&mut self, at: usize, value: u64) {
+        #[cfg(test)]
+        let _step = steps::step();
+        if at % 8 == 0 && at.saturating_add(8) <= self.map.len() {
+            // SAFETY: as in `store_u32`.
+            let number = unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(at).cast()) };
+            number.store(value.to_le(), Ordering::Release);
+        }
+    }
+
+    /// Tells programs that follow the file that it has changed: stores to memory do not.
+    pub(super) fn touch(&self) {
+        // It is only a hint.
+        let _ = self.file.set_modified(SystemTime::now());
+    }
+
+    /// Ends the file at a byte. It must not be written after that.
+    pub(super) fn truncate(self, length: usize) {
+        let Self { map, file, .. } = self;
+        drop(map);
+        #[cfg(test)]
+        let _step = steps::step();
+        // Then the padding stays.
+        let _ = file.set_len(length as u64);
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+/// Reserves room on the disk: a store to memory without room would kill the process.
+fn reserve(file: &mut File, size: usize) -> io::Result<()> {
+    match fallocate(&*file, FallocateFlags::empty(), 0, size as u64) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            let zeros = [0; 1 << 16];
+            let mut left = size;
+            while left > 0 {
+                let part = zeros.get(..left).unwrap_or(&zeros);
+                file.write_all(part)?;
+                left -= part.len();
+            }
+            Ok(())
+        }
+        result => Ok(result?),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod steps {
+    //! Stores, before and after which a test looks at the files.
+
+    use std::cell::RefCell;
+
+    thread_local! {
+        pub(in crate::recording) static LOOK: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+    }
+
+    /// A store.
+    pub(super) struct Step;
+
+    pub(super) fn step() -> Step {
+        look();
+        Step
+    }
+
+    impl Drop for Step {
+        fn drop(&mut self) {
+            look();
+        }
+    }
+
+    fn look() {
+        LOOK.with_borrow_mut(|look| look.iter_mut().for_each(|look| look()));
+    }
+}

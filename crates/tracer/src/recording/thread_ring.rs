@@ -1,0 +1,233 @@
+//! Packets of one thread at a time: a data stream.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::packet_file::PacketFile;
+use super::recording_clock::RecordingClock;
+use super::trace_directory::TraceDirectory;
+use crate::packet::{
+    CONTENT, DISCARDED, END_TIME, EVENT_HEAD, HEAD, MOST_CYCLES, PacketHead, TOTAL, aligned, bits,
+    event_head, put,
+};
+
+/// Bytes before the payload: the event record header and the thread id.
+const BEFORE: usize = EVENT_HEAD + 4;
+
+/// What an event needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventPlace {
+    pub(super) id: u16,
+    /// Alignment of the payload in bytes.
+    pub(super) alignment: usize,
+    /// Bytes of the payload.
+    pub(super) size: usize,
+}
+
+/// A data stream, which belongs to one thread at a time.
+#[derive(Debug)]
+pub(super) struct ThreadRing {
+    directory: Arc<TraceDirectory>,
+    clock: RecordingClock,
+    stream: u16,
+    thread: u32,
+    file: Option<PacketFile>,
+    /// Earlier files that are still there, with their sizes.
+    earlier: VecDeque<(PathBuf, u64)>,
+    /// Number of files so far.
+    files: u32,
+    /// Byte of the current packet in the file.
+    packet: usize,
+    /// Byte after the last event.
+    position: usize,
+    /// Byte where the current packet must end.
+    limit: usize,
+    /// Time of the last event.
+    last: u64,
+    /// Time when [`ThreadRing::make_room`] must be called.
+    next_look: u64,
+    /// Time when a file is tried again that could not be created.
+    retry: u64,
+    /// Cycles between two looks.
+    interval: u64,
+    sequence: u32,
+    discarded: u32,
+}
+
+impl ThreadRing {
+    pub(super) fn new(directory: Arc<TraceDirectory>, stream: u16) -> Self {
+        let clock = directory.clock;
+        Self {
+            clock,
+            directory,
+            stream,
+            thread: 0,
+            file: None,
+            earlier: VecDeque::new(),
+            files: 0,
+            packet: 0,
+            position: 0,
+            limit: 0,
+            last: 0,
+            next_look: 0,
+            retry: 0,
+            // A quarter of a second. Events must not be further apart than that without a look.
+            interval: (clock.frequency() / 4).min(MOST_CYCLES / 2),
+            sequence: 0,
+            discarded: 0,
+        }
+    }
+
+    /// Gives the ring to a thread.
+    pub(super) fn assign(&mut self, thread: u32) {
+        self.thread = thread;
+    }
+
+    /// Records an event, whose payload `write` writes. Returns `false` if it was discarded.
+    #[inline]
+    pub(super) fn record(&mut self, place: EventPlace, write: impl FnOnce(&mut [u8])) -> bool {
+        // Time does not go back within a data stream.
+        let now = self.clock.now().max(self.last);
+        let mut payload = aligned(self.position + BEFORE, place.alignment);
+        let mut end = payload.saturating_add(place.size);
+        if end > self.limit || now >= self.next_look {
+            if !self.make_room(now, place) {
+                return false;
+            }
+            payload = aligned(self.position + BEFORE, place.alignment);
+            end = payload.saturating_add(place.size);
+        }
+        let begin = self.position;
+        let Some(file) = &mut self.file else { return false };
+        let Some(out) = file.bytes(begin, end) else { return false };
+        put(out, 0, event_head(place.id, now));
+        put(out, EVENT_HEAD, self.thread.to_le_bytes());
+        write(out.get_mut(payload - begin..).unwrap_or_default());
+        // The end comes first: it is never before the last event.
+        file.store_u64(self.packet + END_TIME, now);
+        file.store_u32(self.packet + CONTENT, bits(end - self.packet));
+        self.position = end;
+        self.last = now;
+        true
+    }
+
+    /// Makes room for an event at `position`, or counts it as discarded.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, now: u64, place: EventPlace) -> bool {
+        let needed = aligned(HEAD + BEFORE, place.alignment).saturating_add(place.size);
+        if needed > self.directory.options.packet_size {
+            return self.discard();
+        }
+        if now >= self.next_look {
+            if let Some(file) = &self.file {
+                file.touch();
+            }
+            self.next_look = now.saturating_add(self.interval);
+        }
+        let end = aligned(self.position + BEFORE, place.alignment).saturating_add(place.size);
+        if end <= self.limit && now - self.last < MOST_CYCLES {
+            return true;
+        }
+        let next = aligned(self.position, 8);
+        let length = self.file.as_ref().map_or(0, PacketFile::len);
+        if next.saturating_add(needed) <= length {
+            self.open_packet(next, now);
+            return true;
+        }
+        if now >= self.retry && self.open_file(now, needed) {
+            return true;
+        }
+        self.discard()
+    }
+
+    /// Counts a discarded event. Returns `false`.
+    fn discard(&mut self) -> bool {
+        self.discarded = self.discarded.wrapping_add(1);
+        if let Some(file) = &mut self.file {
+            file.store_u32(self.packet + DISCARDED, self.discarded);
+        }
+        false
+    }
+
+    /// Begins a packet at a byte of the file. At first, it reaches to the end of the file.
+    fn open_packet(&mut self, at: usize, now: u64) {
+        self.put_head(at, now, self.sequence);
+        let Some(file) = &self.file else { return };
+        self.sequence = self.sequence.wrapping_add(1);
+        self.packet = at;
+        self.position = at + HEAD;
+        self.limit = (at + self.directory.options.packet_size).min(file.len());
+        self.last = now;
+    }
+
+    /// Writes the head of an empty packet into the padding of the current one, and then ends the current one before it.
+    fn put_head(&mut self, at: usize, now: u64, sequence: u32) {
+        let Some(file) = &mut self.file else { return };
+        let total = file.len() - at;
+        let head = PacketHead { stream: self.stream, total, begin: now, sequence, discarded: self.discarded };
+        if let Some(out) = file.bytes(at, at + HEAD) {
+            out.copy_from_slice(&head.bytes());
+        }
+        if at > 0 {
+            file.store_u32(self.packet + TOTAL, bits(at - self.packet));
+        }
+    }
+
+    /// Goes on in a new file.
+    fn open_file(&mut self, now: u64, needed: usize) -> bool {
+        let name = format!("stream-{:05}-{:06}", self.stream, self.files);
+        let Some(file) = self.directory.create_file(&name, self.files, needed) else {
+            self.retry = now.saturating_add(self.interval / 4);
+            return false;
+        };
+        let before = self.file.replace(file);
+        let (packet, position, limit) = (self.packet, self.position, self.limit);
+        self.open_packet(0, now);
+        let published = self.file.as_mut().map(|file| file.publish(&self.directory.path, &name));
+        if !matches!(published, Some(Ok(()))) {
+            // The number is used again, and the old file goes on being the last one.
+            self.sequence = self.sequence.wrapping_sub(1);
+            if let Some(failed) = std::mem::replace(&mut self.file, before) {
+                self.directory.remove_file(failed.path(), failed.len() as u64);
+            }
+            (self.packet, self.position, self.limit) = (packet, position, limit);
+            self.retry = now.saturating_add(self.interval / 4);
+            return false;
+        }
+        self.files += 1;
+        if let Some(before) = before {
+            before.touch();
+            self.earlier.push_back((before.path().to_owned(), before.len() as u64));
+        }
+        self.remove_earlier();
+        true
+    }
+
+    /// Removes the oldest files that are not kept.
+    fn remove_earlier(&mut self) {
+        let Some(kept) = self.directory.options.limit.kept() else { return };
+        let current = self.file.as_ref().map_or(0, |file| file.len() as u64);
+        while current + self.earlier.iter().map(|(_, size)| size).sum::<u64>() > kept
+            && let Some((path, size)) = self.earlier.pop_front()
+        {
+            self.directory.remove_file(&path, size);
+        }
+    }
+
+    /// Ends the file after its last event. The ring must not be used after that.
+    pub(super) fn finish(mut self) -> u32 {
+        let at = aligned(self.position, 8);
+        let has_room = self.file.as_ref().is_some_and(|file| at + HEAD <= file.len());
+        if has_room {
+            // With an empty packet in place of the padding, the file is valid before and after it is truncated.
+            self.put_head(at, self.last, self.sequence);
+        }
+        if let Some(file) = self.file {
+            let length = if has_room { at } else { file.len() };
+            file.truncate(length);
+        }
+        self.discarded
+    }
+}

@@ -1,0 +1,83 @@
+//! What all threads of a recording share.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::metadata_file::MetadataFile;
+use super::packet_file::PacketFile;
+use super::recording_clock::RecordingClock;
+use super::recording_options::{RecordingOptions, SizeLimit};
+use crate::description::EventDescription;
+
+/// Smallest and first file of a thread. The next ones are twice as large each, up to the size in the options.
+const FIRST_FILE: usize = 256 << 10;
+
+/// The directory of a recording, and what all of its threads share.
+#[derive(Debug)]
+pub(super) struct TraceDirectory {
+    pub(super) path: PathBuf,
+    pub(super) options: RecordingOptions,
+    pub(super) clock: RecordingClock,
+    /// Number of the recording in this process.
+    pub(super) number: u16,
+    /// Process that began the recording.
+    pub(super) process: u32,
+    metadata: Mutex<MetadataFile>,
+    /// Bytes of all files.
+    bytes: AtomicU64,
+}
+
+impl TraceDirectory {
+    pub(super) fn create(options: RecordingOptions, number: u16) -> io::Result<Self> {
+        let path = options.directory.clone();
+        fs::create_dir_all(&path)?;
+        let clock = RecordingClock::new(options.clock);
+        let metadata = Mutex::new(MetadataFile::create(&path, &clock)?);
+        Ok(Self {
+            path,
+            options,
+            clock,
+            number,
+            process: std::process::id(),
+            metadata,
+            bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns the metadata, also after a panic of another thread, which leaves it as it was.
+    pub(super) fn metadata(&self) -> MutexGuard<'_, MetadataFile> {
+        self.metadata.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Describes a class. Returns its id, or `None` if that is impossible.
+    pub(super) fn add_class(&self, class: &EventDescription<'_>) -> Option<u16> {
+        self.metadata().add(class).ok()
+    }
+
+    /// Creates a hidden file for packets of a thread, unless there is too much data already. If there is no room for it, a
+    /// small file may fit.
+    pub(super) fn create_file(&self, name: &str, number: u32, needed: usize) -> Option<PacketFile> {
+        let doubled = FIRST_FILE.checked_shl(number.min(16)).unwrap_or(usize::MAX);
+        let sizes = [doubled, FIRST_FILE].map(|size| size.min(self.options.file_size).max(needed));
+        sizes.into_iter().find_map(|size| self.try_file(name, size.next_multiple_of(4096)))
+    }
+
+    fn try_file(&self, name: &str, size: usize) -> Option<PacketFile> {
+        let before = self.bytes.fetch_add(size as u64, Ordering::Relaxed);
+        let is_too_much = matches!(self.options.limit, SizeLimit::First(most) if before + size as u64 > most);
+        let file = (!is_too_much).then(|| PacketFile::create(&self.path, name, size).ok()).flatten();
+        if file.is_none() {
+            self.bytes.fetch_sub(size as u64, Ordering::Relaxed);
+        }
+        file
+    }
+
+    pub(super) fn remove_file(&self, path: &Path, size: u64) {
+        if fs::remove_file(path).is_ok() {
+            self.bytes.fetch_sub(size, Ordering::Relaxed);
+        }
+    }
+}

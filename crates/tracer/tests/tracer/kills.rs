@@ -1,0 +1,103 @@
+//! Programs that are killed at random instants.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ichnos_testing::Random;
+use ichnos_tracer::{Recording, RecordingOptions, TraceEvent, record};
+
+use crate::{BABELTRACE_2_1, output_of, read};
+
+/// Names the directory of the process that will be killed.
+const DIRECTORY: &str = "ICHNOS_TRACER_KILLED";
+
+const THREADS: u64 = 3;
+
+/// Numbers of events after which the threads report how far they are.
+const REPORTED: [u64; THREADS as usize] = [1, 50, 1000];
+
+#[derive(TraceEvent)]
+struct Step<'a> {
+    thread: u64,
+    number: u64,
+    text: &'a str,
+}
+
+/// Records until it is killed.
+#[test]
+fn the_killed_process() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    let directory = Path::new(&directory);
+    let mut options = RecordingOptions::new(directory.join("trace"));
+    (options.packet_size, options.file_size) = (4096, 64 << 10);
+    let _recording = Recording::start(options).unwrap();
+    let progress = File::create(directory.join("progress")).unwrap();
+    progress.set_len(8 * THREADS).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let progress = &progress;
+            scope.spawn(move || {
+                for number in 0.. {
+                    let text = &"abcdefghijklmnopqrstuvwxyz"[..(number % 27) as usize];
+                    record(&Step { thread, number, text });
+                    let done = number + 1;
+                    if done % REPORTED[thread as usize] == 0 {
+                        progress.write_all_at(&done.to_le_bytes(), 8 * thread).unwrap();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Kills a process, and checks its trace.
+fn kill_once(random: &mut Random, with_babeltrace: bool) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "kills::the_killed_process", "--nocapture"])
+        .env(DIRECTORY, directory.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let progress = directory.path().join("progress");
+    let begun = || std::fs::read(&progress).is_ok_and(|progress| progress.iter().any(|byte| *byte != 0));
+    while !begun() {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    std::thread::sleep(Duration::from_micros(random.below(5_000)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let progress = std::fs::read(&progress).unwrap();
+    let trace = directory.path().join("trace");
+    let mut numbers = [0; THREADS as usize];
+    let events = read(&trace, false);
+    for event in &events {
+        let payload = &event["payload"];
+        let thread = payload["thread"].as_u64().unwrap() as usize;
+        let number = payload["number"].as_u64().unwrap();
+        assert_eq!(number, numbers[thread], "thread {thread}");
+        assert_eq!(payload["text"].as_str().unwrap().len() as u64, number % 27);
+        numbers[thread] += 1;
+    }
+    for (thread, found) in numbers.into_iter().enumerate() {
+        let reported = u64::from_le_bytes(progress[8 * thread..][..8].try_into().unwrap());
+        // The last event may be there before it is reported.
+        let most = reported + REPORTED[thread];
+        assert!((reported..=most).contains(&found), "thread {thread}: {found}, reported {reported}");
+    }
+    if with_babeltrace && let Some(text) = output_of(BABELTRACE_2_1, &trace) {
+        assert_eq!(text.lines().count(), events.len());
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_what_it_recorded() {
+    let kills = if std::env::var("ICHNOS_SWEEPS").is_ok_and(|sweeps| sweeps == "all") { 200 } else { 4 };
+    let mut random = Random::new(57);
+    for kill in 0..kills {
+        kill_once(&mut random, kill % 3 == 0);
+    }
+}

@@ -1,0 +1,56 @@
+//! Tests of the tracer, whose traces are read by ichnos and by Babeltrace.
+
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
+
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+mod core_tracer;
+mod family;
+mod kills;
+mod layer;
+mod recordings;
+mod values;
+
+/// There is one recording at a time in a process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the events of a trace as JSON objects, merged by time. There must be no damage and, unless `may_lose`, no
+/// loss.
+fn read(path: &std::path::Path, may_lose: bool) -> Vec<serde_json::Value> {
+    use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+
+    let session = ichnos::open([path], &ichnos::OpenOptions::default()).unwrap();
+    let mut out = Vec::new();
+    let reader = session.reader().unwrap();
+    reader.pass().run(&mut JsonLines::new(&mut out, JsonLinesOptions::default())).unwrap();
+    let lines = String::from_utf8(out).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let mut events = Vec::new();
+    for line in lines {
+        match line["type"].as_str().unwrap() {
+            "event" => events.push(line),
+            kind if kind.starts_with("discarded") && may_lose => {}
+            kind => assert!(!kind.starts_with("discarded") && kind != "damage", "{line}"),
+        }
+    }
+    events
+}
+
+/// Returns what a program prints, or `None` if it is not installed.
+fn output_of(program: &str, path: &std::path::Path) -> Option<String> {
+    let Ok(output) = Command::new(program).arg("--no-delta").arg(path).env("TZ", "UTC").output() else {
+        println!("skipped: {program} is not installed");
+        return None;
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
+    Some(text)
+}
+
+/// Babeltrace 2.1, which reads CTF 2.
+const BABELTRACE_2_1: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/tools/babeltrace-2.1/babeltrace2");
