@@ -48,6 +48,9 @@ pub struct FormatInfo {
     /// `true` if files may store the events in a data stream in an order other than by time, so that
     /// [`ReadOptions::unsorted`] makes a difference.
     pub has_file_order: bool,
+    /// `true` if bytes that are appended to a file can change the events before them, so that a growing file must not be
+    /// opened again and again.
+    pub is_read_once: bool,
     /// Function that reads datagrams, if the format supports them.
     pub listen: Option<Listen>,
     /// Parameters for collecting reports, if programs send reports in the format one by one.
@@ -73,6 +76,7 @@ impl FormatInfo {
             quirks: &[],
             schema_languages: &[],
             has_file_order: false,
+            is_read_once: false,
             listen: None,
             collect: None,
             find_mentions: None,

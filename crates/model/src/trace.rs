@@ -12,7 +12,9 @@ mod wrapped_trace;
 pub use self::diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use self::limits::Limits;
 pub use self::listed_thread::ListedThread;
-pub use self::opened_trace::{OpenedTrace, SplitPoint, StreamSummary, TracerQuirk, Window, advance_to};
+pub use self::opened_trace::{
+    OpenedTrace, SplitPoint, StreamSummary, TracerQuirk, Window, advance_to, skip_events,
+};
 pub use self::stream::{CallStacks, DataStream, Trace};
 pub use self::text_position::{DeclaredAt, TextPosition};
 pub use self::wrapped_trace::{CursorStart, WrappedTrace};

@@ -13,8 +13,8 @@ pub(crate) struct FollowArgs {
     ///
     /// Waits for a PATH that does not exist yet. In directories, new files are read, too. PATH can also be a pipe, or
     /// `-`. Files can be truncated, renamed and removed. Lines, records, packets and blocks are printed when they are
-    /// complete. Events found at the same time are sorted. Fuchsia traces cannot be followed, because they are not
-    /// sorted by time.
+    /// complete. Events found at the same time are sorted. Fuchsia traces are not sorted by time, so earlier events
+    /// can come later.
     #[arg(long, conflicts_with_all = ["listen", "stream_intersection"], help_heading = "Reading")]
     pub(crate) follow: bool,
     /// Time between two looks at the files [default: 500ms]

@@ -129,8 +129,8 @@ fn statistics_at_the_end() {
 
 #[test]
 fn what_cannot_be_followed() {
-    let fxt = root().join("examples/hello-fxt/frames.fxt");
-    ichnos(["cat", "--follow", text(&fxt)]).expect(2, &["--follow: fxt files cannot be followed"]);
+    let packed = root().join("examples/hello-dotnet/hello.nettrace.zst");
+    ichnos(["cat", "--follow", text(&packed)]).expect(2, &["--follow: nettrace files are followed only"]);
     ichnos(["cat", "--interval", "1s", "x"]).expect(2, &["--follow"]);
     ichnos(["cat", "--follow", "--tail", "3", "x"]).expect(2, &["cannot be used with"]);
 }
@@ -194,4 +194,28 @@ fn pipes() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let expected = ichnos(["cat", text(&whole)]).out.lines().count();
     assert_eq!(reader.join().unwrap(), expected);
+}
+
+#[test]
+fn fuchsia_traces_in_pipes() {
+    let directory = Directory::new("follow-fxt");
+    let path = directory.join("pipe.fxt");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let following = Following::start(&["cat", text(&path), "--no-delta"]);
+    let mut pipe = OpenOptions::new().write(true).open(&path).unwrap();
+    let whole = root().join("examples/hello-fxt/frames.fxt");
+    for piece in fs::read(&whole).unwrap().chunks(300) {
+        pipe.write_all(piece).unwrap();
+    }
+    drop(pipe);
+    let Following { mut child, mut out } = following;
+    let mut printed = String::new();
+    out.read_to_string(&mut printed).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let sorted = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(sorted(&printed), sorted(&ichnos(["cat", text(&whole), "--no-delta"]).out));
 }

@@ -51,6 +51,7 @@ impl From<&ReadOptions> for FxtOptions {
             class_map: options.class_map.clone(),
             check: options.check,
             unsorted: options.unsorted,
+            growing: options.growing,
             limits: options.limits,
         }
     }

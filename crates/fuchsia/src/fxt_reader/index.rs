@@ -12,8 +12,8 @@ use super::class;
 use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
-    EventRecord, EventWords, Initialization, KernelObject, LocatedRecord, MetadataRecord, PROCESS, Profiler,
-    Record, Records, Rule, Scheduling, THREAD, string_at,
+    EventRecord, EventWords, Initialization, KernelObject, LocatedRecord, MAX_RECORD_WORDS, MetadataRecord,
+    PROCESS, Profiler, Record, Records, Rule, Scheduling, THREAD, string_at,
 };
 
 /// Maximum number of data streams in a file. Each provider and each clock change adds one.
@@ -25,6 +25,10 @@ const MOST_SECTIONS: u64 = 1 << 22;
 /// Maximum number of process and thread names, and maximum length of a name in bytes.
 const MOST_NAMES: usize = 1 << 16;
 const MOST_NAME_BYTES: usize = 256;
+
+/// Number of bytes after damage in a growing file with which it is certain how reading resumes: a record, and one word of
+/// the next. Only the size of a large record can exceed it.
+const CERTAIN: usize = (MAX_RECORD_WORDS + 1) * 8;
 
 /// Clock of providers without an initialization record: one tick is one nanosecond.
 const NANOSECONDS: Initialization = Initialization { ticks_per_second: 1_000_000_000, base: None };
@@ -96,6 +100,7 @@ struct ProviderScan {
 /// State of a file scan.
 struct FileScan<'a> {
     bytes: &'a [u8],
+    growing: bool,
     index: FileIndex,
     providers: Vec<ProviderScan>,
     /// Provider indexes by id.
@@ -116,10 +121,11 @@ struct FileScan<'a> {
 }
 
 impl FileIndex {
-    /// Scans a file.
-    pub(super) fn read(bytes: &[u8], limits: &Limits) -> Self {
+    /// Scans a file. If it is growing, the scan ends where more bytes could change the result.
+    pub(super) fn read(bytes: &[u8], limits: &Limits, growing: bool) -> Self {
         let mut scan = FileScan {
             bytes,
+            growing,
             index: Self::default(),
             providers: Vec::new(),
             by_id: HashMap::new(),
@@ -142,6 +148,9 @@ impl FileIndex {
             }
             at = end;
         }
+        if growing {
+            scan.leave_out_uncertain();
+        }
         let streams = scan.index.streams.iter();
         let clocks: Vec<_> = streams.map(|stream| class::clock(String::new(), stream.clock, None)).collect();
         scan.index.flows = FlowNumbers::new(scan.flow_events, &clocks);
@@ -151,6 +160,23 @@ impl FileIndex {
 }
 
 impl FileScan<'_> {
+    /// Leaves out what further records can change: the number of records with more content, and before the first event the
+    /// data streams, since their clocks can follow.
+    fn leave_out_uncertain(&mut self) {
+        self.index.extended = 0;
+        if self.index.streams.iter().all(|stream| stream.times.is_none()) {
+            self.index.streams.clear();
+        }
+    }
+
+    /// Returns `true` if a growing file ends with a record that is not whole at this offset, or with damage.
+    #[cold]
+    fn is_uncertain(&self, at: usize, end: usize) -> bool {
+        let frame = Record::frame(self.bytes.get(at..).unwrap_or_default(), at as u64);
+        let is_cut = |rule| matches!(rule, Rule::RecordTruncated | Rule::RecordHeaderTruncated);
+        frame.is_err_and(|error| is_cut(error.rule)) || end.saturating_add(CERTAIN) > self.bytes.len()
+    }
+
     /// Makes a provider current.
     fn enter(&mut self, id: Option<u32>) {
         self.id = id;
@@ -270,6 +296,7 @@ impl FileScan<'_> {
         let range = at..records.offset();
         match record {
             Ok(record) => self.record(&record, range),
+            Err(_) if self.growing && self.is_uncertain(at, range.end) => return None,
             // The cursor of the surrounding section reports it.
             Err(_) => drop(self.add(range)),
         }

@@ -100,10 +100,9 @@ impl FxtSource {
         Self { file: Arc::clone(file), reader }
     }
 
-    /// Delivers records sorted by time, reading at most `most` records ahead.
-    pub(super) fn sorted(mut self, most: usize) -> Self {
+    /// Delivers the remaining records sorted by time, reading at most `most` records ahead.
+    pub(super) fn sort(&mut self, most: usize) {
         self.reader.pending = Some(Pending::new(most));
-        self
     }
 }
 

@@ -9,7 +9,7 @@ use ichnos_model::meaning::ClassMap;
 use ichnos_model::message::{Damage, DamageKind};
 use ichnos_model::plan::PlanError;
 use ichnos_model::source::SourceCursor;
-use ichnos_model::trace::{Limits, StreamSummary};
+use ichnos_model::trace::{Limits, StreamSummary, skip_events};
 use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, Window};
 
 use super::class;
@@ -31,6 +31,8 @@ pub struct FxtOptions {
     pub check: bool,
     /// `true` to deliver events in file order.
     pub unsorted: bool,
+    /// `true` if the file is still being written: a record that is not whole is left out.
+    pub growing: bool,
     /// Resource limits.
     pub limits: Limits,
 }
@@ -83,7 +85,7 @@ impl FxtTrace {
         if is_big_endian(&bytes) {
             return Err(FxtOpenError::BigEndian);
         }
-        let index = FileIndex::read(&bytes, &options.limits);
+        let index = FileIndex::read(&bytes, &options.limits, options.growing);
         let (mut clocks, clock_of) = clocks(&index.streams, name);
         for clock in &mut clocks {
             // Output times have 64 bits.
@@ -123,6 +125,26 @@ impl FxtTrace {
             trace.set_symbols(move || symbols::read(&file, &clocks));
         }
         Ok(Self { trace, streams, file, damage, limits: options.limits })
+    }
+}
+
+impl FxtTrace {
+    /// Returns the records of a data stream in file order. `None` for an invalid index.
+    fn source(&self, stream: usize, window: Window) -> Option<FxtSource> {
+        let most = (KNOWN_CLASSES / self.streams.len().max(1)).max(FEWEST_KNOWN_CLASSES);
+        Some(FxtSource::new(&self.file, self.streams.get(stream)?, stream, window, most))
+    }
+
+    /// Sorts the remaining records of a data stream by time.
+    fn sort(&self, stream: usize, source: &mut FxtSource) {
+        if self.file.index.streams.get(stream).is_some_and(|index| !index.is_ordered) {
+            source.sort((PENDING / self.streams.len().max(1)).clamp(FEWEST_PENDING, MOST_PENDING));
+        }
+    }
+
+    fn cursor_of(&self, stream: usize, source: FxtSource, window: Window) -> Option<SourceCursor<FxtSource>> {
+        let stream = Arc::clone(self.streams.get(stream)?);
+        Some(SourceCursor::new(stream, source, window, &self.limits))
     }
 }
 
@@ -226,13 +248,18 @@ impl OpenedTrace for FxtTrace {
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        let data_stream = self.streams.get(stream)?;
-        let most = (KNOWN_CLASSES / self.streams.len().max(1)).max(FEWEST_KNOWN_CLASSES);
-        let mut source = FxtSource::new(&self.file, data_stream, stream, window, most);
-        if !self.file.unsorted && self.file.index.streams.get(stream).is_some_and(|index| !index.is_ordered) {
-            let most = (PENDING / self.streams.len().max(1)).clamp(FEWEST_PENDING, MOST_PENDING);
-            source = source.sorted(most);
+        let mut source = self.source(stream, window)?;
+        if !self.file.unsorted {
+            self.sort(stream, &mut source);
         }
-        Some(SourceCursor::new(Arc::clone(data_stream), source, window, &self.limits).boxed())
+        Some(self.cursor_of(stream, source, window)?.boxed())
+    }
+
+    fn cursor_after(&self, stream: usize, events: u64) -> Option<BoxedCursor> {
+        let window = Window::default();
+        let mut cursor = self.cursor_of(stream, self.source(stream, window)?, window)?;
+        skip_events(&mut cursor, events);
+        self.sort(stream, cursor.source_mut().0);
+        Some(cursor.boxed())
     }
 }

@@ -7,8 +7,11 @@
 //! and an event of the same data stream follows. At the end, everything is delivered. A file that is renamed or removed
 //! stays open for some seconds, so that nothing is missed that was written just before.
 //!
-//! .NET files are read once from their start, because their events are not sorted by time. Pipes are copied into temporary
-//! files. Fuchsia traces are refused.
+//! Fuchsia traces are not sorted by time. Their new events are sorted at each look, so an event can come after a later one
+//! that an earlier look has found.
+//!
+//! .NET files are read once from their start, because further bytes can change the order of the events before them. Pipes
+//! are copied into temporary files.
 
 mod delivery;
 mod follow_cursor;
@@ -30,6 +33,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
+use ichnos_io::FormatInfo;
 use ichnos_model::DataStream;
 use ichnos_model::clock::ClockOrigin;
 use ichnos_model::live::{LiveFeed, LiveOptions, LivePoll, LiveTrace};
@@ -58,7 +62,8 @@ pub struct FollowFeed {
     deliveries: Receiver<Result<Delivery, OpenError>>,
     current: Option<Delivery>,
     control: Arc<FollowControl>,
-    /// `true` if the clock counts from the Unix epoch, so that the files are complete up to the last look.
+    /// `true` if the clock counts from the Unix epoch and the events are sorted by time, so that the files are complete
+    /// up to the last look.
     has_dates: bool,
     has_ended: bool,
     pipe: Option<SpooledPipe>,
@@ -174,11 +179,14 @@ impl FollowFeed {
         };
         session.reader()?;
         let formats = session.traces().iter().map(|trace| trace.format());
-        let is_unsorted =
-            |name: &&str| crate::formats().any(|info| info.name == *name && info.has_file_order);
-        if let Some(format) = formats.into_iter().find(is_unsorted) {
-            return Err(FollowError::Unsorted(format));
+        let is_read_once =
+            |info: &&FormatInfo| info.is_read_once && formats.clone().any(|name| name == info.name);
+        if let Some(info) = crate::formats().find(is_read_once) {
+            return Err(FollowError::ReadOnce(info.name));
         }
+        let is_unsorted =
+            |info: &FormatInfo| info.has_file_order && formats.clone().any(|name| name == info.name);
+        let is_unsorted = crate::formats().any(is_unsorted);
         let name = inputs.name();
         let format = session.traces().first().map_or("", |trace| trace.format());
         let control = Arc::new(FollowControl::default());
@@ -191,7 +199,8 @@ impl FollowFeed {
             .name("follow".to_owned())
             .spawn(move || watcher.run())
             .map_err(FollowError::Thread)?;
-        let has_dates = stream.clock().is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch);
+        let clock = stream.clock();
+        let has_dates = !is_unsorted && clock.is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch);
         Ok(Self {
             name,
             format,

@@ -17,6 +17,7 @@ use ichnos::model::event::EventValues;
 use ichnos::model::live::{LiveFeed as _, LiveOptions, LivePoll};
 use ichnos::model::{Message, Sink};
 use ichnos::{OpenOptions, Pass, Session};
+use ichnos_testing::fxt_file::FxtBuilder;
 use ichnos_testing::is_complete_sweep;
 
 /// Follows paths on a thread.
@@ -206,16 +207,93 @@ fn growing_files_of_several_formats() {
 }
 
 #[test]
-fn files_that_are_not_sorted_by_time() {
-    for name in ["hello-fxt/frames.fxt", "hello-dotnet/hello.nettrace.zst"] {
-        let opened = FollowFeed::open(
-            vec![example(name)],
-            &OpenOptions::default(),
-            &FollowOptions::default(),
-            &LiveOptions::default(),
-        );
-        assert!(matches!(opened, Err(FollowError::Unsorted(_))), "{name}");
+fn files_that_are_read_once() {
+    let opened = FollowFeed::open(
+        vec![example("hello-dotnet/hello.nettrace.zst")],
+        &OpenOptions::default(),
+        &FollowOptions::default(),
+        &LiveOptions::default(),
+    );
+    assert!(matches!(opened, Err(FollowError::ReadOnce("nettrace"))));
+}
+
+/// Events and damage, without the names of data streams: the name changes when a file gets a second data stream.
+fn unnamed(transcript: &Transcript) -> Vec<String> {
+    let lines = transcript.lines().into_iter().filter(|line| !line.contains(" stream "));
+    let text = |line: String| line.split_once("\") ").map_or(line.clone(), |(_, text)| text.to_owned());
+    let mut lines: Vec<_> = lines.map(text).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Records of several providers, which are not sorted by time.
+#[test]
+fn growing_fuchsia_traces() {
+    let bytes = fs::read(example("hello-fxt/frames.fxt")).unwrap();
+    for size in [7, 100, 1000] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("growing.fxt");
+        let follower = Follower::new(&[&path]);
+        for piece in bytes.chunks(size) {
+            append(&path, piece);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (found, expected) = (follower.finish(), Transcript::of(&path));
+        assert_eq!(unnamed(&found), unnamed(&expected), "{size} bytes");
+        assert_eq!(found.events(), expected.events());
     }
+}
+
+/// Returns a Fuchsia trace with events at these ticks.
+fn fuchsia_trace(ticks: &[u64]) -> Vec<u8> {
+    let mut builder = FxtBuilder::new();
+    for ticks in ticks {
+        builder.event(0, *ticks, ["c", "tick"], vec![], &[]);
+    }
+    builder.bytes
+}
+
+/// Events that one look has found are sorted, later ones come when they are found.
+#[test]
+fn fuchsia_events_are_sorted_at_each_look() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("growing.fxt");
+    let bytes = fuchsia_trace(&[30, 10, 20, 5, 60, 50, 70]);
+    let event = (bytes.len() - 8) / 7;
+    append(&path, &bytes[..8 + 3 * event]);
+    let follower = Follower::new(&[&path]);
+    follower.wait_for(3);
+    // A record that is not whole waits.
+    append(&path, &bytes[8 + 3 * event..8 + 6 * event + 16]);
+    follower.wait_for(6);
+    append(&path, &bytes[8 + 6 * event + 16..]);
+    follower.wait_for(7);
+    let lines = follower.finish().lines();
+    let times = lines.iter().filter(|line| line.contains("c:tick"));
+    let times: Vec<_> =
+        times.map(|line| line.split("Some(").nth(2).unwrap().split(')').next().unwrap()).collect();
+    assert_eq!(times, ["10", "20", "30", "5", "50", "60", "70"]);
+}
+
+/// A writer that was killed leaves a record that is not whole. Another writer begins the file again.
+#[test]
+fn fuchsia_traces_that_are_cut_off_and_truncated() {
+    ichnos::io::handle_bus_errors().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("growing.fxt");
+    let bytes = fuchsia_trace(&[30, 10, 20]);
+    append(&path, &bytes[..bytes.len() - 8]);
+    let follower = Follower::new(&[&path]);
+    follower.wait_for(2);
+    let first = fuchsia_trace(&[1]);
+    fs::write(&path, &first).unwrap();
+    follower.wait_for(3);
+    append(&path, &bytes[8..bytes.len() - 8]);
+    follower.wait_for(5);
+    let found = follower.finish();
+    assert_eq!(found.events(), 5);
+    let is_damage = |line: &&String| line.contains("byte 152: a record has the size in its header");
+    assert_eq!(found.lines().iter().filter(is_damage).count(), 1, "{:#?}", found.lines());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cursor::{BoxedCursor, StreamCursor};
+use crate::cursor::{BoxedCursor, MessageKind, StreamCursor};
 use crate::live::LiveOptions;
 use crate::message::Damage;
 use crate::trace::{DataStream, FileDiagnostic, Trace};
@@ -232,6 +232,24 @@ pub trait OpenedTrace: Send + Sync {
         let mut cursor = self.cursor(stream, window)?;
         advance_to(&mut *cursor, begin);
         Some(cursor)
+    }
+
+    /// Creates the cursor for the data stream with this index, without everything up to event number `events`, counted
+    /// from 1. A trace opened in file order may sort the remaining events by time. `None` for an invalid index.
+    fn cursor_after(&self, stream: usize, events: u64) -> Option<BoxedCursor> {
+        let mut cursor = self.cursor(stream, Window::default())?;
+        skip_events(&mut *cursor, events);
+        Some(cursor)
+    }
+}
+
+/// Moves a cursor to event number `count`, counted from 1, or to its end.
+pub fn skip_events(cursor: &mut (impl StreamCursor + ?Sized), count: u64) {
+    let mut left = count;
+    while left > 0
+        && let Some(head) = cursor.next_head()
+    {
+        left -= u64::from(head.kind == MessageKind::Event);
     }
 }
 

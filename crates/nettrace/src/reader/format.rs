@@ -34,6 +34,7 @@ static INFO: FormatInfo = FormatInfo {
     writer: Some(&NettraceWriter),
     options: OPTIONS,
     has_file_order: true,
+    is_read_once: true,
     ..FormatInfo::new("nettrace", ".NET EventPipe files")
 };
 

@@ -2,6 +2,7 @@
 
 use ichnos_fuchsia::fxt::{Record, Records, Rule, recognize};
 use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
+use ichnos_model::{Cursor as _, Message, OpenedTrace as _};
 
 use super::builder::{Builder, MAGIC, body, header, inline};
 use super::dump::{checked, messages, open_with, read};
@@ -388,5 +389,70 @@ fn a_broken_argument_spoils_no_other_event() {
         let events: Vec<String> = lines(&order).into_iter().filter(|line| !line.contains("breaks")).collect();
         let expected = order.map(|one| if one == sound { &alone[0][0] } else { &alone[1][1] });
         assert_eq!(events.iter().collect::<Vec<_>>(), expected);
+    }
+}
+
+/// Returns the events of a growing file in file order, for its only data stream.
+fn growing(bytes: &[u8]) -> Vec<String> {
+    let mut options = FxtOptions::default();
+    (options.growing, options.unsorted) = (true, true);
+    let mut lines = messages(&open_with(bytes, &options));
+    lines.retain(|line| line.contains(" c:"));
+    lines
+}
+
+/// What is read of a growing file never changes, even after damage: its events are the first of the finished file.
+#[test]
+fn growing_files_have_the_first_events_of_the_finished_file() {
+    let mut builder = Builder::new();
+    for ticks in 0..3000 {
+        builder.event(0, 3000 - ticks, ["c", "tick"], vec![], &[]);
+    }
+    let (whole, mut state) = (builder.bytes, 1u64);
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) as usize % below
+    };
+    for round in 0..20 {
+        let mut bytes = whole.clone();
+        for _ in 0..round {
+            let at = random(bytes.len());
+            bytes[at] = random(256) as u8;
+        }
+        let finished = growing(&bytes);
+        for _ in 0..20 {
+            let events = growing(&bytes[..random(bytes.len())]);
+            assert!(finished.starts_with(&events), "{round}: {} of {}", events.len(), finished.len());
+        }
+    }
+    // Only the last record is left out.
+    assert_eq!(growing(&whole[..whole.len() - 1]).len(), 2999);
+    assert_eq!(growing(&whole).len(), 3000);
+    // Before the first event, there is no data stream.
+    let mut options = FxtOptions::default();
+    options.growing = true;
+    assert!(open_with(&whole[..40], &options).data_streams().is_empty());
+}
+
+/// The rest after some events is sorted.
+#[test]
+fn events_after_a_position_are_sorted() {
+    let mut builder = Builder::new();
+    for ticks in [5, 4, 9, 8, 7] {
+        builder.event(0, ticks, ["c", "tick"], vec![], &[]);
+    }
+    let mut options = FxtOptions::default();
+    options.unsorted = true;
+    let trace = open_with(&builder.bytes, &options);
+    for (events, expected) in [(0, vec![4, 5, 7, 8, 9]), (2, vec![7, 8, 9]), (4, vec![7]), (9, vec![])] {
+        let mut cursor = trace.cursor_after(0, events).unwrap();
+        let mut found = Vec::new();
+        while cursor.advance() {
+            found.extend(cursor.current().and_then(|message| match message {
+                Message::Event(event) => event.clock.map(|clock| clock.cycles),
+                _ => None,
+            }));
+        }
+        assert_eq!(found, expected, "{events}");
     }
 }

@@ -1,7 +1,8 @@
 //! Cursor over the new messages of a data stream.
 
-use ichnos_model::cursor::{BoxedCursor, Cursor, Head, MessageKind, StreamCursor as _};
+use ichnos_model::cursor::{BoxedCursor, Cursor, Head, MessageKind};
 use ichnos_model::message::Message;
+use ichnos_model::trace::skip_events;
 use ichnos_model::{OpenedTrace, Window};
 
 use super::known_stream::StreamPosition;
@@ -17,7 +18,23 @@ pub(super) struct FollowCursor {
 }
 
 impl FollowCursor {
-    /// Moves to a position in the data stream with this index. Returns `None` for an invalid index.
+    /// Moves to a position in the data stream with this index. All later events are delivered, possibly sorted by time.
+    /// Returns `None` for an invalid index.
+    pub(super) fn to_end(
+        trace: &dyn OpenedTrace,
+        stream: usize,
+        position: &StreamPosition,
+        left: Option<u64>,
+    ) -> Option<Self> {
+        if position.time(trace, stream).is_some() {
+            return Self::new(trace, stream, position, left);
+        }
+        let cursor = trace.cursor_after(stream, position.events)?;
+        Some(Self { cursor, is_waiting: false, left, has_ended: left == Some(0) })
+    }
+
+    /// Moves to a position in the data stream with this index, for some events after it in file order. Returns `None` for
+    /// an invalid index.
     pub(super) fn new(
         trace: &dyn OpenedTrace,
         stream: usize,
@@ -32,7 +49,7 @@ impl FollowCursor {
             }
             None => {
                 let mut cursor = trace.cursor(stream, Window::default())?;
-                skip_events(&mut cursor, position.events);
+                skip_events(&mut *cursor, position.events);
                 (cursor, false)
             }
         };
@@ -57,16 +74,6 @@ fn skip_time(cursor: &mut BoxedCursor, time: i128, count: u64) -> bool {
         cursor.advance();
     }
     false
-}
-
-/// Moves a cursor to an event, counted from 1, or to its end.
-fn skip_events(cursor: &mut BoxedCursor, count: u64) {
-    let mut left = count;
-    while left > 0
-        && let Some(head) = cursor.next_head()
-    {
-        left -= u64::from(head.kind == MessageKind::Event);
-    }
 }
 
 impl Cursor for FollowCursor {

@@ -12,9 +12,9 @@ pub enum FollowError {
     /// The [stop flag](ichnos_model::live::LiveOptions::stop) was set before there was a trace.
     #[error("stopped before there was a trace")]
     Stopped,
-    /// The format stores events in another order than by time, so that earlier events can appear later.
-    #[error("{0} files cannot be followed: their events are not sorted by time")]
-    Unsorted(&'static str),
+    /// Files in the format are read once, which needs their own path.
+    #[error("{0} files are followed only by their own path and uncompressed")]
+    ReadOnce(&'static str),
     /// A .NET file cannot be read while it grows.
     #[error("{path}: {problem}")]
     Nettrace {

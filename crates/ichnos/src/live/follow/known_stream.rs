@@ -88,7 +88,9 @@ impl StreamKey {
     pub(super) fn new(trace: &dyn OpenedTrace, summary: &StreamSummary, file: Option<&FollowedFile>) -> Self {
         let stream: &DataStream = &summary.stream;
         let has_packets = summary.packets > 0 || stream.class().packet_context.is_some();
-        let is_of_file = summary.files.first().is_some_and(|file| file.ends_with(&*stream.name));
+        // The name of an only data stream changes when the file gets another one.
+        let is_name_of = |file: &String| file.ends_with(&*stream.name) || stream.name.starts_with(&**file);
+        let is_of_file = summary.files.first().is_some_and(is_name_of);
         let (place, is_named) = match file.filter(|file| file.is_identified() && !has_packets) {
             Some(file) => (StreamPlace::File(file.device, file.number), is_of_file),
             None => {

@@ -186,10 +186,15 @@ fn new_messages(
     is_last: bool,
 ) -> (Option<BoxedCursor>, bool) {
     if is_last {
-        return (FollowCursor::new(trace, stream, position, None).map(|cursor| cursor.boxed()), false);
+        return (FollowCursor::to_end(trace, stream, position, None).map(|cursor| cursor.boxed()), false);
     }
     let NewEvents { count, has_more, after } = NewEvents::find(trace, stream, position);
-    let cursor = FollowCursor::new(trace, stream, position, Some(count)).filter(|_| count > 0);
+    let cursor = match (count, has_more) {
+        (0, _) => None,
+        // Sorted events would be others.
+        (_, true) => FollowCursor::new(trace, stream, position, Some(count)),
+        (_, false) => FollowCursor::to_end(trace, stream, position, Some(count)),
+    };
     *position = after;
     (cursor.map(|cursor| cursor.boxed()), has_more)
 }
