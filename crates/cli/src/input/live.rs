@@ -81,7 +81,7 @@ pub(super) fn check_options(reading: &Reading, follows: bool) -> Result<(), Fail
     let (is_lttng, is_dotnet) = (has("net"), has("dotnet:"));
     let receives = receiver(reading).is_some();
     let is_any = is_lttng || is_dotnet || receives || follows;
-    let any = "a live input: net://HOST/host/NAME/SESSION, dotnet:PID, --listen or --follow";
+    let any = "a live input: net://HOST/host/NAME/SESSION, dotnet:PID or --listen, or `cat --follow`";
     let lttng = "a live LTTng session: net://HOST/host/NAME/SESSION";
     let dotnet = "a live .NET process: dotnet:PID";
     let live = &reading.live;

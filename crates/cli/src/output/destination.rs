@@ -15,6 +15,8 @@ pub(crate) enum Destination {
         writer: TerminalWriter<CharsetWriter<OutputFile>>,
         /// `true` if the last line is complete.
         ends_line: bool,
+        /// `true` if nothing was written since the last flush.
+        is_flushed: bool,
     },
 }
 
@@ -23,7 +25,7 @@ impl Destination {
     pub(crate) fn new(output: OutputFile, text: TerminalText) -> Self {
         if output.is_terminal() {
             let writer = TerminalWriter::new(CharsetWriter::new(output, text, locale_is_ascii()), text);
-            Self::Terminal { writer, ends_line: true }
+            Self::Terminal { writer, ends_line: true, is_flushed: true }
         } else {
             Self::Plain(output)
         }
@@ -33,7 +35,7 @@ impl Destination {
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.finish(),
-            Self::Terminal { writer, ends_line } => {
+            Self::Terminal { writer, ends_line, .. } => {
                 status_line::print_output(ends_line, || writer.finish()?.finish()?.finish())
             }
         }
@@ -43,7 +45,7 @@ impl Destination {
     pub(crate) fn discard(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.discard(),
-            Self::Terminal { writer, ends_line } => {
+            Self::Terminal { writer, ends_line, .. } => {
                 status_line::print_output(ends_line, || writer.finish()?.finish()?.discard())
             }
         }
@@ -68,7 +70,8 @@ impl Write for Destination {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.write_all(bytes),
-            Self::Terminal { writer, ends_line } => {
+            Self::Terminal { writer, ends_line, is_flushed } => {
+                *is_flushed = false;
                 *ends_line = bytes.last().map_or(*ends_line, |last| *last == b'\n');
                 // The rest may be in a buffer.
                 status_line::print_output(false, || writer.write_all(bytes))
@@ -79,7 +82,12 @@ impl Write for Destination {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.flush(),
-            Self::Terminal { writer, ends_line } => status_line::print_output(*ends_line, || writer.flush()),
+            Self::Terminal { is_flushed: true, .. } => Ok(()),
+            Self::Terminal { writer, ends_line, is_flushed } => {
+                status_line::print_output(*ends_line, || writer.flush())?;
+                *is_flushed = true;
+                Ok(())
+            }
         }
     }
 }

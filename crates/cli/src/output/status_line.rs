@@ -8,7 +8,7 @@ use ichnos::model::locks::IgnorePoison as _;
 use super::charset;
 
 static LINE: Mutex<StatusLine> =
-    Mutex::new(StatusLine { text: String::new(), is_shown: false, is_within_line: false });
+    Mutex::new(StatusLine { text: String::new(), is_shown: false, is_within_line: false, replaceable: 0 });
 
 /// State of the line.
 struct StatusLine {
@@ -17,12 +17,24 @@ struct StatusLine {
     is_shown: bool,
     /// `true` if standard output may end within a line.
     is_within_line: bool,
+    /// Number of lines on standard output, a terminal, that the next text replaces.
+    replaceable: usize,
 }
 
 impl StatusLine {
     fn clear(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             write("\r\x1b[K");
+        }
+    }
+
+    /// Removes the replaceable lines. They must be the last ones.
+    fn clear_replaceable(&mut self) {
+        let lines = std::mem::take(&mut self.replaceable);
+        if lines > 0 {
+            let mut output = std::io::stdout().lock();
+            // If the terminal is closed, nobody sees the lines.
+            let _ = write!(output, "\x1b[{lines}A\r\x1b[J").and_then(|()| output.flush());
         }
     }
 
@@ -51,10 +63,24 @@ pub(crate) fn hide() {
     line.clear();
 }
 
+/// Notes that the last printed lines, on a terminal, are [replaced](clear_replaceable) later.
+pub(crate) fn set_replaceable(lines: usize) {
+    LINE.lock().ignore_poison().replaceable = lines;
+}
+
+/// Removes the replaceable lines from the terminal.
+pub(crate) fn clear_replaceable() {
+    let mut line = LINE.lock().ignore_poison();
+    line.clear();
+    line.clear_replaceable();
+    line.draw();
+}
+
 /// Prints whole lines on standard error.
 pub(crate) fn print_around(print: impl FnOnce()) {
     let mut line = LINE.lock().ignore_poison();
     line.clear();
+    line.clear_replaceable();
     print();
     line.draw();
 }
