@@ -43,8 +43,7 @@ impl StreamInput {
             bytes = bytes.saturating_add(size);
             largest = largest.max(size);
         }
-        let end = self.time_range().map(|(_, end)| end);
-        if let Some(end) = end.or_else(|| self.begin_of(self.packets.len().checked_sub(1)?)) {
+        if let Some((_, end)) = self.time_range() {
             split_points.push(SplitPoint { time: end, bytes, overlap: largest / 2 });
         }
         Some(split_points)

@@ -66,10 +66,10 @@ pub(crate) struct StreamRules {
 /// Times of a data stream, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamRange {
-    /// Begin of the first packet, and end of the last packet.
-    pub(crate) packets: Option<(i128, i128)>,
-    /// Time of the last event, if the last packet's recorded end is wrong because of a tracer bug.
-    pub(crate) last_event: Option<i128>,
+    /// First and last known time.
+    pub(crate) known: Option<(i128, i128)>,
+    /// Begin of the first packet, and end of the last packet, if both are known.
+    pub(crate) active: Option<(i128, i128)>,
 }
 
 impl StreamRules {
@@ -137,7 +137,7 @@ impl StreamInput {
     /// Returns a summary of its packets.
     #[must_use]
     pub fn summary(&self) -> StreamSummary {
-        let StreamRange { packets: time_range, last_event } = self.range();
+        let StreamRange { known: time_range, active: active_range } = self.range();
         let mut summary = StreamSummary {
             stream: Arc::clone(&self.stream),
             files: self.files.iter().map(|file| file.name.to_string()).collect(),
@@ -146,7 +146,7 @@ impl StreamInput {
             bytes: 0,
             padding: 0,
             time_range,
-            last_event,
+            active_range,
             discarded_events: 0,
             discarded_before: false,
             discarded_packets: 0,

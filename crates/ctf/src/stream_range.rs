@@ -3,35 +3,53 @@
 //! Packets give them. Some tracers record wrong end times: then the last event decides. Only the last packet is decoded
 //! for this, and only once.
 
+use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
 use crate::stream_input::{StreamInput, StreamRange};
 
 impl StreamInput {
-    /// First and last time in packets, in nanoseconds. Returns `None` if the first packet lacks a begin time or the last
-    /// packet lacks an end time.
+    /// First and last known time in packets, in nanoseconds.
     #[must_use]
     pub fn time_range(&self) -> Option<(i128, i128)> {
-        self.range().packets
+        self.range().known
     }
 
     /// Returns the times of the data stream.
     pub(crate) fn range(&self) -> StreamRange {
-        *self.range.get_or_init(|| self.find_range().unwrap_or_default())
+        *self.range.get_or_init(|| self.find_range())
     }
 
-    fn find_range(&self) -> Option<StreamRange> {
-        let last = self.packets.len().checked_sub(1)?;
+    fn find_range(&self) -> StreamRange {
+        let Some(last) = self.packets.len().checked_sub(1) else { return StreamRange::default() };
         let nanoseconds = |cycles: u64| Some(self.clock_value(Some(cycles))?.nanoseconds);
-        let begin = self.earlier_begin(0).or(self.packets.first()?.begin())?;
-        let entry = self.packets.get(last)?;
-        let (end, is_late) = (entry.end()?, self.rules.quirks.contains(&Quirk::LttngEventAfterPacket));
+        let outermost = [0, last].map(|packet| self.earlier_begin(packet));
+        let is_early = self.packets.get(last).is_some_and(|entry| {
+            entry.begin().zip(entry.end()).is_some_and(|(begin, end)| end < begin) && outermost[1].is_none()
+        });
         // A packet cannot end before it begins. In LTTng, a packet of a crashed program ends at 0.
-        let is_early = entry.begin().is_some_and(|begin| end < begin) && self.earlier_begin(last).is_none();
-        let last_event = if is_late || is_early { self.last_event(last) } else { None };
-        let end = last_event.filter(|event| is_early || *event > end).unwrap_or(end);
-        Some(StreamRange {
-            packets: Some((nanoseconds(begin)?, nanoseconds(end)?)),
-            last_event: last_event.and_then(nanoseconds),
+        let is_uncertain = is_early || self.rules.quirks.contains(&Quirk::LttngEventAfterPacket);
+        let last_event = if is_uncertain { self.last_event(last).and_then(nanoseconds) } else { None };
+        let begin = outermost[0].or(self.packets.first().and_then(PacketEntry::begin)).and_then(nanoseconds);
+        let end = self.packets.get(last).and_then(PacketEntry::end);
+        let end = end.and_then(|end| last_event.or_else(|| nanoseconds(end)));
+        StreamRange { known: self.known_range(outermost, last_event), active: begin.zip(end) }
+    }
+
+    /// Returns the first and the last known time.
+    fn known_range(&self, earlier: [Option<u64>; 2], last_event: Option<i128>) -> Option<(i128, i128)> {
+        let last = self.packets.len().checked_sub(1)?;
+        let times = self.packets.iter().enumerate().flat_map(|(i, packet)| {
+            // Other begin times are within the range, even if they are too late.
+            let [first, other] = earlier;
+            let earlier = if i == 0 { first } else { other.filter(|_| i == last) };
+            let begin = earlier.or(packet.begin());
+            // An end before the begin is ignored.
+            [begin, packet.end().filter(|end| begin.is_none_or(|begin| begin <= *end))]
+        });
+        let times = times.filter_map(|cycles| Some(self.clock_value(cycles)?.nanoseconds));
+        times.chain(last_event).fold(None, |range, time| {
+            let (first, last) = range.unwrap_or((time, time));
+            Some((first.min(time), last.max(time)))
         })
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct ReaderLane {
 #[non_exhaustive]
 pub enum IntersectionError {
     /// The time range of a data stream is unknown.
-    #[error("{trace}: unknown time range of the data stream {stream}: its packets lack begin or end times")]
+    #[error("{trace}: unknown time range of the data stream {stream}: its packets lack times")]
     Unknown {
         /// Trace.
         trace: String,
@@ -71,7 +71,7 @@ fn intersection(trace: &dyn OpenedTrace) -> Result<Option<(i128, i128)>, Interse
     let mut earliest: Option<(i128, String)> = None;
     for summary in trace.streams() {
         let stream = summary.stream.name.to_string();
-        let Some((begin, end)) = summary.active_range() else {
+        let Some((begin, end)) = summary.time_range else {
             if summary.bytes == 0 {
                 continue;
             }

@@ -153,7 +153,7 @@ fn trace_info(source: &OpenedSource) -> Result<Map, Failure> {
 
 /// Returns the time range of a data stream, if its packets have times.
 fn packet_range(summary: &StreamSummary) -> Option<(i64, i64)> {
-    let (begin, end) = summary.active_range()?;
+    let (begin, end) = summary.active_range?;
     Some((i64::try_from(begin).ok()?, i64::try_from(end).ok()?))
 }
 

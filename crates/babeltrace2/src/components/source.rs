@@ -1,7 +1,7 @@
 //! Opened source components.
 
 use ichnos::Session;
-use ichnos::model::Window;
+use ichnos::model::{OpenedTrace, Window};
 
 /// Traces of a source component, with its output ports.
 pub(crate) struct OpenedSource {
@@ -25,17 +25,28 @@ impl OpenedSource {
         self.ports.iter().map(|port| port.name.clone()).collect()
     }
 
-    /// Returns the time of the first message of a port, in nanoseconds from the origin of its clock.
-    pub(crate) fn first_time(&self, port: usize) -> Option<i128> {
-        let port = self.ports.get(port)?;
-        let trace = self.session.traces().get(port.trace)?;
+    /// Returns the time of the first message of each port, in nanoseconds from the origin of its clock.
+    pub(crate) fn first_times(&self) -> Vec<Option<i128>> {
         if self.session.is_live() {
-            return None;
+            return vec![None; self.ports.len()];
         }
-        let begin = trace.streams().get(port.stream)?.time_range.map(|(begin, _)| begin);
-        begin.or_else(|| {
-            let mut cursor = trace.cursor(port.stream, Window::default())?;
-            std::iter::from_fn(|| cursor.next_head()).find_map(|head| head.nanoseconds())
-        })
+        let begins: Vec<Vec<Option<i128>>> =
+            self.session.traces().iter().map(|trace| begins(trace.as_ref())).collect();
+        let time = |port: &Port| {
+            let begin = *begins.get(port.trace)?.get(port.stream)?;
+            begin.or_else(|| {
+                let trace = self.session.traces().get(port.trace)?;
+                let mut cursor = trace.cursor(port.stream, Window::default())?;
+                std::iter::from_fn(|| cursor.next_head()).find_map(|head| head.nanoseconds())
+            })
+        };
+        self.ports.iter().map(time).collect()
     }
+}
+
+/// Returns the first time in the packets of each data stream.
+fn begins(trace: &dyn OpenedTrace) -> Vec<Option<i128>> {
+    let mut begins = Vec::new();
+    trace.for_each_stream(&mut |summary| begins.push(summary.time_range.map(|(begin, _)| begin)));
+    begins
 }

@@ -155,7 +155,9 @@ impl<'g> OpenedGraph<'g> {
         inputs: &[SinkInput],
         of_sources: &HashMap<usize, Window>,
     ) -> Result<Vec<PortInput>, Failure> {
-        let ranges = TimeRanges { trimmers: &self.trimmers, sources: &self.sources, inputs, of_sources };
+        let (trimmers, sources) = (&self.trimmers, &self.sources);
+        let (first_times, known) = Default::default();
+        let ranges = TimeRanges { trimmers, sources, inputs, of_sources, first_times, known };
         let adds_debug_info =
             |filter: &&usize| self.graph.components.get(**filter).is_some_and(debug_info::is_filter);
         let port_input = |input: &SinkInput| {

@@ -164,7 +164,7 @@ fn with_reader<T>(
     mut windows: HashMap<u32, Window>,
     run: impl FnOnce(&Reader<'_>, Pass, (&TrimmedStreams, &Session)) -> T,
 ) -> Result<T, Failure> {
-    let streams = TrimmedStreams::new(session, &mut windows);
+    let streams = TrimmedStreams::new(session, &mut windows)?;
     let reader = session.reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
     let mut reader = reader.map_err(|error| Failure::from_cause(error.to_string()))?;
     let pass = Pass::new(restrict(&mut reader, session, &windows)).refuse(is_refused);
@@ -204,7 +204,7 @@ fn write_traces(sources: &mut Sources<'_>, mut sink: CtfFsSink, inputs: &[PortIn
     for (key, inputs) in by_source(inputs) {
         let source = sources.take(key)?;
         let mut windows = source.windows(&inputs);
-        let streams = TrimmedStreams::new(&source.session, &mut windows);
+        let streams = TrimmedStreams::new(&source.session, &mut windows)?;
         if let Some(trace) = source.session.traces().first().filter(|_| !windows.is_empty()) {
             let mut reader = source
                 .session

@@ -1,5 +1,6 @@
 //! Time windows of the trimmers in a graph.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use ichnos::model::Window;
@@ -19,6 +20,10 @@ pub(crate) struct TimeRanges<'g, 's> {
     pub(crate) inputs: &'g [SinkInput],
     /// Source windows.
     pub(crate) of_sources: &'g HashMap<usize, Window>,
+    /// Times of the first messages of all ports, by source, once they are needed.
+    pub(crate) first_times: RefCell<HashMap<usize, Vec<Option<i128>>>>,
+    /// Known trimmer windows.
+    pub(crate) known: RefCell<HashMap<usize, Window>>,
 }
 
 impl TimeRanges<'_, '_> {
@@ -35,10 +40,28 @@ impl TimeRanges<'_, '_> {
         let mut window = self.of_sources.get(&input.source).copied().unwrap_or_default();
         for filter in input.filters.iter().take(filters) {
             let Some(trimmer) = self.trimmers.get(filter) else { continue };
-            let first = if trimmer.needs_date() { self.first_time(*filter)? } else { None };
-            window = narrowed(window, trimmer.window(first)?);
+            window = narrowed(window, self.of_trimmer(*filter, trimmer)?);
         }
         Ok(window)
+    }
+
+    /// Returns the window of a trimmer, which is the same for all ports.
+    fn of_trimmer(&self, filter: usize, trimmer: &Trimmer) -> Result<Window, Failure> {
+        if let Some(window) = self.known.borrow().get(&filter) {
+            return Ok(*window);
+        }
+        let first = if trimmer.needs_date() { self.first_time(filter)? } else { None };
+        let window = trimmer.window(first)?;
+        self.known.borrow_mut().insert(filter, window);
+        Ok(window)
+    }
+
+    /// Returns the time of the first message of a port.
+    fn first_of_port(&self, input: &SinkInput) -> Option<i128> {
+        let source = self.sources.get(input.source)?;
+        let mut times = self.first_times.borrow_mut();
+        let of_source = times.entry(input.source).or_insert_with(|| source.first_times());
+        of_source.get(input.port).copied().flatten()
     }
 
     /// Returns the time of the first message that reaches a filter from any port.
@@ -46,8 +69,7 @@ impl TimeRanges<'_, '_> {
         let mut first: Option<i128> = None;
         for input in self.inputs {
             let Some(position) = input.filters.iter().position(|known| *known == filter) else { continue };
-            let Some(source) = self.sources.get(input.source) else { continue };
-            let Some(time) = source.first_time(input.port) else { continue };
+            let Some(time) = self.first_of_port(input) else { continue };
             let window = self.before(input, position)?;
             let time = window.begin.map_or(time, |begin| time.max(begin));
             first = Some(first.map_or(time, |first| first.min(time)));
@@ -77,7 +99,7 @@ pub(crate) fn intersection(source: &OpenedSource) -> Result<Window, Failure> {
     let mut range: Option<(i128, i128)> = None;
     for trace in source.session.traces() {
         for summary in trace.streams() {
-            let Some((begin, end)) = summary.active_range() else {
+            let Some((begin, end)) = summary.active_range else {
                 return Err(Failure::from_cause(
                     "Unexpected format of `babeltrace.trace-infos` query result: missing expected `range-ns` key \
                     in stream map.",

@@ -14,6 +14,8 @@ use ichnos::model::message::Discarded;
 use ichnos::model::{DataStream, Window};
 use ichnos::{Pass, Session};
 
+use crate::command::Failure;
+
 const BILLION: i128 = 1_000_000_000;
 
 /// What a sink does with losses whose number is unknown.
@@ -50,11 +52,15 @@ pub(crate) struct TrimmedStreams {
 
 impl TrimmedStreams {
     /// Finds the trimmed data streams of a session. Removes the windows of data streams that end before them.
-    pub(crate) fn new(session: &Session, windows: &mut HashMap<u32, Window>) -> Self {
+    ///
+    /// # Errors
+    /// If a trimmed data stream has no clock.
+    pub(crate) fn new(session: &Session, windows: &mut HashMap<u32, Window>) -> Result<Self, Failure> {
         let (mut found, mut early) = (HashMap::new(), Vec::new());
         if windows.values().all(|window| *window == Window::default()) {
-            return Self::default();
+            return Ok(Self::default());
         }
+        let mut without_clock = None;
         let mut numbers = HashMap::new();
         for trace in session.traces() {
             let without_id = trace.data_streams().into_iter().filter(|stream| stream.id.is_none());
@@ -62,6 +68,9 @@ impl TrimmedStreams {
             trace.for_each_stream(&mut |summary| {
                 let key = summary.stream.key;
                 let Some(window) = windows.get(&key).copied() else { return };
+                if summary.stream.clock().is_none() && window != Window::default() && !session.is_live() {
+                    without_clock = Some(window);
+                }
                 if is_before(summary.time_range, window) {
                     windows.remove(&key);
                     early.push(summary.stream);
@@ -69,11 +78,22 @@ impl TrimmedStreams {
                 }
                 let at = |bound: Option<i128>| value_at(&summary.stream, bound?);
                 let (begin, end) = (at(window.begin), at(window.end));
-                let range = summary.time_range;
+                let range = summary.active_range.zip(summary.time_range);
+                let range = range.map(|((begin, _), (_, end))| (begin, end));
                 found.insert(key, TrimmedStream { stream: summary.stream, window, begin, end, range });
             });
         }
-        Self { trimmed: Arc::new(found), early: early.into(), numbers: Arc::new(numbers) }
+        if let Some(window) = without_clock {
+            return Err(Failure::from_cause(match window.begin {
+                Some(begin) => {
+                    format!(
+                        "Cannot make upstream message iterator initially seek: seek-ns-from-origin={begin}"
+                    )
+                }
+                None => "Unsupported stream: stream class does not have a default clock class".to_owned(),
+            }));
+        }
+        Ok(Self { trimmed: Arc::new(found), early: early.into(), numbers: Arc::new(numbers) })
     }
 
     /// Returns `true` if all data streams are whole.
@@ -132,7 +152,7 @@ impl TrimmedStream {
         times
     }
 
-    /// Returns `true` if the window begins after the data stream, as far as is known.
+    /// Returns `true` if the window begins after the data stream's begin, as far as is known.
     pub(crate) fn begins_with_window(&self) -> bool {
         self.window.begin.is_some_and(|first| self.range.is_none_or(|(begin, _)| begin < first))
     }

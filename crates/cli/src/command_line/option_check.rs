@@ -178,7 +178,7 @@ mod tests {
         let everywhere: Vec<&str> =
             "force format json begin end timerange stream event around max_events tail \
             stream_intersection threads chunk_size stats debug_info debug_info_dir target_prefix full_path \
-            follow interval"
+            follow interval until"
                 .split(' ')
                 .collect();
         let command = LowArgs::command();

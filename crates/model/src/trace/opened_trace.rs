@@ -49,10 +49,11 @@ pub struct StreamSummary {
     pub bytes: u64,
     /// Total padding after packets in bytes.
     pub padding: u64,
-    /// First and last packet time, in nanoseconds from the clock's origin.
+    /// First and last known time in packets, in nanoseconds from the clock's origin.
     pub time_range: Option<(i128, i128)>,
-    /// Time of the last event, if a known tracer bug makes packet end times unreliable.
-    pub last_event: Option<i128>,
+    /// Begin of the first packet, and end of the last packet, if both are known. The last packet ends with its last event
+    /// if a known tracer bug makes end times unreliable. Packets can be in a wrong order, so this can end before it begins.
+    pub active_range: Option<(i128, i128)>,
     /// Event records that the producer discarded, as recorded in the packets.
     pub discarded_events: u64,
     /// `true` if an unknown number of event records were discarded before the first packet.
@@ -75,20 +76,12 @@ impl StreamSummary {
             bytes: 0,
             padding: 0,
             time_range: None,
-            last_event: None,
+            active_range: None,
             discarded_events: 0,
             discarded_before: false,
             discarded_packets: 0,
             damage: Vec::new(),
         }
-    }
-
-    /// Returns the time in which the data stream is active, for intersections: from its first packet to its last packet,
-    /// or to its last event if packet end times are unreliable.
-    #[must_use]
-    pub fn active_range(&self) -> Option<(i128, i128)> {
-        let (begin, end) = self.time_range?;
-        Some((begin, self.last_event.unwrap_or(end)))
     }
 }
 
