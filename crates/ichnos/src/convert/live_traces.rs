@@ -61,10 +61,20 @@ pub(super) fn convert(
         threads.into_iter().map(join).collect::<Vec<Result<_, ConvertError>>>()
     });
     let (mut all, mut summary) = (WriteReport::default(), PassSummary::default());
+    let mut failure = None;
     for written in written {
-        let (of_trace, report) = written?;
-        summary += of_trace;
-        add(&mut all, report);
+        match written {
+            Ok((of_trace, report)) => {
+                summary += of_trace;
+                add(&mut all, report);
+            }
+            // A trace that ends because another failed says only that it was stopped.
+            Err(error) if matches!(failure, None | Some(ConvertError::Stopped)) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     options.check_end(&summary)?;
     all.selected_events = summary.counts.events;
