@@ -18,7 +18,7 @@ use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::{DataStream, Message, Sink};
 
 use super::{ConvertError, ConvertOptions};
-use crate::{PassObserver, PassSummary, Reader};
+use crate::{PassEnd, PassObserver, PassSummary, Reader};
 
 /// Time between two writes of events without packets. If the program is killed, later events are lost.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -45,13 +45,17 @@ pub(super) fn convert(
         observer: options.observer,
         has_failed: AtomicBool::new(false),
     };
+    let live = reader.session.live();
     // Each trace has a thread, because live traces wait.
     let written = std::thread::scope(|scope| {
         let threads: Vec<_> = reader
             .trace_cursors()
             .map(|(trace, cursor)| {
                 let (format, target) = (trace.format(), &target);
-                std::thread::Builder::new().spawn_scoped(scope, move || target.write(format, cursor, options))
+                // Live inputs end by themselves.
+                let stop = live.filter(|_| trace.live().is_none()).and_then(|live| live.stop);
+                let write = move || target.write(format, cursor, options, stop);
+                std::thread::Builder::new().spawn_scoped(scope, write)
             })
             .collect();
         let join = |thread: io::Result<std::thread::ScopedJoinHandle<'_, _>>| match thread?.join() {
@@ -123,13 +127,18 @@ struct LiveTarget<'c> {
 }
 
 impl LiveTarget<'_> {
-    /// Writes the messages of an input, which can contain several traces.
+    /// Writes the messages of an input, which can contain several traces. `stop` is the flag that ends it.
     fn write(
         &self,
         format: &'static str,
         mut cursor: Merge,
         options: &ConvertOptions<'_>,
+        stop: Option<&'static AtomicBool>,
     ) -> Result<(PassSummary, WriteReport), ConvertError> {
+        let mut pass = options.pass.clone();
+        if let Some(stop) = stop {
+            pass = pass.stop(stop);
+        }
         let mut sink = LiveTraces {
             target: self,
             format,
@@ -137,8 +146,14 @@ impl LiveTarget<'_> {
             streams: HashMap::new(),
             flushed: Instant::now(),
         };
-        let written = options.pass.drain(&mut sink, |take| cursor.drain_all(take));
-        let written = written.map_err(ConvertError::from).and_then(|summary| Ok((summary, sink.finish()?)));
+        let written = pass.drain(&mut sink, |take| cursor.drain_all(take));
+        let written = written.map_err(ConvertError::from).and_then(|mut summary| {
+            // The stop flag of live inputs is their normal end.
+            if stop.is_some() && matches!(summary.end, PassEnd::Interrupted) {
+                summary.end = PassEnd::Over;
+            }
+            Ok((summary, sink.finish()?))
+        });
         if written.is_err() {
             self.has_failed.store(true, Ordering::Relaxed);
         }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ichnos::convert::{ConvertError, ConvertOptions, target};
@@ -27,7 +28,7 @@ fn follow(path: &Path, live: &LiveOptions) -> Session {
 }
 
 fn write_lines(path: &Path) {
-    let line = |time: u32| format!("{{\"time\":\"{time}.000000000\",\"event\":\"work\"}}\n");
+    let line = |time: u32| format!("{{\"ts\": {time}, \"name\": \"work\", \"payload\": {{}}}}\n");
     fs::write(path, (1..100).map(line).collect::<String>()).unwrap();
 }
 
@@ -51,4 +52,23 @@ fn the_error_of_an_input_is_reported() {
         let error = session.reader().unwrap().convert(writer, Some(out), &options).unwrap_err();
         assert!(!matches!(error, ConvertError::Stopped), "{error:?}");
     }
+}
+
+/// Files beside live inputs end with them.
+#[test]
+fn files_end_with_live_inputs() {
+    static STOP: AtomicBool = AtomicBool::new(true);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.jsonl");
+    write_lines(&file);
+    let mut live = LiveOptions::default();
+    live.stop = Some(&STOP);
+    let open = OpenOptions::default();
+    let session = Session::join([ichnos::open([&file], &open).unwrap(), receive(&live)], &open).0;
+    let mut options = ConvertOptions::default();
+    options.pass = Pass::default().live();
+    let out = directory.path().join("out");
+    let writer = target(Some("ctf"), &out, None).unwrap().writer;
+    let report = session.reader().unwrap().convert(writer, Some(out), &options).unwrap();
+    assert_eq!(report.events, 0);
 }
