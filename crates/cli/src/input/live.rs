@@ -255,6 +255,10 @@ impl LiveObserver for LiveReporter {
         self.console.notice(&format!("{name}: silent for {seconds} s{effect}"));
     }
 
+    fn retrying(&self, name: &str, error: &str) {
+        self.console.notice(&format!("{name}: {error}; trying again"));
+    }
+
     fn resumed(&self, name: &str) {
         self.console.notice(&format!("{name}: no longer silent"));
     }

@@ -16,6 +16,11 @@ pub trait LiveObserver: Send + Sync {
         let _ = name;
     }
 
+    /// Called when an input cannot be opened yet, and is tried again. The error is one sentence without the full stop.
+    fn retrying(&self, name: &str, error: &str) {
+        let _ = (name, error);
+    }
+
     /// Called when a silent input gives a sign of life again.
     fn resumed(&self, name: &str) {
         let _ = name;
