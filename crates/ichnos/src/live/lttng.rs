@@ -147,7 +147,7 @@ impl LttngFeed {
             return false;
         }
         let passed = self.reader.pass_silent(patience);
-        passed.iter().for_each(|name| self.observer.silent(name));
+        passed.iter().for_each(|name| self.observer.silent(name, patience));
         !passed.is_empty()
     }
 
