@@ -6,6 +6,7 @@
 mod arrived_packets;
 mod arriving_stream;
 mod growing_trace;
+mod lost_packet;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -18,6 +19,7 @@ use ichnos_model::message::Damage;
 
 use self::arriving_stream::{ArrivingStream, NextMessage, StreamItem};
 use self::growing_trace::GrowingTrace;
+pub use self::lost_packet::LostPacket;
 pub use crate::ctf_options::CtfOptions;
 use crate::rule::Rule;
 
@@ -43,7 +45,7 @@ pub struct LiveReader {
     current: Option<u64>,
     /// Time before which no message follows.
     promised: Option<i128>,
-    /// Bytes of packets that were read, by data stream.
+    /// Sizes of packets and losses that were read, with their data streams.
     consumed: Vec<(u64, usize)>,
     has_ended: bool,
     /// Reason for an early end, or for packets that were dropped at the end.
@@ -189,7 +191,8 @@ impl LiveReader {
         Some(self.traces.get(&blocked.stream.trace)?.problem())
     }
 
-    /// Returns the number of packet bytes that were read since the last call, by data stream.
+    /// Returns the packets that were read since the last call: their data streams and their sizes in bytes. Packets that
+    /// were not received have the size [`LostPacket::MEMORY`].
     pub fn take_consumed(&mut self) -> Vec<(u64, usize)> {
         std::mem::take(&mut self.consumed)
     }
@@ -263,10 +266,7 @@ impl LiveReader {
         let open = self.streams.get_mut(&key)?;
         let trace = self.traces.get_mut(&open.stream.trace)?;
         let next = open.stream.next(trace, &self.options);
-        let consumed = open.stream.take_consumed();
-        if consumed > 0 {
-            self.consumed.push((key, consumed));
-        }
+        self.consumed.extend(open.stream.take_consumed().into_iter().map(|bytes| (key, bytes)));
         open.head = None;
         match next {
             NextMessage::Message(head) => {
@@ -333,19 +333,6 @@ impl LiveReader {
 
 fn time_of(head: Head) -> i128 {
     head.nanoseconds().unwrap_or(AT_ONCE)
-}
-
-/// Index entry of a packet that was not received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LostPacket {
-    /// Offset in the file in bytes.
-    pub offset: u64,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// Data stream class id.
-    pub class_id: u128,
-    /// End time in clock cycles.
-    pub end: u64,
 }
 
 #[cfg(test)]

@@ -262,7 +262,7 @@ mod tests {
     struct States(Mutex<Vec<String>>);
 
     impl LiveObserver for States {
-        fn silent(&self, name: &str) {
+        fn silent(&self, name: &str, _: Duration) {
             self.0.lock().unwrap().push(format!("{name} silent"));
         }
 

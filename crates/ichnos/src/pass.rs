@@ -1,6 +1,7 @@
 //! Passes over cursor messages: selection, limit, losses, damage and interruption.
 
 mod chunks;
+mod latest_time;
 mod live_counts;
 mod mapping;
 mod ordered_writes;
@@ -22,6 +23,7 @@ use ichnos_model::{Event, Message, Sink};
 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
+use latest_time::LatestTime;
 pub use live_counts::LiveCounts;
 use mapping::{EventMapper, EventMapping, LossMapping};
 pub use parts::{Parts, SplitBy};
@@ -449,7 +451,7 @@ impl Pass {
             rejected: 0,
             counts: PassCounts::default(),
             published: PassCounts::default(),
-            latest: None,
+            latest: LatestTime::default(),
             ended: Ok(PassEnd::Over),
         }
     }
@@ -476,7 +478,7 @@ struct PassRun<'p, S> {
     /// Counts that other threads were shown.
     published: PassCounts,
     /// Latest event time so far, for live input.
-    latest: Option<i128>,
+    latest: LatestTime,
     ended: io::Result<PassEnd>,
 }
 
@@ -597,9 +599,8 @@ impl<S: Sink> PassRun<'_, S> {
             return true;
         }
         if let Message::Event(event) = message {
-            let time = event.clock.map(|clock| clock.nanoseconds);
-            self.counts.late_events += u64::from(time.is_some() && time < self.latest);
-            self.latest = self.latest.max(time);
+            let is_late = event.clock.is_some_and(|clock| self.latest.note(clock.nanoseconds));
+            self.counts.late_events += u64::from(is_late);
         }
         message.stream().is_none_or(|stream| self.selection.wants_stream(&stream.name))
     }
@@ -607,7 +608,7 @@ impl<S: Sink> PassRun<'_, S> {
     /// Shows other threads the counts, and the time that all inputs have reached.
     fn publish(&mut self, reached: Option<i128>) {
         if let Some(live) = &self.pass.live_counts {
-            live.add(&self.published, &self.counts, reached.max(self.latest));
+            live.add(&self.published, &self.counts, reached.max(self.latest.get()));
             self.published = self.counts;
         }
     }

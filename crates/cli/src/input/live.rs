@@ -223,7 +223,7 @@ fn live_options(args: &LiveArgs, has_others: bool, console: Console) -> LiveOpti
     let mut options = LiveOptions::default();
     options.patience = args.patience.unwrap_or(options.patience);
     options.stop = Some(interrupt::flag());
-    options.observer = Arc::new(LiveReporter { console, patience: options.patience, has_others });
+    options.observer = Arc::new(LiveReporter { console, has_others });
     start_timer(args, console);
     options
 }
@@ -243,16 +243,19 @@ pub(crate) fn start_timer(args: &LiveArgs, console: Console) {
 /// Reports the state of live inputs.
 struct LiveReporter {
     console: Console,
-    patience: Duration,
     /// `true` if there are several inputs.
     has_others: bool,
 }
 
 impl LiveObserver for LiveReporter {
-    fn silent(&self, name: &str) {
-        let seconds = self.patience.as_secs_f64();
+    fn silent(&self, name: &str, waited: Duration) {
+        let seconds = waited.as_secs_f64();
         let effect = if self.has_others { ": other inputs no longer wait for it" } else { "" };
         self.console.notice(&format!("{name}: silent for {seconds} s{effect}"));
+    }
+
+    fn retrying(&self, name: &str, error: &str) {
+        self.console.notice(&format!("{name}: {error}; trying again"));
     }
 
     fn resumed(&self, name: &str) {

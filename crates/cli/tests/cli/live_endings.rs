@@ -83,9 +83,13 @@ fn a_wait_for_a_relay_daemon_ends() {
     let begin = Instant::now();
     let (code, out, messages) = LiveRun::start(&["cat", &nobody(), "--retry", "1h", "--for", "100ms"]).wait();
     assert_eq!((code, out.as_str()), (Some(0), ""), "{messages}");
+    assert!(messages.contains("; trying again"), "{messages}");
     let waiting = LiveRun::start(&["cat", &nobody(), "--retry", "1h", "--patience", "50ms"]);
     let mut err = waiting.err;
     let mut line = String::new();
+    err.read_line(&mut line).unwrap();
+    assert!(line.contains("cannot connect to the relay daemon"), "{line}");
+    line.clear();
     err.read_line(&mut line).unwrap();
     assert!(line.contains("silent for 0.05 s"), "{line}");
     let waiting = LiveRun { err, ..waiting };

@@ -10,6 +10,7 @@ use ichnos_model::{DataStream, Message};
 
 use super::arrived_packets::{ArrivedPackets, PacketState};
 use super::growing_trace::{GrowingTrace, TraceVersion};
+use super::lost_packet::LostPacket;
 use crate::ctf_options::CtfOptions;
 use crate::index::{self, ScannedPacket, TooManyPackets};
 use crate::quirks::AppliedQuirks;
@@ -67,8 +68,8 @@ pub(super) struct ArrivingStream {
     known: Option<KnownStream>,
     /// Time that it has reached.
     pub(super) reached: Option<i128>,
-    /// Number of bytes that were read since the last call of [`ArrivingStream::take_consumed`].
-    consumed: usize,
+    /// Sizes of the packets and losses that were read since the last call of [`ArrivingStream::take_consumed`].
+    consumed: Vec<usize>,
     /// `true` if it waits for metadata.
     pub(super) needs_metadata: bool,
     has_ended: bool,
@@ -121,7 +122,7 @@ impl ArrivingStream {
             run: None,
             known: None,
             reached: None,
-            consumed: 0,
+            consumed: Vec::new(),
             needs_metadata: false,
             has_ended: false,
         }
@@ -151,8 +152,8 @@ impl ArrivingStream {
         self.queue.push_back(StreamItem::End);
     }
 
-    /// Returns the number of bytes that were read since the last call.
-    pub(super) fn take_consumed(&mut self) -> usize {
+    /// Returns the sizes of the packets and losses that were read since the last call.
+    pub(super) fn take_consumed(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.consumed)
     }
 
@@ -216,6 +217,7 @@ impl ArrivingStream {
             StreamItem::Lost { damage, class_id, end } => {
                 self.reached = self.reached.max(newest.nanoseconds(class_id, end));
                 self.outside.push_back(OutsideMessage::Damage(damage));
+                self.consumed.push(LostPacket::MEMORY);
             }
             StreamItem::End => {}
         }
@@ -223,7 +225,7 @@ impl ArrivingStream {
 
     fn finish_run(&mut self) {
         let Some((run, bytes)) = self.run.take() else { return };
-        self.consumed = self.consumed.saturating_add(bytes);
+        self.consumed.push(bytes);
         let (reached, state) = run.finish();
         self.reached = self.reached.max(reached);
         if let Some(known) = &mut self.known {
@@ -351,7 +353,7 @@ impl ArrivingStream {
 
     /// Reports bytes that cannot be read. `has_packets`: there are packets in them.
     fn refuse(&mut self, offset: u64, length: usize, damage: Option<Damage>, has_packets: bool) {
-        self.consumed = self.consumed.saturating_add(length);
+        self.consumed.push(length);
         let unreadable = || {
             let kind = DamageKind::Unreadable("the class of the data stream cannot be read".to_owned());
             Damage::new(&*self.file, 0, kind).skipping(8 * length as u64)

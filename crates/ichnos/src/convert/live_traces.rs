@@ -18,7 +18,7 @@ use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::{DataStream, Message, Sink};
 
 use super::{ConvertError, ConvertOptions};
-use crate::{PassObserver, PassSummary, Reader};
+use crate::{PassEnd, PassObserver, PassSummary, Reader};
 
 /// Time between two writes of events without packets. If the program is killed, later events are lost.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -45,13 +45,17 @@ pub(super) fn convert(
         observer: options.observer,
         has_failed: AtomicBool::new(false),
     };
+    let live = reader.session.live();
     // Each trace has a thread, because live traces wait.
     let written = std::thread::scope(|scope| {
         let threads: Vec<_> = reader
             .trace_cursors()
             .map(|(trace, cursor)| {
                 let (format, target) = (trace.format(), &target);
-                std::thread::Builder::new().spawn_scoped(scope, move || target.write(format, cursor, options))
+                // Live inputs end by themselves.
+                let stop = live.filter(|_| trace.live().is_none()).and_then(|live| live.stop);
+                let write = move || target.write(format, cursor, options, stop);
+                std::thread::Builder::new().spawn_scoped(scope, write)
             })
             .collect();
         let join = |thread: io::Result<std::thread::ScopedJoinHandle<'_, _>>| match thread?.join() {
@@ -61,10 +65,20 @@ pub(super) fn convert(
         threads.into_iter().map(join).collect::<Vec<Result<_, ConvertError>>>()
     });
     let (mut all, mut summary) = (WriteReport::default(), PassSummary::default());
+    let mut failure = None;
     for written in written {
-        let (of_trace, report) = written?;
-        summary += of_trace;
-        add(&mut all, report);
+        match written {
+            Ok((of_trace, report)) => {
+                summary += of_trace;
+                add(&mut all, report);
+            }
+            // A trace that ends because another failed says only that it was stopped.
+            Err(error) if matches!(failure, None | Some(ConvertError::Stopped)) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     options.check_end(&summary)?;
     all.selected_events = summary.counts.events;
@@ -113,13 +127,18 @@ struct LiveTarget<'c> {
 }
 
 impl LiveTarget<'_> {
-    /// Writes the messages of an input, which can contain several traces.
+    /// Writes the messages of an input, which can contain several traces. `stop` is the flag that ends it.
     fn write(
         &self,
         format: &'static str,
         mut cursor: Merge,
         options: &ConvertOptions<'_>,
+        stop: Option<&'static AtomicBool>,
     ) -> Result<(PassSummary, WriteReport), ConvertError> {
+        let mut pass = options.pass.clone();
+        if let Some(stop) = stop {
+            pass = pass.stop(stop);
+        }
         let mut sink = LiveTraces {
             target: self,
             format,
@@ -127,8 +146,14 @@ impl LiveTarget<'_> {
             streams: HashMap::new(),
             flushed: Instant::now(),
         };
-        let written = options.pass.drain(&mut sink, |take| cursor.drain_all(take));
-        let written = written.map_err(ConvertError::from).and_then(|summary| Ok((summary, sink.finish()?)));
+        let written = pass.drain(&mut sink, |take| cursor.drain_all(take));
+        let written = written.map_err(ConvertError::from).and_then(|mut summary| {
+            // The stop flag of live inputs is their normal end.
+            if stop.is_some() && matches!(summary.end, PassEnd::Interrupted) {
+                summary.end = PassEnd::Over;
+            }
+            Ok((summary, sink.finish()?))
+        });
         if written.is_err() {
             self.has_failed.store(true, Ordering::Relaxed);
         }

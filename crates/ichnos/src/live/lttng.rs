@@ -69,7 +69,10 @@ impl LttngFeed {
         let connected = match attach(address, options) {
             Ok(connected) => Some(connected),
             Err(error) if !options.retry.is_zero() && error.is_temporary() => match options.connects_later {
-                true => None,
+                true => {
+                    live.observer.retrying(&address.to_string(), &error.to_string());
+                    None
+                }
                 false => Some(connect(address, options, &|| live.is_stopped())?),
             },
             Err(error) => return Err(error),
@@ -144,7 +147,7 @@ impl LttngFeed {
             return false;
         }
         let passed = self.reader.pass_silent(patience);
-        passed.iter().for_each(|name| self.observer.silent(name));
+        passed.iter().for_each(|name| self.observer.silent(name, patience));
         !passed.is_empty()
     }
 

@@ -228,7 +228,8 @@ fn a_silent_data_stream_delays_no_other_for_long() {
     #[derive(Default)]
     struct Silent(Mutex<Vec<String>>);
     impl LiveObserver for Silent {
-        fn silent(&self, name: &str) {
+        fn silent(&self, name: &str, waited: Duration) {
+            assert!(waited >= Duration::from_millis(50));
             self.0.lock().unwrap().push(name.to_owned());
         }
     }

@@ -45,6 +45,15 @@ mod formats;
 mod jsonl;
 #[cfg(all(feature = "ctf", unix))]
 mod killed;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fxt",
+    feature = "fuchsia-log",
+    feature = "jsonl",
+    feature = "otlp",
+    feature = "xtrace"
+))]
+mod live_convert;
 #[cfg(all(feature = "dotnet", feature = "nettrace", target_os = "linux"))]
 mod live_dotnet;
 #[cfg(all(

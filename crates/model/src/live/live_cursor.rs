@@ -97,7 +97,7 @@ impl LiveCursor {
         let patience = self.options.patience.saturating_add(self.feed.sign_interval());
         if !self.is_silent && self.alive.elapsed() >= patience {
             self.is_silent = true;
-            self.options.observer.silent(&self.name);
+            self.options.observer.silent(&self.name, patience);
         }
         self.position = LivePosition::Inactivity;
     }

@@ -11,9 +11,14 @@ use super::arrivals::Arrivals;
 /// # For implementations
 /// Calls come from the thread that reads, and delay all inputs.
 pub trait LiveObserver: Send + Sync {
-    /// Called when an input is no longer waited for.
-    fn silent(&self, name: &str) {
-        let _ = name;
+    /// Called when an input is no longer waited for. `waited` is how long there was no sign of life, at least.
+    fn silent(&self, name: &str, waited: Duration) {
+        let _ = (name, waited);
+    }
+
+    /// Called when an input cannot be opened yet, and is tried again. The error is one sentence without the full stop.
+    fn retrying(&self, name: &str, error: &str) {
+        let _ = (name, error);
     }
 
     /// Called when a silent input gives a sign of life again.

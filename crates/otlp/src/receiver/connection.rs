@@ -19,9 +19,6 @@ use crate::request::{RequestSignal, check_end};
 /// Longest time to wait until a client has read an answer before the connection is closed.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Maximum number of bytes to skip then.
-const MOST_SKIPPED: usize = 1 << 20;
-
 /// A connection.
 pub(super) struct HttpConnection<'c> {
     pub(super) buffer: ReceiveBuffer,
@@ -153,12 +150,14 @@ impl HttpConnection<'_> {
 
     /// Closes the connection after the client has read the answer. Otherwise, unread bytes could reset it before.
     fn close(&mut self) {
+        // An allowed body, even if it is refused for another reason. Its chunks have heads.
+        let most = self.options.most_body.saturating_add(1 << 20);
         let stream = &mut self.buffer.stream;
         let _ = stream.shutdown(Shutdown::Write);
         let deadline = Instant::now() + LINGER;
-        let mut bytes = [0; 4 << 10];
+        let mut bytes = [0; 16 << 10];
         let mut skipped = 0;
-        while skipped < MOST_SKIPPED && skip(stream, deadline, &mut bytes, &mut skipped) {}
+        while skipped < most && skip(stream, deadline, &mut bytes, &mut skipped) {}
     }
 }
 

@@ -79,6 +79,16 @@ fn many_scopes_and_resources_count_as_memory() {
     assert_eq!(drain(&mut receiver).lines().count(), 30);
 }
 
+/// The sender of a large body that is refused at its start can read the answer.
+#[test]
+fn large_bodies_are_skipped() {
+    let mut options = options();
+    options.most_memory = 64 << 10;
+    let receiver = receiver(&options);
+    let body = vec![b' '; 12 << 20];
+    assert_eq!(post(&mut connect(&receiver), "/v1/logs", JSON, &body).0, 429);
+}
+
 #[test]
 fn bombs_do_not_unpack() {
     let mut options = options();

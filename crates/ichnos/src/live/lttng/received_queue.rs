@@ -64,6 +64,7 @@ impl Received {
     fn size(&self) -> (usize, Option<u64>) {
         let (bytes, stream) = match self {
             Self::Packet { stream, bytes, .. } => (bytes.len(), Some(*stream)),
+            Self::PacketLost { stream, .. } => (LostPacket::MEMORY, Some(*stream)),
             Self::Metadata { bytes, .. } => (bytes.len(), None),
             _ => (0, None),
         };
@@ -82,9 +83,9 @@ pub(super) struct ReceivedQueue {
 #[derive(Debug, Default)]
 struct ReceivedItems {
     items: VecDeque<Received>,
-    /// Bytes in the items, and packet bytes that were taken but not read yet.
+    /// Bytes in the items, and bytes of packets and losses that were taken but not read yet.
     bytes: usize,
-    /// Bytes of packets that were not read yet, by data stream.
+    /// Bytes of packets and losses that were not read yet, by data stream.
     unread: HashMap<u64, usize>,
     is_stopped: bool,
     /// Since when the thread is connected. It stays so after its end.
@@ -128,7 +129,7 @@ impl ReceivedQueue {
         items
     }
 
-    /// Notes that packets of data streams were read, with their sizes.
+    /// Notes that packets and losses of data streams were read, with their sizes.
     pub(super) fn note_read(&self, read: &[(u64, usize)]) {
         let mut state = self.lock();
         for (stream, bytes) in read {
@@ -230,6 +231,21 @@ mod tests {
         assert!(queue.ahead(2).is_empty());
         let state = queue.lock();
         assert_eq!((state.bytes, state.unread.len()), (0, 0));
+    }
+
+    /// A relay daemon could report losses without end, while nothing is read.
+    #[test]
+    fn losses_count_until_they_are_read() {
+        let queue = ReceivedQueue::default();
+        let lost = SHARED_BYTES / LostPacket::MEMORY;
+        for _ in 0..lost {
+            let place = LostPacket { offset: 0, bytes: 1, class_id: 0, end: 0 };
+            queue.push(Received::PacketLost { stream: 1, place, reason: String::new() });
+        }
+        assert_eq!(queue.take().len(), lost);
+        assert_eq!(queue.ahead(1), BTreeSet::from([1]));
+        queue.note_read(&vec![(1, LostPacket::MEMORY); lost]);
+        assert!(queue.ahead(1).is_empty() && queue.lock().bytes == 0);
     }
 
     #[test]
