@@ -359,6 +359,33 @@ fn files_that_are_truncated_and_rotated() {
     }
 }
 
+/// Each event of a trace directory with packets comes once, whatever the directory is called.
+#[test]
+fn trace_directories_that_are_renamed() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = |to: &str| {
+        for (file, bytes) in files(&example("hello-lttng/trace")) {
+            append(&directory.path().join(to).join(file), &bytes);
+        }
+    };
+    let events = Transcript::of(&example("hello-lttng/trace")).events();
+    copy("new");
+    let follower = Follower::new(&[directory.path()]);
+    follower.wait_for(events);
+    let rename = |from: &str, to: &str| {
+        fs::rename(directory.path().join(from), directory.path().join(to)).unwrap();
+    };
+    rename("new", "old");
+    // Another trace is then at the former path. It is found after the renaming.
+    copy("new");
+    follower.wait_for(2 * events);
+    rename("old", "oldest");
+    rename("new", "old");
+    copy("new");
+    follower.wait_for(3 * events);
+    assert_eq!(follower.finish().events(), 3 * events);
+}
+
 /// What was written just before a file vanished, and after it, as long as it is open.
 #[test]
 fn files_that_vanish() {
